@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from bot.cli.app import COMMANDS, app
+from bot.cli.app import all_commands, app
 from tests.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "commands.md"
@@ -46,4 +46,4 @@ def _helps(command: Any, context: Any) -> Iterator[tuple[str, str]]:
 if __name__ == "__main__":
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(), encoding="utf-8")
-    print(f"{PAGE.name}: {len(COMMANDS)} commands and groups")
+    print(f"{PAGE.name}: {len(all_commands())} commands and groups")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests import needs
+from tests.installation import follow_pyproject
 
 # Tests share the cores: threads that wait for one another by spinning take many times the processor time.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
@@ -33,6 +34,12 @@ LONGEST = (
     "tests/bot/submission/",
 )
 """What takes minutes, and folders whose tests are whole runs or wait for a clock."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Install what pyproject.toml declares since the environment was made, before there are workers."""
+    if not hasattr(config, "workerinput"):
+        follow_pyproject()
 
 
 def pytest_sessionstart() -> None:

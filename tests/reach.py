@@ -8,12 +8,12 @@ a site sends.
 
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 import grimp
 from vulture import Vulture
 
+from tests.installation import entry_points
 from tests.source_tree import PACKAGES, ROOT, files
 
 __all__ = ["unreached_modules", "unused_names"]
@@ -96,7 +96,7 @@ def unused_names(sources: dict[Path, str], templates: list[str]) -> list[str]:
 
     Args:
         sources: Python files.
-        templates: Jinja files, whose words are uses.
+        templates: Jinja files and the like, whose words are uses.
     """
     vulture = Vulture(ignore_names=list(UNUSED), ignore_decorators=CALLED)
     for path, text in sources.items():
@@ -120,11 +120,12 @@ def main() -> int:
     sources = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in product if path.suffix == ".py"}
     templates = [path.read_text(encoding="utf-8") for path in product if path.suffix == ".j2"]
     texts = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): text for path, text in sources.items()}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    entries = {target.partition(":")[0] for target in project["scripts"].values()} | STARTED.keys()
+    targets = [target for points in entry_points().values() for target in points.values()]
+    entries = {target.partition(":")[0] for target in targets} | STARTED.keys()
     graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True, cache_dir=None)
     found = [f"{name}: no entry point reaches this module" for name in unreached_modules(graph, texts, entries)]
-    found += [f"{line} is used by no product code" for line in unused_names(sources, templates)]
+    named = [*templates, *(target.partition(":")[2] for target in targets)]
+    found += [f"{line} is used by no product code" for line in unused_names(sources, named)]
     for line in found:
         print(line)
     if found:

@@ -83,6 +83,8 @@ def test_make_targets_that_are_named_exist(path: Path) -> None:
 @each
 def test_examples_of_settings_are_settings(path: Path) -> None:
     for block in re.findall(r"^```toml\n(.*?)^```", _text(path), re.MULTILINE | re.DOTALL):
+        if block.startswith("# pyproject.toml"):
+            continue
         content = tomllib.loads(block)
         # Faults of a rehearsal, plans of benches and kinds of notices have files of their own.
         if "fault" not in content and not any("." in table for table in content):

@@ -18,14 +18,17 @@ LIMITS = {
     # Walls of the gateway: keys and bounds of all settings, turns, what is kept, requests of the engine's own.
     # Marks on the engine's lines in labs, and sentences on odd headers.
     # Tables as people have them: any encoding, form of numbers, packing; features and labels in two files.
-    "lines of bot": 76_000,
+    # What it runs without is measured by itself: WINGS.
+    "lines of bot": 74_300,
+    "lines of bot/research": 3_600,
     "lines of sandbox": 9_680,
-    "lines of scrapers": 13_000,
+    "lines of scrapers": 11_400,
     "lines of state": 5_070,
     "public names of more than one class": 89,
     "classes with a field for a score": 45,
     "JSON paths in SQL outside of state": 2,
 }
+WINGS = ("bot/research",)
 _SLACK = 0.95
 """Share of a limit below which it must be lowered, so that what was won is not lost again."""
 _CLASS = re.compile(r"class (\w+)")
@@ -36,7 +39,8 @@ _SCORE = re.compile(r"    \w*score\w*: float\b")
 def counts() -> Counter[str]:
     found, names = Counter[str](), Counter[str]()
     for path in sources(ROOT):
-        package, text = path.relative_to(ROOT).parts[0], path.read_text(encoding="utf-8")
+        place, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        package = next((wing for wing in WINGS if place.startswith(f"{wing}/")), place.partition("/")[0])
         found[f"lines of {package}"] += text.count("\n")
         found["JSON paths in SQL outside of state"] += text.count("json_extract") if package != "state" else 0
         for name, body in _classes(text):

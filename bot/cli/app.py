@@ -1,13 +1,18 @@
 """The command tree: a command's module is imported when the command runs, so that none pays for the others."""
 
 import ast
-from importlib import import_module
+import re
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
+
+from bot.extensions import declared
 
 COMMANDS = {
     "run": "bot.cli.run:run",
@@ -46,7 +51,13 @@ COMMANDS = {
     "notify": "bot.cli.notify:notify_app",
     "service": "bot.cli.service:service_app",
 }
-"""Each command's module and its function or group."""
+"""Each command's module and its function or group; more are declared as entry points, `GROUP.NAME` for one in a group."""
+
+
+@cache
+def all_commands() -> dict[str, str]:
+    """Return the commands of the bot and of what is installed beside it."""
+    return {**COMMANDS, **declared("commands")}
 
 
 class _LazyGroup(TyperGroup):
@@ -54,11 +65,11 @@ class _LazyGroup(TyperGroup):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.commands = {name: TyperCommand(name) for name in COMMANDS}
+        self.commands = {name: TyperCommand(name) for name in all_commands() if "." not in name}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for name, command in self.commands.items():
-            command.short_help = _summary(name)
+            command.short_help = _summary(all_commands()[name])
         super().format_commands(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -83,34 +94,43 @@ def _bot() -> None:
     """A bot that competes on Kaggle by itself, and replays past competitions under a clock."""
 
 
-def _summary(name: str) -> str:
-    """Return the first paragraph of a command's help by its source, as importing all commands takes seconds."""
-    module, _, attribute = COMMANDS[name].partition(":")
-    source = Path(__file__).with_name(f"{module.rpartition('.')[2]}.py")
-    for node in ast.parse(source.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name == attribute:
-            return (ast.get_docstring(node) or "").partition("\n\n")[0]
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute:
-            group = cast(ast.Call, node.value)
-            return str(next(ast.literal_eval(one.value) for one in group.keywords if one.arg == "help"))
-    raise LookupError(f"{module} has no command {attribute}")
+def _summary(place: str) -> str:
+    """Return the first paragraph of a command's help by its source, as importing all commands takes seconds.
+
+    Parsing all of a file takes longer than all else that is done for the help: only the statement is parsed.
+    """
+    module, _, attribute = place.partition(":")
+    spec = find_spec(module)
+    source = Path(str(spec and spec.origin)).read_text(encoding="utf-8")
+    statement = re.search(rf"^(?:def {attribute}\(|{attribute} = ).*?^(?=[^\s)]|\Z)", source, re.MULTILINE | re.DOTALL)
+    if statement is None:
+        raise LookupError(f"{module} has no command {attribute}")
+    node = ast.parse(statement[0]).body[0]
+    if isinstance(node, ast.FunctionDef):
+        return (ast.get_docstring(node) or "").partition("\n\n")[0]
+    group = cast(ast.Call, cast(ast.Assign, node).value)
+    return str(next(ast.literal_eval(keyword.value) for keyword in group.keywords if keyword.arg == "help"))
 
 
-def _imported(name: str) -> Any:
-    module, _, attribute = COMMANDS[name].partition(":")
-    found = getattr(import_module(module), attribute)
+def _imported(path: str) -> Any:
+    """Import a command, or a group with all that is in it."""
+    name = path.rpartition(".")[2]
+    target = resolve_name(all_commands()[path])
     holder = typer.Typer(rich_markup_mode=None)
-    if isinstance(found, typer.Typer):
-        holder.add_typer(found)
+    if isinstance(target, typer.Typer):
+        holder.add_typer(target)
     else:
-        holder.command(name)(found)
-    command = get_group(holder).commands[name]
+        holder.command(name)(target)
+    command: Any = get_group(holder).commands[name]
+    for inner in all_commands():
+        if inner.rpartition(".")[0] == path:
+            command.add_command(_imported(inner))
     _list_whole_summaries(command)
     return command
 
 
 def _list_whole_summaries(command: Any) -> None:
     """Make a group list its commands with their whole first paragraphs, which are otherwise cut to one line."""
-    for one in getattr(command, "commands", {}).values():
-        one.short_help = (one.help or "").partition("\n\n")[0]
-        _list_whole_summaries(one)
+    for inner in getattr(command, "commands", {}).values():
+        inner.short_help = (inner.help or "").partition("\n\n")[0]
+        _list_whole_summaries(inner)

@@ -1,104 +1,18 @@
 """`bot knowledge`: the knowledge base: what is in it, whether it is in order, and what is added to it."""
 
-import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bot.cli.configured import configured, model_settings, redactor_of
+from bot.cli.configured import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_result, print_table
 from bot.knowledge.base import SHIPPED, KnowledgeBase, read_folder, write_entry
 from bot.knowledge.entry import Entry, format_entry, read_entry
 from bot.models.quoting import clean
-from state.clock import SystemClock
 from state.errors import FileProblems, UsageError
-
-Model = Annotated[
-    str | None,
-    typer.Option(help="builtin or openai:NAME; default: the configured one if there is a key, else builtin"),
-]
-MaxCost = Annotated[float | None, typer.Option(min=0, help="cap in USD of this command")]
-Out = Annotated[Path | None, typer.Option(help="folder for the entries; default: that of [knowledge] in bot.toml")]
-
-build_app = typer.Typer(name="build", help="Build entries from past competitions or own runs.", no_args_is_help=True)
-
-
-@build_app.command()
-def tricks(
-    paths: Annotated[
-        list[Path], typer.Argument(help="snapshots, MLE-Live folders, or the daemon's bot.db, which is only read")
-    ],
-    most: Annotated[int, typer.Option(min=1, help="write-ups, and kernels, that are read of a competition")] = 6,
-    model: Model = None,
-    max_cost: MaxCost = None,
-    config: Config = None,
-    out: Out = None,
-) -> None:
-    """Draw tricks from past competitions: a model reads the most telling write-ups and the strongest kernels.
-
-    An entry is known since the latest of the posts that it was drawn from. A document that was read before is not paid for again.
-
-    Example: bot knowledge build tricks snapshots/spooky-author-identification --most 3
-    """
-    from bot.agents.builtin import BUILT_IN
-    from bot.curation.asking import open_asker
-    from bot.curation.communities import open_communities
-    from bot.curation.tricks import tricks_of
-    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-
-    settings, folder, clock = configured(config), _folder(config, out), SystemClock()
-    models, redactor = model_settings(settings), redactor_of(settings)
-    choice = models.resolve(model)
-
-    async def build() -> list[Entry]:
-        builtin = lambda: BUILT_IN.model(0)  # noqa: E731
-        entries: list[Entry] = []
-        async with open_asker(folder, choice, models, builtin, clock, redactor, max_cost, _say) as asker:
-            for path in paths:
-                async with open_communities(path, clock, METRIC_DIRECTIONS, _say) as competitions:
-                    for competition in competitions:
-                        entries += await tricks_of(competition, asker, most, _say)
-            cost = asker.totals.cost_usd
-            _say(f"{asker.totals.calls} model calls so far, {'unknown cost' if cost is None else f'${cost:.2f}'}")
-        return entries
-
-    _write(asyncio.run(build()), folder)
-
-
-@build_app.command()
-def lessons(
-    runs: Annotated[list[Path], typer.Argument(help="folders of finished runs, or the daemon's bot.db")],
-    config: Config = None,
-    out: Out = None,
-) -> None:
-    """Draw lessons from own finished runs: what gained and what did not, by paired differences on withheld rows.
-
-    No model is asked, and graded answers are never read.
-
-    Example: bot knowledge build lessons runs/*
-    """
-    from bot.curation.lessons import lessons_of
-
-    _write([entry for path in runs for entry in lessons_of(path, SystemClock())], _folder(config, out))
-
-
-def _write(entries: Sequence[Entry], folder: Path) -> None:
-    for entry in entries:
-        typer.echo(str(write_entry(folder, entry)))
-    _say(f"{len(entries)} entries written")
-
-
-def _folder(config: Path | None, out: Path | None) -> Path:
-    return out or configured(config).knowledge.folder
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)
-
 
 Label = Annotated[str | None, typer.Option(help="a label, or a top category")]
 
@@ -107,7 +21,6 @@ knowledge_app = typer.Typer(
     help="The knowledge base: dated entries from papers, past competitions and own runs, for drafts and improvements.",
     no_args_is_help=True,
 )
-knowledge_app.add_typer(build_app)
 
 
 @knowledge_app.command("list")

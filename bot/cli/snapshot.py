@@ -1,4 +1,4 @@
-"""`bot snapshot`: check a snapshot, import snapshots from disk, or write the bundled one."""
+"""`bot snapshot`: check a snapshot, or write the bundled one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,8 +7,6 @@ import typer
 
 from bot.cli.options import Json
 from bot.cli.output import print_result
-from bot.cli.snapshot_import import import_app
-from bot.cli.snapshot_import_bench import mle_bench
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.answers import ANSWERS
 from scrapers.snapshots.demo import write_demo
@@ -17,8 +15,6 @@ from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
 snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapshots.", no_args_is_help=True)
-import_app.command("mle-bench")(mle_bench)
-snapshot_app.add_typer(import_app)
 
 
 @snapshot_app.command()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapers.imports.linking import link_or_copy
+from scrapers.snapshots.linking import link_or_copy
 from state.files import sha256_of
 
 WEIGHTS = "weights"

@@ -15,8 +15,8 @@ from bot.solve.solve_options import DetectedTask, SolveOptions
 from bot.solve.tables import NA_WORDS, PLAIN, TableError, UserTable, is_table
 from bot.solve.task import Task, task_of, task_of_sample
 from bot.solve.train_test_split import TrainTestSplit, split_table
-from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.answers import ANSWERS, SAMPLE
+from scrapers.snapshots.linking import link_or_copy
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
 from scrapers.snapshots.tables import open_table, write_table
 from state.errors import UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.solve.input_files import InputFiles
 from bot.solve.solve_options import DetectedTask
 from bot.solve.tables import UserTable
-from scrapers.imports.linking import link_or_copy
+from scrapers.snapshots.linking import link_or_copy
 from scrapers.snapshots.tables import is_table, write_table
 from state.errors import UsageError
 from state.words import plural

@@ -14,9 +14,9 @@ from bot.execution.machine import Machine
 from bot.report.solution import script_files, time_limit
 from bot.solve.build_snapshot import FORM, FORMATS, WITHHELD
 from bot.submission.handing_in import HandedIn
-from scrapers.imports.linking import link_files
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.files import walk
+from scrapers.snapshots.linking import link_files
 from state.words import plural
 
 _PREDICT = Path(__file__).with_name("predict.py.txt")

@@ -28,7 +28,7 @@ def plain_folder(folder: Path, tiny: Path) -> Path:
 @pytest.mark.integration
 def test_an_importer_is_a_folder_and_a_line(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "copy", "importer.md")
-    assert copy.touched == ["scrapers/imports/plain/__init__.py", "scrapers/imports/__init__.py"]
+    assert copy.touched == ["bot/research/importers/plain/__init__.py", "pyproject.toml"]
     copy.lint()
     plain = plain_folder(tmp_path / "plain", write_tiny(tmp_path / "tiny-table"))
     out = tmp_path / "out" / "tiny-table"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.installation import entry_points, write_metadata
 from tests.source_tree import PACKAGES, ROOT
 
 __all__ = ["PAGES", "Copy"]
@@ -17,7 +18,7 @@ LONGEST = 40
 """Lines of a page."""
 
 _BLOCK = re.compile(
-    r"^```(?:python|jinja)\n(?:# |\{# )(?P<place>.*?)(?: #\})?\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
+    r"^```(?:python|jinja|toml)\n(?:# |\{# )(?P<place>.*?)(?: #\})?\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL
 )
 
 
@@ -31,7 +32,9 @@ class Copy:
             (folder / package).symlink_to(ROOT / package)
         text = (PAGES / page).read_text(encoding="utf-8")
         assert len(text.splitlines()) <= LONGEST
+        (folder / "pyproject.toml").symlink_to(ROOT / "pyproject.toml")
         self.touched = [self._add(found["place"], found["code"]) for found in _BLOCK.finditer(text)]
+        write_metadata(folder, entry_points(folder / "pyproject.toml"))
 
     def _add(self, place: str, code: str) -> str:
         """Put code where the first line of its block says; returns the file."""
@@ -46,7 +49,12 @@ class Copy:
         text = file.read_text(encoding="utf-8")
         how, _, anchor = where.partition(" ")
         if how == "in":
-            changed = re.sub(rf"^({anchor}\b.*[\[({{]\n)", lambda found: found[1] + code, text, flags=re.MULTILINE)
+            changed = re.sub(
+                rf"^({re.escape(anchor)}(?!\w).*(?<=[\[({{\]])\n)",
+                lambda found: found[1] + code,
+                text,
+                flags=re.MULTILINE,
+            )
         elif how == "above":
             changed = re.sub(rf"^{anchor}\b", lambda found: f"{code}\n\n{found[0]}", text, flags=re.MULTILINE)
         else:

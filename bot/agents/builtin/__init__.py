@@ -1,5 +1,10 @@
-"""The built-in model: rules that answer typed prompts in text, without a key."""
+"""The built-in model: rules that answer typed prompts in text, without a key.
 
+A rule for a prompt of its own is an entry point of the group `bot.rules`, by the prompt's name: a function that gets the prompt
+and a seed, and returns the answer's text.
+"""
+
+from pkgutil import resolve_name
 from typing import Any
 
 from bot.agents.builtin import coding, ideas, plans, posts, reports
@@ -12,8 +17,8 @@ from bot.community.drafts.reporting import WriteReport
 from bot.community.ideas.prompts import ProposeIdeas
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
-from bot.curation.prompts import ExtractTricks
 from bot.engine.services import BuiltIn
+from bot.extensions import declared
 from bot.knowledge.prompts import LabelTask
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from bot.models.completion import estimated_tokens
@@ -57,8 +62,6 @@ class BuiltinModel:
                 return reports.review(prompt)
             case LabelTask():
                 return posts.label_task(prompt)
-            case ExtractTricks():
-                return posts.extract_tricks(prompt)
             case WriteReport():
                 return reports.report(prompt)
             case PickPosts():
@@ -73,6 +76,8 @@ class BuiltinModel:
                 return plans.split(prompt)
             case WriteSubstep():
                 return plans.substep(prompt)
+        if rule := declared("rules").get(prompt.name):
+            return str(resolve_name(rule)(prompt, self._seed))
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
 
 

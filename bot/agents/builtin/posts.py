@@ -1,4 +1,4 @@
-"""Rules on posts and tasks: which sentences suggest a technique and how credible they are; labels and tricks by their words."""
+"""Rules on posts and tasks: which sentences suggest a technique and how credible they are; labels by their words."""
 
 import json
 import math
@@ -9,14 +9,12 @@ from bot.agents.tree.rag_prompts import PickPosts, SummarisePost
 from bot.community.reading.documents import Document
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reading.suspicion import steering
-from bot.curation.prompts import MOST_TRICKS, ExtractTricks
 from bot.knowledge.labels import labels_in
 from bot.knowledge.prompts import LabelTask
 from state.community import Post
 
-_PLAIN = "tabular/classification"
+DEFAULT_LABEL = "tabular/classification"
 """Where no word shows what kind of task it is."""
-_MOST_LABELS = 3
 _MOST_PICKS = 2
 _DOUBTFUL = re.compile(
     r"\b(no gain|worse|useless|waste|harm\w*|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|noise)\b|\?\s*$",
@@ -131,21 +129,4 @@ def summarise_post(prompt: SummarisePost) -> str:
 def label_task(prompt: LabelTask) -> str:
     """Answer `label_task`."""
     text = "\n".join((prompt.title, prompt.metric, prompt.description, prompt.preview))
-    return json.dumps({"labels": labels_in(text) or [_PLAIN]})
-
-
-def extract_tricks(prompt: ExtractTricks) -> str:
-    """Answer `extract_tricks` with the techniques that the document suggests, each with its sentence."""
-    sentences = {title: text for post in prompt.document.posts for title, text in suggestions(post).items()}
-    kinds = labels_in(f"{prompt.competition}\n{prompt.metric}\n{prompt.description}")[:_MOST_LABELS] or [_PLAIN]
-    entries = [
-        {
-            "title": f"{title[:1].upper()}{title[1:]}",
-            "claim": f"{how(title)} Try it on tasks of this kind, and measure it with and without.",
-            "labels": kinds,
-            "support": "reported",
-            "evidence": f'The post says: "{text}"'[:1_000],
-        }
-        for title, text in list(sentences.items())[:MOST_TRICKS]
-    ]
-    return json.dumps({"tricks": entries}, ensure_ascii=False)
+    return json.dumps({"labels": labels_in(text) or [DEFAULT_LABEL]})

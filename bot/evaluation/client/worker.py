@@ -27,7 +27,6 @@ from bot.evaluation.answers.experiments import FitRows, PresentEnsemble, Referen
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.process import DEFAULT_SECONDS, WorkerProcess, remote
-from scrapers.imports.mle_bench.metric_question import FoundMetric, Question
 from scrapers.snapshots.card import TaskCard
 
 _VIEWS = "bot.evaluation.views.build"
@@ -224,10 +223,6 @@ class Worker(WorkerProcess):
     @remote(_GRADE)
     async def rank_correlation(self, validation: Sequence[float], hidden: Sequence[float]) -> float | None:
         """Return Spearman's correlation of two scores of the same things."""
-
-    @remote("bot.evaluation.grading.find_metric")
-    async def find_metric(self, question: Question) -> FoundMetric:
-        """Find out which metric a competition's own grader computes."""
 
     @remote("bot.report.page")
     async def write_report(self, folder: Path, database: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.evaluation.tables.csv_table import Rows, write_table
-from scrapers.imports.linking import link_or_copy
+from scrapers.snapshots.linking import link_or_copy
 
 INDEX = Path("train.csv")
 _ENDS = 1 << 14

@@ -29,8 +29,8 @@ from bot.evaluation.views.write import (
     write_swapped_rows,
     write_training_rows,
 )
-from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.linking import link_or_copy
 from state.errors import UnsupportedLayout, UsageError
 
 VERSION = 5

@@ -14,7 +14,7 @@ from bot.evaluation.views.split import Split, seeded
 from bot.evaluation.views.strata import rows_by, strata_of
 from bot.evaluation.views.timeline import time_blocks, train_stretches
 from bot.evaluation.views.write import SAMPLE
-from scrapers.imports.linking import link_or_copy
+from scrapers.snapshots.linking import link_or_copy
 from scrapers.snapshots.times import parse_times
 
 _CLASSES = "classes.json"

@@ -14,8 +14,8 @@ from bot.evaluation.layouts.data_files import is_tar
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.tables.compressed import only_member, reading, writing
 from bot.evaluation.tables.csv_table import Table, read_table, write_table
-from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.archives import is_litter
+from scrapers.snapshots.linking import link_or_copy
 from state.errors import UnsupportedLayout
 
 _TEXT_TABLES = frozenset({".csv", ".tsv", ".txt", ".tab"})

@@ -12,8 +12,8 @@ from bot.evaluation.layouts.file_index import FileTable
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.tables.compressed import member
 from bot.evaluation.views.row_files import Pattern, placed, row_files
-from scrapers.imports.linking import link_or_copy
 from scrapers.snapshots.archives import is_litter
+from scrapers.snapshots.linking import link_or_copy
 from state.errors import UnsupportedLayout
 
 

@@ -9,9 +9,9 @@ from typer.testing import CliRunner, Result
 from bot.cli import app
 from bot.knowledge.entry import format_entry, parse_entry
 from state.errors import FileProblems, UsageError
-from tests.bot.curation.test_lessons import write_run
 from tests.bot.knowledge.parts import entry
-from tests.scrapers.imports.mle_live.hand_written import write_newer
+from tests.bot.research.curation.test_lessons import write_run
+from tests.bot.research.importers.mle_live.hand_written import write_newer
 from tests.scripted_endpoint import Request, ScriptedEndpoint
 
 TRICK = {

@@ -19,12 +19,12 @@ from bot.community.ideas.prompts import Failure as Measured
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.shown import ComponentNote
-from bot.curation.prompts import ExtractTricks
 from bot.knowledge.prompts import LabelTask
 from bot.live.reading.card import ReadCard
 from bot.live.reading.quotes import ReadPage
 from bot.live.reading.rules import ReadRules
 from bot.models import Item
+from bot.research.curation.prompts import ExtractTricks
 from tests.bot.agents.builtin.parts import (
     MACHINE,
     NOW,

@@ -11,7 +11,7 @@ import pytest
 from scrapers.snapshots.card import TaskCard
 from tests.bot.evaluation import written_layouts as layouts
 from tests.bot.replay.conftest import Bot, results
-from tests.scrapers.imports.mle_bench.prepared_folder import write_competition, write_table
+from tests.bot.research.importers.mle_bench.prepared_folder import write_competition, write_table
 
 _GRADER = """import numpy as np
 import pandas as pd

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scrapers.imports.mle_live.community import read_thread
+from bot.research.importers.mle_live.community import read_thread
 from tests.scrapers.small import KERNEL, MESSAGE, OBSERVATION, TOPIC, problems_after, write_rows
 
 ROWS: dict[str, dict[str, Any]] = {

@@ -12,9 +12,9 @@ from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.reporting import WriteReport
 from bot.community.reading.prompts import ReadPosts
-from bot.curation.prompts import ExtractTricks
 from bot.knowledge.prompts import LabelTask
 from bot.models import CallLimits, Item, Message
+from bot.research.curation.prompts import ExtractTricks
 from state.errors import ModelRefused
 from tests.bot.agents.builtin.parts import (
     MACHINE,

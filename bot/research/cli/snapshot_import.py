@@ -1,0 +1,123 @@
+"""`bot snapshot import`: make snapshots of past competitions from other formats on disk."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic_core import to_jsonable_python
+
+from bot.cli.options import Json
+from bot.cli.output import print_json, print_table, progress_line
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.extensions import declared
+from bot.research.cli.snapshot_import_mle_bench import mle_bench
+from bot.research.importers.mle_live.importing import ImportRequest, Outcome, import_mle_live
+from bot.research.importers.staging import importing_into, staged
+from scrapers.snapshots.manifest import CountedRows
+from scrapers.snapshots.snapshot import Snapshot, format_summary
+from state.clock import SystemClock
+from state.errors import UsageError
+
+import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)
+
+_LINE = 60.0
+"""Seconds between two progress lines if there is no terminal."""
+
+
+def _command(lay_out: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
+    def command(
+        folder: Annotated[Path, typer.Argument(help="the folder to import; it is never written to")],
+        out: Annotated[Path, typer.Option(help="the new snapshot's folder")],
+    ) -> None:
+        if out.exists():
+            raise UsageError(f"{out} exists already, and nothing is replaced")
+        with importing_into(out.parent), staged(out) as place:
+            lay_out(folder, place)
+            lines = format_summary(Snapshot.load(place, METRIC_DIRECTIONS))
+            place.rename(out)
+        typer.echo("\n".join(lines))
+
+    return command
+
+
+for _name, _place in declared("importers").items():
+    _lay_out = resolve_name(_place)
+    import_app.command(_name, help=_lay_out.__doc__)(_command(_lay_out))
+import_app.command("mle-bench")(mle_bench)
+
+
+@import_app.command("mle-live")
+def mle_live(
+    folder: Annotated[Path, typer.Argument(help="an MLE-Live folder, or the folder of one of its competitions")],
+    tasks: Annotated[
+        Path,
+        typer.Option(
+            help="a folder of snapshots by slug, with data, answers and leaderboard, or one snapshot; never written to"
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="where the new snapshots go, by slug")],
+    undated_at: Annotated[
+        Literal["deadline"] | None,
+        typer.Option(help="date posts without a time, such as all comments, at the deadline; default: never show them"),
+    ] = None,
+    competition: Annotated[
+        list[str] | None, typer.Option(metavar="SLUG", help="only this one; may be repeated")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Combine the forums and kernels of MLE-Live folders with tasks: a snapshot for each competition that has both.
+
+    MLE-Live has neither answers nor dates of comments. Complete snapshots are not made again, so a stopped import can be
+    continued. Exits with 1 if a competition failed, a list of it cannot be read, or none was imported.
+
+    Example: bot snapshot import mle-live MLE-Live --tasks tasks --out snapshots
+    """
+    request = ImportRequest(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
+    with progress_line(_LINE) as say:
+        outcomes = list(import_mle_live(request, METRIC_DIRECTIONS, SystemClock(), say))
+    good = [one for one in outcomes if one.path is not None]
+    if json:
+        records = [_record(one) for one in outcomes]
+        print_json({"out": str(out), "undated_at": undated_at, "snapshots": len(good), "competitions": records})
+    else:
+        _print(outcomes, dated=undated_at is not None)
+    if not good or not all(one.whole for one in outcomes):
+        raise typer.Exit(1)
+
+
+def _record(outcome: Outcome) -> dict[str, Any]:
+    path = None if outcome.path is None else str(outcome.path)
+    counts = None if outcome.counts is None else to_jsonable_python(asdict(outcome.counts))
+    facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
+    return facts | (counts or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
+
+
+def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
+    undated = "dated at the deadline" if dated else "undated, so never shown"
+    columns = ("competition", "topics", "messages", "kernels", undated, "left out", "status")
+    print_table(columns, [_row(one) for one in outcomes])
+    for one in outcomes:
+        if one.sentence:
+            typer.echo(f"{one.competition}: {one.status}: {one.sentence}")
+        for what in one.counts.broken if one.counts else ():
+            typer.echo(f"{one.competition}: failed: {what}")
+        for what in one.counts.left_out if one.counts else ():
+            typer.echo(f"{one.competition}: left out: {what}")
+        for what in one.counts.remarks if one.counts else ():
+            typer.echo(f"{one.competition}: {what}")
+
+
+def _row(outcome: Outcome) -> tuple[str, ...]:
+    if outcome.counts is None:
+        return (outcome.competition, *"–––––", outcome.status)
+    rows, left = outcome.counts.rows, sum(reason.count for reason in outcome.counts.left_out)
+    counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
+    status = outcome.status if outcome.whole else f"{outcome.status}, with a broken list"
+    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{left:,}", status)
+
+
+def _kinds(counts: CountedRows) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "none"

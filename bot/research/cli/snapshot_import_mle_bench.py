@@ -1,0 +1,145 @@
+"""`bot snapshot import mle-bench`: make snapshots of prepared MLE-bench competitions."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.options import Json
+from bot.cli.output import print_json, print_table, progress_line
+from bot.evaluation.client.process import WorkerProcess
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.research.importers.mle_bench.importing import BenchImport, Dates, Outcome
+from bot.research.importers.mle_bench.prepared import Place, find_places
+from bot.research.importers.staging import importing_into
+from bot.research.metric_search.question import FoundMetric, Question
+from scrapers.snapshots.fields import parse_time
+from state.clock import SystemClock
+from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageError
+
+_SECONDS = 3600.0
+"""Time limit of the search for one metric."""
+_MEMORY = 16 * 1024**3
+"""Address space of the search: a submission of ten million texts is held as Python objects."""
+
+
+def mle_bench(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="an MLE-bench data folder, or one competition's folder in it")
+    ],
+    out: Annotated[Path, typer.Option(help="the folder of snapshots; existing ones stay unchanged")],
+    package: Annotated[
+        Path | None,
+        typer.Option(help="`mlebench/competitions` of MLE-bench's repository (default: its files beside prepared/)"),
+    ] = None,
+    competition: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
+    enabled_at: Annotated[str | None, typer.Option(help="the start, if a leaderboard has no dates")] = None,
+    deadline: Annotated[str | None, typer.Option(help="the end, if a leaderboard has no dates")] = None,
+    json: Json = False,
+) -> None:
+    """Make a snapshot of each prepared MLE-bench competition; existing ones are skipped.
+
+    Metric and direction are found by comparing scores with those of each competition's own grade.py, which is run. Exits
+    with 1 if a competition could not be imported.
+
+    Example: bot snapshot import mle-bench ~/.cache/mle-bench/data --package mle-bench/mlebench/competitions --out snapshots
+    """
+    places = find_places(folders, package, competition or ())
+    dates = _dates(enabled_at, deadline)
+    with importing_into(out):
+        outcomes = _import(places, out, dates)
+    _show(outcomes, json=json)
+    if any(outcome.status == "failed" for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Outcome]:
+    """Import one after another, with a progress line on stderr."""
+    outcomes: list[Outcome] = []
+    with asyncio.Runner() as runner, progress_line() as say:
+        worker = WorkerProcess(seconds=_SECONDS, memory_bytes=_MEMORY)
+
+        def report(slug: str, doing: str) -> None:
+            say(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}", len(outcomes) / len(places))
+
+        def find_metric(question: Question) -> FoundMetric:
+            return runner.run(_find(worker, question))
+
+        importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
+        try:
+            for number, place in enumerate(places, start=1):
+                say(f"{number} of {len(places)}: {place.slug}: started", len(outcomes) / len(places))
+                outcomes.append(importing.run(place))
+                say(_line(outcomes[-1], number, len(places)), number / len(places))
+        finally:
+            runner.run(worker.aclose())
+    return outcomes
+
+
+async def _find(worker: WorkerProcess, question: Question) -> FoundMetric:
+    try:
+        return await worker.call("bot.research.metric_search.find_metric:find_metric", FoundMetric, question=question)
+    except InfrastructureFailure as error:
+        raise SnapshotError([Problem("grade.py", None, f"could not be compared with metrics: {error}")]) from error
+
+
+def _dates(enabled_at: str | None, deadline: str | None) -> Dates | None:
+    if enabled_at is None and deadline is None:
+        return None
+    if enabled_at is None or deadline is None:
+        raise UsageError("--enabled-at and --deadline must be given together")
+    begins, ends = _time("--enabled-at", enabled_at), _time("--deadline", deadline)
+    if ends < begins:
+        raise UsageError("--deadline is before --enabled-at")
+    return Dates(begins, ends, "given on the command line")
+
+
+def _time(option: str, text: str) -> datetime:
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from error
+
+
+def _line(outcome: Outcome, number: int, many: int) -> str:
+    why = f": {outcome.problems[0]}" if outcome.problems else ""
+    return f"{number} of {many}: {outcome.slug}: {outcome.status}{why}"
+
+
+def _show(outcomes: Sequence[Outcome], *, json: bool) -> None:
+    counts = {
+        status: sum(one.status == status for one in outcomes) for status in ("imported", "there already", "failed")
+    }
+    if json:
+        print_json({"competitions": [one.as_json() for one in outcomes], **counts})
+        return
+    columns = ("competition", "", "metric", "rows", "teams", "left out, and what else to know")
+    print_table(columns, [_row(outcome) for outcome in outcomes])
+    for outcome in outcomes:
+        for problem in outcome.problems:
+            typer.echo(f"{outcome.slug}: {problem}")
+    typer.echo(", ".join(f"{many} {status}" for status, many in counts.items() if many))
+
+
+def _row(outcome: Outcome) -> tuple[str, ...]:
+    known = [f"left out: {one}" for one in outcome.left_out] + list(outcome.notes)
+    found = [f"{outcome.metric}, {outcome.direction}"] if outcome.metric else []
+    if outcome.how:
+        found.append(outcome.how)
+    if outcome.problems:
+        known = ["see below"]
+    return (
+        outcome.slug,
+        outcome.status,
+        "\n".join(found),
+        _count(outcome.rows),
+        _count(outcome.teams),
+        "\n".join(known),
+    )
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"

@@ -1,0 +1,119 @@
+"""MLE-bench's `leaderboard.csv`: Kaggle's real private leaderboard, best first, with the day of each team's submission."""
+
+import csv
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+from bot.research.importers.mle_bench.tables import table_rows
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.tables import finite_number
+from state.errors import Problem, SnapshotError
+
+_SCORE, _DATE = "score", "submissionDate"
+_OLD_DATE = "%m/%d/%Y %I:%M:%S %p"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One team: its score as it is written, and when it was submitted, if that is known (aware UTC)."""
+
+    score: str
+    submitted_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Board:
+    """A leaderboard in file order."""
+
+    entries: tuple[Entry, ...]
+    unscored: int = 0
+    """Entries without a score, which are left out."""
+
+    @property
+    def scores(self) -> list[float]:
+        """The scores, best first."""
+        return [float(entry.score) for entry in self.entries]
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        """The direction by the order; None if the first score is also the last."""
+        first, last = float(self.entries[0].score), float(self.entries[-1].score)
+        return None if first == last else first < last
+
+    @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """The times of the first and the last submission; None if no entry has a date."""
+        dates = [entry.submitted_at for entry in self.entries if entry.submitted_at is not None]
+        return (min(dates), max(dates)) if dates else None
+
+
+def read_board(path: Path) -> Board:
+    """Read a leaderboard; a date without a zone is UTC, as Kaggle's are, and an unreadable date counts as missing.
+
+    A team whose submissions all failed has no score: it is left out.
+
+    Raises:
+        SnapshotError: no column `score`, no entries with one, a score that is no finite number, or scores that are not in order.
+    """
+    found = Problems()
+    entries: list[Entry] = []
+    lines: list[int] = []
+    unscored = 0
+    with table_rows(path) as rows:
+        header = next(rows, (0, []))[1]
+        if _SCORE not in header:
+            raise SnapshotError([Problem(LEADERBOARD, 1, f"has no column `{_SCORE}`")])
+        for line, cells in rows:
+            row = dict(zip(header, cells, strict=False))
+            score = row.get(_SCORE, "").strip()
+            if not score:
+                unscored += 1
+            elif finite_number(score) is None:
+                found.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
+            else:
+                entries.append(Entry(score, _time(row.get(_DATE, ""))))
+                lines.append(line)
+    if not entries and not found.problems:
+        found.add(LEADERBOARD, "has no entries with a score" if unscored else "has no entries")
+    if not found.problems:
+        _check_order(Board(tuple(entries)), lines, found)
+    if found.problems:
+        raise SnapshotError(found.problems)
+    return Board(tuple(entries), unscored)
+
+
+def write_board(board: Board, path: Path) -> None:
+    """Write `rank,score`, and `submitted_at` if any entry has it, in the board's order."""
+    dated = board.span is not None
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["rank", "score", *(["submitted_at"] if dated else [])])
+        for rank, entry in enumerate(board.entries, start=1):
+            at = f"{entry.submitted_at:%Y-%m-%dT%H:%M:%SZ}" if entry.submitted_at else ""
+            writer.writerow([rank, entry.score, *([at] if dated else [])])
+
+
+def _check_order(board: Board, lines: list[int], found: Problems) -> None:
+    """Name the first entry that is better than the one above it."""
+    lower = board.lower_is_better
+    for line, (above, score) in zip(lines[1:], pairwise(board.scores), strict=True):
+        if score != above and (lower is None or (score < above) == lower):
+            found.add(LEADERBOARD, f"is not best first: {score:g} is below {above:g}", line)
+            return
+
+
+def _time(text: str) -> datetime | None:
+    text = text.strip()
+    if not text or text.isdigit():  # a bare number would be read as a date without dashes
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            time = datetime.strptime(text, _OLD_DATE)  # noqa: DTZ007 -- its zone is set below
+        except ValueError:
+            return None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

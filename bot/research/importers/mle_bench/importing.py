@@ -1,0 +1,253 @@
+"""The import of one prepared competition as one snapshot with its manifest: whole under its name, or not at all."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from bot.research.importers.mle_bench.board import Board, read_board, write_board
+from bot.research.importers.mle_bench.columns import Columns, choose_columns
+from bot.research.importers.mle_bench.layout import keep_grader, lay_out, put_sample, write_answers
+from bot.research.importers.mle_bench.prepared import GRADE, Place, Prepared, open_prepared
+from bot.research.importers.mle_bench.tables import unpack_sample
+from bot.research.importers.staging import staged
+from bot.research.metric_search.question import FindMetric, FoundMetric, Question
+from scrapers.snapshots.answers import read_answers
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.check import check
+from scrapers.snapshots.files import DATA, walk
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST, hashes_of, read_manifest
+from scrapers.snapshots.problems import Problems
+from state.errors import Problem, SnapshotError
+
+_SPLIT = "as MLE-bench's prepare.py made it, mostly out of Kaggle's training set: the test part is not Kaggle's"
+
+
+@dataclass(frozen=True)
+class Dates:
+    """The start and the end of a competition, aware UTC, and the source of both."""
+
+    enabled_at: datetime
+    deadline: datetime
+    source: str
+
+
+def dates_of(board: Board, given: Dates | None) -> Dates:
+    """Return a competition's dates: those of its leaderboard, else the given ones. Raises SnapshotError without any."""
+    if board.span is not None:
+        first, last = board.span
+        dated = sum(entry.submitted_at is not None for entry in board.entries)
+        source = f"first and last `submissionDate` of {dated:,} of {len(board.entries):,} entries of {LEADERBOARD}"
+        return Dates(first, last, source)
+    if given is None:
+        what = "has no `submissionDate`: give the competition's dates with --enabled-at and --deadline"
+        raise SnapshotError([Problem(LEADERBOARD, None, what)])
+    return given
+
+
+def write_manifest(
+    folder: Path, prepared: Prepared, columns: Columns, metric: FoundMetric, dates: Dates, now: datetime
+) -> None:
+    """Write `snapshot.json`, with the hashes of all files but those in folders of `data/`."""
+    config = prepared.config
+    sources = [
+        "prepared MLE-bench competition",
+        f"metric: {metric.how}",
+        f"enabled_at and deadline: {dates.source}",
+        f"sample submission: {'private' if prepared.sample_is_private else 'public'}/{prepared.sample.name}",
+        f"answers: private/{prepared.answers.name}",
+        *columns.notes,
+        *metric.notes,
+    ]
+    if config.competition_type not in (None, "simple"):
+        sources.append(f"of the type {config.competition_type!r} at Kaggle; here files are graded, as MLE-bench does")
+    manifest = {
+        "format": FORMAT,
+        "slug": prepared.slug,
+        "title": config.name,
+        "url": f"https://www.kaggle.com/competitions/{prepared.slug}",
+        "category": None,
+        "metric": {"name": metric.name, "direction": metric.direction, "params": metric.params},
+        "id_column": columns.id_column,
+        "key_columns": list(columns.key_columns),
+        "prediction_columns": list(columns.predictions),
+        "submission_file": "submission.csv",
+        "enabled_at": _iso(dates.enabled_at),
+        "deadline": _iso(dates.deadline),
+        "max_daily_submissions": None,
+        "kind": "csv",
+        "collected_at": _iso(now),
+        "split": _SPLIT,
+        "sources": sources,
+        "sha256": hashes_of(folder),
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
+
+
+def _iso(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
+
+Status = Literal["imported", "there already", "failed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result for one competition; after a failure only `problems` are known."""
+
+    slug: str
+    status: Status
+    metric: str | None = None
+    direction: str | None = None
+    how: str | None = None
+    """How the metric was found."""
+    rows: int | None = None
+    """Of the answers."""
+    teams: int | None = None
+    files: int | None = None
+    """Of `data/`."""
+    left_out: tuple[str, ...] = ()
+    """Files of `public/` that are not in `data/`, each with the reason."""
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all fields as JSON values."""
+        values = asdict(self)
+        values["problems"] = [str(problem) for problem in self.problems]
+        values["left_out"], values["notes"] = list(self.left_out), list(self.notes)
+        return values
+
+
+_SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class BenchImport:
+    """The settings that all competitions of one import share."""
+
+    out: Path
+    """The folder of snapshots."""
+    metrics: Mapping[str, Direction]
+    """The metrics that can be computed, by name."""
+    find_metric: FindMetric
+    now: datetime
+    dates: Dates | None = None
+    """For competitions whose leaderboard has no dates."""
+    progress: Callable[[str, str], None] = lambda slug, doing: None
+    """Receives the slug and the present activity, for a progress line."""
+
+    def run(self, place: Place) -> Outcome:
+        """Import one competition unless its snapshot exists already; faults are reported in the outcome.
+
+        A snapshot is made in a folder with a dot before its name, which is renamed when everything is checked; what a
+        killed import left behind is removed by the next. Two imports must not write the same snapshot at once.
+        """
+        began = time.monotonic()
+        target = self.out / place.slug
+        if target.exists() or target.is_symlink():
+            return _there_already(place.slug, target)
+        try:
+            with staged(target) as folder:
+                outcome = self._make(place, folder)
+                folder.rename(target)
+        except SnapshotError as error:
+            outcome = Outcome(place.slug, "failed", problems=error.problems)
+        except OSError as error:
+            problem = Problem(Path(str(error.filename or place.slug)).name, None, error.strerror or str(error))
+            outcome = Outcome(place.slug, "failed", problems=(problem,))
+        return replace(outcome, seconds=round(time.monotonic() - began, 2))
+
+    def _make(self, place: Place, folder: Path) -> Outcome:
+        self.progress(place.slug, "reading")
+        scratch = folder / _SCRATCH
+        scratch.mkdir()
+        prepared = open_prepared(place)
+        board = read_board(prepared.board)
+        dates = dates_of(board, self.dates)
+        sample = unpack_sample(prepared.sample, scratch)
+        columns = choose_columns(prepared, sample, scratch)
+        put_sample(prepared, sample, folder)
+        (folder / "private").mkdir()
+        rows = write_answers(columns, sample, folder / "private/answers.csv")
+        left = self._data(prepared, columns, folder)
+        metric = self._metric(prepared, columns, board, folder)
+        self.progress(place.slug, "checking")
+        write_board(board, folder / LEADERBOARD)
+        shutil.copyfile(prepared.description, folder / DESCRIPTION)
+        shutil.rmtree(scratch)
+        write_manifest(folder, prepared, columns, metric, dates, self.now)
+        checked = check(folder, self.metrics)
+        if checked.problems:
+            raise SnapshotError(checked.problems)
+        return _imported(folder, columns, metric, board, rows, left, prepared)
+
+    def _data(self, prepared: Prepared, columns: Columns, folder: Path) -> list[str]:
+        found = Problems()
+        answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, found)
+        if answers is None or found.problems:
+            raise SnapshotError(found.problems)
+        return lay_out(
+            prepared, folder, answers, lambda files: self.progress(prepared.slug, f"laying out, {files:,} files so far")
+        )
+
+    def _metric(self, prepared: Prepared, columns: Columns, board: Board, folder: Path) -> FoundMetric:
+        self.progress(prepared.slug, f"comparing metrics with {GRADE}")
+        question = Question(
+            slug=prepared.slug,
+            grader=prepared.grader,
+            answers=prepared.answers,
+            truth=folder / "private/answers.csv" if columns.known else None,
+            sample=folder / "data/sample_submission.csv",
+            key=columns.rows,
+            columns=columns.predictions,
+            board_lower_is_better=board.lower_is_better,
+        )
+        metric = self.find_metric(question)
+        if metric.name != GRADE:
+            return metric
+        return replace(metric, params=metric.params | keep_grader(prepared, folder / "private"))
+
+
+def _imported(
+    folder: Path,
+    columns: Columns,
+    metric: FoundMetric,
+    board: Board,
+    rows: int,
+    left: list[str],
+    prepared: Prepared,
+) -> Outcome:
+    notes = [*columns.notes, *metric.notes]
+    if prepared.sample_is_private:
+        notes.append(f"only {prepared.sample.name} was taken from private/")
+    if board.unscored:
+        entries = "entry without a score is" if board.unscored == 1 else "entries without a score are"
+        notes.append(f"{board.unscored:,} {entries} left out of {LEADERBOARD}")
+    return Outcome(
+        slug=prepared.slug,
+        status="imported",
+        metric=metric.name,
+        direction=metric.direction,
+        how=metric.how,
+        rows=rows,
+        teams=len(board.entries),
+        files=sum(1 for _ in walk(folder / DATA)),
+        left_out=tuple(left),
+        notes=tuple(notes),
+    )
+
+
+def _there_already(slug: str, target: Path) -> Outcome:
+    manifest = read_manifest(target, Problems())
+    if manifest is None or manifest.slug != slug:
+        what = "is in the way: it is not a snapshot of this competition, and nothing is replaced"
+        return Outcome(slug, "failed", problems=(Problem(str(target), None, what),))
+    return Outcome(slug, "there already", metric=manifest.metric.name, direction=manifest.metric.direction)

@@ -1,0 +1,160 @@
+"""The files that a snapshot takes from a prepared competition: data that leak no answers, the answers, the grader."""
+
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bot.research.importers.mle_bench.columns import Columns
+from bot.research.importers.mle_bench.prepared import GRADE, REMEDY, Prepared, is_pointer
+from bot.research.importers.mle_bench.tables import table_rows, written_table
+from scrapers.snapshots.answers import ANSWERS, SAMPLE, Answers, Value, value
+from scrapers.snapshots.archives import check_archive, is_archive
+from scrapers.snapshots.files import DATA, walk
+from scrapers.snapshots.leaks import check_for_answers
+from scrapers.snapshots.linking import link_or_copy
+from scrapers.snapshots.manifest import DESCRIPTION
+from scrapers.snapshots.problems import Problems
+from state.errors import Problem, SnapshotError
+from state.files import sha256_of
+
+_TOLD_EACH = 1_000
+
+
+def put_sample(prepared: Prepared, sample: Path, folder: Path) -> None:
+    """Put the sample submission into `data/`; from `private/` and from archives it alone is copied."""
+    target = folder / SAMPLE
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if sample == prepared.sample and not prepared.sample_is_private:
+        link_or_copy(sample.resolve(), target)
+    else:
+        shutil.copyfile(sample, target)
+
+
+def lay_out(prepared: Prepared, folder: Path, answers: Answers, progress: Callable[[int], None]) -> list[str]:
+    """Bring the files of `public/` into `data/` under their own names, and return those that are left out.
+
+    The sample submission is there already, and `description.md` has a place of its own; neither is brought.
+
+    Raises:
+        SnapshotError: files are pointers of Git LFS, or the sample submission itself is the answers.
+        OSError: a file cannot be read or written.
+    """
+    left: list[str] = []
+    pointers = Problems()
+    forbidden = _Forbidden(prepared, folder / ANSWERS, answers)
+    if why := forbidden.reason(folder / SAMPLE, SAMPLE):
+        raise SnapshotError([Problem(prepared.sample.name, None, f"as the sample submission {why}")])
+    for number, (source, name) in enumerate(_files(prepared, left), start=1):
+        if number % _TOLD_EACH == 0:
+            progress(number)
+        if is_pointer(source):
+            pointers.add(f"public/{name}", REMEDY, kind="pointers")
+        elif f"{DATA}/{name}" == SAMPLE:
+            left.append(f"{name} is not the sample submission that is graded, {prepared.sample.name}")
+        elif why := forbidden.reason(source, name):
+            left.append(f"{name} {why}")
+        else:
+            link_or_copy(source, folder / DATA / name)
+    if pointers.problems:
+        raise SnapshotError(pointers.problems)
+    return left
+
+
+def _files(prepared: Prepared, left: list[str]) -> Iterator[tuple[Path, str]]:
+    """Yield each plain file of `public/`, links followed, and its name there."""
+    own = (prepared.sample, prepared.public / DESCRIPTION)
+    private = prepared.private.resolve()
+    for path in walk(prepared.public):
+        name = path.relative_to(prepared.public).as_posix()
+        if path in own:
+            continue
+        source = path.resolve() if path.is_symlink() else path
+        if not source.exists():
+            left.append(f"{name} is a link to nothing")
+        elif path.is_symlink() and source.is_relative_to(private):
+            left.append(f"{name} is a link into private/")
+        elif source.is_dir():
+            left.append(f"{name} is a link to a folder")
+        elif not stat.S_ISREG(source.stat().st_mode):
+            left.append(f"{name} is no plain file")
+        else:
+            yield source, name
+
+
+class _Forbidden:
+    """What no file of `data/` may be: the answers, a perfect submission, or a table with their columns."""
+
+    def __init__(self, prepared: Prepared, answers_file: Path, answers: Answers) -> None:
+        self._answers_file, self._answers = answers_file, answers
+        secret = [path for path in (prepared.answers, prepared.gold) if path is not None]
+        self._sizes = {path.stat().st_size for path in secret}
+        self._secret = {(path.stat().st_size, sha256_of(path)): path.name for path in secret}
+
+    def reason(self, path: Path, name: str) -> str | None:
+        """Return why a file must not be in `data/`, or cannot be shown to be harmless; None if it may."""
+        size = path.stat().st_size
+        if size in self._sizes and (secret := self._secret.get((size, sha256_of(path)))):
+            return f"is a copy of private/{secret}"
+        found = Problems()
+        if not is_archive(path) or check_archive(path, name, found):
+            check_for_answers(path, name, self._answers_file, self._answers, found)
+        return "; ".join(problem.message for problem in found.problems[:3]) or None
+
+
+def write_answers(columns: Columns, sample: Path, target: Path) -> int:
+    """Write the true values in the source's order, and return the number of rows.
+
+    Cells are written as they are read, ids as the sample spells them. Raises SnapshotError for a row with more or fewer
+    cells than the header.
+    """
+    spelled = _spellings(columns, sample) if columns.respelled else None
+    with table_rows(columns.source) as rows, written_table(target) as writer:
+        header = next(rows, (0, []))[1]
+        wanted = (*columns.rows, *columns.labels)
+        places = [header.index(name) for name in wanted]
+        writer.write(wanted)
+        count = 0
+        for line, cells in rows:
+            if len(cells) != len(header):
+                what = f"the row has {len(cells)} cells, the header {len(header)}"
+                raise SnapshotError([Problem(columns.source.name, line, what)])
+            picked = [cells[place] for place in places]
+            if spelled is not None:
+                width = len(columns.rows)
+                picked[:width] = spelled[tuple(map(value, picked[:width]))]
+            writer.write(picked)
+            count += 1
+    return count
+
+
+def _spellings(columns: Columns, sample: Path) -> dict[tuple[Value, ...], list[str]]:
+    with table_rows(sample) as rows:
+        header = next(rows)[1]
+        places = [header.index(name) for name in columns.rows]
+        asked = ([cells[place] for place in places] for _, cells in rows if len(cells) > max(places))
+        return {tuple(map(value, key)): key for key in asked}
+
+
+_PREPARER = "prepare.py"
+
+
+def keep_grader(prepared: Prepared, private: Path) -> dict[str, str]:
+    """Copy `grade.py`, the Python modules beside it, and the whole answers into `private/`.
+
+    Graders import from the modules beside them (`from .classes import CLASSES`), and take columns and kinds of files that
+    `answers.csv` does not hold. Return the metric's parameter `answers`, the name of the whole answers in `private/`.
+    Raises SnapshotError if a module is a pointer of Git LFS.
+    """
+    for module in sorted(prepared.grader.parent.glob("*.py")):
+        if module.name == _PREPARER or not module.is_file():
+            continue
+        if is_pointer(module):
+            raise SnapshotError([Problem(module.name, None, REMEDY)])
+        shutil.copyfile(module, private / module.name)
+    taken = {Path(ANSWERS).name, GRADE}
+    name = prepared.answers.name
+    if name in taken:
+        name = f"whole_{name}"
+    shutil.copyfile(prepared.answers, private / name)
+    return {"answers": name}

@@ -1,0 +1,203 @@
+"""The import of all competitions of an MLE-Live folder, one snapshot after the other; a failure does not stop the others."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from bot.research.importers.mle_live.community import CommunityWriter, ImportCounts
+from bot.research.importers.mle_live.folders import CompetitionFolder, Task, find_competitions, read_tasks
+from bot.research.importers.staging import importing_into, staged
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.linking import link_files
+from scrapers.snapshots.manifest import MANIFEST, read_manifest
+from scrapers.snapshots.problems import Problems
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import Clock
+from state.errors import SnapshotError, UsageError
+from state.words import iso
+
+IMPORTED = "community: an MLE-Live folder"
+"""The beginning of the source in a manifest that marks an import."""
+_EVERY = 250
+"""Files between two progress lines."""
+
+
+def _write_manifest(task: Path, folder: Path, counts: ImportCounts, at_deadline: bool, now: datetime) -> None:
+    content: dict[str, Any] = json.loads((task / MANIFEST).read_text(encoding="utf-8"))
+    hashes = content.get("sha256", {})
+    content["sha256"] = {name: value for name, value in hashes.items() if _of_task(name)}
+    content["sources"] = [*content.get("sources", []), *_sources(counts, at_deadline)]
+    content["collected_at"] = iso(now.replace(microsecond=0))
+    content.pop("dated_at_deadline", None)
+    if at_deadline:
+        content["dated_at_deadline"] = counts.undated.model_dump()
+    (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _of_task(name: str) -> bool:
+    """Whether a file of the task's snapshot goes unchanged into the new one."""
+    first = name.split("/")[0]
+    return first not in (COMMUNITY, MANIFEST) and not first.startswith(".")
+
+
+def _sources(counts: ImportCounts, at_deadline: bool) -> list[str]:
+    undated = f"{counts.undated.topics} topics, {counts.undated.messages} messages and {counts.undated.kernels} kernels"
+    dated = (
+        "were given the deadline as theirs (`source` names them)" if at_deadline else "are never shown under a clock"
+    )
+    return [
+        f"{IMPORTED}; votes and scores as of an unknown day, before `collected_at`",
+        f"MLE-Live keeps no times of comments: {undated} without one {dated}",
+    ]
+
+
+def _ticker(what: str, report: Callable[[str], None]) -> Callable[[int], None]:
+    def tick(done: int) -> None:
+        if done % _EVERY == 0:
+            report(f"{done:,} {what}")
+
+    return tick
+
+
+Status = Literal["imported", "there already", "no task", "nothing to import", "failed"]
+_SHOWN_PROBLEMS = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result for one competition."""
+
+    competition: str
+    status: Status
+    path: Path | None = None
+    """The snapshot, if there is one."""
+    counts: ImportCounts | None = None
+    sentence: str | None = None
+    """Why there is none, and what to do."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing failed: neither the competition nor the reading of one of its lists."""
+        return self.status != "failed" and not (self.counts and self.counts.broken)
+
+
+@dataclass(frozen=True)
+class ImportRequest:
+    """What to import, and where to."""
+
+    root: Path
+    """An MLE-Live folder, or that of one of its competitions."""
+    tasks: Path
+    """A snapshot with the task, or a folder of them; it is never written to."""
+    out: Path
+    """Where the new snapshots go, by slug."""
+    at_deadline: bool = False
+    """Whether rows without a time get the deadline's; otherwise they are never visible under a clock."""
+    only: Collection[str] = ()
+    """Competitions; none: all."""
+
+
+def import_mle_live(
+    request: ImportRequest, metrics: Mapping[str, Direction], clock: Clock, report_line: Callable[[str], None]
+) -> Iterator[Outcome]:
+    """Yield the result for each competition, as soon as it is known.
+
+    Existing snapshots are not made again, and nothing is replaced. Raises UsageError if the folders do not fit together, or
+    cannot be read or written at all.
+    """
+    tasks = read_tasks(request.tasks)
+    sources = _chosen(request)
+    _check_out(request)
+    with importing_into(request.out):
+        for number, source in enumerate(sources, start=1):
+            title = f"{source.slug} ({number} of {len(sources)})"
+            report_line(title)
+
+            def report(what: str, title: str = title) -> None:
+                report_line(f"{title}: {what}")
+
+            try:
+                yield _one(source, tasks, request, metrics, clock, report)
+            except OSError as error:
+                where = f" ({error.filename})" if error.filename else ""
+                yield Outcome(source.slug, "failed", sentence=f"{error.strerror or error}{where}")
+            except SnapshotError as error:
+                shown = "; ".join(str(problem) for problem in error.problems[:_SHOWN_PROBLEMS])
+                more = len(error.problems) - _SHOWN_PROBLEMS
+                yield Outcome(source.slug, "failed", sentence=f"{shown}{f'; and {more} more' if more > 0 else ''}")
+
+
+def _chosen(request: ImportRequest) -> list[CompetitionFolder]:
+    try:
+        found = find_competitions(request.root)
+    except OSError as error:
+        raise UsageError(f"{request.root} cannot be read: {error.strerror or error}") from error
+    if not found:
+        raise UsageError(
+            f"{request.root} is no MLE-Live folder: neither it nor a folder in it, or in its docs/, has kernels/ or discussions/"
+        )
+    missing = sorted(set(request.only) - {source.slug for source in found})
+    if missing:
+        raise UsageError(
+            f"{request.root} has no {', '.join(missing)}; it has {', '.join(source.slug for source in found)}"
+        )
+    return [source for source in found if not request.only or source.slug in request.only]
+
+
+def _check_out(request: ImportRequest) -> None:
+    out, tasks = request.out.resolve(), request.tasks.resolve()
+    if out.is_relative_to(tasks):
+        raise UsageError(
+            f"--out {request.out} lies in --tasks {request.tasks}, to which nothing is written: name another folder"
+        )
+    if out == request.root.resolve():
+        raise UsageError(f"--out {request.out} is the folder that is imported: name another one")
+
+
+def _one(
+    source: CompetitionFolder,
+    tasks: Mapping[str, Task],
+    request: ImportRequest,
+    metrics: Mapping[str, Direction],
+    clock: Clock,
+    report: Callable[[str], None],
+) -> Outcome:
+    task = tasks.get(source.slug)
+    if source.community is None:
+        return Outcome(source.slug, "nothing to import", sentence="it has neither kernels/ nor discussions/")
+    if task is None:
+        what = f"--tasks has no snapshot {source.slug}: make one with `bot snapshot import mle-bench`, or name another folder"
+        return Outcome(source.slug, "no task", sentence=what)
+    if task.manifest is None:
+        raise SnapshotError(task.problems)
+    place = request.out / source.slug
+    if place.exists() or place.is_symlink():
+        return _there_already(place, source.slug, task.folder, at_deadline=request.at_deadline)
+    with staged(place) as folder:
+        link_files(task.folder, folder, _of_task, _ticker("files of the task", report))
+        deadline = task.manifest.deadline if request.at_deadline else None
+        writer = CommunityWriter(source.community, folder, source.slug, deadline)
+        counts = writer.write(task.manifest.metric.direction == "minimize", _ticker("texts", report))
+        _write_manifest(task.folder, folder, counts, request.at_deadline, clock.now())
+        report("checking")
+        Snapshot.load(folder, metrics)
+        folder.rename(place)
+    return Outcome(source.slug, "imported", place, counts)
+
+
+def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> Outcome:
+    """Return the result where the snapshot's name is taken; nothing is replaced."""
+    manifest = read_manifest(place, Problems())
+    if place.resolve() == task.resolve():
+        sentence = f"{place} is the task itself: name another folder with --out"
+    elif manifest is None or manifest.slug != slug or not any(IMPORTED in source for source in manifest.sources):
+        sentence = f"{place} exists, and is not an import of MLE-Live's: move it away"
+    elif (manifest.dated_at_deadline is not None) != at_deadline:
+        sentence = f"{place} was imported with another --undated-at: move it away to import it again"
+    else:
+        return Outcome(slug, "there already", place)
+    return Outcome(slug, "failed", sentence=sentence)

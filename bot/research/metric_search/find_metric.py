@@ -1,0 +1,171 @@
+"""Finds the metric of a prepared competition: with many rows, the search runs on a part of them and is confirmed on all."""
+
+import contextlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.metrics.registry import METRICS, Metric
+from bot.evaluation.tables.csv_table import read_table, write_table
+from bot.research.metric_search.grade_calls import grader_of
+from bot.research.metric_search.question import FoundMetric, Question
+from bot.research.metric_search.search import Candidate, Search, Submissions, same, search_result
+from bot.research.metric_search.trial_submissions import Cells, numbers, trials
+from scrapers.snapshots.card import OWN_GRADER
+from scrapers.snapshots.tables import Repeats, row_key
+from state.errors import Problem, SnapshotError, UnsupportedLayout
+
+MOST_ROWS = 5_000
+"""On which a search is made; of more, as many are drawn."""
+MOST_CELLS = 200_000
+"""Of these rows, all prediction columns together: twenty submissions are held in memory as text."""
+_FEWEST_ROWS = 1_000
+_CONFIRMED = 4
+"""Submissions of all rows by which a metric that was found on some of them is confirmed."""
+_SEED = 7
+
+
+def find_metric(question: Question, most_rows: int = MOST_ROWS) -> FoundMetric:
+    """Compare the metrics of the registry with a competition's own grader on submissions made of its answers.
+
+    The sample submission has the rows of the answers; of those that are alike in the key, in the same order.
+
+    Raises:
+        SnapshotError: the grader cannot be used, scores too little, or contradicts the leaderboard; or a table cannot be read.
+    """
+    if question.truth is None:
+        return _alone(question)
+    grader, answers, sample = question.grader, question.answers, question.sample
+    try:
+        whole = _submissions(question.truth, sample, question.key)
+    except UnsupportedLayout as error:
+        raise SnapshotError([Problem(sample.name, None, str(error))]) from error
+    most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // whole.truth.shape[1]))
+    with tempfile.TemporaryDirectory(prefix="metric-") as folder:
+        scratch = Path(folder)
+        if len(whole.ids) > most_rows and _has_columns(answers, whole.key):
+            drawn = np.random.default_rng(_SEED).choice(len(whole.ids), most_rows, replace=False)
+            keys = {whole.ids[row] for row in drawn}
+            chosen = np.array([row for row, one in enumerate(whole.ids) if one in keys])
+            part = _part_of(answers, whole.key, keys, scratch)
+            try:
+                return _on_a_part(question, part, whole, chosen, scratch)
+            except _RefusesParts:
+                pass
+        with grader_of(grader, answers) as call:
+            search = Search(whole, call, scratch, _candidates(answers))
+            return search_result(search, search.run(), question.board_lower_is_better)
+
+
+def _candidates(answers: Path) -> Sequence[Metric]:
+    """Return the metrics that may be what a grader computes.
+
+    JSON Lines may allow several right predictions for a row (tensorflow2-question-answering), of which the truth has one: then
+    submissions made of the truth cannot show that a metric is not the grader's.
+    """
+    return () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
+
+
+def _alone(question: Question) -> FoundMetric:
+    """Leave the scores to the grader, without submissions made from the answers; the direction is the leaderboard's."""
+    table = read_table(question.sample)
+    columns = [name for name in table.header if name not in question.key]
+    with grader_of(question.grader, question.answers) as call:
+        scored = call(question.sample)
+    if scored.score is None:
+        raise SnapshotError([Problem(OWN_GRADER, None, f"gives the sample submission no score: {scored.fault}")])
+    if question.board_lower_is_better is None:
+        what = "cannot be asked whether smaller is better, as the true predictions are not known; nor does the leaderboard say"
+        raise SnapshotError([Problem(OWN_GRADER, None, what)])
+    kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
+    return FoundMetric(
+        name=OWN_GRADER,
+        direction="minimize" if question.board_lower_is_better else "maximize",
+        how=f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
+        params={"predictions": kind},
+        notes=(f"{OWN_GRADER} gives the sample submission {scored.score:.6g}",),
+    )
+
+
+class _RefusesParts(Exception):
+    """The grader does not score a part of the rows."""
+
+
+def _on_a_part(
+    question: Question, part: Path, whole: Submissions, chosen: NDArray[np.int64], scratch: Path
+) -> FoundMetric:
+    rows = replace(
+        whole,
+        rows=[whole.rows[row] for row in chosen],
+        truth=whole.truth[chosen],
+        sample=whole.sample[chosen],
+    )
+    with grader_of(question.grader, part) as call:
+        search = Search(rows, call, scratch)
+        try:
+            left = search.run()
+        except SnapshotError as error:
+            raise _RefusesParts from error
+    left, note = _confirmed(question.grader, question.answers, whole, left, scratch)
+    result = search_result(search, left, question.board_lower_is_better)
+    return replace(result, notes=(*result.notes, f"compared on {len(rows.ids):,} of {len(whole.ids):,} rows{note}"))
+
+
+def _confirmed(
+    grader: Path, answers: Path, whole: Submissions, left: Sequence[Candidate], scratch: Path
+) -> tuple[list[Candidate], str]:
+    """Keep the metrics that agree on all rows as well."""
+    if not left:
+        return [], ""
+    with grader_of(grader, answers) as call, contextlib.suppress(SnapshotError):  # too slow or too large on all rows
+        search = Search(whole, call, scratch)
+        for trial in trials(whole.truth, whole.sample, np.random.default_rng(_SEED)):
+            if search.ask(trial) and len(search.scored) == _CONFIRMED:
+                break
+    kept = [
+        candidate
+        for candidate in left
+        if all(same(candidate.score(whole.perfect, trial), score) for trial, score in search.scored)
+    ]
+    if len(search.scored) < 2:
+        return [], f"; {left[0]} agreed there, but on all rows too little is scored to confirm it"
+    if not kept:
+        return [], f"; {left[0]} agreed there, but not on all rows"
+    return kept, f", and on {len(search.scored)} submissions of all rows"
+
+
+def _submissions(truth: Path, sample: Path, key: tuple[str, ...]) -> Submissions:
+    asked, true = read_table(sample), read_table(truth)
+    columns = [name for name in asked.header if name not in key]
+    known, wanted, rows = Repeats(), Repeats(), asked.columns(key)
+    answers = dict(zip(map(known.numbered, true.keys(key)), true.columns(columns), strict=True))
+    return Submissions(
+        header=asked.header,
+        key=key,
+        rows=rows,
+        truth=_cells([answers[wanted.numbered(row_key(cells))] for cells in rows], len(columns)),
+        sample=_cells(asked.columns(columns), len(columns)),
+    )
+
+
+def _cells(rows: Sequence[Sequence[str]], columns: int) -> Cells:
+    made = np.empty((len(rows), columns), dtype=object)
+    for place, row in enumerate(rows):
+        made[place] = row
+    return made
+
+
+def _has_columns(answers: Path, key: Sequence[str]) -> bool:
+    return answers.suffix.lower() == ".csv" and set(key) <= set(read_table(answers).header)
+
+
+def _part_of(answers: Path, key: Sequence[str], keys: set[str], scratch: Path) -> Path:
+    table = read_table(answers)
+    at = [table.header.index(name) for name in key]
+    part = scratch / "answers.csv"
+    write_table(part, table.header, (row for row in table.rows() if row_key([row[place] for place in at]) in keys))
+    return part

@@ -1,0 +1,253 @@
+"""The search for the metric of the registry that a competition's own grader computes, by scores of trial submissions."""
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bot.evaluation.answers.board import SCORE_DIGITS
+from bot.evaluation.metrics.params import Params
+from bot.evaluation.metrics.registry import METRICS, Metric, PredictionKind
+from bot.evaluation.tables.csv_table import write_table
+from bot.research.metric_search.grade_calls import GradeCall
+from bot.research.metric_search.question import FoundMetric
+from bot.research.metric_search.trial_submissions import PERFECT, Cells, Trial, numbers, trials
+from scrapers.snapshots.card import OWN_GRADER, Direction
+from scrapers.snapshots.tables import row_key
+from state.errors import Problem, SnapshotError, UsageError
+
+FEWEST, FEWEST_DIFFERENT = 5, 3
+"""Submissions with a finite score, and different scores among them, without which nothing is concluded."""
+_TOLERANCE = 1e-5
+_SLACK = 1e-9
+"""Relative: sums are added up in another order."""
+_ROUNDS = 4
+"""Of more submissions, each with other noise, while several metrics agree."""
+_SEED = 20_240_901
+_MOST_COLUMNS = 5
+"""Of a submission, whose parts are tried as the scored ones."""
+_NOT_DEFINED = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, UsageError)
+"""Errors of a metric on predictions of the wrong kind."""
+
+
+@dataclass(frozen=True)
+class Submissions:
+    """The table that trial submissions are written as: the sample's columns, rows and ids."""
+
+    header: tuple[str, ...]
+    key: tuple[str, ...]
+    """The columns that identify a row."""
+    rows: Sequence[tuple[str, ...]]
+    """Their cells."""
+    truth: Cells
+    sample: Cells
+
+    @cached_property
+    def ids(self) -> Sequence[str]:
+        """The same as one text a row."""
+        return [row_key(cells) for cells in self.rows]
+
+    @cached_property
+    def perfect(self) -> Trial:
+        """The truth as a submission."""
+        return Trial(PERFECT, self.truth)
+
+    def write(self, trial: Trial, path: Path) -> None:
+        """Write one, columns and rows in the sample's order."""
+        columns: dict[str, Sequence[str]] = dict(zip(self.key, zip(*self.rows, strict=True), strict=True))
+        predictions = [name for name in self.header if name not in self.key]
+        columns |= {name: trial.cells[:, place].tolist() for place, name in enumerate(predictions)}
+        write_table(path, self.header, zip(*(columns[name] for name in self.header), strict=True))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A metric with its parameters."""
+
+    metric: Metric
+    params: Params
+
+    def score(self, truth: Trial, predicted: Trial) -> float:
+        """Return the score of text cells, read as the metric takes them; NaN where it is not defined."""
+        sides: tuple[Any, Any] = truth.cells, predicted.cells
+        if self.metric.takes == "number":
+            sides = truth.numbers, predicted.numbers
+            if sides[0] is None or sides[1] is None:
+                return math.nan
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return float(self.metric.score(*sides, self.params))
+        except _NOT_DEFINED:
+            return math.nan
+
+    def __str__(self) -> str:
+        settings = ", ".join(f"{name}={setting}" for name, setting in self.params.items())
+        return f"{self.metric.name} ({settings})" if settings else self.metric.name
+
+
+@dataclass
+class Search:
+    """Has the grader score one submission after another, and keeps the metrics that agree."""
+
+    submissions: Submissions
+    grade: GradeCall
+    scratch: Path
+    metrics: Sequence[Metric] = tuple(METRICS.values())
+    scored: list[tuple[Trial, float]] = field(default_factory=list, init=False)
+    """Those that the grader gave a finite score."""
+    faults: list[str] = field(default_factory=list, init=False)
+
+    def run(self) -> list[Candidate]:
+        """Return the metrics that agree with the grader on all submissions, the registry's first ones first.
+
+        More than one means that they cannot be distinguished on these answers.
+
+        Raises:
+            SnapshotError: the grader scores too few submissions, or hardly ever differently.
+        """
+        rng = np.random.default_rng(_SEED)
+        truth, sample = self.submissions.truth, self.submissions.sample
+        for trial in trials(truth, sample, rng):
+            self.ask(trial)
+        self._check_enough()
+        left = [candidate for candidate in self._candidates() if self._agrees(candidate)]
+        for _ in range(_ROUNDS):
+            before = len(self.scored)
+            for trial in trials(truth, sample, rng) if len(left) > 1 else ():
+                if trial.name != PERFECT and _differ(left, self.submissions.perfect, trial) and self.ask(trial):
+                    left = [candidate for candidate in left if self._agrees(candidate)]
+            if len(self.scored) == before:  # whatever would decide is refused, or nothing would
+                break
+        return left
+
+    def ask(self, trial: Trial) -> bool:
+        """Have one submission scored; return whether it got a finite score."""
+        path = self.scratch / "trial.csv"
+        self.submissions.write(trial, path)
+        graded = self.grade(path)
+        if graded.score is None:
+            self.faults.append(f"{trial.name}: {graded.fault}")
+            return False
+        self.scored.append((trial, graded.score))
+        return True
+
+    def _check_enough(self) -> None:
+        different = {round(score, SCORE_DIGITS) for _, score in self.scored}
+        if len(self.scored) >= FEWEST and len(different) >= FEWEST_DIFFERENT:
+            return
+        fault = f"gives {len(self.scored)} of {len(self.scored) + len(self.faults)} made submissions a finite score"
+        fault += f", {len(different)} different ones: too few to know its metric and direction by"
+        if self.faults:
+            fault += f" ({self.faults[0]})"
+        raise SnapshotError([Problem(OWN_GRADER, None, fault)])
+
+    def _candidates(self) -> Iterator[Candidate]:
+        truth = self.submissions.truth
+        distinct = set(truth.ravel())
+        labels = sorted(distinct) if len(distinct) == 2 else []
+        number = self.submissions.perfect.numbers is not None
+        empty = any(not cell.strip() for cell in distinct)  # no label is
+        for metric in self.metrics:
+            if (number or metric.takes != "number") and not (empty and metric.takes == "label"):
+                yield from (Candidate(metric, params) for params in _variants(metric, truth.shape[1], labels))
+
+    def _agrees(self, candidate: Candidate) -> bool:
+        # The perfect submission comes first, and most metrics agree on it: starting at the end excludes most soon.
+        return all(
+            same(candidate.score(self.submissions.perfect, trial), score) for trial, score in reversed(self.scored)
+        )
+
+    def direction(self) -> Direction | None:
+        """Return the direction of the scores, by the perfect submission against all others; None if it is unclear."""
+        perfect = next((score for trial, score in self.scored if trial.name == PERFECT), None)
+        if perfect is None:
+            return None
+        others = [score for trial, score in self.scored if trial.name != PERFECT and not same(score, perfect)]
+        if not others or min(others) < perfect < max(others):
+            return None
+        return "minimize" if perfect < min(others) else "maximize"
+
+    def kind(self) -> PredictionKind:
+        """Return what the predictions are, by the cells of the answers and of the sample."""
+        truth, sample = self.submissions.truth, self.submissions.sample
+        # Rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression).
+        known = truth[truth != ""]
+        if known.size and numbers(known) is not None and numbers(sample) is not None:
+            return "number"
+        cells = list(chain(truth.ravel(), sample.ravel()))
+        plain = all(cell.strip() and len(cell.split()) == 1 for cell in cells)
+        return "label" if plain and len(set(cells)) <= max(2, len(truth) // 2) else "text"
+
+
+def _variants(metric: Metric, columns: int, labels: Sequence[str]) -> Sequence[Params]:
+    """Return parameters of a metric, its own defaults first; of two `labels`, either may be the positive one."""
+    if metric.name == "mean_columnwise_rmse" and 2 < columns <= _MOST_COLUMNS:
+        widths = range(2, columns)
+        return [{}, *({"columns": list(chosen)} for width in widths for chosen in combinations(range(columns), width))]
+    if metric.name in ("binary_f1", "binary_f_beta"):
+        positive: list[Params] = [{}, *({"positive": label} for label in labels)]
+        return [{**one, **variant} for variant in metric.variants for one in positive]
+    return metric.variants
+
+
+def same(one: float, other: float) -> bool:
+    """Whether two scores are equal when they are rounded as MLE-bench does, or next to one another; NaN equals nothing."""
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return False
+    difference = abs(round(one, SCORE_DIGITS) - round(other, SCORE_DIGITS))
+    return difference <= _TOLERANCE * (1 + 1e-6) + _SLACK * abs(other)
+
+
+def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool:
+    scores = [candidate.score(truth, trial) for candidate in candidates]
+    return any(not same(score, scores[0]) for score in scores[1:])
+
+
+def search_result(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> FoundMetric:
+    """Return the result of a search with the direction, which grader and leaderboard (None: no order) must not contradict.
+
+    Raises:
+        SnapshotError: they contradict, or neither shows a direction.
+    """
+    many, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
+    asked = f"{many} made submissions ({different} different scores)"
+    direction = _direction(search, left, board_lower_is_better)
+    notes: list[str] = []
+    if left:
+        name, params = left[0].metric.name, dict(left[0].params)
+        how = f"{left[0]} agrees with {OWN_GRADER} on {asked}"
+        if len(left) > 1:
+            notes.append(f"here the same as {left[0]}: {', '.join(map(str, left[1:6]))}")
+    else:
+        name, params = OWN_GRADER, {"predictions": search.kind()}
+        how = f"no metric of the registry agrees with {OWN_GRADER} on {asked}: it is scored by {OWN_GRADER}"
+        if search.direction() is None:
+            notes.append(
+                f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is the leaderboard's"
+            )
+    if search.faults:
+        notes.append(f"{OWN_GRADER} refuses {len(search.faults)} of {many + len(search.faults)} made submissions")
+    return FoundMetric(name, direction, how, params, tuple(notes))
+
+
+def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:
+    """Return the metric's direction, else that of the grader's scores, else the leaderboard's; none may contradict another."""
+    seen, by_board = search.direction(), None
+    if board_lower_is_better is not None:
+        by_board = "minimize" if board_lower_is_better else "maximize"
+    direction = left[0].metric.direction if left else seen or by_board
+    if direction is None:
+        what = "does not show whether smaller is better: neither do its scores of the answers, nor the leaderboard"
+        raise SnapshotError([Problem(OWN_GRADER, None, what)])
+    for other, who in ((seen, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
+        if other is not None and other != direction:
+            what = f"contradicts: {who} {other}, but {left[0] if left else OWN_GRADER} is to {direction}"
+            raise SnapshotError([Problem(OWN_GRADER, None, what)])
+    return "minimize" if direction == "minimize" else "maximize"
