@@ -107,6 +107,8 @@ class Attack:
     """Whether it is made in a lab, with the engine's end of its socket, instead of in an execution."""
     at_server: bool = False
     """Whether it takes long, and is aimed at that end alone, which is the same in each back end: in docker it is a trial."""
+    idle: bool = False
+    """Whether it runs in idle time, with the least priority."""
     reduced: bool = False
     """Whether it belongs to the smaller set that is also run as an ordinary user."""
 

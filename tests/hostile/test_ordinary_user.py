@@ -2,11 +2,7 @@
 
 import json
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +11,7 @@ from sandbox.image.engine import engine_address
 from tests import needs
 from tests.hostile.attack import BACK_ENDS, BackEnd
 from tests.hostile.suite import ATTACKS
-from tests.sandbox.test_ordinary_user import copy_distributions
-from tests.source_tree import ROOT
+from tests.sandbox.other_user import copy_code, open_folder, python_of
 
 pytestmark = pytest.mark.integration
 
@@ -24,44 +19,35 @@ USER = 12345
 OURS = ("bot", "sandbox", "scrapers", "state", "tests")
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder for another user: pytest's own are closed to others."""
-    folder = Path(tempfile.mkdtemp(prefix="bot-test-"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 @pytest.mark.parametrize(
     "back_end",
     [pytest.param(name, marks=pytest.mark.trial if name == "docker" else ()) for name in BACK_ENDS],
     indirect=True,
 )
-def test_the_limits_hold_when_an_ordinary_user_starts_the_bot(back_end: BackEnd, folder: Path) -> None:
+def test_the_limits_hold_when_an_ordinary_user_starts_the_bot(back_end: BackEnd) -> None:
     needs.root()
     user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", *_groups(back_end), "env"]
-    python = _python(user)
-    for name in OURS:
-        shutil.copytree(ROOT / name, folder / "code" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    copy_distributions({"docker", "nvidia-ml-py", "psutil", "pydantic", "pyseccomp", "sqlmodel"}, folder / "code")
-    (folder / "home").mkdir()
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, USER, USER)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(folder / "code"),
-        "HOME": str(folder / "home"),
-        "DOCKER_HOST": engine_address(),
-    }
-    done = subprocess.run(
-        [*user, python, "-m", "tests.hostile.as_user", back_end, str(folder)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=240,
-        check=False,
-    )
+    command = [*user, python_of(user), "-m", "tests.hostile.as_user", back_end]
+    with open_folder() as folder:
+        copy_code(OURS, {"docker", "nvidia-ml-py", "psutil", "pydantic", "pyseccomp", "sqlmodel"}, folder / "code")
+        (folder / "home").mkdir()
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, USER, USER)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(folder / "code"),
+            "HOME": str(folder / "home"),
+            "DOCKER_HOST": engine_address(),
+        }
+        done = subprocess.run(
+            [*command, str(folder)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            timeout=480,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr[-3000:]
     problems = json.loads(done.stdout)
     assert sorted(problems) == sorted(attack.name for attack in ATTACKS if attack.reduced)
@@ -76,12 +62,3 @@ def _groups(back_end: BackEnd) -> list[str]:
     if not socket.exists():
         needs.missing("the Docker engine has no socket that another user could reach")
     return [f"--groups={socket.stat().st_gid}"]
-
-
-def _python(user: list[str]) -> str:
-    """Return a Python that the user can start: ours may lie in root's home."""
-    for python in (sys.executable, "/usr/bin/python3"):
-        command = [*user, python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
-        if shutil.which(python) and subprocess.run(command, capture_output=True, check=False).returncode == 0:
-            return python
-    needs.missing("no Python 3.11 or later here that another user may start")

@@ -68,6 +68,7 @@ def run(attack: Attack, sandbox: Sandbox, world: World, out: Path, script: str |
         limits_of(attack),
         environment={"HINTS": json.dumps(world.hints)},
         keep=("submission.csv",),
+        idle=attack.idle,
     )
     for _ in range(_TRIES):  # as the engine does, which takes no failure of the sandbox for the script's
         outcome = asyncio.run(sandbox.run(request))

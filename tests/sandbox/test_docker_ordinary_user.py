@@ -1,7 +1,6 @@
 """A test that containers hold as much when an ordinary user of the engine starts them."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,8 +8,9 @@ import pytest
 
 from sandbox.image.engine import engine_address
 from tests import needs
-from tests.sandbox.test_ordinary_user import NOBODY, _python, copy_distributions, place  # noqa: F401 - `place` is a fixture
-from tests.source_tree import ROOT
+from tests.sandbox.other_user import copy_code, open_folder, python_of
+
+NOBODY = "65534"
 
 PROGRAM = """
 import asyncio, sys
@@ -38,34 +38,25 @@ run("locked", "import os; os.makedirs('a/b'); open('a/b/c', 'wb').write(bytes(10
 
 
 @pytest.mark.integration
-def test_an_ordinary_user_is_held_by_the_same_limits_and_can_remove_what_scripts_left(place: Path) -> None:  # noqa: F811
+def test_an_ordinary_user_is_held_by_the_same_limits_and_can_remove_what_scripts_left() -> None:
     needs.root()
     needs.docker()
-    for package in ("sandbox", "state"):
-        shutil.copytree(ROOT / package, place / "code" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    copy_distributions({"docker", "psutil", "pydantic", "pyseccomp"}, place / "code")
-    (place / "view").mkdir()
-    for path in (place, *place.rglob("*")):
-        os.chown(path, int(NOBODY), int(NOBODY))
     address = engine_address()
     group = Path(address.removeprefix("unix://")).stat().st_gid
-    become = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--groups", str(group), "env"]
-    done = subprocess.run(
-        [*become, _python(), "-c", PROGRAM, str(place)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(place / "code"), "DOCKER_HOST": address},
-        capture_output=True,
-        text=True,
-        cwd="/",
-        timeout=120,
-        check=False,
-    )
+    user = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--groups", str(group), "env"]
+    with open_folder() as place:
+        copy_code(("sandbox", "state"), {"docker", "psutil", "pydantic", "pyseccomp"}, place / "code")
+        (place / "view").mkdir()
+        for path in (place, *place.rglob("*")):
+            os.chown(path, int(NOBODY), int(NOBODY))
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(place / "code"), "DOCKER_HOST": address}
+        command = [*user, python_of(user), "-c", PROGRAM, str(place)]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, cwd="/", timeout=120, check=False
+        )
     lines = done.stdout.splitlines()
     assert lines[0] == f"user finished ['log.txt', 'submission.csv'] ['{NOBODY}', 'solution']", done.stderr
     ends = [line.split("[")[0].split() for line in lines[1:]]
-    assert ends == [
-        ["memory", "out_of_memory"],
-        ["bomb", "process_limit"],
-        ["late", "timed_out"],
-        ["locked", "disk_limit"],
-    ]
+    limits = ("out_of_memory", "process_limit", "timed_out", "disk_limit")
+    assert ends == [list(pair) for pair in zip(("memory", "bomb", "late", "locked"), limits, strict=True)]
     assert all("['log.txt']" in line for line in lines[1:])

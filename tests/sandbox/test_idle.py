@@ -117,31 +117,6 @@ async def test_a_session_that_it_starts_weighs_as_little(run: Run) -> None:
     assert (await run(f"{NICE}print(nice())")).output == "0\n"
 
 
-async def test_what_is_isolated_cannot_leave_its_priority(run_bubblewrap: Run) -> None:
-    outcome = await run_bubblewrap(
-        f"""
-        import os
-        {NICE.strip()}
-        def try_to(act):
-            try:
-                act()
-            except OSError:
-                pass
-        weighed = os.path.exists("/proc/self/autogroup")
-        try_to(lambda: os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)))
-        try_to(lambda: os.setpriority(os.PRIO_PROCESS, 0, -5))
-        try_to(lambda: open("/proc/self/autogroup", "w").write("0"))
-        if os.fork() == 0:
-            try_to(os.setsid)
-            print(os.sched_getscheduler(0), os.nice(0), nice() if weighed else 19)
-        else:
-            os.wait()
-        """,
-        idle=True,
-    )
-    assert outcome.output == f"{os.SCHED_IDLE} 0 19\n"
-
-
 def test_its_container_gets_the_least_weight(place: Path) -> None:
     def options(*, idle: bool) -> dict[str, object]:
         workspace = Workspace(place / "work", place / "code", place)

@@ -1,15 +1,12 @@
 """Tests of output as it streams: who looks on sees it at once, the log can be read, and no flood costs more than its cap."""
 
 import asyncio
-import os
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from sandbox import Breach, ExitReason, Sandbox, Usage
-from sandbox.process import ProcessSandbox
 from tests.sandbox.conftest import Run, make_request
 
 
@@ -54,21 +51,8 @@ async def test_the_log_can_be_read_while_the_script_runs(sandbox: Sandbox, place
     assert log.read_text() == "first\nlast\n"
 
 
-@pytest.mark.parametrize(
-    "flood",
-    ["b'x' * 5_000_000", "os.urandom(3_000_000)", "b'1' * 5_000_000", "bytes(5_000_000)", r"b'\x1b[31m\r' * 500_000"],
-    ids=["one line", "binary", "digits", "zeros", "control characters"],
-)
-async def test_a_flood_is_kept_to_its_cap_and_the_end_of_it_is_there(place: Path, flood: str) -> None:
-    script = f"import os, sys\nsys.stdout.buffer.write({flood})\nprint('THE END')\n"
-    outcome = await ProcessSandbox().run(make_request(place, script, output_bytes=100_000))
-    assert outcome.reason is ExitReason.FINISHED
-    assert len(outcome.output.encode()) < 100_100
-    assert "bytes cut ...]" in outcome.output
-    assert outcome.output.endswith("THE END\n")
-
-
 @pytest.mark.integration
+@pytest.mark.parametrize("sandbox", ["process"], indirect=True)
 async def test_ten_million_lines_cost_nothing_but_their_cap(run: Run, place: Path) -> None:
     script = """
         import sys
@@ -79,7 +63,6 @@ async def test_ten_million_lines_cost_nothing_but_their_cap(run: Run, place: Pat
     """
     me = psutil.Process()
     me.memory_info()
-    before, began = me.cpu_times(), time.monotonic()
     peak = 0
 
     async def measure() -> None:
@@ -92,13 +75,8 @@ async def test_ten_million_lines_cost_nothing_but_their_cap(run: Run, place: Pat
     measuring = asyncio.create_task(measure())
     outcome = await run(script, seconds=240.0)
     measuring.cancel()
-    after = me.cpu_times()
     assert outcome.reason is ExitReason.FINISHED
     assert outcome.output.endswith("THE END\n")
     assert len(outcome.output) < 1_000_100
     assert (place / "out" / "log.txt").stat().st_size < 1_000_100
     assert peak - start < 20_000_000
-    print(
-        f"{peak - start} bytes, {after.user + after.system - before.user - before.system:.1f} s of our processor time,"
-    )
-    print(f"{time.monotonic() - began:.1f} s, load {os.getloadavg()[0]:.1f}")

@@ -530,6 +530,7 @@ attempt("for the killer", write, f"/proc/{AGENT}/oom_score_adj", b"1000")
         ends={"bubblewrap": "error", "docker": "error finished"},
         notes={"bubblewrap": "sandbox ended", "docker": ""},
         lab=True,
+        reduced=True,
     ),
     Attack(
         "lab-agent-starved",
@@ -660,6 +661,7 @@ time.sleep(5)
         ends="error",
         notes="It wrote more than",
         lab=True,
+        reduced=True,
     ),
     Attack(
         "lab-many-files",
@@ -735,6 +737,7 @@ while True:
         ends="error",
         notes="more than 64 processes",
         lab=True,
+        reduced=True,
     ),
     Attack(
         "lab-shadows",

@@ -181,6 +181,34 @@ PROCESSES = (
             "nice": "EPERM EACCES",
             "real time": "EPERM",
         },
+        reduced=True,
+    ),
+    Attack(
+        "idle-priority",
+        "In idle time it raises its priority, and that of a session of its own.",
+        r"""
+        attempt("scheduler", os.sched_setscheduler, 0, os.SCHED_OTHER, os.sched_param(0))
+        attempt("nice", os.setpriority, os.PRIO_PROCESS, 0, -5)
+        group = "/proc/self/autogroup"  # not every kernel tells sessions apart
+        weighed = os.path.exists(group)
+        attempt("session", write, group, b"0")
+        if os.fork() == 0:
+            os.setsid()
+            least = (os.sched_getscheduler(0), os.nice(0), read(group).split()[-1] if weighed else b"19")
+            print(least)
+            os._exit(least != (os.SCHED_IDLE, 0, b"19"))
+        say("priority", "more" if os.wait()[1] else "least")
+        """,
+        {
+            # The filter lets calls pass without effect, since libraries make them.
+            "scheduler": "got EPERM",
+            "nice": "got EPERM EACCES",
+            "session": "got EPERM EACCES EROFS ENOENT",
+            # A container is held by the weight of its control group instead.
+            "priority": {"bubblewrap": "least", "docker": "least more"},
+        },
+        idle=True,
+        reduced=True,
     ),
     Attack(
         "own-limits",

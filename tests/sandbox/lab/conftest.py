@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,10 +72,6 @@ async def contained(bubblewrap: BubblewrapSandbox, lab_request: LabRequest) -> A
     """A lab under bubblewrap."""
     async with bubblewrap.open_lab(lab_request) as lab:
         yield Shell(lab, lab_request)
-
-
-def limited(request: LabRequest, **limits: int) -> LabRequest:
-    return replace(request, limits=replace(request.limits, **limits))
 
 
 def cores() -> list[int]:

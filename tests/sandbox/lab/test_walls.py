@@ -41,16 +41,6 @@ async def test_there_is_no_network(shell: Shell) -> None:
     assert said == "ConnectionRefusedError\nOSError\n[(1, 'lo')]"
 
 
-async def test_what_is_mounted_cannot_be_written(shell: Shell) -> None:
-    places = "/lab /lab/data /lab/work/data /lab/community /lab/logs /lab/bin /lab/.engine /lab/.code / /etc /usr"
-    said = await shell.prints(
-        f"for p in {places}; do touch $p/x 2>/dev/null && echo wrote $p; done; echo x 2>/dev/null >>/lab/TASK.md || echo no"
-    )
-    assert said == "no"
-    await shell.type("mv data old; rmdir weights; ln -sfn / weights")
-    assert await shell.prints("cat data/train.csv") == "id,x\n1,2"
-
-
 async def test_labels_and_files_of_the_host_are_not_there(shell: Shell, isolated: LocalSandbox, tmp_path: Path) -> None:
     paths = [tmp_path / "labels.csv", shell.request.folder, Path(sandbox.__file__), Path("/var/run/docker.sock")]
     if not isinstance(isolated, DockerSandbox):
@@ -69,30 +59,6 @@ async def test_no_environment_or_command_line_tells_of_the_bot(
     assert "BOT_TIME_LIMIT" in said
     assert "planted" not in said
     assert str(lab_request.folder) not in said
-
-
-async def test_the_agent_cannot_be_looked_into(shell: Shell) -> None:
-    said = await shell.prints(
-        quoted(
-            "import os\n"
-            "for pid in (int(n) for n in os.listdir('/proc') if n.isdecimal()):\n"
-            "    if not open(f'/proc/{pid}/cmdline', 'rb').read().endswith(b'\\0/lab/.code/pinned.bpf\\0'): continue\n"
-            "    print('agent')\n"
-            "    for name in ('fd', 'mem', 'environ', 'maps', 'cwd', 'root'):\n"
-            "        try:\n"
-            "            os.listdir(f'/proc/{pid}/{name}') if name in ('fd', 'cwd', 'root') else open(f'/proc/{pid}/{name}')\n"
-            "            print('open', name)\n"
-            "        except PermissionError: pass\n"
-        )
-    )
-    assert said == "agent"
-
-
-async def test_no_descriptor_of_the_agent_is_inherited(shell: Shell) -> None:
-    said = await shell.prints("ls -l /proc/self/fd | grep -v -e /dev/null -e 'pipe:' -e '/proc/' -e total || echo none")
-    assert said == "none"
-    await shell.type("for fd in /proc/$$/fd/*; do echo junk 2>/dev/null >$fd; done")
-    assert await shell.prints("echo works") == "works"
 
 
 async def test_a_command_keeps_to_its_cores_whatever_it_asks_for(shell: Shell) -> None:
@@ -131,20 +97,3 @@ async def test_dangerous_system_calls_stay_refused(shell: Shell) -> None:
         "    print(libc.syscall(number, *a), ctypes.get_errno() != 0)"
     )
     assert await shell.prints(calls) == "\n".join(["-1 True"] * 4)
-
-
-async def test_the_engines_socket_can_be_spoken_to_and_not_removed(shell: Shell) -> None:
-    folder = shell.request.folder / "socket"
-    with socket.socket(socket.AF_UNIX) as server:
-        handle = os.open(folder, os.O_PATH)
-        server.bind(f"/proc/self/fd/{handle}/socket")
-        os.close(handle)
-        (folder / "socket").chmod(0o666)
-        server.listen()
-        said = await shell.prints(
-            "rm -f /lab/.engine/socket 2>/dev/null; "
-            + quoted(
-                "import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('/lab/.engine/socket')\nprint('connected')"
-            )
-        )
-    assert said == "connected"
