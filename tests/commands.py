@@ -7,6 +7,7 @@ from typing import Any
 from typer.main import get_command
 
 from bot.cli.app import all_commands, app
+from tests.installation import follow_pyproject
 from tests.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "commands.md"
@@ -44,6 +45,7 @@ def _helps(command: Any, context: Any) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
+    follow_pyproject()
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(), encoding="utf-8")
     print(f"{PAGE.name}: {len(all_commands())} commands and groups")

@@ -25,7 +25,7 @@ settings.load_profile("repeatable" if os.environ.get("BOT_REQUIRE_ALL") else "un
 LONGEST = (
     "tests/bot/submission/test_killed_at_the_end.py",
     "tests/bot/replay/test_environment_replay.py",
-    "tests/bot/bench/test_bench_runs.py",
+    "tests/bot/research/bench/test_bench_runs.py",
     "tests/bot/coder/lab/test_forty_turns.py",
     "tests/bot/replay/",
     "tests/chaos/",

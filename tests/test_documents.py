@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.bench.running.plan import Plan
 from bot.configuration.settings import Settings
+from bot.research.bench.plan import Plan
 from tests import commands
 from tests.source_tree import ROOT, sources
 

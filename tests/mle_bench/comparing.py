@@ -60,7 +60,7 @@ def imported(bench: Bench) -> dict[str, dict[str, Any]]:
 def graded(bench: Bench, slugs: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     """Return our grading report on these submissions."""
     given = ("--snapshots", bench.root / "snapshots", "--out", bench.root / "reports" / "-".join(names), "--json")
-    report: dict[str, Any] = json.loads(bot("grade", "--submissions", bench.list_of(slugs, names), *given).stdout)
+    report: dict[str, Any] = json.loads(bot("mle-bench", "grade", bench.list_of(slugs, names), *given).stdout)
     assert report["not_graded"] == []
     return report
 

@@ -36,7 +36,7 @@ def test_its_own_aggregation_reads_our_reports_and_ours_reads_its(tmp_path: Path
         arguments = ["--split", split, "--grading-reports", *sorted(reports)]
         printed = bench.repository.run(script, *map(str, arguments), cwd=tmp_path)
         averages.append(json.loads(printed.partition("Average metrics across seeds:")[2]))
-        averages.append(json.loads(bot("grade", "--aggregate", *sorted(reports), "--split", split, "--json").stdout))
+        averages.append(json.loads(bot("mle-bench", "average", *sorted(reports), "--split", split, "--json").stdout))
         averages[-1].pop("seeds")
     assert averages[0]["num_seeds_averaged"] == len(SEEDS)
     assert any(figures["standard_error"] > 0 for figures in averages[0]["metrics"].values()), "the seeds differ"

@@ -4,7 +4,6 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from state.errors import UsageError
 from tests.tiny_snapshot import write_tiny
 
 LABELLED = "tiny-table"
@@ -30,51 +29,3 @@ def test_one_file_is_graded_against_one_snapshot(snapshots, tmp_path):
     (tmp_path / "page.csv").write_text("<html>")
     done = bot(snapshots / LABELLED, tmp_path / "page.csv")
     assert done.exit_code == 1 and "not valid: page.csv lacks the columns" in done.stdout
-
-
-@pytest.mark.integration
-def test_a_list_is_graded_written_down_and_averaged(snapshots, tmp_path):
-    (tmp_path / "best.csv").write_text((snapshots / LABELLED / "private/answers.csv").read_text())
-    (tmp_path / "torn.csv").write_text('id,label\n"r')
-    lines = [{"competition_id": LABELLED, "submission_path": path} for path in ("best.csv", "torn.csv", None)]
-    (tmp_path / "list.jsonl").write_text("# seeds\n" + "\n".join(map(json.dumps, lines)))
-    done = bot("--submissions", tmp_path / "list.jsonl", "--snapshots", snapshots, "--out", tmp_path / "out", "--json")
-    assert done.exit_code == 0, done.stderr
-    (report,) = (tmp_path / "out").iterdir()
-    assert report.name.endswith("_grading_report.json")
-    assert json.loads(done.stdout) == json.loads(report.read_text())
-    assert "0 of 3 submissions graded" in done.stderr and "torn.csv: torn.csv, row 1 opens a quote" in done.stderr
-    averaged = bot("--aggregate", report, "--json")
-    assert averaged.exit_code == 0
-    assert json.loads(averaged.stdout)["num_seeds_averaged"] == 3
-    assert json.loads(averaged.stdout)["metrics"]["any_medal_percentage"]["mean"] == pytest.approx(100 / 3)
-    (tmp_path / "split.txt").write_text(f"{LABELLED}\nother\n")
-    shown = bot("--aggregate", report, report, "--split", tmp_path / "split.txt", "--pad-missing")
-    assert "6 seeds of 2 competitions" in shown.stdout and "16.67 ± 10.54 %" in shown.stdout
-
-
-@pytest.mark.integration
-def test_a_list_without_one_valid_submission_is_not_usable(snapshots, tmp_path):
-    line = json.dumps({"competition_id": LABELLED, "submission_path": None})
-    (tmp_path / "list.jsonl").write_text(line)
-    done = bot("--submissions", tmp_path / "list.jsonl", "--snapshots", snapshots, "--out", tmp_path)
-    assert done.exit_code == 1
-    assert "not valid: tiny-table, no file: There is no submission." in done.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("one",),
-        ("one", "two", "three"),
-        ("one", "two", "--split", "x"),
-        ("--submissions", "x"),
-        ("--submissions", "x", "--snapshots", "y"),
-        ("one", "two", "--submissions", "x", "--snapshots", "y", "--out", "z"),
-        ("--aggregate",),
-        ("--aggregate", "x", "--out", "z"),
-    ],
-)
-def test_what_cannot_be_meant_is_wrong_use(arguments):
-    assert isinstance(bot(*arguments).exception, UsageError)

@@ -1,1 +1,0 @@
-"""Many replays as one piece of work, and their comparison."""

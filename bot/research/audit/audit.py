@@ -1,0 +1,238 @@
+"""The audit: proof from a run's files that no prompt held anything newer than its clock, and no label."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlmodel import col, select
+
+from bot.engine.tree import BASELINE
+from bot.execution.folder import RunFolder
+from bot.knowledge.entry import ITEM
+from bot.replay.settings import ReplaySettings
+from bot.research.audit.availability import Times, derived_too_early, entries_shown, true_times
+from bot.research.audit.fingerprints import Fingerprints, known_texts
+from bot.research.audit.labels import LabelRows
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock_advances import clock_advances
+from state.store import Store
+from state.tables import CommunityRow, Event, Execution, ModelCall, Node
+from state.words import iso
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """All times that a run's clock showed."""
+
+    stood_at: frozenset[datetime]
+    """Every time that it was set to."""
+    at_call: dict[int, datetime]
+    """The clock's time when each call was recorded, by the call's number."""
+    problems: tuple[str, ...] = ()
+    """Moves back, or too far."""
+
+    @classmethod
+    def read(cls, store: Store, run_id: str, settings: ReplaySettings, start: datetime) -> "Clocks":
+        """Read the times; without `--pace stream` the clock stays at the cutoff."""
+        types = ("clock.moved", "model.called")
+        of_run = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
+        with store.read() as session:
+            made, events = clock_advances(session, run_id), session.exec(of_run).all()
+        stands = start if settings.pace == "stream" else settings.cutoff
+        stood_at, at_call, problems = {stands}, {}, []
+        in_events = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]
+        if in_events != [move.as_of for move in made]:
+            problems.append("the clock: its moves in the database differ from those in the events")
+        if in_events and settings.pace != "stream":
+            problems.append("the clock: it was moved, though it should have stood still")
+            events = [event for event in events if event.type == "model.called"]
+        for event in events:
+            if event.type == "model.called":
+                at_call[event.data["call"]] = stands
+                continue
+            to = datetime.fromisoformat(event.data["as_of"])
+            if not stands <= to <= settings.cutoff:
+                problems.append(
+                    f"the clock: moved from {iso(stands)} to {iso(to)}, back or beyond {iso(settings.cutoff)}"
+                )
+            stands = to
+            stood_at.add(to)
+        return cls(frozenset(stood_at), at_call, tuple(problems))
+
+    def problem(self, as_of: datetime | None, call: int) -> str | None:
+        """Return what is wrong with the clock of the prompt of the n-th call, counted from 1."""
+        limit = self.at_call.get(call)
+        if as_of is None or as_of not in self.stood_at or limit is None:
+            return f"is not the run's ({', '.join(map(iso, sorted(self.stood_at)))})"
+        if as_of > limit:
+            return f"is later than the run's, which stood at {iso(limit)} then"
+        return None
+
+
+NOT_DATED = ("node",)
+"""Items that the run itself makes: they are known when they are made."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit's result; it passes with no finding and at least one prompt."""
+
+    prompts: int
+    items: int
+    posts_after_clock: int
+    """Posts of the snapshot that are later than some prompt's clock, for whose words prompts were searched."""
+    label_rows: int
+    """Rows of hidden answers that prompts were searched for."""
+    findings: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def audit_run(
+    folder: RunFolder,
+    store: Store,
+    snapshot: Snapshot,
+    rows: Sequence[CommunityRow],
+    run_id: str,
+    settings: ReplaySettings,
+) -> Audit:
+    """Check every prompt of a run.
+
+    Each prompt in the file must match the database; its clock must be the run's at that time, which never moves back; each
+    item must have its true time, at or before the prompt's clock; no prompt may hold the words of a post that is later than
+    its clock, or a row of the answers. No idea, draft or report may be dated before what it was made of. `rows` are the
+    snapshot's community, cleaned.
+    """
+    findings: list[str] = []
+    prompts = list(_read_lines(folder.prompts, findings))
+    findings += _against_database(prompts, store, run_id)
+    clocks = Clocks.read(store, run_id, settings, snapshot.card.enabled_at)
+    times = true_times(store, run_id, snapshot.card.slug)
+    findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
+    findings += _knowledge_problems(store, run_id, snapshot.card.slug, settings)
+    ageless = frozenset((ITEM,) if settings.knowledge == "all" else ())
+    words = Fingerprints.read(snapshot, rows)
+    labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, rows, settings.cutoff))
+    items = 0
+    for number, (prompt, own) in enumerate(zip(prompts, _own_words(store, run_id, words), strict=False), 1):
+        where, as_of = f"prompts.jsonl:{number}", _time(prompt.get("as_of"))
+        if problem := clocks.problem(as_of, number):
+            findings.append(f"{where}: its clock {prompt.get('as_of')!r} {problem}")
+        # A prompt without a valid clock is checked against the latest time that the clock can have had.
+        as_of = settings.cutoff if as_of is None else min(as_of, settings.cutoff)
+        findings += [f"{where}: {problem}" for problem in _item_problems(prompt, times, as_of, ageless)]
+        text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
+        late = words.found_in(text, as_of, own)
+        findings += [f"{where}: holds words of {post}, which is later than the clock" for post in late]
+        findings += [f"{where}: holds the hidden answer of row {row!r}" for row in labels.found_in(text)]
+        items += len(prompt.get("items", ()))
+    if not prompts:
+        findings.append("prompts.jsonl: the run has no prompts, so nothing is proven")
+    hidden = words.later_than(min(clocks.at_call.values(), default=settings.cutoff))
+    return Audit(len(prompts), items, hidden, len(labels), tuple(findings))
+
+
+def _own_words(store: Store, run_id: str, words: Fingerprints) -> Iterator[Set[str]]:
+    """Yield for each model call the shingles that it may hold because the run itself had produced them before.
+
+    These are earlier answers, and scripts with their output, which had no other sources: a later post with the same lines
+    of code proves nothing. A leak must appear in some prompt before it appears in an answer.
+    """
+    with store.read() as session:
+        answers = session.exec(
+            select(ModelCall.answer_sha).where(ModelCall.run_id == run_id).order_by(col(ModelCall.seq))
+        ).all()
+        logs = session.exec(select(Execution.log_sha).where(Execution.run_id == run_id)).all()
+        first = session.get(Node, (run_id, BASELINE))
+    own: set[str] = set()
+    for sha in (*logs, first.code_sha if first else None):
+        if sha is not None:
+            own |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
+    for sha in answers:
+        yield own
+        own |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
+    # The file may hold more prompts than the database has calls.
+    while True:
+        yield own
+
+
+def _read_lines(path: Path, findings: list[str]) -> Iterator[dict[str, Any]]:
+    if not path.is_file():
+        findings.append(f"{path.name}: the file is missing")
+        return
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                value = json.loads(line)
+            except json.JSONDecodeError as error:
+                findings.append(f"{path.name}:{number}: not JSON ({error})")
+                continue
+            if isinstance(value, dict):
+                yield value
+            else:
+                findings.append(f"{path.name}:{number}: not an object")
+
+
+def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id: str) -> list[str]:
+    """Compare the file with the log of record: the same calls, with the same messages and items."""
+    with store.read() as session:
+        calls = session.exec(select(ModelCall).where(ModelCall.run_id == run_id).order_by(col(ModelCall.seq))).all()
+    findings = []
+    if len(calls) != len(prompts):
+        findings.append(f"prompts.jsonl: {len(prompts)} prompts, but the database has {len(calls)} model calls")
+    for number, (prompt, call) in enumerate(zip(prompts, calls, strict=False), 1):
+        where = f"prompts.jsonl:{number}"
+        messages = json.dumps(prompt.get("messages"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if hashlib.sha256(messages).hexdigest() != call.messages_sha:
+            findings.append(f"{where}: its messages are not those of the database ({call.step})")
+        if (
+            prompt.get("step") != call.step
+            or prompt.get("items") != call.items
+            or prompt.get("as_of") != iso(call.as_of)
+        ):
+            findings.append(f"{where}: step, items or clock are not those of the database ({call.step})")
+    return findings
+
+
+def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime, ageless: frozenset[str]) -> Iterator[str]:
+    for item in prompt.get("items", ()):
+        name, shown = str(item.get("id")), _time(item.get("time"))
+        if name not in times:
+            yield f"{name} is in neither the snapshot nor the run"
+            continue
+        true = times[name]
+        if name.split("/")[0] in NOT_DATED:
+            continue
+        if true is None:
+            yield f"{name} has no time, so it may never be shown"
+        elif true > as_of and name.split("/")[0] not in ageless:
+            yield f"{name} is of {iso(true)}, later than the clock"
+        elif name.startswith("topic/") and shown is not None and true <= shown <= as_of:
+            continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.
+        elif shown != true:
+            yield f"{name} is of {iso(true)}, but the prompt dates it {item.get('time')!r}"
+
+
+def _knowledge_problems(store: Store, run_id: str, competition: str, settings: ReplaySettings) -> Iterator[str]:
+    """Yield what the run should not have been shown of the knowledge base, whatever its time."""
+    with store.read() as session:
+        shown = list(entries_shown(session, run_id))
+    if shown and settings.knowledge == "none":
+        yield f"the run goes without the knowledge base, but was shown {shown[0]['id']}"
+    for id in sorted({entry["id"] for entry in shown if competition in entry["competitions"]}):
+        yield f"{id} was drawn from {competition} itself"
+
+
+def _time(text: Any) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None

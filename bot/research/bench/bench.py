@@ -1,0 +1,205 @@
+"""A bench: the runs of a plan in their order, each with its folder as soon as the bench has begun."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from bot.agents import AgentName
+from bot.configuration.lines import KeyPath
+from bot.configuration.mistakes import Where
+from bot.configuration.reading import read_toml
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.folder import RunFolder, is_run_on, run_folders
+from bot.replay.ablations import variant_of
+from bot.replay.prepare import prepare, read_config
+from bot.replay.settings import ReplaySettings, parse_cutoff
+from bot.replay.setup import Setup
+from bot.research.bench.plan import Plan, contradictions
+from bot.research.contender import Contender
+from sandbox.leases import Leases
+from scrapers.snapshots.snapshot import Snapshot
+from state.errors import ConfigurationError, SnapshotError, UsageError
+
+_OF_PLAN = ("cutoff", "pace", "signals", "steps", "seconds", "split_seed", "max_cost", "max_tokens", "parallel")
+"""Settings that the plan rules and the folder of a run that was begun must agree with."""
+
+_CUTOFF: KeyPath = ("run", "cutoff")
+
+Key = tuple[str, int, Contender]
+"""A run by its competition, its seed and its contender."""
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of the plan."""
+
+    snapshot: Snapshot
+    settings: ReplaySettings
+    setup: Setup
+    folder: RunFolder | None = None
+    """None: it was not prepared yet."""
+
+    @property
+    def key(self) -> Key:
+        """What tells it from the others."""
+        return self.snapshot.card.slug, self.settings.seed, contender_of(self.settings)
+
+
+Group = tuple[PlannedRun, ...]
+"""All runs of one competition with one seed, which are done before the next group."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The runs of a plan."""
+
+    plan: Plan
+    out: Path
+    groups: tuple[Group, ...]
+    """In order: all competitions with the first seed, then with the second."""
+    others: int = 0
+    """Runs in the folder that are not of the plan."""
+
+    @property
+    def runs(self) -> tuple[PlannedRun, ...]:
+        """All runs in order."""
+        return tuple(run for group in self.groups for run in group)
+
+    @property
+    def snapshots(self) -> Mapping[str, Snapshot]:
+        """The competitions by slug."""
+        return {run.snapshot.card.slug: run.snapshot for run in self.runs}
+
+
+def contender_of(settings: ReplaySettings) -> Contender:
+    """Return the contender that a run is of."""
+    return Contender(settings.agent, variant_of(settings), settings.model)
+
+
+def read_bench(file: Path, configured: Path | None, fleet: str | None = None) -> Bench:
+    """Read a plan, and check all that it names; `with_folders` finds what was begun of it.
+
+    `configured` is bot.toml, `fleet` as the option `--fleet`.
+
+    Raises:
+        ConfigurationError: something in the plan is wrong; the error holds every mistake.
+        UsageError: bot.toml is wrong.
+    """
+    plan, lines = read_toml(file, Plan, contradictions)
+    out = plan.out or file.absolute().parent / f"{file.stem}-runs"
+    checked = _Checked(plan, out, configured, fleet)
+    if checked.mistakes:
+        where = Where(file, lines)
+        raise ConfigurationError([where.mistake("wrong", path, sentence) for path, sentence in checked.mistakes])
+    return Bench(plan, out, tuple(checked.groups()))
+
+
+class _Checked:
+    """What a plan names, loaded; each mistake is a key and the rest of a sentence that begins with it."""
+
+    def __init__(self, plan: Plan, out: Path, configured: Path | None, fleet: str | None) -> None:
+        self._plan = plan
+        self.mistakes: list[tuple[KeyPath, str]] = []
+        self._snapshots: list[Snapshot] = []
+        for number, folder in enumerate(plan.competitions):
+            self._load(("competitions", number), folder)
+        self._setups: list[Setup] = []
+        for number, model in enumerate(plan.models or (None,)):
+            try:
+                self._setups.append(Setup.of(plan.run, model, out, configured, fleet))
+            except ConfigurationError:
+                raise
+            except UsageError as error:
+                self.mistakes.append((("models", number) if plan.models else ("run",), f"cannot be used: {error}"))
+        for number, (agent, words) in enumerate(plan.agents if not self.mistakes else ()):
+            self._check_entrant(("agents", number), agent, words)
+
+    def groups(self) -> Iterator[Group]:
+        """Yield the groups in order."""
+        for seed in self._plan.each_seed:
+            for snapshot in self._snapshots:
+                yield tuple(
+                    PlannedRun(snapshot, setup.settings(snapshot, agent, seed, words), setup)
+                    for setup in self._setups
+                    for agent, words in self._plan.agents
+                )
+
+    def _load(self, path: KeyPath, folder: Path) -> None:
+        try:
+            snapshot = Snapshot.load(folder, METRIC_DIRECTIONS)
+            _ = parse_cutoff(self._plan.run.cutoff, snapshot.card)
+        except SnapshotError as error:
+            first, *more = error.problems
+            rest = f", and {len(more)} more" if more else ""
+            self.mistakes.append(
+                (path, f"is no snapshot that can be used: {first}{rest} (bot snapshot check {folder})")
+            )
+            return
+        except UsageError as error:
+            if not any(where == _CUTOFF for where, _ in self.mistakes):
+                self.mistakes.append((_CUTOFF, f"cannot be used: {error}"))
+            return
+        if any(one.card.slug == snapshot.card.slug for one in self._snapshots):
+            self.mistakes.append((path, f"is {snapshot.card.slug} once more: each competition is to be named once"))
+        self._snapshots.append(snapshot)
+
+    def _check_entrant(self, path: KeyPath, agent: AgentName, words: Sequence[str]) -> None:
+        """Find an ablation of what the agent goes without anyway: its runs would be those of the agent as it is."""
+        for setup in self._setups:
+            done = contender_of(setup.settings(self._snapshots[0], agent, 0, words)).variant
+            if idle := [word for word in words if word not in done]:
+                why = f"{agent} goes without it anyway with {setup.choice.spec} and these options"
+                self.mistakes.append((path, f"names {idle[0]}, which changes nothing: {why}"))
+                return
+
+
+def with_folders(bench: Bench) -> Bench:
+    """Return the bench with the folders of those runs that were begun or prepared before.
+
+    Raises:
+        UsageError: one was begun with other options, or is not of this version.
+    """
+    planned = {run.key: run for run in bench.runs}
+    found: dict[Key, RunFolder] = {}
+    others = 0
+    for folder in run_folders([bench.out]):
+        run_id, settings = read_config(folder)
+        slug = next((one for one in bench.snapshots if is_run_on(one, run_id)), "")
+        key = (slug, settings.seed, contender_of(settings))
+        if key not in planned:
+            others += 1
+            continue
+        _agree(folder, settings, planned[key].settings)
+        found.setdefault(key, folder)
+    groups = tuple(tuple(replace(run, folder=found.get(run.key)) for run in group) for group in bench.groups)
+    return replace(bench, groups=groups, others=others)
+
+
+def _agree(folder: RunFolder, begun: ReplaySettings, planned: ReplaySettings) -> None:
+    for name in _OF_PLAN:
+        was, now = getattr(begun, name), getattr(planned, name)
+        if was != now:
+            raise UsageError(
+                f"{folder.path} was begun with {name} {was}, and the plan says {now}: runs of both would not compare. Give the "
+                "plan another `out`, or move that folder away"
+            )
+
+
+def prepared(bench: Bench, leases: Leases, gpus: int, now: datetime) -> Bench:
+    """Return the bench with a folder for each run; those that have none get one, in the order of the plan.
+
+    Raises:
+        OSError: a folder cannot be created.
+    """
+    new = [run for run in bench.runs if run.folder is None]
+    share = {run.setup.choice.spec: asdict(replace(run.setup, gpus=gpus, leases=leases).share()) for run in new}
+    runs = [
+        (run.snapshot, run.settings.model_copy(update={"gpus": gpus, **share[run.setup.choice.spec]})) for run in new
+    ]
+    made = prepare(runs, bench.out, now)
+    folders = {run.key: one.folder for run, one in zip(new, made, strict=True)}
+    groups = tuple(
+        tuple(replace(run, folder=run.folder or folders[run.key]) for run in group) for group in bench.groups
+    )
+    return replace(bench, groups=groups)

@@ -1,0 +1,43 @@
+"""The work of a bench: one competition and seed after another, for as long as the budget covers all of its runs."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+from bot.execution.folder import RunFolder
+from bot.replay.run import Show
+from bot.replay.several import Job, Outcome, jobs_left, run_each
+from bot.research.bench.bench import Bench
+from bot.research.bench.progress import BenchProgress
+from bot.research.bench.spending import Spent, left_to_do, most_needed, refusal, spent_by
+from sandbox.leases import Leases
+
+
+class BenchWork:
+    """Does the runs of a bench that are left; what has finished is never done again."""
+
+    def __init__(self, bench: Bench, leases: Leases, progress: BenchProgress) -> None:
+        """Begin nothing yet."""
+        self._bench, self._leases, self._progress = bench, leases, progress
+        self._by_folder = {run.folder.path: run for run in bench.runs if run.folder is not None}
+        self.ended_by: str | None = None
+        """Why the bench ended before all of its runs were begun; None: it did not."""
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Do the runs, and yield the outcome of each; after a request to stop, the last one is that run's."""
+        for outcome in run_each(self._jobs(), self._leases, self._shown):
+            self._progress.ended(self._by_folder[outcome.run], outcome)
+            yield outcome
+
+    def _jobs(self) -> Iterator[Job | Outcome]:
+        """Yield the runs in order; each group's need is known only when those before it have ended."""
+        for group in self._bench.groups:
+            if left_to_do(group):
+                used = sum(map(spent_by, self._bench.runs), Spent())
+                self.ended_by = refusal(self._bench.plan.budget, used, most_needed(group))
+                if self.ended_by is not None:
+                    return
+            folders: list[RunFolder] = [run.folder for run in group if run.folder is not None]
+            yield from jobs_left(folders, self._bench.snapshots)
+
+    def _shown(self, job: Job) -> AbstractContextManager[Show]:
+        return self._progress.started(self._by_folder[job.run.folder.path])

@@ -1,0 +1,63 @@
+"""`bot audit`: prove that no prompt of a run held anything newer than its clock, and no label."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sqlmodel import select
+
+from bot.cli.options import Json
+from bot.cli.output import print_result
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.execution.folder import RunFolder
+from bot.replay.prepare import read_config
+from bot.research.audit.audit import Audit, audit_run
+from scrapers.posts.ingest import cleaned_rows
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import ReplayClock
+from state.errors import UsageError
+from state.store import Store
+from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+
+
+def audit(
+    run: Annotated[Path, typer.Argument(help="a run's folder")],
+    snapshot: Annotated[Path | None, typer.Option(help="the snapshot, if it has moved since the run began")] = None,
+    json: Json = False,
+) -> None:
+    """Check every prompt of a run against its database and the snapshot; exits with 1 if anything is found.
+
+    Example: bot audit runs/spooky_author_identification-comind-builtin-0-20261120T101500000000Z
+    """
+    folder = RunFolder(run)
+    run_id, settings = read_config(folder)
+    if settings.blended:
+        raise UsageError(f"no model was asked for {run}: audit the runs that it blends, {', '.join(settings.blended)}")
+    loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
+    rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
+    with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
+        found = audit_run(folder, store, loaded, [*rows, *_further(store, rows)], run_id, settings)
+    counts = {"prompts": found.prompts, "items": found.items}
+    record = {"run": run_id, "passed": found.passed, **counts, "findings": list(found.findings)}
+    print_result(record, *found.findings, _verdict(found), json=json)
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
+    """Return the run's posts that are not the snapshot's: its notes, as they were when it began."""
+    known = {(type(row), row.id) for row in rows if not isinstance(row, Observation)}
+    with store.read() as session:
+        topics, messages = session.exec(select(Topic)).all(), session.exec(select(Message)).all()
+        posts: list[Topic | Message | KernelVersion] = [*topics, *messages, *session.exec(select(KernelVersion)).all()]
+    return [row for row in posts if (type(row), row.id) not in known]
+
+
+def _verdict(found: Audit) -> str:
+    verdict = "passed" if found.passed else f"FAILED: {len(found.findings)} finding(s)"
+    return (
+        f"{verdict}; {found.prompts} prompts with {found.items} dated items, against {found.posts_after_clock} posts "
+        f"that the clock hides and {found.label_rows} hidden answers"
+    )

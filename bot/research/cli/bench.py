@@ -1,0 +1,137 @@
+"""`bot bench`: the runs of a plan as one piece of work, and their comparison."""
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bot.cli.configured import configured, settings_file
+from bot.cli.options import Config, Fleet
+from bot.cli.output import print_json, print_table
+from bot.cli.running import print_outcome, remove_leftovers, status_of
+from bot.execution.disk_space import check_free
+from bot.execution.open_leases import open_leases
+from bot.report.words import duration, money
+from bot.research.bench.bench import Bench, PlannedRun, contender_of, prepared, read_bench, with_folders
+from bot.research.bench.engines import Engines, room_for
+from bot.research.bench.progress import BenchProgress
+from bot.research.bench.spending import Spent, left_to_do, most_needed, spent_by
+from bot.research.bench.work import BenchWork
+from bot.research.cli.compare import print_comparison
+from bot.research.compare.comparison import compare
+from bot.research.compare.runs import read_runs
+from sandbox.locks import Lock, take_soon
+from state.errors import UsageError
+
+
+def bench(
+    plan: Annotated[Path, typer.Argument(help="the plan, a TOML file: competitions, agents, models, seeds, budget")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="check the plan and list its runs, and run none")] = False,
+    fleet: Fleet = None,
+    config: Config = None,
+    json: Annotated[bool, typer.Option("--json", help="print one result.json per line; of --dry-run, one run")] = False,
+) -> None:
+    """Run competitions x agents x models x seeds as one piece of work under one budget, and compare the agents.
+
+    It may be stopped or killed at any time: started again with the same plan it goes on, and finished runs are not repeated.
+
+    Example: bot bench plan.toml --dry-run
+    """
+    file = settings_file(config)
+    settings = configured(file)
+    address = settings.fleet.at(fleet).address
+    found = read_bench(plan, file, fleet)
+    if dry_run:
+        _list(with_folders(found), json=json)
+        return
+    check_free(found.out, settings.disk)
+    lock = _locked(plan)
+    console = Console(stderr=True)
+    for caution in dict.fromkeys(run.setup.caution for run in found.runs if run.setup.caution):
+        typer.echo(caution, err=True)
+    remove_leftovers(found.out)
+    statuses = [0]
+    with ExitStack() as opened:
+        leases, gpus = opened.enter_context(
+            open_leases(settings.leases, found.plan.run.gpus, settings.fleet.at(fleet), settings.sandbox)
+        )
+        found = prepared(with_folders(found), leases, gpus, datetime.now(UTC))
+        console.print(_intended(found), highlight=False, soft_wrap=True)
+        progress = BenchProgress(console, found)
+        work: BenchWork | Engines = BenchWork(found, leases, progress)
+        if address is not None:
+            work = Engines(found, room_for(found, leases, gpus), address, progress)
+            opened.close()  # each engine has a connection of its own
+        with progress.shown():
+            for outcome in work.outcomes():
+                statuses.append(status_of(outcome.result))
+                if json:
+                    print_outcome(outcome)
+    lock.release()
+    if work.ended_by is not None:
+        console.print(f"ended: {work.ended_by}", highlight=False, soft_wrap=True)
+    if missing := left_to_do(found.runs):
+        console.print(f"{len(missing)} of {len(found.runs)} runs are left: the same command goes on", highlight=False)
+    if not json and len(missing) < len(found.runs):
+        print_comparison(compare(read_runs([found.out])))
+    raise typer.Exit(max(*statuses, 1 if missing else 0))
+
+
+def _locked(plan: Path) -> Lock:
+    """Take the plan's lock, which ends with this process; raises UsageError if another process works on the plan."""
+    try:
+        lock = take_soon(plan.resolve())
+    except OSError as error:
+        raise UsageError(f"{plan} cannot be locked: {error.strerror or error}") from error
+    if lock is None:
+        raise UsageError(f"{plan} is being worked on by another process")
+    return lock
+
+
+def _intended(found: Bench) -> str:
+    left = left_to_do(found.runs)
+    needed = most_needed(left)
+    cost = f" and {money(needed.usd)}" if needed.usd else ""
+    rest = f"; those left may take {duration(needed.seconds)}{cost}" if left else ""
+    others = f"; {found.others} more there are not of this plan" if found.others else ""
+    return f"{len(found.runs)} runs in {found.out}, {len(found.runs) - len(left)} finished{rest}{others}"
+
+
+def _list(found: Bench, *, json: bool) -> None:
+    """Print the runs in order."""
+    rows = [(number, run, _state(run)) for number, run in enumerate(found.runs, 1)]
+    if json:
+        for number, run, state in rows:
+            slug, seed, contender = run.key
+            named = {"agent": contender.agent, "variant": list(contender.variant), "model": contender.model}
+            times = {"seconds": run.settings.seconds, "max_cost": run.settings.max_cost}
+            print_json({"run": number, "competition_id": slug, "seed": seed, **named, **times, "state": state})
+        return
+    models = len({run.settings.model for run in found.runs}) > 1
+    cells = [
+        (
+            str(number),
+            run.snapshot.card.slug,
+            str(run.settings.seed),
+            contender_of(run.settings).title(with_model=models),
+            duration(run.settings.seconds),
+            state,
+        )
+        for number, run, state in rows
+    ]
+    print_table(("", "competition", "seed", "agent", "time", "state"), cells, width=100)
+    typer.echo(_intended(found))
+    used, budget = sum(map(spent_by, found.runs), Spent()), found.plan.budget
+    if budget.time is not None:
+        typer.echo(f"budget: {duration(budget.time)} of wall time, {duration(used.seconds)} used")
+    if budget.money is not None:
+        typer.echo(f"budget: {money(budget.money)}, {money(used.usd)} used")
+
+
+def _state(run: PlannedRun) -> str:
+    if not left_to_do([run]):
+        return "finished"
+    return "begun" if spent_by(run).seconds else "to do"

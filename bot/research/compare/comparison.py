@@ -1,0 +1,123 @@
+"""A comparison: each contender's figures, and the paired differences between them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from bot.report.result import RunResult
+from bot.report.words import duration
+from bot.research.compare.figures import Figures, any_medal, figures, paired, win_rate
+from bot.research.compare.paired import LEVEL, Difference, corrected, difference
+from bot.research.compare.runs import Cells, Runs
+from bot.research.contender import Contender
+from state.words import plural
+
+_LATE = 1.1
+"""Times its limit that a run may take before it is pointed out."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two contenders, the one that beats more teams first."""
+
+    one: Contender
+    other: Contender
+    win_rate: Difference
+    medals: Difference
+    chance: float
+    """Of the difference in win rate, corrected for the number of pairs that are compared."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the first is better than the second by more than chance."""
+        return self.win_rate.settled and self.chance < LEVEL
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Finished replays, compared."""
+
+    runs: Runs
+    cells: Cells
+    """The blocks that the figures are of."""
+    rows: tuple[Figures, ...]
+    """Of each contender, the one that beats most teams first."""
+    pairs: tuple[Pair, ...]
+    """All that have a block in common, in the order of the rows."""
+    cautions: tuple[str, ...]
+    """What a reader must know before trusting the figures, a sentence each."""
+
+    @property
+    def leader(self) -> Contender:
+        """The contender that beats most teams."""
+        return self.rows[0].contender
+
+    @property
+    def against_leader(self) -> tuple[Pair, ...]:
+        """The leader's pairs, in the order of the rows."""
+        return tuple(pair for pair in self.pairs if self.leader in (pair.one, pair.other))
+
+    @property
+    def competitions(self) -> tuple[str, ...]:
+        """The competitions that the figures are of."""
+        return tuple(sorted({competition for competition, _ in self.cells}))
+
+    def title(self, contender: Contender) -> str:
+        """Return a contender's name."""
+        return contender.title(with_model=self.runs.with_model)
+
+
+def compare(runs: Runs) -> Comparison:
+    """Compare finished replays."""
+    shared = runs.shared_by(runs.contenders)
+    cells = shared or runs.cells
+    rows = sorted(
+        (figures(cells, one) for one in runs.contenders), key=lambda row: (-row.win_rate, row.rank, row.contender)
+    )
+    pairs = []
+    for one, other in combinations([row.contender for row in rows], 2):
+        if found := paired(runs.cells, one, other, win_rate):
+            medals = difference(paired(runs.cells, one, other, any_medal))
+            pairs.append((one, other, difference(found), medals))
+    chances = corrected([found.chance for _, _, found, _ in pairs])
+    return Comparison(
+        runs,
+        cells,
+        tuple(rows),
+        tuple(Pair(*pair, chance) for pair, chance in zip(pairs, chances, strict=True)),
+        tuple(_cautions(runs, cells, whole=bool(shared))),
+    )
+
+
+def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
+    every = [result for _, result in runs.results]
+    used = sum(len(results) for cell in cells.values() for results in cell.values())
+    if not whole and len(runs.contenders) > 1:
+        yield "No competition and seed was run by all: figures of different competitions stand side by side"
+    elif used < len(every):
+        yield f"{plural(len(every) - used, 'run')} of a competition and seed that not all ran left out of the figures"
+    yield from runs.left_out
+    limits = {duration(result.time_limit) for result in every if result.time_limit is not None}
+    if len(limits) > 1:
+        yield f"Runs were given different times: {', '.join(sorted(limits))}"
+    if late := sum(
+        result.time_limit is not None and result.wall_seconds > _LATE * result.time_limit for result in every
+    ):
+        yield f"{plural(late, 'run')} took more than a tenth longer than given, as on a busy machine"
+    for name in ("pace", "signals", "sandbox"):
+        values = sorted({str(getattr(result, name)) for result in every})
+        if len(values) > 1:
+            yield f"Runs differ in {name}: {', '.join(values)}"
+    if differing := _differing_clocks(every):
+        yield f"Runs differ in their clocks on {', '.join(differing)}"
+    if noted := sum(result.cutoff_note is not None for result in every):
+        yield f"{plural(noted, 'run')} knew what was published after the deadline"
+    if unequal := sum(len(results) > 1 for cell in cells.values() for results in cell.values()):
+        yield f"{plural(unequal, 'run')} repeated with the same seed: the mean of the repetitions counts once"
+
+
+def _differing_clocks(results: list[RunResult]) -> list[str]:
+    clocks: dict[str, set[object]] = {}
+    for result in results:
+        clocks.setdefault(result.competition_id, set()).add(result.cutoff)
+    return sorted(competition for competition, times in clocks.items() if len(times) > 1)

@@ -1,0 +1,110 @@
+"""The figures of each contender over the blocks that all contenders have: ranks, shares, costs, times."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from bot.report.result import RunResult
+from bot.research.compare.runs import Cells
+from bot.research.contender import Contender
+
+Measure = Callable[[RunResult], float]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One contender; each figure is the mean over competitions of the mean over seeds, unless it says otherwise."""
+
+    contender: Contender
+    competitions: int
+    runs: int
+    rank: float
+    """Among the contenders by score, 1 is the best; invalid runs share the last place."""
+    win_rate: float
+    gold: float
+    medal: float
+    above_median: float
+    valid: float
+    usd: float | None
+    """Of a run; None: a price is unknown."""
+    tokens: float
+    """New ones of a run: sent and not cached, or received."""
+    seconds: float
+    """Of a run."""
+    bronze: int
+    """Runs whose best was worth a bronze medal at some time."""
+    seconds_to_bronze: float | None
+    """Median of these runs' times to it."""
+
+
+def win_rate(result: RunResult) -> float:
+    """Return the share of teams that a run beats."""
+    return result.win_rate
+
+
+def any_medal(result: RunResult) -> float:
+    """Return 1 for a medal, else 0."""
+    return float(result.any_medal)
+
+
+def over_competitions(values: Iterable[tuple[str, float]]) -> float:
+    """Return the mean over competitions of each one's mean."""
+    by_competition: dict[str, list[float]] = {}
+    for competition, value in values:
+        by_competition.setdefault(competition, []).append(value)
+    return fmean(map(fmean, by_competition.values()))
+
+
+def mean_of(results: Sequence[RunResult], measure: Measure) -> float:
+    """Return a cell's value of a measure."""
+    return fmean(map(measure, results))
+
+
+def figures(cells: Cells, contender: Contender) -> Figures:
+    """Return a contender's figures over the blocks that it has."""
+    own = {block: cell for block, cell in cells.items() if contender in cell}
+    results = [result for cell in own.values() for result in cell[contender]]
+
+    def mean(measure: Measure) -> float:
+        return over_competitions((block[0], mean_of(cell[contender], measure)) for block, cell in own.items())
+
+    to_bronze = [result.seconds_to_bronze for result in results if result.seconds_to_bronze is not None]
+    known = all(result.llm.cost_usd is not None for result in results)
+    return Figures(
+        contender=contender,
+        competitions=len({competition for competition, _ in own}),
+        runs=len(results),
+        rank=over_competitions((block[0], ranks(cell)[contender]) for block, cell in own.items()),
+        win_rate=mean(win_rate),
+        gold=mean(lambda result: float(result.gold_medal)),
+        medal=mean(any_medal),
+        above_median=mean(lambda result: float(result.above_median)),
+        valid=mean(lambda result: float(result.valid_submission)),
+        usd=mean(lambda result: result.llm.cost_usd or 0.0) if known else None,
+        tokens=mean(lambda result: float(result.llm.new_tokens)),
+        seconds=mean(lambda result: result.wall_seconds),
+        bronze=len(to_bronze),
+        seconds_to_bronze=median(to_bronze) if to_bronze else None,
+    )
+
+
+def ranks(cell: Mapping[Contender, Sequence[RunResult]]) -> dict[Contender, float]:
+    """Return each contender's rank in a block by its score, 1 for the best; equal ones share the mean of their ranks."""
+    worth = {contender: mean_of(results, _worth) for contender, results in cell.items()}
+    return {
+        one: 1 + sum(other > own for other in worth.values()) + (sum(other == own for other in worth.values()) - 1) / 2
+        for one, own in worth.items()
+    }
+
+
+def _worth(result: RunResult) -> float:
+    return float("-inf") if result.score is None else result.oriented(result.score)
+
+
+def paired(cells: Cells, one: Contender, other: Contender, measure: Measure) -> dict[str, list[float]]:
+    """Return, by competition, how much more one contender has than another in each block that both have."""
+    found: dict[str, list[float]] = {}
+    for (competition, _), cell in sorted(cells.items()):
+        if one in cell and other in cell:
+            found.setdefault(competition, []).append(mean_of(cell[one], measure) - mean_of(cell[other], measure))
+    return found

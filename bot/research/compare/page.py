@@ -1,0 +1,68 @@
+"""A comparison as one self-contained page: a sentence and one picture first, then tables, curves and the papers' layouts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.report import words
+from bot.report.result import RunResult
+from bot.report.templates import page_environment
+from bot.research.compare.comparison import Comparison
+from bot.research.compare.figures import mean_of, win_rate
+from bot.research.compare.papers import paper_tables
+from bot.research.compare.plots import curve_charts, difference_chart
+from bot.research.compare.table import outcomes_table, spent_table
+from bot.research.compare.verdict import conclusion, interval, percentage, points, verdict
+from bot.research.contender import Contender
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a contender reached in a competition."""
+
+    text: str
+    note: str
+    best: bool
+
+
+def render(found: Comparison) -> str:
+    """Return the page; every text of a result is escaped."""
+    environment = page_environment(Path(__file__).parent)
+    environment.filters["name_of"] = found.title
+    return environment.get_template("comparison.html.j2").render(
+        found=found,
+        words=words,
+        verdict=verdict(found),
+        conclusion=conclusion(found),
+        points=points,
+        interval=interval,
+        percentage=percentage,
+        seeds=sorted({seed for _, seed in found.cells}),
+        differences=difference_chart(found),
+        tables=[outcomes_table(found), spent_table(found)],
+        by_competition=[(name, _cells(found, name)) for name in found.competitions],
+        curves=curve_charts(found),
+        papers=paper_tables(found),
+    )
+
+
+def _cells(found: Comparison, competition: str) -> list[Cell]:
+    """Return what each contender reached in a competition, in the order of the rows."""
+    each = [_results(found, competition, row.contender) for row in found.rows]
+    rates = [mean_of(results, win_rate) if results else None for results in each]
+    best = max(rate for rate in rates if rate is not None)
+    return [
+        Cell(words.percent(rate), _medals(results), rate == best) for rate, results in zip(rates, each, strict=True)
+    ]
+
+
+def _results(found: Comparison, competition: str, contender: Contender) -> list[RunResult]:
+    cells = (cell for (name, _), cell in sorted(found.cells.items()) if name == competition)
+    return [result for cell in cells for result in cell.get(contender, ())]
+
+
+def _medals(results: list[RunResult]) -> str:
+    """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many handed in nothing valid."""
+    won = [result.medal for result in results if result.medal]
+    counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
+    invalid = sum(not result.valid_submission for result in results)
+    return ", ".join([*counts, *([f"{invalid} invalid"] if invalid else [])])

@@ -1,0 +1,262 @@
+"""The papers' tables as they lay them out, our figures beside the published ones; only rows that we have figures for."""
+
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from statistics import fmean
+from typing import Any, Literal
+
+from bot.replay.ablations import ABLATIONS
+from bot.report.result import RunResult
+from bot.report.words import NONE, percent, score
+from bot.research.compare.comparison import Comparison
+from bot.research.compare.figures import figures, mean_of, over_competitions, win_rate
+from bot.research.contender import Contender
+from bot.research.grading.aggregate import Row, aggregate
+
+Mark = Literal["", "published", "ours"]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table, ready to be shown."""
+
+    title: str
+    source: str
+    note: str
+    """Why published and own figures do not compare, as far as they do not."""
+    columns: tuple[tuple[str, Mark], ...]
+    rows: tuple[tuple[Mark, tuple[str, ...]], ...]
+
+
+def paper_tables(found: Comparison) -> tuple[PaperTable, ...]:
+    """Return the tables that have a row of ours, or whose rows we have figures for."""
+    published = tomllib.loads(files(__package__).joinpath("published.toml").read_text(encoding="utf-8"))
+    makers = (_categories, _code_lengths, _ablation, _live, _tiers, _splits)
+    return tuple(table for make in makers if (table := make(found, published)) is not None)
+
+
+def _of(found: Comparison, contender: Contender, competitions: Sequence[str]) -> dict[str, list[RunResult]]:
+    """Return a contender's results on these competitions, in the order of their seeds."""
+    results: dict[str, list[RunResult]] = {}
+    for one, result in found.runs.results:
+        if one == contender and result.competition_id in competitions:
+            results.setdefault(result.competition_id, []).append(result)
+    return results
+
+
+def _mean(results: dict[str, list[RunResult]], measure: Callable[[RunResult], float]) -> float:
+    return over_competitions((name, mean_of(each, measure)) for name, each in results.items())
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _categories(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+    """CoMind v1, table 1."""
+    return _by_category(
+        found,
+        published,
+        "win_rate",
+        "CoMind v1, table 1: win rate by category",
+        lambda results: _share(_mean(results, win_rate)),
+        _share,
+    )
+
+
+def _code_lengths(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+    """CoMind v1, table 2; over valid submissions only."""
+
+    def length(results: dict[str, list[RunResult]]) -> str:
+        known = [
+            (name, float(one.code_length))
+            for name, each in results.items()
+            for one in each
+            if one.valid_submission and one.code_length is not None
+        ]
+        return f"{over_competitions(known):.1f}" if known else NONE
+
+    title = "CoMind v1, table 2: characters of code, over valid submissions"
+    return _by_category(found, published, "code_length", title, length, lambda value: f"{value:.1f}")
+
+
+def _by_category(
+    found: Comparison,
+    published: dict[str, Any],
+    what: str,
+    title: str,
+    ours: Callable[[dict[str, list[RunResult]]], str],
+    theirs: Callable[[float], str],
+) -> PaperTable | None:
+    comind, contenders = published["comind"], [row.contender for row in found.rows]
+    everything = {
+        "name": "all",
+        "tasks": comind["tasks"],
+        what: comind[what],
+        "competitions": published["split"]["low"],
+    }
+    rows: list[tuple[Mark, tuple[str, ...]]] = []
+    for category in (*comind["category"], everything):
+        results = [_of(found, contender, category["competitions"]) for contender in contenders]
+        if any(results):
+            cells = [f"{ours(one)} ({len(one)})" if one else NONE for one in results]
+            rows.append(("", (f"{category['name']} ({category['tasks']})", *cells, *map(theirs, category[what]))))
+    if not rows:
+        return None
+    columns: list[tuple[str, Mark]] = [("category (tasks)", ""), *((found.title(one), "ours") for one in contenders)]
+    return PaperTable(
+        title,
+        published["source"]["comind"],
+        "In brackets, how many competitions a figure of ours is over. Theirs are over 20 of these 22, with another model, time "
+        "and machine: not comparable, but for orientation.",
+        (*columns, *((name, "published") for name in comind["systems"])),
+        tuple(rows),
+    )
+
+
+def _ablation(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+    """CoMind v1, table 3: with and without what the community had posted."""
+    rows: list[tuple[Mark, tuple[str, ...]]] = []
+    for contender in (row.contender for row in found.rows):
+        bare = _without_community(found, contender)
+        both = found.runs.shared_by((contender, bare)) if bare else {}
+        for one in (contender, bare) if bare and both else ():
+            own = figures(both, one)
+            shares = (own.valid, own.win_rate, own.gold, own.medal, own.above_median)
+            rows.append(("ours", (f"{found.title(one)} ({own.competitions})", *map(_share, shares))))
+    if not rows:
+        return None
+    theirs = published["comind"]["ablation"]
+    names = ("", "valid", "win rate", "gold", "any medal", "above median")
+    return PaperTable(
+        "CoMind v1, table 3: with and without the community",
+        published["source"]["comind"],
+        "In brackets, how many competitions a figure of ours is over; theirs are over 20. Compare the step from one row to "
+        "the next, not the rows.",
+        tuple((name, "") for name in names),
+        (*rows, *(("published", (name, *map(_share, shares))) for name, shares in theirs.items())),
+    )
+
+
+def _without_community(found: Comparison, contender: Contender) -> Contender | None:
+    """Return the contender that differs in this alone, if there is one."""
+    words = {*contender.variant, "no-community"}
+    same = (
+        one.contender
+        for one in found.rows
+        if (one.contender.agent, one.contender.model) == (contender.agent, contender.model)
+    )
+    return next((one for one in same if one != contender and set(one.variant) == words), None)
+
+
+def _live(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+    """CoMind v1, table 4: competitions that were live then."""
+    contenders = [row.contender for row in found.rows]
+    rows: list[tuple[Mark, tuple[str, ...]]] = []
+    for competition, one in published["comind"]["live"].items():
+        results = [_of(found, contender, [competition]) for contender in contenders]
+        if not any(results):
+            continue
+        theirs = [f"{score(value)} ({rate}%)" for value, rate in zip(one["scores"], one["win_rates"], strict=True)]
+        cells = [_score_and_rate(next(iter(each.values()))) if each else NONE for each in results]
+        rows.append(("", (competition, *map(score, one["needed"]), *cells, *theirs)))
+    if not rows:
+        return None
+    needed: list[tuple[str, Mark]] = [(f"for {share}%", "published") for share in (90, 70, 50)]
+    return PaperTable(
+        "CoMind v1, table 4: live competitions",
+        published["source"]["comind"],
+        "Scores needed to beat so many teams, then score and teams beaten. Theirs were on the boards of the time, ours are "
+        "replays.",
+        (
+            ("competition", ""),
+            *needed,
+            *((found.title(one), "ours") for one in contenders),
+            ("CoMind", "published"),
+            ("AIDE", "published"),
+        ),
+        tuple(rows),
+    )
+
+
+def _score_and_rate(results: Sequence[RunResult]) -> str:
+    scores = [one.score for one in results if one.score is not None]
+    return f"{score(fmean(scores)) if scores else NONE} ({percent(mean_of(results, win_rate))})"
+
+
+def _tiers(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+    """AutoMind's table of win rates, best and mean of the runs."""
+    tiers = published["automind"]["tier"]
+    sets = [*tiers.values(), [name for each in tiers.values() for name in each]]
+    rows: list[tuple[Mark, tuple[str, ...]]] = []
+    for contender in (row.contender for row in found.rows):
+        results = [_of(found, contender, competitions) for competitions in sets]
+        if results[-1]:
+            seeds = max(map(len, results[-1].values()))
+            cells = [_best_and_mean(one) for one in results]
+            rows.append(("ours", (f"{found.title(contender)}, {seeds} runs", *cells)))
+    if not rows:
+        return None
+    theirs = [
+        (system, [f"{best:.2f} / {mean:.2f}" for best, mean in zip(one["best"], one["mean"], strict=True)])
+        for system, one in published["automind"]["systems"].items()
+    ]
+    names = ("", *(f"{tier} ({len(competitions)})" for tier, competitions in tiers.items()), "all (15)")
+    return PaperTable(
+        "AutoMind: win rate by tier, best / mean of the runs of a competition",
+        published["source"]["automind"],
+        "In brackets behind our figures, how many competitions they are over. The best of more runs is higher: compare equal "
+        "numbers. Other times and machines; they read no community of the competition.",
+        tuple((name, "") for name in names),
+        (*rows, *(("published", (name, *cells)) for name, cells in theirs)),
+    )
+
+
+def _best_and_mean(results: dict[str, list[RunResult]]) -> str:
+    if not results:
+        return NONE
+    best = fmean(max(map(win_rate, each)) for each in results.values())
+    return f"{best:.2f} / {_mean(results, win_rate):.2f} ({len(results)})"
+
+
+def _splits(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+    """MLE-bench's table: any medal in percent by split, mean and standard error over seeds."""
+    splits = published["split"]
+    sets = [*splits.values(), [name for each in splits.values() for name in each]]
+    rows: list[tuple[Mark, tuple[str, ...]]] = []
+    for contender in (row.contender for row in found.rows):
+        results = [_of(found, contender, competitions) for competitions in sets]
+        if results[-1]:
+            read = (
+                contender.agent in (ABLATIONS["no-community"].agents or ()) and "no-community" not in contender.variant
+            )
+            name = f"{found.title(contender)}{', with community' if read else ''}"
+            rows.append(("ours", (name, *map(_medals, results))))
+    if not rows:
+        return None
+    names = ("", *(f"{split} ({len(names)})" for split, names in splits.items()), "all (75)")
+    return PaperTable(
+        "MLE-bench: any medal in %, mean ± standard error over seeds",
+        published["source"]["mle_bench"],
+        "In brackets behind our figures, how many competitions they are over: only whole splits compare. A run that read the "
+        "community is a result on MLE-Live, never on MLE-bench.",
+        tuple((name, "") for name in names),
+        (
+            *rows,
+            *(
+                ("published", (system, *(f"{value:.2f}" for value in medals)))
+                for system, medals in published["mle_bench"].items()
+            ),
+        ),
+    )
+
+
+def _medals(results: dict[str, list[RunResult]]) -> str:
+    """Aggregate as MLE-bench does, over the competitions that there are."""
+    if not results:
+        return NONE
+    rows = [Row.model_validate(one, from_attributes=True) for each in results.values() for one in each]
+    medals = aggregate(rows, list(results))["metrics"]["any_medal_percentage"]
+    return f"{medals['mean']:.2f} ± {medals['standard_error']:.2f} ({len(results)})"

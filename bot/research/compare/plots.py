@@ -1,0 +1,140 @@
+"""The charts of a comparison: paired differences with intervals, and the teams beaten after so much time or money."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.report.charts import Axis, Chart, Series, time_axis
+from bot.report.result import RunResult
+from bot.research.compare.comparison import Comparison, Pair
+from bot.research.compare.figures import mean_of, over_competitions
+from bot.research.compare.verdict import interval, percentage, points
+from bot.research.contender import Contender
+from state.words import plural
+
+POINTS = 120
+"""Along a curve."""
+_COLOURS = 6
+_ROW = 44
+Steps = Sequence[tuple[float, float | None]]
+"""Seconds or USD, and the win rate from there on; None: the best so far has no grade."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The mean over competitions of the share of teams that the best so far beats."""
+
+    contender: Contender
+    points: tuple[tuple[float, float], ...]
+    """Seconds or USD of a run, and the share."""
+
+
+def over_time(found: Comparison) -> tuple[Curve, ...]:
+    """Return the curves over a run's wall time in seconds; none where no run made progress."""
+    last = max(_end(result) for _, result in found.runs.results)
+    return _curves(found, last, lambda result: [(seconds, rate) for seconds, _, rate in result.best_over_time])
+
+
+def _end(result: RunResult) -> float:
+    """Return when a run was to end, or its last gain if that is later: the rest of an overrun shows nothing."""
+    planned = result.wall_seconds if result.time_limit is None else result.time_limit
+    return max([planned, *(seconds for seconds, _, _ in result.best_over_time)])
+
+
+def over_money(found: Comparison) -> tuple[Curve, ...]:
+    """Return the curves over a run's money in USD; none where a price is unknown, or nothing was spent."""
+    costs = [result.llm.cost_usd for _, result in found.runs.results]
+    if any(cost is None for cost in costs):
+        return ()
+    return _curves(found, max(cost or 0.0 for cost in costs), lambda result: result.best_over_money)
+
+
+def _curves(found: Comparison, last: float, steps: Callable[[RunResult], Steps]) -> tuple[Curve, ...]:
+    if last <= 0 or not any(steps(result) for _, result in found.runs.results):
+        return ()
+    places = [last * number / POINTS for number in range(POINTS + 1)]
+    curves = []
+    for row in found.rows:
+        own = [(block[0], cell[row.contender]) for block, cell in found.cells.items() if row.contender in cell]
+        points = [(at, _mean_at(own, steps, at)) for at in places]
+        curves.append(Curve(row.contender, tuple(points)))
+    return tuple(curves)
+
+
+def _mean_at(own: Sequence[tuple[str, Sequence[RunResult]]], steps: Callable[[RunResult], Steps], at: float) -> float:
+    return over_competitions((name, mean_of(results, lambda one: _reached(steps(one), at))) for name, results in own)
+
+
+def _reached(steps: Steps, at: float) -> float:
+    """Return the win rate that is reached at a place; 0 before the first step."""
+    place = bisect_right([start for start, _ in steps], at)
+    return (steps[place - 1][1] or 0.0) if place else 0.0
+
+
+def curve_charts(found: Comparison) -> list[Chart]:
+    """Draw the curves over time and over money, if there are any."""
+    by_time, by_money = over_time(found), over_money(found)
+    charts = []
+    if by_time:
+        charts.append(_curve_chart(found, "Over time", time_axis(by_time[0].points[-1][0]), by_time))
+    if by_money:
+        spent = Axis(0.0, by_money[0].points[-1][0], "spent on the model in a run", "${:g}".format)
+        charts.append(_curve_chart(found, "Over money", spent, by_money))
+    return charts
+
+
+def _curve_chart(found: Comparison, title: str, across: Axis, curves: Sequence[Curve]) -> Chart:
+    best = max(share for curve in curves for _, share in curve.points)
+    up = Axis(0.0, max(0.1, 1.05 * best), "teams beaten", "{:.0%}".format)
+    series = [
+        Series(
+            f"{found.title(curve.contender)} {curve.points[-1][1]:.1%}",
+            f"c{number % _COLOURS}{' dashed' if number >= _COLOURS else ''}",
+            curve.points,
+            "steps",
+        )
+        for number, curve in enumerate(curves)
+    ]
+    return Chart(title, across, up, series, height=280)
+
+
+def difference_chart(found: Comparison) -> Chart | None:
+    """Draw the leader's paired differences, a row each; None where it has none."""
+    pairs = found.against_leader
+    if not pairs:
+        return None
+    values = [0.0, *(value for pair in pairs for value in _values(pair))]
+    margin = 0.06 * (max(values) - min(values)) or 0.01
+    leader = found.title(found.leader)
+    label = f"percentage points of teams beaten; to the right {leader} is ahead"
+    across = Axis(min(values) - margin, max(values) + margin, label, _signed, unit=0.01)
+    rows = [(-float(number), f"over {found.title(pair.other)}") for number, pair in enumerate(pairs)]
+    up = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
+    series = [Series("", "ink dashed", [(0.0, up.low), (0.0, up.high)], "line")]
+    for (row, _), pair in zip(rows, pairs, strict=True):
+        it, kind = pair.win_rate, "ours" if pair.settled else "muted"
+        if it.low is not None and it.high is not None:
+            series.append(Series("", f"{kind} wide", [(it.low, row), (it.high, row)], "line"))
+        dots = [(value, row - 0.22) for value in it.by_competition.values()]
+        notes = [f"{name}: {points(value)}" for name, value in it.by_competition.items()]
+        series.append(Series("", "good", dots, notes=notes))
+        series.append(Series("", kind, [(it.mean, row)], glyph="◆", notes=[_note(pair)]))
+    title = f"By how many points of teams beaten {leader} is ahead; the table of pairs shows the same"
+    return Chart(title, across, up, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
+
+
+def _signed(points: float) -> str:
+    return f"{points:+g}" if points else "0"
+
+
+def _values(pair: Pair) -> Sequence[float]:
+    found = pair.win_rate
+    ends = [end for end in (found.low, found.high) if end is not None]
+    return [found.mean, *ends, *found.by_competition.values()]
+
+
+def _note(pair: Pair) -> str:
+    it = pair.win_rate
+    within = f" ({interval(it)})" if interval(it) else ""
+    basis = f"{plural(it.competitions, 'competition')}, {plural(it.pairs, 'pair')}"
+    return f"{points(it.mean)} points{within}; {basis}; by chance {percentage(pair.chance)}"

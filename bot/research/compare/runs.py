@@ -1,0 +1,122 @@
+"""The finished replays that are compared, read from their results alone; what is left out; and MLE-bench's grading reports."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from bot.execution.folder import RunFolder
+from bot.report.result import RunResult, read_result
+from bot.research.contender import Contender
+from bot.research.grading.grade_many import grading_report
+from state.errors import UsageError
+from state.words import plural
+
+Block = tuple[str, int]
+"""A competition and a seed: runs in one block are paired."""
+Cells = Mapping[Block, Mapping[Contender, tuple[RunResult, ...]]]
+"""Results by block and contender; more than one where a run was repeated."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+_FINISHED_BY = "`bot resume` finishes them, or the same `bot bench` again those of a bench"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Finished replays."""
+
+    cells: Cells
+    left_out: tuple[str, ...]
+    """A sentence for each kind of run that is not compared."""
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        """All contenders, by name."""
+        return tuple(sorted({one for cell in self.cells.values() for one in cell}))
+
+    @property
+    def results(self) -> Iterator[tuple[Contender, RunResult]]:
+        """Each result with its contender, in the order of competitions, seeds and names."""
+        for _, cell in sorted(self.cells.items()):
+            for contender, results in sorted(cell.items()):
+                for result in results:
+                    yield contender, result
+
+    def shared_by(self, contenders: Sequence[Contender]) -> Cells:
+        """Return the blocks that all of these contenders have."""
+        return {block: cell for block, cell in self.cells.items() if all(one in cell for one in contenders)}
+
+    @property
+    def with_model(self) -> bool:
+        """Whether contenders are told apart by their models too."""
+        return len({one.model for one in self.contenders}) > 1
+
+
+def read_runs(paths: Sequence[Path]) -> Runs:
+    """Read the results of runs in folders, or in folders with such.
+
+    Raises:
+        UsageError: there is no such folder, or there is no finished replay in any.
+    """
+    cells: dict[Block, dict[Contender, tuple[RunResult, ...]]] = {}
+    unfinished, live, unreadable = 0, 0, []
+    for folder in _folders(paths):
+        if not folder.result.is_file():
+            unfinished += 1
+            continue
+        try:
+            result = read_result(folder)
+        except UsageError as error:
+            unreadable.append(f"{folder.path.name} is left out, as its result cannot be read: {_first_line(error)}")
+            continue
+        if result.live:
+            live += 1
+        elif result.status != "finished":
+            unfinished += 1
+        else:
+            cell = cells.setdefault((result.competition_id, result.seed), {})
+            contender = Contender(result.agent, result.variant, result.model)
+            cell[contender] = (*cell.get(contender, ()), result)
+    left_out = [
+        *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
+        *([f"{plural(live, 'live run')} left out: they are not graded on a hidden test"] if live else []),
+        *unreadable,
+    ]
+    if not cells:
+        raise UsageError(". ".join([f"there is no finished replay in {', '.join(map(str, paths))}", *left_out]))
+    return Runs(cells, tuple(left_out))
+
+
+def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:
+    """Yield each run once; one without a configuration is a run too, as results may be collected without it."""
+    seen = set()
+    for path in paths:
+        if not path.is_dir():
+            raise UsageError(f"{path} is no folder: name a run, or the folder that holds the runs")
+        own = [path] if any((path / name).is_file() for name in ("config.json", "result.json")) else []
+        files = [*path.glob("*/config.json"), *path.glob("*/result.json")]
+        for folder in own or sorted({file.parent for file in files}):
+            if folder.resolve() not in seen:
+                seen.add(folder.resolve())
+                yield RunFolder(folder)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def grading_reports(runs: Runs) -> Mapping[PurePath, dict[str, Any]]:
+    """Return a grading report for each contender and seed, under the path of its file.
+
+    Paths are `comind-no-blend/seed-000_grading_report.json`, so that those of one contender, in the order of their names, are
+    the seeds of an average. What was run again with the same seed counts as one seed more.
+    """
+    results: dict[PurePath, list[RunResult]] = {}
+    for (_, seed), cell in sorted(runs.cells.items()):
+        for contender, repeated in cell.items():
+            folder = _NOT_IN_NAMES.sub("-", contender.title(with_model=runs.with_model)).strip("-.")
+            for time, result in enumerate(repeated):
+                again = f"-{time + 1}" if time else ""
+                path = PurePath(folder, f"seed-{seed:03d}{again}_grading_report.json")
+                results.setdefault(path, []).append(result)
+    return {path: grading_report(found) for path, found in results.items()}

@@ -1,0 +1,75 @@
+"""The progress of a bench: a table on a terminal, a line a run on a pipe."""
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from bot.replay.several import Failed, Outcome
+from bot.report.result import read_result
+from bot.research.bench.bench import Bench, contender_of, prepared
+from bot.research.bench.progress import BenchProgress
+from tests.bot.replay.conftest import tiny
+from tests.bot.research.bench.test_plan import HERE, NOW, finish, place, planned
+
+__all__ = ["place", "tiny"]
+
+
+def shown(bench: Bench, *, terminal: bool) -> str:
+    """Return what is shown of a bench whose first run has finished, whose second has failed, and whose third is running."""
+    out = io.StringIO()
+    progress = BenchProgress(Console(file=out, force_terminal=terminal, width=110, color_system=None), bench)
+    first, second, third = bench.runs[:3]
+    assert first.folder and second.folder
+    with progress.shown():
+        progress.ended(first, Outcome(first.folder.path, "first", read_result(first.folder)))
+        failure = Failed.by(OSError("the disk [full]"), second.settings, second.key[0])
+        progress.ended(second, Outcome(second.folder.path, "second", failure))
+        with progress.started(third) as show:
+            show.say("node 4: draft")
+    return out.getvalue()
+
+
+def test_a_pipe_gets_a_line_for_each_run_that_ended(place: Path) -> None:
+    bench = prepared(planned(place), HERE, 0, NOW)
+    finish(bench, 0)
+    one, two = shown(bench, terminal=False).splitlines()
+    assert one == "[1/12] tiny-table-one, seed 3: comind: beats 50.0% of the teams, no medal; 9 min 50 s, $0.5000"
+    assert two == "[2/12] tiny-table-one, seed 3: comind no-community no-blend: failed: the disk [full]"
+
+
+def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(place: Path) -> None:
+    bench = prepared(planned(place), HERE, 0, NOW)
+    finish(bench, 0)
+    text = shown(bench, terminal=True)
+    rows = {
+        cells[0]: cells[1:]
+        for line in text.splitlines()
+        if len(cells := [c.strip() for c in line.split("│")[1:-1]]) == 8
+    }
+    assert rows["comind"][:5] == ["1 of 4", "0", "1", "50.0%", "0"]
+    assert rows["comind no-community no-blend"][:5] == ["1 of 4", "1", "0", "–", "0"]
+    assert rows["aide"][0] == "0 of 4"
+    assert {contender_of(run.settings).title(with_model=False) for run in bench.runs} == set(rows)
+    assert "2 of 12 runs, 9 min 50 s, $0.5000 used by them" in text
+
+
+def test_while_runs_are_under_way_each_has_a_line_and_their_competition_a_row(place: Path) -> None:
+    bench = prepared(planned(place), HERE, 0, NOW)
+    finish(bench, 0)
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=110, color_system=None)
+    progress = BenchProgress(console, bench)
+    first, second, third = bench.runs[:3]
+    assert first.folder
+    progress.ended(first, Outcome(first.folder.path, "first", read_result(first.folder)))
+    with progress.started(second) as one, progress.started(third) as other:
+        one.say("node 2: draft")
+        other.say("node 4: improve of node 2")
+        console.print(progress)
+    lines = out.getvalue().splitlines()
+    assert [" ".join(line.split("│")[1:3]).split() for line in lines if "tiny-table-one " in line and "│" in line] == [
+        ["tiny-table-one", "1", "of", "6"]
+    ]
+    assert lines[-2].startswith("[2/12] tiny-table-one, seed 3: comind no-community no-blend: node 2: draft")
+    assert lines[-1].startswith("[3/12] tiny-table-one, seed 3: aide: node 4: improve of node 2")

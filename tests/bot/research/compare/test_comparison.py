@@ -1,0 +1,145 @@
+"""What a comparison says of finished replays: figures, pairs, sentences, and what it leaves out."""
+
+import random
+
+import pytest
+
+from bot.research.compare.comparison import Comparison, compare
+from bot.research.compare.plots import over_money, over_time
+from bot.research.compare.table import outcomes_table, spent_table
+from bot.research.compare.verdict import conclusion, points, verdict
+from tests.bot.research.compare.simulated import bench, result, runs_of
+
+
+def test_an_agent_that_is_better_is_said_to_win_and_by_how_much() -> None:
+    found = compare(bench({"comind": 0.25, "aide": 0.0}, random.Random(1)))
+    assert verdict(found).startswith("comind wins: it beats aide, by 2")
+    assert "the interval against aide does not contain 0" in conclusion(found)
+    assert "36 pairs of runs on 12 competitions with 3 seeds" in conclusion(found)
+    assert found.pairs[0].settled
+
+
+def test_equal_agents_are_said_to_be_open() -> None:
+    found = compare(bench({"comind": 0.0, "aide": 0.0}, random.Random(2)))
+    assert verdict(found).startswith("Nothing is settled.")
+    assert "contains 0" in conclusion(found)
+
+
+def test_of_several_agents_those_that_are_beaten_and_those_that_are_open_are_named() -> None:
+    found = compare(bench({"comind": 0.3, "solo": 0.29, "aide": -0.1}, random.Random(4), taste=0.02))
+    assert (
+        verdict(found) == "comind leads: it beats aide; against solo nothing is settled."
+        or verdict(found) == "solo leads: it beats aide; against comind nothing is settled."
+    )
+    assert "corrected for 3 pairs" in conclusion(found)
+
+
+def test_one_competition_concludes_nothing_beyond_it_and_two_settle_nothing() -> None:
+    skills = {"comind": 0.3, "aide": 0.0}
+    one = compare(bench(skills, random.Random(5), competitions=["wine"], seeds=8))
+    assert conclusion(one).endswith("nothing can be concluded beyond wine.")
+    assert verdict(one).startswith("Nothing is settled.")
+    two = compare(bench(skills, random.Random(5), competitions=["wine", "beer"]))
+    assert "with fewer than 6 competitions no difference can be settled" in conclusion(two)
+
+
+def test_a_single_agent_and_agents_without_a_pair_are_compared_with_nothing() -> None:
+    alone = compare(runs_of([result("wine", "comind", 0, 0.5)]))
+    assert verdict(alone) == "Only comind was run: there is nothing to compare it with."
+    apart = compare(runs_of([result("wine", "comind", 0, 0.5), result("wine", "aide", 1, 0.4)]))
+    assert verdict(apart).startswith("Nothing can be compared")
+    assert conclusion(apart) == "There are no pairs, so nothing can be concluded."
+    assert any("run by all" in one for one in apart.cautions)
+
+
+def wine() -> Comparison:
+    """Two seeds of one competition in which two agents tie, one is invalid once, and one has no second run."""
+    return compare(
+        runs_of(
+            [
+                result("wine", "comind", 0, 0.9, seconds_to_bronze=120.0),
+                result("wine", "aide", 0, 0.9, wall_seconds=100.0),
+                result("wine", "solo", 0, None),
+                result("wine", "comind", 1, 0.5),
+                result("wine", "aide", 1, 0.7),
+            ]
+        )
+    )
+
+
+def test_figures_are_of_what_all_agents_ran_and_equal_scores_share_a_rank() -> None:
+    found = wine()
+    rows = {row.contender.agent: row for row in found.rows}
+    assert {name: row.rank for name, row in rows.items()} == {"comind": 1.5, "aide": 1.5, "solo": 3.0}
+    assert [row.runs for row in found.rows] == [1, 1, 1]
+    assert rows["solo"].valid == 0
+    assert rows["comind"].seconds_to_bronze == 120.0
+    assert rows["aide"].seconds == 100.0
+    assert found.cautions == ("2 runs of a competition and seed that not all ran left out of the figures",)
+    of_two = next(pair for pair in found.pairs if {pair.one.agent, pair.other.agent} == {"comind", "aide"})
+    assert of_two.win_rate.pairs == 2, "a pair needs only its two"
+    assert of_two.win_rate.mean == pytest.approx(0.1 if of_two.one.agent == "aide" else -0.1)
+
+
+def test_a_run_that_was_repeated_counts_once_with_the_mean() -> None:
+    twice = [result("wine", "comind", 0, 0.2), result("wine", "comind", 0, 0.6), result("wine", "aide", 0, 0.3)]
+    found = compare(runs_of(twice))
+    assert [pair.win_rate.pairs for pair in found.pairs] == [1]
+    assert found.pairs[0].win_rate.mean == pytest.approx(0.1)
+    assert any("repeated with the same seed" in one for one in found.cautions)
+
+
+def test_competitions_weigh_the_same_however_many_seeds_they_have() -> None:
+    many = [result("wine", "comind", seed, 1.0) for seed in range(9)]
+    found = compare(runs_of([*many, result("beer", "comind", 0, 0.0)]))
+    assert found.rows[0].win_rate == 0.5
+
+
+def test_runs_that_differ_in_more_than_the_agent_are_pointed_out() -> None:
+    differing = [
+        result("wine", "comind", 0, 0.5, time_limit=60.0, signals="asof", sandbox="docker"),
+        result("wine", "aide", 0, 0.5, time_limit=18_000.0, signals="collected", cutoff="2021-01-01T00:00:00Z"),
+    ]
+    cautions = " ".join(compare(runs_of(differing)).cautions)
+    for words in (
+        "1 run took more than a tenth longer than given",
+        "different times: 1 min 00 s, 5 h 00 min",
+        "signals: asof, collected",
+        "clocks on wine",
+        "sandbox",
+    ):
+        assert words in cautions
+
+
+def test_models_are_named_where_there_are_several() -> None:
+    runs = [result("wine", "comind", 0, 0.5), result("wine", "comind", 0, 0.4, model="openai:other")]
+    found = compare(runs_of(runs))
+    assert [found.title(row.contender) for row in found.rows] == ["comind (openai:some)", "comind (openai:other)"]
+    assert compare(bench({"comind no-blend": 0}, random.Random(1))).title(found.leader) == "comind"
+
+
+def test_curves_rise_from_nothing_to_what_the_best_script_beats() -> None:
+    found = compare(runs_of([result("wine", "comind", 0, 0.8), result("beer", "comind", 0, 0.4)]))
+    (over_seconds,), (over_usd,) = over_time(found), over_money(found)
+    assert over_seconds.points[0] == (0.0, 0.0)
+    assert over_seconds.points[-1] == (600.0, pytest.approx(0.6))
+    shares = [share for _, share in over_seconds.points]
+    assert shares == sorted(shares)
+    assert over_usd.points[0] == (0.0, pytest.approx(0.3)), "the baseline cost nothing"
+    assert over_usd.points[-1] == (0.5, pytest.approx(0.6))
+    llm = {"calls": 1, "cost_usd": None}
+    assert over_money(compare(runs_of([result("wine", "comind", 0, 0.8, llm=llm)]))) == (), "a price is unknown"
+
+
+def test_a_table_has_only_columns_with_something_in_them() -> None:
+    asked = compare(bench({"comind": 0.4, "aide": 0.0}, random.Random(1)))
+    assert {"cost", "tokens", "time to bronze"} <= set(spent_table(asked).columns)
+    free = {"calls": 0, "cost_usd": 0.0}
+    bare = compare(runs_of([result("wine", "comind", 0, 0.4, llm=free)]))
+    assert spent_table(bare).columns == ("runs", "time")
+    assert outcomes_table(bare).rows == (("comind", ("1.00", "40.0%", "0%", "0%", "100%")),)
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.081, "+8.1"), (-0.5, "\N{MINUS SIGN}50.0"), (-0.0001, "0.0")])
+def test_differences_of_shares_are_written_in_points(share: float, text: str) -> None:
+    assert points(share) == text

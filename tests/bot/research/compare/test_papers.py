@@ -1,0 +1,106 @@
+"""The papers' tables: which rows are shown, and how ours are reckoned."""
+
+import random
+
+import pytest
+
+from bot.research.compare.comparison import compare
+from bot.research.compare.papers import PaperTable, paper_tables
+from tests.bot.research.compare.simulated import bench, result, runs_of
+
+
+def tables(*results: tuple[str, str, int, float | None]) -> dict[str, PaperTable]:
+    """Return the tables of some results, by the beginnings of their titles."""
+    found = compare(runs_of([result(*one) for one in results]))
+    return {table.title.partition(":")[0]: table for table in paper_tables(found)}
+
+
+def cells(table: PaperTable, mark: str) -> list[tuple[str, ...]]:
+    return [row for marked, row in table.rows if marked == mark]
+
+
+def test_a_competition_of_no_paper_is_in_no_table() -> None:
+    assert tables(("my-own", "comind", 0, 0.9)) == {}
+
+
+def test_categories_without_a_run_are_left_out_and_the_others_stand_beside_the_published_figures() -> None:
+    found = tables(("spooky-author-identification", "comind", 0, 0.5), ("leaf-classification", "comind", 0, 0.7))
+    one, two = found["CoMind v1, table 1"], found["CoMind v1, table 2"]
+    assert [(name, mark) for name, mark in one.columns[:3]] == [
+        ("category (tasks)", ""),
+        ("comind", "ours"),
+        ("CoMind", "published"),
+    ]
+    assert one.rows == (
+        ("", ("image classification (8)", "0.700 (1)", "0.597", "0.459", "0.434", "0.525")),
+        ("", ("text classification (3)", "0.500 (1)", "0.740", "0.157", "0.338", "0.610")),
+        ("", ("all (20)", "0.600 (2)", "0.668", "0.469", "0.510", "0.512")),
+    )
+    assert [row[0] for _, row in two.rows] == [row[0] for _, row in one.rows]
+    assert "not comparable" in one.note
+
+
+def test_code_is_measured_over_valid_submissions_alone() -> None:
+    found = tables(("leaf-classification", "comind", 0, 0.7), ("leaf-classification", "comind", 1, None))
+    assert found["CoMind v1, table 2"].rows[0][1][1] == "4000.0 (1)"
+    assert tables(("leaf-classification", "comind", 1, None))["CoMind v1, table 2"].rows[0][1][1].startswith("–")
+
+
+def test_the_ablation_needs_runs_with_and_without_the_community() -> None:
+    assert "CoMind v1, table 3" not in tables(("leaf-classification", "comind", 0, 0.7))
+    found = tables(
+        ("wine", "comind no-blend", 0, 0.96),
+        ("wine", "comind no-community no-blend", 0, 0.4),
+        ("beer", "comind no-blend", 0, 0.1),
+    )["CoMind v1, table 3"]
+    assert cells(found, "ours") == [
+        ("comind no-blend (1)", "1.000", "0.960", "1.000", "1.000", "1.000"),
+        ("comind no-community no-blend (1)", "1.000", "0.400", "0.000", "0.000", "0.000"),
+    ]
+    assert cells(found, "published")[0] == (
+        "CoMind with public resources", "1.000", "0.668", "0.250", "0.450", "0.650",
+    )  # fmt: skip
+
+
+def test_live_competitions_show_scores_and_teams_beaten() -> None:
+    found = tables(("fathomnet-2025", "comind", 0, 0.5))["CoMind v1, table 4"]
+    assert found.rows == (("", ("fathomnet-2025", "2.4", "2.73", "3", "0.5 (50.0%)", "2.81 (69.4%)", "3.71 (28.6%)")),)
+
+
+def test_tiers_have_the_best_and_the_mean_of_a_competitions_runs() -> None:
+    found = tables(
+        ("spooky-author-identification", "comind", 0, 0.2),
+        ("spooky-author-identification", "comind", 1, 0.6),
+        ("random-acts-of-pizza", "comind", 0, 0.8),
+        ("tgs-salt-identification-challenge", "comind", 0, 0.1),
+    )["AutoMind"]
+    assert cells(found, "ours") == [
+        ("comind, 2 runs", "0.70 / 0.60 (2)", "–", "0.10 / 0.10 (1)", "0.50 / 0.43 (3)"),
+    ]
+    assert len(cells(found, "published")) == 8
+
+
+def test_medals_by_split_are_aggregated_as_mle_bench_does() -> None:
+    """Seed i is the i-th run of each competition; as many seeds as the competition with the fewest runs has."""
+    found = tables(
+        ("leaf-classification", "aide", 0, 0.9),
+        ("leaf-classification", "aide", 1, 0.1),
+        ("leaf-classification", "aide", 2, 0.9),
+        ("spooky-author-identification", "aide", 5, 0.9),
+        ("spooky-author-identification", "aide", 7, 0.9),
+    )["MLE-bench"]
+    # 100% and 50% of two competitions: mean 75, standard error 35.36 / sqrt 2.
+    assert cells(found, "ours") == [("aide", "75.00 ± 25.00 (2)", "–", "–", "75.00 ± 25.00 (2)")]
+
+
+def test_a_run_with_community_is_never_called_a_result_on_mle_bench() -> None:
+    one = tables(("leaf-classification", "comind", 0, 0.9), ("leaf-classification", "comind no-community", 0, 0.9))
+    assert [row[0] for row in cells(one["MLE-bench"], "ours")] == ["comind, with community", "comind no-community"]
+    assert "never on MLE-bench" in one["MLE-bench"].note
+
+
+@pytest.mark.parametrize(
+    "table", paper_tables(compare(bench({"comind": 0.2, "comind no-community": 0}, random.Random(1))))
+)
+def test_every_row_of_a_table_has_a_cell_for_each_column(table: PaperTable) -> None:
+    assert {len(row) for _, row in table.rows} == {len(table.columns)}
