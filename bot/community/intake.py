@@ -35,14 +35,14 @@ class Intake:
 
     async def ready(self, part: Part, number: int) -> None:
         """Wait until all batches up to this one are done, and begin those that were not; raises as `Asker.ask`."""
-        for each in range(1, number + 1):
-            self.begin(part, each)
-            task = self._begun[part, each]
+        for batch_number in range(1, number + 1):
+            self.begin(part, batch_number)
+            task = self._begun[part, batch_number]
             await asyncio.wait({task})
             failed = task.cancelled() or task.exception() is not None
             # Another who waited may have begun it again already.
-            if failed and self._begun.get((part, each)) is task:
-                del self._begun[part, each]
+            if failed and self._begun.get((part, batch_number)) is task:
+                del self._begun[part, batch_number]
             task.result()
 
     async def close(self) -> None:

@@ -39,22 +39,22 @@ async def take_in_news(context: RunContext, look: int | None = None) -> NewsLook
     async def find() -> NewsLook:
         return NewsLook(tuple(read), _is_strong(context, read))
 
-    found = await context.steps.once(_NEWS, find, Key(attempt=number))
-    if found.posts and may_read(context):
+    news = await context.steps.once(_NEWS, find, Key(attempt=number))
+    if news.posts and may_read(context):
         await propose_news(context)
-    return found
+    return news
 
 
 def looks(context: RunContext) -> dict[int, NewsLook]:
     """Return the results of the run's finished looks, by number."""
-    return {key.attempt: found for key, found in context.steps.all(_NEWS).items()}
+    return {key.attempt: news for key, news in context.steps.all(_NEWS).items()}
 
 
 def _is_strong(context: RunContext, read: Sequence[str]) -> bool:
     community, card = context.community, context.card
     top = load_tree(context).best()
-    shown = community.find(read) if community else []
-    scores = [post.public_score for post in shown if post.public_score is not None]
+    read_posts = community.find(read) if community else []
+    scores = [post.public_score for post in read_posts if post.public_score is not None]
     if top is not None and any(card.oriented(score) > top.fitness for score in scores):
         return True
     return any(row.effectiveness >= _STRONG for row in known_analyses(context) if row.id in read)

@@ -21,13 +21,13 @@ def reports_of(context: RunContext) -> list[Report]:
 def report_texts(context: RunContext) -> list[ReportText]:
     """Return reports for a prompt, the best first; where not all fit, some failures are kept."""
     rows = reports_of(context)
-    scored = sorted(
+    scored_reports = sorted(
         (r for r in rows if r.score is not None), key=lambda r: (-context.card.oriented(r.score or 0.0), int(r.id))
     )
     failed = [r for r in rows if r.score is None]
     limit = context.settings_of(ReadingSettings).shown_reports
-    kept_failures = failed[-max(limit // 5, limit - len(scored)) :] if failed else []
-    return [_report_text(r) for r in (*scored[: limit - len(kept_failures)], *kept_failures)]
+    kept_failures = failed[-max(limit // 5, limit - len(scored_reports)) :] if failed else []
+    return [_report_text(r) for r in (*scored_reports[: limit - len(kept_failures)], *kept_failures)]
 
 
 def _report_text(row: Report) -> ReportText:
@@ -50,12 +50,12 @@ def code_source(context: RunContext, node: int) -> Item | None:
     if (kernel := next((r for r in kernels if r.node == node), None)) is not None:
         return Item(kernel.id, kernel.known_at)
     draft = load_tree(context)[node].draft_id
-    of = None if draft is None else str(draft)
-    found = next((r for r in reports_of(context) if r.draft_id == of), None)
-    if found is not None:
-        return Item(f"report/{found.id}", found.known_at)
-    known = drafts(context.store, context.run_id, as_of)
-    return next((Item(f"draft/{d.id}", d.known_at) for d in known if d.id == of), None)
+    draft_id = None if draft is None else str(draft)
+    report = next((r for r in reports_of(context) if r.draft_id == draft_id), None)
+    if report is not None:
+        return Item(f"report/{report.id}", report.known_at)
+    known_drafts = drafts(context.store, context.run_id, as_of)
+    return next((Item(f"draft/{d.id}", d.known_at) for d in known_drafts if d.id == draft_id), None)
 
 
 def lineage(context: RunContext, draft: Draft) -> list[str]:
@@ -69,22 +69,22 @@ def lineage(context: RunContext, draft: Draft) -> list[str]:
 
 def numbers(attempts: Sequence[Attempt]) -> str:
     """Return each script's score and gain with their standard errors, and its seconds, or why it has none."""
-    return "; ".join(_number(one) for one in attempts)
+    return "; ".join(_number(attempt) for attempt in attempts)
 
 
-def _number(one: Attempt) -> str:
-    if one.score is None:
-        return f"node {one.node}: no score ({line(one.error or 'unknown why')})"
-    noise = "" if one.noise is None else f" ± {one.noise:.2g}"
-    error = "" if one.gain_error is None else f" ± {one.gain_error:.2g}"
-    gain = "" if one.gain is None else f", gain {one.gain:+.3g}{error}"
-    return f"node {one.node} ({one.action}): {one.score:.6g}{noise}{gain}, {one.seconds:.0f} s"
+def _number(attempt: Attempt) -> str:
+    if attempt.score is None:
+        return f"node {attempt.node}: no score ({line(attempt.error or 'unknown why')})"
+    noise = "" if attempt.noise is None else f" ± {attempt.noise:.2g}"
+    error = "" if attempt.gain_error is None else f" ± {attempt.gain_error:.2g}"
+    gain = "" if attempt.gain is None else f", gain {attempt.gain:+.3g}{error}"
+    return f"node {attempt.node} ({attempt.action}): {attempt.score:.6g}{noise}{gain}, {attempt.seconds:.0f} s"
 
 
 def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:
     """Return the attempt with the best score, the earliest of equals; None where none has one."""
-    scored = [a for a in attempts if a.score is not None]
-    return max(scored, key=lambda a: (context.card.oriented(a.score or 0.0), -a.node), default=None)
+    scored_attempts = [a for a in attempts if a.score is not None]
+    return max(scored_attempts, key=lambda a: (context.card.oriented(a.score or 0.0), -a.node), default=None)
 
 
 def keep_report(

@@ -86,9 +86,9 @@ class ReportText(ReportAnswer):
 
     def main_parts(self) -> list[ComponentNote]:
         """Return the components that a short text names: those measured, the clearest differences first, then others."""
-        measured = [part for part in self.components if part.gain is not None]
-        measured.sort(key=lambda part: -abs(part.gain or 0.0) / (part.gain_error or math.inf))
-        return [*measured, *(part for part in self.components if part.gain is None)][:_MAIN_PARTS]
+        measured_parts = [part for part in self.components if part.gain is not None]
+        measured_parts.sort(key=lambda part: -abs(part.gain or 0.0) / (part.gain_error or math.inf))
+        return [*measured_parts, *(part for part in self.components if part.gain is None)][:_MAIN_PARTS]
 
 
 def item_time(items: Sequence[Item], fallback: datetime) -> datetime:

@@ -152,7 +152,7 @@ class LabsBriefing:
             start=" ".join(filter(None, (starting_point(parents), terms.advice, _family_advice(parents, tree)))),
             parents=parents,
             insights=insights(context, tree),
-            lacks=lacks(context, tree),
+            ensemble_gaps=lacks(context, tree),
             knowledge=await self.plan_knowledge(action, node),
         )
 

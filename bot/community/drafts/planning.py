@@ -31,7 +31,7 @@ async def plan_drafts(
     start: str = "",
     parents: Sequence[int] = (),
     insights: Sequence[str] = (),
-    lacks: str = "",
+    ensemble_gaps: str = "",
     knowledge: Found | None = None,
 ) -> None:
     """Ask a model for one draft or more and store them, unless they are stored already.
@@ -61,7 +61,7 @@ async def plan_drafts(
         insights=tuple(insights),
         blends=context.blender is not None,
         blend=context.blend,
-        lacks=lacks,
+        lacks=ensemble_gaps,
         start=start,
         parents=tuple(parents),
         knowledge="" if knowledge is None else knowledge.text,
@@ -104,19 +104,19 @@ def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts
 
 def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
     """Return a draft without a model: on from the best report where no open draft is, else a new start, with unused ideas."""
-    scored = [r for r in prompt.reports if r.score is not None]
-    taken = {number for draft in prompt.others for number in draft.ideas}
-    chosen = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in taken]
-    anew = bool(prompt.start) and not prompt.parents
-    extends = bool(scored) and not anew and all(draft.codebase is None for draft in prompt.others)
+    scored_reports = [r for r in prompt.reports if r.score is not None]
+    taken_ideas = {number for draft in prompt.others for number in draft.ideas}
+    proposed_ideas = [idea for idea in prompt.ideas if 1 in idea.proposed and idea.number not in taken_ideas]
+    starts_fresh = bool(prompt.start) and not prompt.parents
+    extends = bool(scored_reports) and not starts_fresh and all(draft.codebase is None for draft in prompt.others)
     start = (
         "Improve the script that you are given." if extends else "Start anew, with another kind of model or features."
     )
     draft = DraftPlan(
         title="Plain extension" if extends else "Plain start",
-        description="\n".join([start, *(f"- {idea.text}" for idea in chosen)])[:6_000],
-        ideas=tuple(i.number for i in chosen),
-        codebase=scored[0].node if extends else None,
+        description="\n".join([start, *(f"- {idea.text}" for idea in proposed_ideas)])[:6_000],
+        ideas=tuple(i.number for i in proposed_ideas),
+        codebase=scored_reports[0].node if extends else None,
     )
     return DraftsAnswer(drafts=(draft,))
 
@@ -129,7 +129,7 @@ def kernel_texts(context: RunContext) -> tuple[KernelText, ...]:
         for r in rows
         if r.state == "ran" and r.node is not None and r.measured is not None
     ]
-    return tuple(sorted(texts, key=lambda one: -context.card.oriented(one.measured))[:_KERNELS])
+    return tuple(sorted(texts, key=lambda kernel: -context.card.oriented(kernel.measured))[:_KERNELS])
 
 
 def _open(row: Draft) -> OpenDraft:
@@ -145,9 +145,9 @@ def _inputs(prompt: PlanDrafts, plan: DraftPlan) -> list[Item]:
     return items or [item for item in prompt.items() if item not in prompt.entries]
 
 
-def _unique(title: str, taken: set[str]) -> str:
-    numbered = (f"{title} ({number})" for number in counted(2))
-    return next(one for one in chain([title], numbered) if one not in taken)
+def _unique(title: str, used_titles: set[str]) -> str:
+    numbered_titles = (f"{title} ({number})" for number in counted(2))
+    return next(candidate for candidate in chain([title], numbered_titles) if candidate not in used_titles)
 
 
 def known_drafts(context: RunContext) -> list[Draft]:

@@ -137,8 +137,8 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         """Read the JSON answer; raises Unparsable with the rule that it breaks."""
         answer = json_answer(text, DraftsAnswer)
         if not 1 <= len(answer.drafts) <= self.room.most:
-            most = "exactly one draft is" if self.room.most == 1 else f"1 to {self.room.most} drafts are"
-            raise Unparsable(f"{most} asked for, not {len(answer.drafts)}")
+            allowed_count = "exactly one draft is" if self.room.most == 1 else f"1 to {self.room.most} drafts are"
+            raise Unparsable(f"{allowed_count} asked for, not {len(answer.drafts)}")
         ideas, nodes = {i.number for i in self.ideas}, self.nodes()
         for draft in answer.drafts:
             if unknown := sorted(set(draft.ideas) - ideas):
@@ -166,20 +166,20 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         return reported | {kernel.node for kernel in self.kernels} | {*self.parents}
 
     def _check_differ(self, drafts: Sequence[DraftPlan]) -> None:
-        others: list[DraftPlan | OpenDraft] = list(self.others)
+        other_drafts: list[DraftPlan | OpenDraft] = list(self.others)
         for draft in drafts:
-            for other in others:
-                if _alike({*draft.ideas}, {*other.ideas}):
+            for earlier in other_drafts:
+                if _alike({*draft.ideas}, {*earlier.ideas}):
                     raise Unparsable(
-                        f"drafts {draft.title!r} and {other.title!r} have more than half of their ideas in common"
+                        f"drafts {draft.title!r} and {earlier.title!r} have more than half of their ideas in common"
                     )
                 # Where a draft starts from is not always its plan's to choose.
-                same = draft.codebase == other.codebase and not self.parents
-                if same and _alike(_words(draft.aim), _words(other.aim)):
+                same_codebase = draft.codebase == earlier.codebase and not self.parents
+                if same_codebase and _alike(_words(draft.aim), _words(earlier.aim)):
                     raise Unparsable(
-                        f"drafts {draft.title!r} and {other.title!r} extend the same script with the same aim"
+                        f"drafts {draft.title!r} and {earlier.title!r} extend the same script with the same aim"
                     )
-            others.append(draft)
+            other_drafts.append(draft)
 
     def items(self) -> Sequence[Item]:
         """Return ideas, reports, kernels, open drafts, entries of the knowledge base, and the owner's notes."""
@@ -187,8 +187,8 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         return [*pools, *(d.item for d in self.others), *self.entries, *self.task.items()]
 
 
-def _alike(one: set[int] | set[str], other: set[int] | set[str]) -> bool:
-    return bool(one and other) and len(one & other) > _IN_COMMON * max(len(one), len(other))
+def _alike(first: set[int] | set[str], second: set[int] | set[str]) -> bool:
+    return bool(first and second) and len(first & second) > _IN_COMMON * max(len(first), len(second))
 
 
 def _words(aim: str) -> set[str]:

@@ -43,10 +43,12 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     def parse(self, text: str) -> ReportAnswer:
         """Read the JSON answer; a component carries out an idea of the draft, or none."""
         answer = json_answer(text, ReportAnswer)
-        known = {idea.number for idea in self.ideas}
-        unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known]
+        known_ideas = {idea.number for idea in self.ideas}
+        unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known_ideas]
         if unknown:
-            raise Unparsable(f"the draft was not made of idea {unknown[0]}: `idea` is one of {sorted(known)}, or null")
+            raise Unparsable(
+                f"the draft was not made of idea {unknown[0]}: `idea` is one of {sorted(known_ideas)}, or null"
+            )
         return answer
 
     def items(self) -> Sequence[Item]:
@@ -77,10 +79,12 @@ async def report_on(
     except ModelRefused as error:
         answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
     parts = await measured_parts(context, attempts, codebase_node)
-    told = {part.idea for part in answer.components if part.gain is not None}
+    measured_ideas = {part.idea for part in answer.components if part.gain is not None}
     # One comparison is not to count twice.
-    parts = tuple(part.model_copy(update={"idea": None, "ideas": ()}) if part.idea in told else part for part in parts)
-    findings = [f"node {a.node}: {found}" for a in attempts for found in a.findings]
+    parts = tuple(
+        part.model_copy(update={"idea": None, "ideas": ()}) if part.idea in measured_ideas else part for part in parts
+    )
+    findings = [f"node {a.node}: {finding}" for a in attempts for finding in a.findings]
     answer = answer.model_copy(
         update={
             "components": (*parts, *answer.components),
@@ -103,25 +107,27 @@ async def measured_parts(
     """
     best, parts = best_attempt(context, attempts), []
     if best is not None and codebase_node is not None and context.executor.self_reported is None:
-        found = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
-        if found.gain is not None and found.gain_error is not None:
-            how = f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
-            parts.append(ComponentNote(name=WHOLE, analysis=how, gain=found.gain, gain_error=found.gain_error))
+        noise = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
+        if noise.gain is not None and noise.gain_error is not None:
+            comparison = (
+                f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
+            )
+            parts.append(ComponentNote(name=WHOLE, analysis=comparison, gain=noise.gain, gain_error=noise.gain_error))
     tree, by_node = load_tree(context), {a.node: a for a in attempts}
     texts = {idea.number: idea.text for idea in idea_texts(context)}
-    for one in attempts:
-        before = next(iter(tree[one.node].parents), None)
-        if one.gain is not None and before in by_node:
-            name = f"node {one.node} over node {before}"
-            own, reference = (uses({"script.py": a.code}, a.plan, texts) for a in (one, by_node[before]))
+    for improved in attempts:
+        before = next(iter(tree[improved.node].parents), None)
+        if improved.gain is not None and before in by_node:
+            name = f"node {improved.node} over node {before}"
+            own_uses, reference = (uses({"script.py": a.code}, a.plan, texts) for a in (improved, by_node[before]))
             parts.append(
                 ComponentNote(
                     name=name,
-                    analysis=line(one.plan),
-                    idea=credited(own, reference),
-                    ideas=tuple(sorted(added(own, reference))),
-                    gain=one.gain,
-                    gain_error=one.gain_error,
+                    analysis=line(improved.plan),
+                    idea=credited(own_uses, reference),
+                    ideas=tuple(sorted(added(own_uses, reference))),
+                    gain=improved.gain,
+                    gain_error=improved.gain_error,
                 )
             )
     return tuple(parts)

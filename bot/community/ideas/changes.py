@@ -27,12 +27,12 @@ class PoolChanges:
     ) -> None:
         """Begin with all ideas, closed ones too, and the latest time among what the prompt showed."""
         self._tx, self._run_id, self._known_at, self._repetitions = tx, run_id, known_at, repetitions
-        self._pool = {one.idea.id: one for one in pool}
-        self._heirs = heirs_of([one.idea for one in pool])
-        self._live = {number for number, one in self._pool.items() if one.live}
-        self._texts = {number: one.idea.text for number, one in self._pool.items()}
-        self._known_times = {number: one.idea.known_at for number, one in self._pool.items()}
-        self._sources = {number: {*one.sources} for number, one in self._pool.items()}
+        self._pool = {evidence.idea.id: evidence for evidence in pool}
+        self._heirs = heirs_of([evidence.idea for evidence in pool])
+        self._live = {number for number, evidence in self._pool.items() if evidence.live}
+        self._texts = {number: evidence.idea.text for number, evidence in self._pool.items()}
+        self._known_times = {number: evidence.idea.known_at for number, evidence in self._pool.items()}
+        self._sources = {number: {*evidence.sources} for number, evidence in self._pool.items()}
         self._may_close = max(1, int(_CLOSED_SHARE * len(self._live)))
         self.refused: list[str] = []
         """What was not done, and why."""
@@ -40,9 +40,9 @@ class PoolChanges:
     def apply(self, answer: IdeasAnswer, times: Mapping[str, datetime]) -> None:
         """Make the changes; `times` has those of the sources."""
         for proposed in answer.add[:MOST_ADDED]:
-            named = [times[source] for source in proposed.sources]
+            source_times = [times[source] for source in proposed.sources]
             # An idea that names no source may come from anything in the prompt.
-            self._add(proposed, max(named, default=self._known_at))
+            self._add(proposed, max(source_times, default=self._known_at))
         for credit in answer.credit:
             if self._was_live(credit.idea):
                 self._credit(credit.idea, credit.sources, max(times[source] for source in credit.sources))
@@ -58,19 +58,19 @@ class PoolChanges:
         if original is None:
             self._keep(proposed.text, proposed.sources, proposed.path, known_at)
             return
-        same = self._heirs.get(original, original)
-        if same not in self._live:
-            self.refused.append(f"{proposed.text[:80]}: the same as idea {same}, which was closed")
+        original_idea = self._heirs.get(original, original)
+        if original_idea not in self._live:
+            self.refused.append(f"{proposed.text[:80]}: the same as idea {original_idea}, which was closed")
         else:
-            self._credit(same, proposed.sources, known_at, proposed.text)
+            self._credit(original_idea, proposed.sources, known_at, proposed.text)
 
     def _credit(self, number: int, sources: Sequence[str], known_at: datetime, text: str = "") -> None:
         """Let new sources count for an idea from when they were known: as a row of their own, which is merged into it."""
         if new := {*sources} - self._sources[number]:
             self._sources[number] |= new
-            same = self._keep(text or self._texts[number], sources, "", known_at)
+            kept_number = self._keep(text or self._texts[number], sources, "", known_at)
             later = max(known_at, self._known_times[number])
-            self._close(same, "merged", f"the same as idea {number}", later, (number,))
+            self._close(kept_number, "merged", f"the same as idea {number}", later, (number,))
 
     def _merge(self, merge: Merge) -> None:
         numbers = [number for number in dict.fromkeys(merge.ideas) if self._was_live(number)]
@@ -78,9 +78,11 @@ class PoolChanges:
         free = [number for number in numbers if number not in fixed]
         if len(numbers) < 2 or not free or not self._allows(len(free), f"merging ideas {numbers}"):
             return
-        into = fixed[0] if fixed else self._join(merge.text, free)
+        merged_number = fixed[0] if fixed else self._join(merge.text, free)
         for number in free:
-            self._close(number, "merged", merge.why or f"the same as idea {into}", self._known_at, (into,))
+            self._close(
+                number, "merged", merge.why or f"the same as idea {merged_number}", self._known_at, (merged_number,)
+            )
 
     def _join(self, text: str, numbers: Sequence[int]) -> int:
         sources = dict.fromkeys(source for number in numbers for source in sorted(self._sources[number]))
@@ -105,12 +107,12 @@ class PoolChanges:
         return number in self._pool and number in self._live
 
     def _is_fixed(self, number: int) -> bool:
-        one = self._pool[number]
-        return bool(one.times_used or one.gains)
+        evidence = self._pool[number]
+        return bool(evidence.times_used or evidence.gains)
 
-    def _allows(self, count: int, what: str) -> bool:
+    def _allows(self, count: int, action: str) -> bool:
         if count > self._may_close:
-            self.refused.append(f"{what}: one answer closes at most a quarter of the pool")
+            self.refused.append(f"{action}: one answer closes at most a quarter of the pool")
             return False
         self._may_close -= count
         return True

@@ -29,14 +29,18 @@ def unreported_parts(
     query = select(Node).where(Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(APART))
     with store.read() as session:
         nodes = {row.id: row for row in session.exec(query)}
-        logged = {one.name: one for one in experiments_in(session, run_id)}
-        by_node = {one.node: one for one in logged.values()}
-        over = {one.node: logged.get(one.result.gain.over) for one in logged.values() if one.result.gain is not None}
+        logged = {experiment.name: experiment for experiment in experiments_in(session, run_id)}
+        by_node = {experiment.node: experiment for experiment in logged.values()}
+        over = {
+            experiment.node: logged.get(experiment.result.gain.over)
+            for experiment in logged.values()
+            if experiment.result.gain is not None
+        }
         open_nodes = [row for row in nodes.values() if row.draft_id is not None and row.draft_id not in reported]
         parts = []
         for row in open_nodes:
-            compared = over.get(row.id)
-            parent = nodes.get(next(iter(row.parents), 0) if compared is None else compared.node)
+            reference = over.get(row.id)
+            parent = nodes.get(next(iter(row.parents), 0) if reference is None else reference.node)
             before = None if parent is None else _uses(store, parent, by_node.get(parent.id), ideas)
             parts.append(_part(session, row, _uses(store, row, by_node.get(row.id), ideas), before))
     return [part for part in parts if part.ideas]
@@ -50,19 +54,21 @@ def _uses(store: Store, row: Node, logged: Experiment | None, ideas: Mapping[int
     return uses({name: store.blob(sha).decode(errors="replace") for name, sha in sources.items()}, row.plan, ideas)
 
 
-def _part(session: Session, row: Node, own: Uses, before: Uses | None) -> ComponentNote:
-    ran = last_execution(session, row.run_id, row.id)
-    noise = None if ran is None or ran.score is None else ran.score.noise
-    measured = (None, None) if noise is None or (before is None and not own.named) else (noise.gain, noise.gain_error)
-    return _note(f"node {row.id}", own, before, *measured)
+def _part(session: Session, row: Node, own_uses: Uses, before: Uses | None) -> ComponentNote:
+    execution = last_execution(session, row.run_id, row.id)
+    noise = None if execution is None or execution.score is None else execution.score.noise
+    gain_and_error = (
+        (None, None) if noise is None or (before is None and not own_uses.named) else (noise.gain, noise.gain_error)
+    )
+    return _note(f"node {row.id}", own_uses, before, *gain_and_error)
 
 
-def _note(name: str, own: Uses, before: Uses | None, gain: float | None, error: float | None) -> ComponentNote:
+def _note(name: str, own_uses: Uses, before: Uses | None, gain: float | None, error: float | None) -> ComponentNote:
     return ComponentNote(
         name=name,
         analysis="",
-        idea=credited(own, before),
-        ideas=tuple(sorted(added(own, before))),
+        idea=credited(own_uses, before),
+        ideas=tuple(sorted(added(own_uses, before))),
         gain=gain,
         gain_error=error,
     )
@@ -130,19 +136,21 @@ def pool_evidence(store: Store, run_id: str, as_of: datetime, *, lower_is_better
     """Return all ideas of a run that are known at a time, closed ones too, with their evidence; see `evidence`."""
     with store.read() as session:
         baseline = session.get(Node, (run_id, BASELINE))
-    pool, written = ideas(store, run_id, as_of), reports(store, run_id, as_of)
+    pool, past_reports = ideas(store, run_id, as_of), reports(store, run_id, as_of)
     return evidence(
         pool,
         analyses(store, run_id, as_of),
         drafts(store, run_id, as_of),
-        written,
+        past_reports,
         typical_noise(store, run_id),
         kernel_gains(
             reproductions(store, run_id, as_of),
             None if baseline is None else baseline.score,
             lower_is_better=lower_is_better,
         ),
-        unreported_parts(store, run_id, {idea.id: idea.text for idea in pool}, {one.draft_id for one in written}),
+        unreported_parts(
+            store, run_id, {idea.id: idea.text for idea in pool}, {report.draft_id for report in past_reports}
+        ),
     )
 
 
@@ -172,53 +180,63 @@ def evidence(
     """
     worth: dict[str, tuple[float, Basis]] = {
         # Whoever tries to steer readers is not believed; what others wrote in the same thread is not held against it.
-        one.id: (_claimed(min(one.effectiveness, NEUTRAL_SUPPORT) if one.suspicion else one.effectiveness), "claimed")
-        for one in analyses
+        analysis.id: (
+            _claimed(min(analysis.effectiveness, NEUTRAL_SUPPORT) if analysis.suspicion else analysis.effectiveness),
+            "claimed",
+        )
+        for analysis in analyses
     }
     for item, (gain, error) in (kernels or {}).items():
         worth[item] = _bounded(_in_errors(gain, error or noise), _MOST_OF_WHOLE), "kernel"
     for report in reports:
-        if (whole := next((part for part in report.components if part.get("name") == WHOLE), None)) is not None:
-            worth[f"report/{report.id}"] = _bounded(_in_errors(*_gain(whole, noise)), _MOST_OF_WHOLE), "report"
-    heirs, found = heirs_of(ideas), []
-    parts = [*(part for report in reports for part in report.components), *(one.model_dump() for one in unreported)]
+        if (whole_draft := next((part for part in report.components if part.get("name") == WHOLE), None)) is not None:
+            worth[f"report/{report.id}"] = _bounded(_in_errors(*_gain(whole_draft, noise)), _MOST_OF_WHOLE), "report"
+    heirs, evidence_list = heirs_of(ideas), []
+    parts = [*(part for report in reports for part in report.components), *(note.model_dump() for note in unreported)]
     for idea in ideas:
-        same = {one.id for one in ideas if heirs[one.id] == idea.id} | {idea.id}
-        sources = tuple(dict.fromkeys(item for one in ideas if one.id in same for item in one.sources))
-        gains = [_gain(part, noise) for part in parts if part.get("gain") is not None and part.get("idea") in same]
-        adding = [part for part in parts if same & {part.get("idea"), *part.get("ideas", ())}]
-        together = [_gain(part, noise) for part in adding if part.get("idea") is None and part.get("gain") is not None]
-        judged: list[tuple[float, Basis]] = [worth[item] for item in sources if item in worth]
-        added, basis = max(judged, key=lambda one: one[0], default=(0.0, "none"))
+        merged_ids = {merged.id for merged in ideas if heirs[merged.id] == idea.id} | {idea.id}
+        sources = tuple(dict.fromkeys(item for merged in ideas if merged.id in merged_ids for item in merged.sources))
+        gains = [
+            _gain(part, noise) for part in parts if part.get("gain") is not None and part.get("idea") in merged_ids
+        ]
+        adding = [part for part in parts if merged_ids & {part.get("idea"), *part.get("ideas", ())}]
+        joint_gains = [
+            _gain(part, noise) for part in adding if part.get("idea") is None and part.get("gain") is not None
+        ]
+        source_values: list[tuple[float, Basis]] = [worth[item] for item in sources if item in worth]
+        added, basis = max(source_values, key=lambda valued: valued[0], default=(0.0, "none"))
         error = _error_of_mean(gains)
         if gains:
             added, basis = _in_errors(_mean(gains), error), "measured"
-        elif together:
-            added, basis = _bounded(_in_errors(_mean(together), _error_of_mean(together)), _MOST_OF_WHOLE), "together"
+        elif joint_gains:
+            added, basis = (
+                _bounded(_in_errors(_mean(joint_gains), _error_of_mean(joint_gains)), _MOST_OF_WHOLE),
+                "together",
+            )
         elif adding and basis == "none":
             basis = "built"
-        found.append(
+        evidence_list.append(
             Evidence(
                 idea=idea,
                 sources=sources,
                 support=min(10.0, max(0.0, NEUTRAL_SUPPORT + added)),
                 basis=basis,
-                times_used=sum(bool(same & {*draft.idea_ids}) for draft in drafts),
+                times_used=sum(bool(merged_ids & {*draft.idea_ids}) for draft in drafts),
                 gains=tuple(gain for gain, _ in gains),
                 error=error,
             )
         )
-    return sorted(found, key=lambda one: (-one.support, one.idea.id))
+    return sorted(evidence_list, key=lambda evidence_item: (-evidence_item.support, evidence_item.idea.id))
 
 
 def heirs_of(ideas: Sequence[Idea]) -> dict[int, int]:
     """Return for each idea the one that it was merged into in the end, itself if it was not, by number."""
-    into = {idea.id: idea.successors[0] for idea in ideas if idea.state == "merged"}
+    successors = {idea.id: idea.successors[0] for idea in ideas if idea.state == "merged"}
     heirs = {}
     for idea in ideas:
         last = idea.id
-        while last in into:
-            last = into[last]
+        while last in successors:
+            last = successors[last]
         heirs[idea.id] = last
     return heirs
 
@@ -246,5 +264,5 @@ def _claimed(effectiveness: float) -> float:
     return _bounded((effectiveness - NEUTRAL_SUPPORT) * _MOST_CLAIMED / 5, _MOST_CLAIMED)
 
 
-def _bounded(added: float, most: float) -> float:
-    return min(most, max(-most, added))
+def _bounded(added: float, limit: float) -> float:
+    return min(limit, max(-limit, added))

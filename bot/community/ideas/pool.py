@@ -73,7 +73,7 @@ def value(idea: IdeaText, now: Situation) -> float:
 
 
 def select(
-    ideas: Sequence[IdeaText], drafts: int, now: Situation, each: int = IDEAS_A_DRAFT
+    ideas: Sequence[IdeaText], drafts: int, now: Situation, ideas_per_draft: int = IDEAS_A_DRAFT
 ) -> tuple[tuple[int, ...], ...]:
     """Return the numbers of the ideas for each of several drafts, best first.
 
@@ -81,23 +81,26 @@ def select(
     taken, in the same draft because it would add little, in a sibling because the two are to differ.
     """
     values = {idea.number: value(idea, now) for idea in ideas}
-    alike = Similarity(idea.text for idea in ideas)
-    taken: list[list[IdeaText]] = [[] for _ in range(drafts)]
+    likeness = Similarity(idea.text for idea in ideas)
+    picks: list[list[IdeaText]] = [[] for _ in range(drafts)]
 
-    def left(idea: IdeaText, draft: int) -> float:
+    def marginal_value(idea: IdeaText, draft: int) -> float:
         overlaps = [
-            max(alike(idea.text, other.text), _SAME_PATH * (place != draft and idea.path == other.path != ""))
-            for place, held in enumerate(taken)
-            for other in held
+            max(
+                likeness(idea.text, picked_idea.text),
+                _SAME_PATH * (place != draft and idea.path == picked_idea.path != ""),
+            )
+            for place, picked in enumerate(picks)
+            for picked_idea in picked
         ]
         return values[idea.number] * (1 - _OVERLAP_PENALTY * max(overlaps, default=0.0))
 
-    for _ in range(each):
+    for _ in range(ideas_per_draft):
         for draft in range(drafts):
-            free = [i for i in ideas if values[i.number] > 0 and i not in taken[draft]]
+            free = [i for i in ideas if values[i.number] > 0 and i not in picks[draft]]
             if free:
-                taken[draft].append(max(free, key=lambda idea: (left(idea, draft), -idea.number)))
-    return tuple(tuple(idea.number for idea in held) for held in taken)
+                picks[draft].append(max(free, key=lambda idea: (marginal_value(idea, draft), -idea.number)))
+    return tuple(tuple(idea.number for idea in picked) for picked in picks)
 
 
 PROPOSED = "ideas.proposed"
@@ -118,7 +121,7 @@ def idea_texts(context: RunContext, drafts: int = 0) -> list[IdeaText]:
     analysed = {row.id: row for row in known_analyses(context)}
     now = _situation(context)
     texts = sorted(
-        (_idea_text(one, analysed) for one in _evidence(context) if one.live),
+        (_idea_text(evidence, analysed) for evidence in _evidence(context) if evidence.live),
         key=lambda text: (-value(text, now), text.number),
     )[: context.settings_of(ReadingSettings).shown_ideas]
     selected = select(texts, drafts, now)
@@ -130,7 +133,7 @@ def idea_texts(context: RunContext, drafts: int = 0) -> list[IdeaText]:
 
 def idea_items(context: RunContext) -> dict[int, Item]:
     """Return all ideas that are known, closed ones too, by number."""
-    return {one.idea.id: _item(one) for one in _evidence(context)}
+    return {evidence.idea.id: _item(evidence) for evidence in _evidence(context)}
 
 
 def _evidence(context: RunContext) -> list[Evidence]:
@@ -138,24 +141,24 @@ def _evidence(context: RunContext) -> list[Evidence]:
     return pool_evidence(context.store, context.run_id, as_of, lower_is_better=context.card.lower_is_better)
 
 
-def _item(one: Evidence) -> Item:
-    return Item(f"idea/{one.idea.id}", one.idea.known_at)
+def _item(evidence: Evidence) -> Item:
+    return Item(f"idea/{evidence.idea.id}", evidence.idea.known_at)
 
 
-def _idea_text(one: Evidence, analysed: dict[str, Analysis]) -> IdeaText:
-    judged = [row.feasibility for source in one.sources if (row := analysed.get(source)) is not None]
+def _idea_text(evidence: Evidence, analysed: dict[str, Analysis]) -> IdeaText:
+    feasibilities = [row.feasibility for source in evidence.sources if (row := analysed.get(source)) is not None]
     return IdeaText(
-        item=_item(one),
-        number=one.idea.id,
-        text=one.idea.text,
-        support=one.support,
-        times_used=one.times_used,
-        gains=one.gains,
-        error=one.error,
-        basis=BASES[one.basis],
-        has_no_gain=one.has_no_gain,
-        feasibility=statistics.fmean(judged) if judged else 5.0,
-        path=one.idea.path,
+        item=_item(evidence),
+        number=evidence.idea.id,
+        text=evidence.idea.text,
+        support=evidence.support,
+        times_used=evidence.times_used,
+        gains=evidence.gains,
+        error=evidence.error,
+        basis=BASES[evidence.basis],
+        has_no_gain=evidence.has_no_gain,
+        feasibility=statistics.fmean(feasibilities) if feasibilities else 5.0,
+        path=evidence.idea.path,
     )
 
 
@@ -188,11 +191,11 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
     if any(event.data["name"] == name for event in _asked(context)):
         return
     new = not_asked_about(context)
-    shown = _first_analyses(context, new)
+    new_analyses = _first_analyses(context, new)
     prompt = ProposeIdeas(
         replace(context.task, description=shown_description(context.card.description, _DESCRIPTION_CHARACTERS)),
         context.machine,
-        tuple(shown),
+        tuple(new_analyses),
         tuple(idea_texts(context)),
         tuple(report_texts(context)),
         context.left,
@@ -203,7 +206,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
     )
     try:
         if context.budget.one_lab_a_slot:
-            answer = IdeasAnswer(add=_suggested(shown))
+            answer = IdeasAnswer(add=_suggested(new_analyses))
         else:
             answer = await context.asker.ask(prompt, role="proposer", name=name)
     except ModelRefused as error:
@@ -211,21 +214,23 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         answer = IdeasAnswer()
     items = prompt.items()
     proposed = [idea.text for idea in answer.add[:MOST_ADDED]]
-    repeated = await repetitions(context.similarity, [one.idea.text for one in _evidence(context)], proposed)
-    pool, asked = _evidence(context), {one.item.id for one in shown}
+    repetition_by_text = await repetitions(
+        context.similarity, [evidence.idea.text for evidence in _evidence(context)], proposed
+    )
+    pool, analysis_ids = _evidence(context), {analysis.item.id for analysis in new_analyses}
     with context.store.write() as tx:
-        changes = PoolChanges(tx, context.run_id, pool, item_time(items, context.card.enabled_at), repeated)
+        changes = PoolChanges(tx, context.run_id, pool, item_time(items, context.card.enabled_at), repetition_by_text)
         changes.apply(answer, {item.id: item.time for item in items})
         tx.record(
             PROPOSED,
             run_id=context.run_id,
             name=name,
             # What suggests nothing need not be asked about.
-            analyses={row.id: row.digest for row in new if row.id in asked or not row.suggestions},
+            analyses={row.id: row.digest for row in new if row.id in analysis_ids or not row.suggestions},
             paths=[path.model_dump() for path in answer.paths],
             dropped=[
-                *(one.model_dump() for one in answer.dropped),
-                *({"idea": one, "why": ""} for one in changes.refused),
+                *(dropped_idea.model_dump() for dropped_idea in answer.dropped),
+                *({"idea": number, "why": ""} for number in changes.refused),
             ],
         )
 
@@ -250,8 +255,8 @@ async def propose_news(context: RunContext) -> None:
 
 def not_asked_about(context: RunContext) -> list[Analysis]:
     """Return the analyses that no prompt for ideas has shown as they are now, by id."""
-    done = {found for event in _asked(context) for found in event.data["analyses"].items()}
-    return [row for row in known_analyses(context) if (row.id, row.digest) not in done]
+    asked_digests = {analysis for event in _asked(context) for analysis in event.data["analyses"].items()}
+    return [row for row in known_analyses(context) if (row.id, row.digest) not in asked_digests]
 
 
 def _asked(context: RunContext) -> Sequence[Event]:
@@ -261,13 +266,13 @@ def _asked(context: RunContext) -> Sequence[Event]:
 
 def _first_analyses(context: RunContext, new: Sequence[Analysis]) -> list[AnalysisText]:
     """Return the most promising of new analyses, as many as there is room for."""
-    room, shown = _ANALYSES_CHARACTERS, list[AnalysisText]()
+    room, first_texts = _ANALYSES_CHARACTERS, list[AnalysisText]()
     for text in analysis_texts(context, {row.id for row in new if row.suggestions}):
         room -= len(shown_suggestions(text))
-        if shown and room < 0:
+        if first_texts and room < 0:
             break
-        shown.append(text)
-    return shown
+        first_texts.append(text)
+    return first_texts
 
 
 def _under_way(context: RunContext) -> Iterator[str]:
@@ -275,11 +280,14 @@ def _under_way(context: RunContext) -> Iterator[str]:
     if context.experiments is None:
         return
     still_open = {row.id for row in labs(context.store, context.run_id) if row.ended_at is None}
-    for one in context.experiments.all():
-        if one.lab in still_open:
-            gain = one.result.gain
+    for experiment in context.experiments.all():
+        if experiment.lab in still_open:
+            gain = experiment.result.gain
             over = "" if gain is None else f", {_gain(gain.value, gain.std_error)} over {gain.over}"
-            yield line(f"{one.name}: {context.card.metric.name} {one.shown_score}{over}. {one.note}".strip(), 250)
+            yield line(
+                f"{experiment.name}: {context.card.metric.name} {experiment.shown_score}{over}. {experiment.note}".strip(),
+                250,
+            )
 
 
 def _failed_here(context: RunContext) -> Iterator[Failure]:

@@ -89,14 +89,20 @@ class IdeasAnswer(Reply):
     split: tuple[Split, ...] = ()
     retire: tuple[Retire, ...] = ()
 
-    def with_sources(self, known: Collection[str]) -> Self:
+    def with_sources(self, known_sources: Collection[str]) -> Self:
         """Return the answer without the sources that are not known, and without credits that are left with none."""
 
-        def kept(one: _Sourced) -> _Sourced:
-            return one.model_copy(update={"sources": tuple(source for source in one.sources if source in known)})
+        def with_known_sources(sourced: _Sourced) -> _Sourced:
+            return sourced.model_copy(
+                update={"sources": tuple(source for source in sourced.sources if source in known_sources)}
+            )
 
-        credit = tuple(one for one in map(kept, self.credit) if one.sources)
-        changed = {"add": tuple(map(kept, self.add)), "credit": credit, "split": tuple(map(kept, self.split))}
+        credit = tuple(claim for claim in map(with_known_sources, self.credit) if claim.sources)
+        changed = {
+            "add": tuple(map(with_known_sources, self.add)),
+            "credit": credit,
+            "split": tuple(map(with_known_sources, self.split)),
+        }
         return self.model_copy(update=changed)
 
     def named(self) -> Iterator[int]:
@@ -156,8 +162,8 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
         """Return analysed posts, ideas, reports and failures, and the owner's notes."""
         pools = (*(a.item for a in self.analyses), *(i.item for i in self.ideas), *(r.item for r in self.reports))
         failed = {failure.item.id: failure.item for failure in (*self.failed_here, *self.failed_elsewhere)}
-        shown = {item.id for item in pools}
-        return [*pools, *(item for id, item in failed.items() if id not in shown), *self.task.items()]
+        shown_ids = {item.id for item in pools}
+        return [*pools, *(item for id, item in failed.items() if id not in shown_ids), *self.task.items()]
 
 
 def shown_suggestions(analysis: AnalysisText) -> str:

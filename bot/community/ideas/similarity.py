@@ -27,19 +27,19 @@ class Similarity:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        found = [words(text) for text in texts]
-        counts = Counter(word for one in found for word in one)
-        self._weights = {word: math.log(1 + (len(found) + 0.5) / (count + 0.5)) for word, count in counts.items()}
-        self._unseen = math.log(1 + (len(found) + 0.5) / 0.5)
+        word_sets = [words(text) for text in texts]
+        counts = Counter(word for word_set in word_sets for word in word_set)
+        self._weights = {word: math.log(1 + (len(word_sets) + 0.5) / (count + 0.5)) for word, count in counts.items()}
+        self._unseen = math.log(1 + (len(word_sets) + 0.5) / 0.5)
 
-    def __call__(self, one: str, other: str) -> float:
+    def __call__(self, first: str, second: str) -> float:
         """Return the weight of the words in common as a share of that of all, from 0 to 1."""
-        mine, others = words(one), words(other)
-        everything = self._weight(mine | others)
-        return self._weight(mine & others) / everything if everything else 0.0
+        first_words, second_words = words(first), words(second)
+        total_weight = self._weight(first_words | second_words)
+        return self._weight(first_words & second_words) / total_weight if total_weight else 0.0
 
-    def _weight(self, found: Iterable[str]) -> float:
-        return sum(self._weights.get(word, self._unseen) for word in sorted(found))
+    def _weight(self, word_set: Iterable[str]) -> float:
+        return sum(self._weights.get(word, self._unseen) for word in sorted(word_set))
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,24 @@ class Repetitions:
     def original(self, text: str, pool: Mapping[int, str]) -> int | None:
         """Return the number of the idea of a pool that a text repeats, the first of equals; None: it is new."""
         if self.cosines is None:
-            by_words, least = Similarity([*pool.values(), text]), SAME_WORDS
+            by_words, threshold = Similarity([*pool.values(), text]), SAME_WORDS
             scores = {number: by_words(idea, text) for number, idea in pool.items()}
         else:
             # What came into the pool while these were computed was not compared; the next prompt may merge it.
-            cosines, least = self.cosines.get(text, {}), SAME_MEANING
+            cosines, threshold = self.cosines.get(text, {}), SAME_MEANING
             scores = {number: cosines.get(idea, 0.0) for number, idea in pool.items()}
         nearest = max(pool, key=lambda number: (scores[number], -number), default=None)
-        return nearest if nearest is not None and scores[nearest] >= least else None
+        return nearest if nearest is not None and scores[nearest] >= threshold else None
 
 
 async def repetitions(similarity: knowledge.Similarity, pool: Sequence[str], proposed: Sequence[str]) -> Repetitions:
     """Compare what is proposed with a pool of all ideas, closed ones too, and with itself, by embeddings if they can be had."""
-    others = list(dict.fromkeys([*pool, *proposed]))
+    candidates = list(dict.fromkeys([*pool, *proposed]))
     cosines = {}
     for text in proposed:
         if not similarity.of_meaning:
             break
-        cosines[text] = dict(zip(others, await similarity.scores(text, others), strict=True))
+        cosines[text] = dict(zip(candidates, await similarity.scores(text, candidates), strict=True))
     # Embeddings may have failed on the way.
     return Repetitions(cosines if similarity.of_meaning else None)
 

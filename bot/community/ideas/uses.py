@@ -54,35 +54,38 @@ def uses(files: Mapping[str, str], note: str, ideas: Mapping[int, str]) -> Uses:
     Its name and note are as its coder wrote them; only ideas of the pool, by number, are credited.
     """
     traits = _traits(tuple(sorted(files.items())))
-    seen = frozenset(number for number, text in ideas.items() if _carries_out(text, traits, note))
-    named = ideas_named(note) or ideas_named(traits.comments)
-    return Uses(traits.families, named & ideas.keys(), seen - _denied(note))
+    carried_out = frozenset(number for number, text in ideas.items() if _carries_out(text, traits, note))
+    named_ideas = ideas_named(note) or ideas_named(traits.comments)
+    return Uses(traits.families, named_ideas & ideas.keys(), carried_out - _denied(note))
 
 
 def ideas_named(text: str) -> frozenset[int]:
     """Return the numbers in phrases such as "idea 3" or "ideas 4 and 5"; not in "without idea 3"."""
     return frozenset(
-        int(number) for found in _NAMED.finditer(text) if not found["not"] for number in _numbers(found["numbers"])
+        int(number)
+        for mention in _NAMED.finditer(text)
+        if not mention["not"]
+        for number in _numbers(mention["numbers"])
     )
 
 
-def added(own: Uses, reference: Uses | None) -> frozenset[int]:
+def added(own_uses: Uses, reference: Uses | None) -> frozenset[int]:
     """Return the ideas that an experiment uses beyond those of the one that it is compared with; None: with none."""
-    return own.ideas if reference is None else own.named | own.ideas - reference.ideas
+    return own_uses.ideas if reference is None else own_uses.named | own_uses.ideas - reference.ideas
 
 
-def credited(own: Uses, reference: Uses | None) -> int | None:
+def credited(own_uses: Uses, reference: Uses | None) -> int | None:
     """Return the one idea that an experiment's gain over another one measures; None: none, or several at once.
 
     What its coder says that it is about counts first.
     """
-    new = own.named or (frozenset() if reference is None else added(own, reference))
+    new = own_uses.named or (frozenset() if reference is None else added(own_uses, reference))
     return next(iter(new)) if len(new) == 1 else None
 
 
 def _denied(text: str) -> frozenset[int]:
-    found = (one for one in _NAMED.finditer(text) if one["not"])
-    return frozenset(number for one in found for number in map(int, _numbers(one["numbers"])))
+    denials = (mention for mention in _NAMED.finditer(text) if mention["not"])
+    return frozenset(number for denial in denials for number in map(int, _numbers(denial["numbers"])))
 
 
 def _numbers(text: str) -> list[str]:
@@ -106,8 +109,10 @@ def _traits(files: tuple[tuple[str, str], ...]) -> _Traits:
     # What stands in longer lines is data.
     text = "\n".join(line[:_LINE] for code in codes for line in code.text.split("\n"))
     comments = "\n".join(code.comments for code in codes)
-    said = f"{comments}\n{text}"
-    return _Traits(families_of(dict(files)), frozenset(seen_in(text)), comments, words(_HUMP.sub(r" \1", said)))
+    comments_and_text = f"{comments}\n{text}"
+    return _Traits(
+        families_of(dict(files)), frozenset(seen_in(text)), comments, words(_HUMP.sub(r" \1", comments_and_text))
+    )
 
 
 @dataclass(frozen=True)
@@ -122,20 +127,20 @@ class _Wanted:
 
 @lru_cache(maxsize=2048)
 def _wanted(idea: str) -> _Wanted:
-    own = own_words(idea)
-    first = _SENTENCE.split(without_families(own), maxsplit=1)[0]
-    rest = frozenset(word for word in words(first) - _IDLE if word.isalpha() and len(word) > 2)
-    return _Wanted(families_in(own), named_in(own), rest)
+    own_text = own_words(idea)
+    first = _SENTENCE.split(without_families(own_text), maxsplit=1)[0]
+    other_words = frozenset(word for word in words(first) - _IDLE if word.isalpha() and len(word) > 2)
+    return _Wanted(families_in(own_text), named_in(own_text), other_words)
 
 
 def _carries_out(idea: str, traits: _Traits, note: str) -> bool:
-    wanted = _wanted(idea)
-    if wanted.families and len(not_used(wanted.families, traits.families)) == len(wanted.families):
+    wanted_traits = _wanted(idea)
+    if wanted_traits.families and len(not_used(wanted_traits.families, traits.families)) == len(wanted_traits.families):
         return False
-    if wanted.techniques:
-        return len(wanted.techniques & traits.techniques) >= _MOST_OF * len(wanted.techniques) - 1e-9
-    said = wanted.words & (traits.words | words(note))
-    return bool(wanted.families) and len(said) >= _SAID * len(wanted.words)
+    if wanted_traits.techniques:
+        return len(wanted_traits.techniques & traits.techniques) >= _MOST_OF * len(wanted_traits.techniques) - 1e-9
+    matched_words = wanted_traits.words & (traits.words | words(note))
+    return bool(wanted_traits.families) and len(matched_words) >= _SAID * len(wanted_traits.words)
 
 
 _HUMP = re.compile(r"(?<=[a-z])([A-Z])")

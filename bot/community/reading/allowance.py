@@ -55,13 +55,13 @@ def allowance(context: RunContext) -> ReadingAllowance:
             LedgerEntry.run_id == context.run_id, LedgerEntry.kind == "tokens", col(LedgerEntry.role).in_(_ROLES)
         )
         calls = session.exec(query).all()
-    tokens = sum(one.prompt_tokens - one.cached_tokens + one.completion_tokens for one in calls)
+    tokens = sum(call.prompt_tokens - call.cached_tokens + call.completion_tokens for call in calls)
     expected = settings.share * _TOKENS_PER_MINUTE * context.budget.seconds / 60
     first = min(_FIRST * settings.first_tokens, max(_LEAST_FIRST, expected))
     within = min(
         _tokens_within(context.spending), max(context.asker.totals.new_tokens, first / (settings.share or 1.0))
     )
-    spans = [(one.at.timestamp() - (one.seconds or 0.0), one.at.timestamp()) for one in calls]
+    spans = [(call.at.timestamp() - (call.seconds or 0.0), call.at.timestamp()) for call in calls]
     return ReadingAllowance(
         tokens=float("inf") if context.model_name == _FREE else settings.share * within - tokens,
         seconds=settings.share * context.budget.seconds - covered(spans),
@@ -71,9 +71,14 @@ def allowance(context: RunContext) -> ReadingAllowance:
 
 def _tokens_within(level: Level) -> float:
     """Return the tokens that the run may use in all; infinity: there is no cap on them."""
-    used = level.spent(Kind.TOKENS)
-    caps = [(one, cap) for one in level.levels if (cap := one.caps.of(Kind.TOKENS)) is not None]
-    return min((used + max(0.0, cap - one.spent(Kind.TOKENS)) for one, cap in caps), default=float("inf"))
+    used_tokens = level.spent(Kind.TOKENS)
+    caps = [
+        (budget_level, cap) for budget_level in level.levels if (cap := budget_level.caps.of(Kind.TOKENS)) is not None
+    ]
+    return min(
+        (used_tokens + max(0.0, cap - budget_level.spent(Kind.TOKENS)) for budget_level, cap in caps),
+        default=float("inf"),
+    )
 
 
 def covered(spans: list[tuple[float, float]]) -> float:
@@ -87,12 +92,12 @@ def covered(spans: list[tuple[float, float]]) -> float:
 
 def may_read(context: RunContext) -> bool:
     """Return whether something of the allowance is left; once it is not, that is said, once a run."""
-    left = allowance(context)
-    if not left.is_used_up:
+    remaining = allowance(context)
+    if not remaining.is_used_up:
         return True
     share = context.settings_of(ReadingSettings).share
-    why = "the run ends soon" if left.is_late else f"reading, ideas and plans have had {share:.0%} of the run"
-    sentence = f"no more posts are read by a model: {why}"
+    reason = "the run ends soon" if remaining.is_late else f"reading, ideas and plans have had {share:.0%} of the run"
+    sentence = f"no more posts are read by a model: {reason}"
     with context.store.write() as tx:
         query = select(Event.id).where(Event.run_id == context.run_id, Event.type == USED_UP)
         if tx.session.exec(query).first() is None:

@@ -76,8 +76,8 @@ async def read_news(context: RunContext, look: int) -> list[str]:
 async def _read(context: RunContext, kind: Kind[Batch], number: int) -> list[str]:
     async def choose() -> Batch:
         unread = _unread(context)
-        most = allowance(context).tokens if unread and may_read(context) else 0.0
-        return _choose(context, kind, number, unread, most)
+        token_limit = allowance(context).tokens if unread and may_read(context) else 0.0
+        return _choose(context, kind, number, unread, token_limit)
 
     async def read() -> Batch:
         choice = await context.steps.once(kind, choose, Key(part=_CHOSEN, attempt=number))
@@ -93,10 +93,12 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
     """Read the documents of each call; a killed bot goes on with the calls of which something is missing."""
     if context.community is None or not calls:
         return
-    found = {document.item: document for document in documents(context.community)}
+    document_by_item = {document.item: document for document in documents(context.community)}
     digests = {row.id: row.digest for row in known_analyses(context)}
-    wanted = [[found[item] for item in call if item in found] for call in calls]
-    missing = {n: call for n, call in enumerate(wanted) if any(digests.get(d.item) != d.digest for d in call)}
+    documents_by_call = [[document_by_item[item] for item in call if item in document_by_item] for call in calls]
+    missing = {
+        n: call for n, call in enumerate(documents_by_call) if any(digests.get(d.item) != d.digest for d in call)
+    }
     if missing:
         context.say(f"reading {sum(map(len, missing.values()))} documents")
     try:
@@ -108,37 +110,45 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
         raise failures.exceptions[0] from failures
 
 
-def _choose(context: RunContext, kind: Kind[Batch], number: int, unread: Sequence[Document], most: float) -> Batch:
+def _choose(
+    context: RunContext, kind: Kind[Batch], number: int, unread: Sequence[Document], token_limit: float
+) -> Batch:
     """Choose what to read, of so many tokens at the most."""
     settings = context.settings_of(ReadingSettings)
-    chosen = context.steps.all(_BATCH, part=_CHOSEN)
-    batches = [one for key, one in chosen.items() if kind != _BATCH or key.attempt < number]
-    as_of, began = context.clock.as_of(), batches[0].as_of if batches else None
+    earlier_choices = context.steps.all(_BATCH, part=_CHOSEN)
+    batches = [batch for key, batch in earlier_choices.items() if kind != _BATCH or key.attempt < number]
+    as_of, first_as_of = context.clock.as_of(), batches[0].as_of if batches else None
     allowed = _allowance(context, batches) if kind == _BATCH else settings.first_tokens if batches else 0
     # The next batch is as large as this one was to be, whatever the run could spare.
-    room = min(allowed, most)
-    calls, used, filled = list[list[str]](), 0, _CALL_TOKENS
+    room = min(allowed, token_limit)
+    calls, used_tokens, call_tokens = list[list[str]](), 0, _CALL_TOKENS
     if room > 0:
         task = _brief(context.task)
         overhead = _tokens(ReadPosts(task, ()))
         longest = settings.document_characters
         if kind == _NEWS:
             # The owner may add a note of an earlier date.
-            unread = [one for one in unread if began is not None and (one.time > began or is_note(one))]
+            unread = [
+                document
+                for document in unread
+                if first_as_of is not None and (document.time > first_as_of or is_note(document))
+            ]
         lower = context.card.lower_is_better
-        ranked = most_telling(unread, _words_read(context), lower_is_better=lower, fresh_since=began, longest=longest)
-        for document in ranked:
+        ranked_documents = most_telling(
+            unread, _words_read(context), lower_is_better=lower, fresh_since=first_as_of, longest=longest
+        )
+        for document in ranked_documents:
             size = _tokens(ReadPosts(task, (excerpt(document, longest),))) - overhead
-            opens = filled + size > _CALL_TOKENS
+            opens = call_tokens + size > _CALL_TOKENS
             cost = size + _ANSWER_TOKENS + (overhead if opens else 0)
-            if used + cost > room:
+            if used_tokens + cost > room:
                 break
             if opens:
                 calls.append([])
-                filled = 0
+                call_tokens = 0
             calls[-1].append(document.item)
-            used, filled = used + cost, filled + size
-    return Batch(tuple(map(tuple, calls)), allowed, used, as_of)
+            used_tokens, call_tokens = used_tokens + cost, call_tokens + size
+    return Batch(tuple(map(tuple, calls)), allowed, used_tokens, as_of)
 
 
 def _allowance(context: RunContext, batches: Sequence[Batch]) -> int:
@@ -147,8 +157,8 @@ def _allowance(context: RunContext, batches: Sequence[Batch]) -> int:
     if not batches:
         return min(settings.first_tokens, settings.most_tokens)
     factor = {True: settings.growth, None: 1.0, False: 1 / settings.growth}[pays(context)]
-    left = settings.most_tokens - sum(batch.used for batch in batches)
-    return min(round(batches[-1].allowed * factor), left)
+    remaining_tokens = settings.most_tokens - sum(batch.used for batch in batches)
+    return min(round(batches[-1].allowed * factor), remaining_tokens)
 
 
 def pays(context: RunContext) -> bool | None:
@@ -158,8 +168,8 @@ def pays(context: RunContext) -> bool | None:
     """
     store, run, as_of = context.store, context.run_id, context.clock.as_of()
     read = {row.id for row in known_analyses(context)}
-    drawn = {idea.id for idea in ideas(store, run, as_of) if read & set(idea.sources)}
-    using = {draft.id for draft in drafts(store, run, as_of) if drawn & set(draft.idea_ids)}
+    idea_ids = {idea.id for idea in ideas(store, run, as_of) if read & set(idea.sources)}
+    using = {draft.id for draft in drafts(store, run, as_of) if idea_ids & set(draft.idea_ids)}
     best, verdict = float("-inf"), None
     for report in reports_of(context):
         fitness = float("-inf") if report.score is None else context.card.oriented(report.score)
@@ -182,11 +192,11 @@ def _unread(context: RunContext) -> list[Document]:
             item = repeats[item].original
         return item
 
-    taken = {original_of(row.posts[0]): row.id for row in rows if row.posts}
+    item_by_original = {original_of(row.posts[0]): row.id for row in rows if row.posts}
     unread = []
-    by_votes = sorted(documents(view), key=lambda one: (-(one.votes or 0), one.opened, one.item))
+    by_votes = sorted(documents(view), key=lambda document: (-(document.votes or 0), document.opened, document.item))
     for document in by_votes:
-        first = taken.setdefault(original_of(document.posts[0].item), document.item)
+        first = item_by_original.setdefault(original_of(document.posts[0].item), document.item)
         if first == document.item and digests.get(document.item) != document.digest:
             unread.append(document)
     return unread
@@ -202,32 +212,32 @@ def _words_read(context: RunContext) -> set[str]:
 
 async def _read_call(context: RunContext, call: Sequence[Document], name: str) -> None:
     """Read documents by one call; those that its answer forgets are asked about once more, and then left."""
-    left = list(call)
+    unread_documents = list(call)
     for once_more in (False, True):
-        found = await _ask(context, left, f"{name}:again" if once_more else name)
+        findings_by_item = await _ask(context, unread_documents, f"{name}:again" if once_more else name)
         with context.store.write() as tx:
-            for document in left:
-                if document.item in found or once_more:
-                    _keep(context, tx, document, found.get(document.item, Findings()))
-        left = [document for document in left if document.item not in found]
-        if not left:
+            for document in unread_documents:
+                if document.item in findings_by_item or once_more:
+                    _keep(context, tx, document, findings_by_item.get(document.item, Findings()))
+        unread_documents = [document for document in unread_documents if document.item not in findings_by_item]
+        if not unread_documents:
             return
 
 
-async def _ask(context: RunContext, asked: Sequence[Document], name: str) -> dict[str, Findings]:
+async def _ask(context: RunContext, unread_documents: Sequence[Document], name: str) -> dict[str, Findings]:
     """Return the findings by document; none if the model refuses."""
     limit = context.settings_of(ReadingSettings).document_characters
-    prompt = ReadPosts(_brief(context.task), tuple(excerpt(document, limit) for document in asked))
+    prompt = ReadPosts(_brief(context.task), tuple(excerpt(document, limit) for document in unread_documents))
     try:
         answer = await context.asker.ask(prompt, role="analyst", name=name)
     except ModelRefused as error:
-        context.say(f"{len(asked)} documents were not read: {error}")
+        context.say(f"{len(unread_documents)} documents were not read: {error}")
         return {}
-    return {**dict.fromkeys(answer.nothing, Findings()), **{one.id: one for one in answer.documents}}
+    return {**dict.fromkeys(answer.nothing, Findings()), **{findings.id: findings for findings in answer.documents}}
 
 
 def _keep(context: RunContext, tx: Transaction, document: Document, findings: Findings) -> None:
-    shown = excerpt(document, context.settings_of(ReadingSettings).document_characters)
+    shown_document = excerpt(document, context.settings_of(ReadingSettings).document_characters)
     kind, _, id = document.item.partition("/")
     suspicion = next(filter(None, (steering(document.title, post.text) for post in document.posts)), None)
     add_analysis(
@@ -237,9 +247,9 @@ def _keep(context: RunContext, tx: Transaction, document: Document, findings: Fi
             id=document.item,
             post_kind=kind,
             post_id=id,
-            posts=[post.item for post in shown.posts],
+            posts=[post.item for post in shown_document.posts],
             digest=document.digest,
-            known_at=shown.time,
+            known_at=shown_document.time,
             **findings.model_dump(include=set(Findings.model_fields) - {"suspicion"}),
             suspicion=suspicion or findings.suspicion,
         ),
@@ -248,11 +258,11 @@ def _keep(context: RunContext, tx: Transaction, document: Document, findings: Fi
 
 def _brief(task: TaskText) -> TaskText:
     """Return the task with the beginning of its description, which says where it was cut."""
-    whole = task.description
-    if len(whole) <= _TASK_CHARACTERS:
+    full_description = task.description
+    if len(full_description) <= _TASK_CHARACTERS:
         return task
     return replace(
-        task, description=f"{whole[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]} [... the rest is left out here]"
+        task, description=f"{full_description[:_TASK_CHARACTERS].rsplit(maxsplit=1)[0]} [... the rest is left out here]"
     )
 
 
@@ -269,9 +279,9 @@ def analysis_texts(context: RunContext, only: Collection[str]) -> list[AnalysisT
     # Those without any use are left out, as are those of posts that their authors have deleted since.
     telling = [row for row in rows if row.suggestions or row.fails or row.effectiveness >= _USEFUL]
     posts = {
-        post.item: post for post in context.community.find(one for row in telling for one in (row.id, *row.posts[:1]))
+        post.item: post for post in context.community.find(item for row in telling for item in (row.id, *row.posts[:1]))
     }
-    shown = [row for row in telling if {row.id, *row.posts[:1]} <= posts.keys()]
+    shown_rows = [row for row in telling if {row.id, *row.posts[:1]} <= posts.keys()]
     return [
         AnalysisText(
             item=Item(row.id, row.known_at),
@@ -280,7 +290,7 @@ def analysis_texts(context: RunContext, only: Collection[str]) -> list[AnalysisT
             public_score=posts[row.id].public_score,
             **row.model_dump(include=set(Findings.model_fields)),
         )
-        for row in shown[: context.settings_of(ReadingSettings).shown_analyses]
+        for row in shown_rows[: context.settings_of(ReadingSettings).shown_analyses]
     ]
 
 

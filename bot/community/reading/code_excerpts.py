@@ -50,58 +50,67 @@ def code_excerpt(text: str, characters: int) -> str:
     """
     pieces = list(_pieces(text))
     _without_repetitions(pieces)
-    wanted = sorted((one for one in pieces if one.kind is None and one.worth), key=lambda one: -one.worth)
-    left, chosen = characters, list[_Piece]()
-    for piece in wanted:
-        needed = [one for one in (*piece.around, piece) if not one.kept]
-        size = sum(len(one.text) + 1 for one in needed)
-        if size > left and piece.worth > 1 and left >= _LEAST_CUT + size - len(piece.text):
+    worthy_pieces = sorted(
+        (candidate for candidate in pieces if candidate.kind is None and candidate.worth),
+        key=lambda candidate: -candidate.worth,
+    )
+    remaining_characters, kept_pieces = characters, list[_Piece]()
+    for piece in worthy_pieces:
+        needed_pieces = [neighbour for neighbour in (*piece.around, piece) if not neighbour.kept]
+        size = sum(len(needed_piece.text) + 1 for needed_piece in needed_pieces)
+        if (
+            size > remaining_characters
+            and piece.worth > 1
+            and remaining_characters >= _LEAST_CUT + size - len(piece.text)
+        ):
             # The beginning of a definition says more than nothing of it.
-            piece.text = _beginning(piece.text, left - (size - len(piece.text)) - _MARKER)
-            size = left
-        if size <= left:
-            left -= size
-            chosen += needed
-            for one in needed:
-                one.kept = True
-    shown = _shown(pieces)
-    while len(shown) > characters + _MARKER and len(chosen) > 1:
-        chosen.pop().kept = False
-        shown = _shown(pieces)
-    return shown
+            piece.text = _beginning(piece.text, remaining_characters - (size - len(piece.text)) - _MARKER)
+            size = remaining_characters
+        if size <= remaining_characters:
+            remaining_characters -= size
+            kept_pieces += needed_pieces
+            for needed_piece in needed_pieces:
+                needed_piece.kept = True
+    text_shown = _shown(pieces)
+    while len(text_shown) > characters + _MARKER and len(kept_pieces) > 1:
+        kept_pieces.pop().kept = False
+        text_shown = _shown(pieces)
+    return text_shown
 
 
 def _beginning(text: str, characters: int) -> str:
-    kept = text[:characters].rpartition("\n")[0] or text[:characters]
-    return f"{kept}\n[… {text[len(kept) :].strip().count(chr(10)) + 1} more lines of it]"
+    beginning = text[:characters].rpartition("\n")[0] or text[:characters]
+    return f"{beginning}\n[… {text[len(beginning) :].strip().count(chr(10)) + 1} more lines of it]"
 
 
 def _without_repetitions(pieces: Sequence[_Piece]) -> None:
-    seen = set[str]()
+    seen_texts = set[str]()
     for piece in pieces:
         if piece.kind is None and not piece.around and piece.worth and len(piece.text) > _MARKER:
-            piece.kind = "repetitions" if piece.text in seen else None
-            seen.add(piece.text)
+            piece.kind = "repetitions" if piece.text in seen_texts else None
+            seen_texts.add(piece.text)
 
 
 def _shown(pieces: Sequence[_Piece]) -> str:
     """Return what is kept, with a note for each stretch that is not."""
-    lines, gone, kinds = list[str](), 0, dict[str, None]()
+    lines, dropped_lines, kinds = list[str](), 0, dict[str, None]()
 
     def note() -> None:
-        if gone > 2 or "code" in kinds or "imports" in kinds:
-            lines.append(f"[… {gone} lines: {', '.join(kinds)}]" if gone > 1 else f"[… {', '.join(kinds)}]")
-        elif gone:
+        if dropped_lines > 2 or "code" in kinds or "imports" in kinds:
+            lines.append(
+                f"[… {dropped_lines} lines: {', '.join(kinds)}]" if dropped_lines > 1 else f"[… {', '.join(kinds)}]"
+            )
+        elif dropped_lines:
             # A line or two of no interest are no loss to speak of, but what is around them did not stand together.
             lines.append("[…]")
 
     for piece in pieces:
         if piece.kept:
             note()
-            gone, kinds = 0, {}
+            dropped_lines, kinds = 0, {}
             lines.append(piece.text)
         elif piece.text.strip():
-            gone += piece.text.strip("\n").count("\n") + 1
+            dropped_lines += piece.text.strip("\n").count("\n") + 1
             kinds[piece.kind or "code"] = None
     note()
     return "\n".join(lines)
@@ -123,16 +132,24 @@ def _pieces(text: str) -> Iterator[_Piece]:
         elif part.is_cell:
             yield from _code_pieces(part.text)
         elif part.language == "text":  # what a cell printed
-            kept = telling_lines(part.text)
-            yield _Piece(kept or part.text, None if kept else "output", 3)
+            telling_text = telling_lines(part.text)
+            yield _Piece(telling_text or part.text, None if telling_text else "output", 3)
         else:  # an example in prose is prose
             yield from _prose_pieces(part.text)
 
 
-def _prose_pieces(text: str, least: int = 0) -> Iterator[_Piece]:
+def _prose_pieces(text: str, least_worth: int = 0) -> Iterator[_Piece]:
     for paragraph in re.split(r"\n\s*\n", text):
-        if (said := paragraph.strip()) and said != "Output:" and (worth := max(least, worth_of_prose(said))):
-            cut = said if len(said) <= _PARAGRAPH else f"{said[:_PARAGRAPH].rsplit(maxsplit=1)[0]} […]"
+        if (
+            (paragraph_text := paragraph.strip())
+            and paragraph_text != "Output:"
+            and (worth := max(least_worth, worth_of_prose(paragraph_text)))
+        ):
+            cut = (
+                paragraph_text
+                if len(paragraph_text) <= _PARAGRAPH
+                else f"{paragraph_text[:_PARAGRAPH].rsplit(maxsplit=1)[0]} […]"
+            )
             yield _Piece(cut, None, worth)
 
 
@@ -143,24 +160,24 @@ def _code_pieces(code: str) -> Iterator[_Piece]:
     if tree is None:
         yield from _unparsed_pieces(code)
         return
-    if (told := ast.get_docstring(tree)) is not None:
-        yield from _prose_pieces(told, least=2)
+    if (docstring := ast.get_docstring(tree)) is not None:
+        yield from _prose_pieces(docstring, least_worth=2)
     lines = code.split("\n")
-    begin = 0 if told is None else tree.body[0].end_lineno or 0
-    yield from _statement_pieces(lines, tree.body[told is not None :], begin, None)
+    begin = 0 if docstring is None else tree.body[0].end_lineno or 0
+    yield from _statement_pieces(lines, tree.body[docstring is not None :], begin, None)
 
 
 def _unparsed_pieces(code: str) -> Iterator[_Piece]:
     """Yield the blocks of code that is no Python 3, as empty lines part them, without lines of no interest."""
     for block in re.split(r"\n[ \t]*\n", code):
         lines = [(line, kind_of(line, None)) for line in block.split("\n")]
-        kept = "\n".join(line for line, kind in lines if kind is None)
-        if kept.strip():
-            shown = (
-                "[…]" if dropped else "\n".join(line for line, _ in run)
-                for dropped, run in groupby(lines, key=lambda line: line[1] is not None)
+        code_text = "\n".join(line for line, kind in lines if kind is None)
+        if code_text.strip():
+            shown_runs = (
+                "[…]" if is_dropped else "\n".join(line for line, _ in run)
+                for is_dropped, run in groupby(lines, key=lambda line: line[1] is not None)
             )
-            yield _Piece("\n".join(shown), None, worth_of(kept))
+            yield _Piece("\n".join(shown_runs), None, worth_of(code_text))
         elif block.strip():
             yield _Piece(block, next(kind for _, kind in lines if kind is not None))
 
@@ -171,24 +188,24 @@ def _statement_pieces(
     first: int,
     last: int | None,
     around: tuple[_Piece, ...] = (),
-    least: int = 1,
+    least_worth: int = 1,
 ) -> Iterator[_Piece]:
     """Yield the pieces of statements in the lines from `first` to before `last` (from 0; None: to the end).
 
     They need what is `around` them; within a statement that is split, `least` is the worth of one that says little by itself.
     """
-    at, glue = first, around
+    position, glue = first, around
     for statement in body:
         begin, end = _begin(statement), statement.end_lineno or statement.lineno
-        if begin < at:
+        if begin < position:
             # It shares a line with the one before it.
-            at = max(at, end)
+            position = max(position, end)
             continue
         comments = begin
-        while comments > at and (not lines[comments - 1].strip() or lines[comments - 1].lstrip().startswith("#")):
+        while comments > position and (not lines[comments - 1].strip() or lines[comments - 1].lstrip().startswith("#")):
             comments -= 1
-        if comments > at:
-            between = _Piece("\n".join(lines[at:comments]), None)
+        if comments > position:
+            between = _Piece("\n".join(lines[position:comments]), None)
             yield between
             glue = (*around, between)
         text = "\n".join(lines[comments:end]).strip("\n")
@@ -197,19 +214,19 @@ def _statement_pieces(
         if kind is None and len(text) > _SPLIT and inner and _begin(inner[0]) > begin:
             head = _Piece("\n".join(lines[comments : _begin(inner[0])]).strip("\n"), None)
             yield head
-            whole = min(2, worth_of(text, statement))
-            yield from _statement_pieces(lines, inner, _begin(inner[0]), end, (*glue, head), whole)
+            least_of_parts = min(2, worth_of(text, statement))
+            yield from _statement_pieces(lines, inner, _begin(inner[0]), end, (*glue, head), least_of_parts)
         else:
-            yield _Piece(text, kind, max(least, worth_of(text, statement)), glue)
-        at = end
-    if rest := "\n".join(lines[at:last]).strip("\n"):
-        yield _Piece(rest, "comments")
+            yield _Piece(text, kind, max(least_worth, worth_of(text, statement)), glue)
+        position = end
+    if trailing_text := "\n".join(lines[position:last]).strip("\n"):
+        yield _Piece(trailing_text, "comments")
 
 
 def _begin(statement: ast.stmt) -> int:
     """Return a statement's first line, from 0, decorators included."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(one.lineno for one in decorators)]) - 1
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)]) - 1
 
 
 def _inner(statement: ast.AST) -> Iterator[ast.stmt]:

@@ -60,30 +60,30 @@ class Document:
 
 def documents(view: CommunityView) -> list[Document]:
     """Return all that can be read, in order of the opening; replies of hardly a word are left out."""
-    threads, found = defaultdict[str, list[Post]](list), []
+    threads, found_documents = defaultdict[str, list[Post]](list), []
     for post in view.posts():
         if post.kind == "kernel":
-            found.append(Document(post.item, post.time, (post,), post.votes))
+            found_documents.append(Document(post.item, post.time, (post,), post.votes))
         elif post.topic_id is not None and len(words_of(post)) >= _LEAST_WORDS:
             threads[post.topic_id].append(post)
     for topic in view.topics():
         if posts := tuple(_thread(threads[topic.id])):
             votes = topic.votes if topic.votes is not None else posts[0].votes
-            found.append(Document(topic.item, topic.time, posts, votes))
-    return sorted(found, key=lambda document: (document.opened, document.item))
+            found_documents.append(Document(topic.item, topic.time, posts, votes))
+    return sorted(found_documents, key=lambda document: (document.opened, document.item))
 
 
 def _thread(messages: Sequence[Post]) -> Iterator[Post]:
     """Yield messages in order of time, each followed by its answers; those in a circle of answers are left out."""
-    shown = {message.id for message in messages}
+    shown_ids = {message.id for message in messages}
     answers = defaultdict[str | None, list[Post]](list)
     for message in messages:
-        answers[message.parent_id if message.parent_id in shown else None].append(message)
-    waiting = answers[None][::-1]
-    while waiting:
-        message = waiting.pop()
+        answers[message.parent_id if message.parent_id in shown_ids else None].append(message)
+    pending = answers[None][::-1]
+    while pending:
+        message = pending.pop()
         yield message
-        waiting += answers[message.id][::-1]
+        pending += answers[message.id][::-1]
 
 
 def words_of(*posts: Post) -> set[str]:
@@ -93,7 +93,7 @@ def words_of(*posts: Post) -> set[str]:
 
 def most_telling(
     unread: Sequence[Document],
-    known: Set[str],
+    known_words: Set[str],
     *,
     lower_is_better: bool,
     fresh_since: datetime | None = None,
@@ -109,12 +109,12 @@ def most_telling(
     not shown. `known` are the words of what has been read.
     """
     scores = sorted({d.public_score for d in unread if d.public_score is not None}, reverse=not lower_is_better)
-    most = max((d.votes or 0 for d in unread), default=0)
-    seen = set(known)
+    most_votes = max((d.votes or 0 for d in unread), default=0)
+    seen_words = set(known_words)
 
     def signals(document: Document) -> float:
-        counted = most if document.votes is None and is_note(document) else document.votes or 0
-        votes = math.log1p(max(0, counted)) / math.log1p(max(1, most))
+        counted_votes = most_votes if document.votes is None and is_note(document) else document.votes or 0
+        votes = math.log1p(max(0, counted_votes)) / math.log1p(max(1, most_votes))
         tier = _TIERS.get((document.posts[0].tier or "").upper(), 0.0)
         score = 0.0 if document.public_score is None else 1 / (1 + scores.index(document.public_score))
         fresh = fresh_since is not None and document.time > fresh_since
@@ -128,14 +128,14 @@ def most_telling(
     heapq.heapify(heap)
     while heap:
         _, place = heapq.heappop(heap)
-        new = len(texts[place] - seen)
+        new = len(texts[place] - seen_words)
         if new < _LEAST_NEW and not is_note(unread[place]):
             continue
         value = worth[place] * (1.0 if is_note(unread[place]) else new / (new + _HALF_NEW))
         if heap and heap[0] < (-value, place):
             heapq.heappush(heap, (-value, place))
             continue
-        seen |= texts[place]
+        seen_words |= texts[place]
         yield unread[place]
 
 
@@ -154,18 +154,18 @@ def excerpt(document: Document, characters: int) -> Document:
     if first.kind == "kernel":
         return replace(document, posts=(replace(first, text=code_excerpt(first.text, characters)),))
     opening = _shortened(first, characters)
-    left, kept = characters - len(opening.text), {first.id}
+    remaining_characters, kept_ids = characters - len(opening.text), {first.id}
     for post in sorted(answers, key=lambda post: (-(post.votes or 0), post.time, post.id)):
-        left -= len(post.text)
-        if left < 0:
+        remaining_characters -= len(post.text)
+        if remaining_characters < 0:
             break
-        kept.add(post.id)
-    return replace(document, posts=(opening, *(post for post in answers if post.id in kept)))
+        kept_ids.add(post.id)
+    return replace(document, posts=(opening, *(post for post in answers if post.id in kept_ids)))
 
 
 def _shortened(post: Post, limit: int) -> Post:
     if len(post.text) <= limit:
         return post
     half = limit // 2
-    left_out = f"[... {len(post.text) - 2 * half} characters cut ...]"
-    return replace(post, text=f"{post.text[:half]}\n{left_out}\n{post.text[-half:]}")
+    omission = f"[... {len(post.text) - 2 * half} characters cut ...]"
+    return replace(post, text=f"{post.text[:half]}\n{omission}\n{post.text[-half:]}")

@@ -84,10 +84,10 @@ def kind_of(text: str, statement: ast.stmt | None) -> Kind | None:
         case ast.FunctionDef(name=name) if _PLOT_NAMES.fullmatch(name) and not _MODEL.search(text):
             return "plots"
         case ast.Try(body=body):
-            kinds = [kind_of(text, one) for one in body]
+            kinds = [kind_of(text, inner) for inner in body]
             return kinds[0] if all(kinds) else None
         case ast.For() | ast.With() | ast.If() | ast.While() | ast.FunctionDef():
-            kinds = [kind_of(text, one) for one in (*statement.body, *getattr(statement, "orelse", ()))]
+            kinds = [kind_of(text, inner) for inner in (*statement.body, *getattr(statement, "orelse", ()))]
             return ("plots" if "plots" in kinds else kinds[0]) if all(kinds) else None
     return None
 
@@ -139,8 +139,8 @@ def telling_lines(output: str) -> str:
     """Return the last lines of an output that hold a score, without those of a training log."""
     lines = output.split("\n")
     telling = [n for n, line in enumerate(lines) if _SCORE.search(line) and not _LOGGED.match(line) and len(line) < 200]
-    shown, last = list[str](), None
+    shown_lines, last = list[str](), None
     for n in telling[-_MOST_LINES:]:
-        shown += ["[…]", lines[n]] if last is not None and n > last + 1 else [lines[n]]
+        shown_lines += ["[…]", lines[n]] if last is not None and n > last + 1 else [lines[n]]
         last = n
-    return "\n".join(shown)
+    return "\n".join(shown_lines)

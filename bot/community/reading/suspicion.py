@@ -31,8 +31,8 @@ def steering(title: str, text: str) -> str | None:
 
     The reasons are a few fixed words, without a word of the post, so that prompts and reports may show them as they are.
     """
-    whole = f"{title}\n{text}"[:_LONGEST]
-    reasons = ["hides characters"] if _HIDDEN.search(whole) else []
-    visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", whole))
+    full_text = f"{title}\n{text}"[:_LONGEST]
+    reasons = ["hides characters"] if _HIDDEN.search(full_text) else []
+    visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", full_text))
     reasons += [reason for reason, pattern in _KINDS.items() if re.search(pattern, visible, re.IGNORECASE)]
     return "; ".join(reasons) or None

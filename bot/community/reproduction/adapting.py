@@ -53,7 +53,7 @@ def refusal(
 
 def with_head(code: str, item: str, files: Collection[str], competition: str) -> str:
     """Return a kernel's code below what gives it Kaggle's folders."""
-    code = _ABSOLUTE.sub(lambda found: "../input" if found[1] == "input" else "../working", code)
+    code = _ABSOLUTE.sub(lambda folder_match: "../input" if folder_match[1] == "input" else "../working", code)
     head = _HEAD.read_text(encoding="utf-8").format(
         item=item,
         competition=competition,
@@ -74,9 +74,9 @@ def without_head(script: str) -> str:
 
 def _names(code: str, files: Collection[str]) -> set[str]:
     """Return the tables, and the competition's files and folders, that the code names."""
-    known = {stem for path in files for stem in stems(path)}
+    known_stems = {stem for path in files for stem in stems(path)}
     texts = (n.value for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Constant) and isinstance(n.value, str))
-    return {part for text in texts for part in text.split("/") if part in known or TABLE.search(part)}
+    return {part for text in texts for part in text.split("/") if part in known_stems or TABLE.search(part)}
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,10 @@ def python_of(text: str, language: str | None) -> Source:
     if (name := language_named(language)) not in (None, "python"):
         raise UnsupportedKernel(f"it is written in {_shown_language(name)}")
     cells = [part for part in parts(text) if part.is_cell]
-    if others := sorted({_shown_language(one.language) for one in cells if language_named(one.language) != "python"}):
-        raise UnsupportedKernel(f"it is written in {', '.join(others)}")
+    if other_languages := sorted(
+        {_shown_language(cell.language) for cell in cells if language_named(cell.language) != "python"}
+    ):
+        raise UnsupportedKernel(f"it is written in {', '.join(other_languages)}")
     codes = [cell.text for cell in cells] if cells else [text]
     if not any(code.strip() for code in codes):
         raise UnsupportedKernel("it holds no Python code")
@@ -124,16 +126,16 @@ def _shown_language(name: str | None) -> str:
 
 def _fault(codes: Sequence[str], error: BaseException) -> str:
     """Return why code is no Python 3, by the first cell that is none."""
-    where = ""
+    place = ""
     for number, code in enumerate(codes, 1):
         try:
             ast.parse(_FUTURE.sub("", code))
         except _FAULTS as fault:
-            error, where = fault, f"code cell {number}, " if len(codes) > 1 else ""
+            error, place = fault, f"code cell {number}, " if len(codes) > 1 else ""
             break
     line = (getattr(error, "text", None) or "").rstrip("\n")
     message = getattr(error, "msg", None) or str(error)
     if _PYTHON_2.search(line) or message.startswith("Missing parentheses in call to"):
-        return f"it is written in Python 2: {where}{line.strip()[:80]}"
-    at = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
-    return f"it is no valid Python 3: {where}{at}{message}"
+        return f"it is written in Python 2: {place}{line.strip()[:80]}"
+    line_prefix = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+    return f"it is no valid Python 3: {place}{line_prefix}{message}"

@@ -13,7 +13,10 @@ _CALLED = re.compile(r"\b([A-Za-z_]\w{2,})\(|^\s*(?:from|import)\s+([\w.]+)", re
 
 
 def in_order(
-    kernels: Sequence[Post], tried: Collection[str], oriented: Callable[[float], float], repeats: Mapping[str, Repeat]
+    kernels: Sequence[Post],
+    tried_items: Collection[str],
+    oriented: Callable[[float], float],
+    repeats: Mapping[str, Repeat],
 ) -> Iterator[Post]:
     """Yield the kernels that were not tried, the most promising first; each one counts as tried for the next.
 
@@ -24,33 +27,35 @@ def in_order(
     votes = _places({p.item: float(p.votes) for p in kernels if p.votes is not None})
     worth = {item: (1 - _VOTES) * scores.get(item, 0.0) + _VOTES * votes.get(item, 0.0) for item in by_item}
     called = {item: _called(post.text) for item, post in by_item.items()}
-    texts = {_original(item, repeats) for item in tried}
-    left, likeness = {item for item in by_item if item not in tried}, dict.fromkeys(by_item, 0.0)
-    latest = [item for item in tried if item in called]
-    while left:
-        for item in left:
-            likeness[item] = max([likeness[item], *(_alike(called[item], called[one]) for one in latest)])
-        chosen = max(left, key=lambda item: (worth[item] - _LIKENESS * likeness[item], by_item[item].time, item))
-        left.discard(chosen)
+    texts = {_original(item, repeats) for item in tried_items}
+    untried, likeness = {item for item in by_item if item not in tried_items}, dict.fromkeys(by_item, 0.0)
+    latest = [item for item in tried_items if item in called]
+    while untried:
+        for item in untried:
+            likeness[item] = max(
+                [likeness[item], *(_alike(called[item], called[latest_item]) for latest_item in latest)]
+            )
+        best_item = max(untried, key=lambda item: (worth[item] - _LIKENESS * likeness[item], by_item[item].time, item))
+        untried.discard(best_item)
         latest = []
-        if _original(chosen, repeats) not in texts:
-            texts.add(_original(chosen, repeats))
-            latest = [chosen]
-            yield by_item[chosen]
+        if _original(best_item, repeats) not in texts:
+            texts.add(_original(best_item, repeats))
+            latest = [best_item]
+            yield by_item[best_item]
 
 
 def _places(values: Mapping[str, float]) -> dict[str, float]:
     """Return each one's place from 0 to 1, the highest value's; equal values share one."""
-    ordered = sorted(set(values.values()))
-    return {item: (ordered.index(value) + 1) / len(ordered) for item, value in values.items()}
+    sorted_values = sorted(set(values.values()))
+    return {item: (sorted_values.index(value) + 1) / len(sorted_values) for item, value in values.items()}
 
 
 def _called(text: str) -> frozenset[str]:
     return frozenset(name for pair in _CALLED.findall(text) for name in pair if name)
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one | other else 0.0
+def _alike(first: frozenset[str], second: frozenset[str]) -> float:
+    return len(first & second) / len(first | second) if first | second else 0.0
 
 
 def _original(item: str, repeats: Mapping[str, Repeat]) -> str:

@@ -72,7 +72,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def check_needs(
-    code: str, dropped: Sequence[str], files: Collection[str], competition: str, packages: Collection[str]
+    code: str, dropped_commands: Sequence[str], files: Collection[str], competition: str, packages: Collection[str]
 ) -> None:
     """Check that a kernel needs nothing that is not here.
 
@@ -85,21 +85,23 @@ def check_needs(
     """
     tree = ast.parse(code)
     missing = list(dict.fromkeys(_missing(tree, files, competition)))
-    if addresses := [one for one in missing if "://" in one]:
+    if addresses := [missing_file for missing_file in missing if "://" in missing_file]:
         raise UnsupportedKernel(f"it needs the network: {_listed(addresses)}")
-    if theirs := [one for one in missing if "/" in one and _OTHERS_FILE.search(one)]:
-        raise UnsupportedKernel(f"it blends submission files of other people: {_listed(theirs)}")
+    if submission_files := [
+        missing_file for missing_file in missing if "/" in missing_file and _OTHERS_FILE.search(missing_file)
+    ]:
+        raise UnsupportedKernel(f"it blends submission files of other people: {_listed(submission_files)}")
     if missing:
-        sets = list(dict.fromkeys(one.split("/")[0] for one in missing))
+        sets = list(dict.fromkeys(missing_file.split("/")[0] for missing_file in missing))
         raise UnsupportedKernel(f"it reads what is not among the competition's files: {_listed(sets)}")
-    for command in dropped:
-        if found := _SHELL_NETWORK.match(command):
-            raise UnsupportedKernel(f"it needs the network: {found[1]}")
-        if (found := _INSTALL.match(command)) and (absent := list(_absent(found[1], packages))):
+    for command in dropped_commands:
+        if command_match := _SHELL_NETWORK.match(command):
+            raise UnsupportedKernel(f"it needs the network: {command_match[1]}")
+        if (command_match := _INSTALL.match(command)) and (absent := list(_absent(command_match[1], packages))):
             raise UnsupportedKernel(f"it installs what is not here: {_listed(absent)}")
     idle = unused_packages(tree)
-    if lacking := [one for one in dict.fromkeys(_lacking(tree, packages)) if one not in idle]:
-        raise UnsupportedKernel(f"it needs packages that are not here: {_listed(lacking)}")
+    if missing_packages := [package for package in dict.fromkeys(_lacking(tree, packages)) if package not in idle]:
+        raise UnsupportedKernel(f"it needs packages that are not here: {_listed(missing_packages)}")
     if call := next(_network_calls(tree), None):
         raise UnsupportedKernel(f"it needs the network: {call}")
     if not (writes_predictions(tree, code) or trains(tree, code)):
@@ -108,7 +110,7 @@ def check_needs(
 
 def trains(tree: ast.AST, code: str) -> bool:
     """Return whether a kernel trains a model that could predict the test rows, which it reads."""
-    return bool(_TRAINS.search(code) and _PREDICTS.search(code)) and any("test" in one for one in _texts(tree))
+    return bool(_TRAINS.search(code) and _PREDICTS.search(code)) and any("test" in text for text in _texts(tree))
 
 
 def writes_predictions(tree: ast.AST, code: str) -> bool:
@@ -121,7 +123,9 @@ def writes_predictions(tree: ast.AST, code: str) -> bool:
 
 def unused_packages(tree: ast.AST) -> set[str]:
     """Return the packages of which a kernel uses nothing that it imports: anything may stand in for them."""
-    used = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    use_counts = Counter(
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
     names: dict[str, list[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -129,7 +133,7 @@ def unused_packages(tree: ast.AST) -> set[str]:
                 names.setdefault(_root(alias.name), []).append(alias.asname or _root(alias.name))
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.setdefault(_root(node.module), []).extend(alias.asname or alias.name for alias in node.names)
-    return {root for root, bound in names.items() if not any(used[name] or name == "*" for name in bound)}
+    return {root for root, bound in names.items() if not any(use_counts[name] or name == "*" for name in bound)}
 
 
 def _root(module: str) -> str:
@@ -152,10 +156,17 @@ def _called(call: ast.Call) -> str:
 
 def _stores(call: ast.Call) -> bool:
     """Whether a call writes a file, or makes or moves one."""
-    name, modes = _called(call), (*call.args[1:2], *(one.value for one in call.keywords if one.arg == "mode"))
-    opened = (one.value for one in modes if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    name, modes = (
+        _called(call),
+        (*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")),
+    )
+    mode_texts = (
+        mode_node.value
+        for mode_node in modes
+        if isinstance(mode_node, ast.Constant) and isinstance(mode_node.value, str)
+    )
     return bool(_STORES.fullmatch(name)) or (
-        name in ("open", "ZipFile", "File") and any(mode.startswith(("w", "a", "x")) for mode in opened)
+        name in ("open", "ZipFile", "File") and any(mode.startswith(("w", "a", "x")) for mode in mode_texts)
     )
 
 
@@ -163,7 +174,7 @@ def match_file(path: str, files: Collection[str]) -> bool:
     """Return whether a path, whatever folders it begins with, ends in a competition's file or folder, or names just one file."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     paths, names = _index(tuple(files))
-    return any("/".join(parts[at:]) in paths for at in range(len(parts))) or bool(parts and names[parts[-1]] == 1)
+    return any("/".join(parts[start:]) in paths for start in range(len(parts))) or bool(parts and names[parts[-1]] == 1)
 
 
 @lru_cache(maxsize=4)
@@ -186,26 +197,31 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
 
     A folder alone is the competition's, whatever its name, unless the kernel names tables that are not here.
     """
-    written = {PurePosixPath(text).name for call in _calls(tree) if _stores(call) for text in _texts(call)}
-    tables = [text for text in _texts(tree) if TABLE.search(text) and PurePosixPath(text).name not in written]
+    written_names = {PurePosixPath(text).name for call in _calls(tree) if _stores(call) for text in _texts(call)}
+    tables = [text for text in _texts(tree) if TABLE.search(text) and PurePosixPath(text).name not in written_names]
     strange = any(not match_file(table, files) and _WHOLE.fullmatch(table) for table in tables)
-    known = {part for path in files for part in stems(path)}
+    known_stems = {part for path in files for part in stems(path)}
     for text in _texts(tree):
-        for first, slash, rest in _INPUT.findall(text):
-            if PurePosixPath(rest or first).name in written:
+        for first, slash, remainder in _INPUT.findall(text):
+            if PurePosixPath(remainder or first).name in written_names:
                 continue
-            if TABLE.search(rest or first):
-                if not match_file(f"{first}/{rest}", files):
-                    yield f"{first}/{rest}".rstrip("/").removeprefix(f"{competition}/")
-            elif slash and strange and first not in (competition, *known) and not (rest and match_file(rest, files)):
-                yield f"{first}/{rest}".rstrip("/")
+            if TABLE.search(remainder or first):
+                if not match_file(f"{first}/{remainder}", files):
+                    yield f"{first}/{remainder}".rstrip("/").removeprefix(f"{competition}/")
+            elif (
+                slash
+                and strange
+                and first not in (competition, *known_stems)
+                and not (remainder and match_file(remainder, files))
+            ):
+                yield f"{first}/{remainder}".rstrip("/")
     folders = _folders(tree)
     for call in _calls(tree):
         if call.args and _READS.fullmatch(_called(call)) and not _stores(call):
             for text in _last_text(call.args[0], folders):
                 if "://" in text:
                     yield text
-                elif _is_absent(text, written, files) and not _INPUT.search(text):
+                elif _is_absent(text, written_names, files) and not _INPUT.search(text):
                     yield PurePosixPath(text).name
 
 
@@ -237,9 +253,13 @@ def _folders(tree: ast.AST) -> set[str]:
     }
 
 
-def _is_absent(text: str, written: Collection[str], files: Collection[str]) -> bool:
+def _is_absent(text: str, written_names: Collection[str], files: Collection[str]) -> bool:
     name = PurePosixPath(text).name
-    return bool(TABLE.search(name) and _WHOLE.fullmatch(name)) and name not in written and not match_file(text, files)
+    return (
+        bool(TABLE.search(name) and _WHOLE.fullmatch(name))
+        and name not in written_names
+        and not match_file(text, files)
+    )
 
 
 _ARCHIVE = re.compile(r"\.(?:zip|gz|7z|tar|tgz|bz2|xz)$")
@@ -256,17 +276,17 @@ def stems(path: str) -> Iterator[str]:
 
 def _lacking(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
     """Yield the packages that a kernel imports without an alternative, and that are not here, its author's modules too."""
-    plain = {_plain(one) for one in packages}
-    own = {
+    plain = {_plain(package) for package in packages}
+    own_modules = {
         PurePosixPath(text).stem
         for call in _calls(tree)
         if _stores(call)
         for text in _texts(call)
         if text.endswith(".py")
     }
-    present = (*sys.stdlib_module_names, *DRAWING, *REMOVED_MODULES, *own)
+    present = (*sys.stdlib_module_names, *DRAWING, *REMOVED_MODULES, *own_modules)
     for node in tree.body:
-        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         names += ["." * node.level + (node.module or "")] if isinstance(node, ast.ImportFrom) and node.level else []
         for root in map(_root, names):
@@ -286,12 +306,12 @@ def _plain(package: str) -> str:
 
 
 def _absent(arguments: str, packages: Collection[str]) -> Iterator[str]:
-    plain = {_plain(one) for one in packages}
+    plain = {_plain(package) for package in packages}
     for argument in arguments.split():
         if argument.startswith(("-", ">", "2>", "#")):
             continue
-        named = _NAME.match(argument.split("/")[-1])
-        name = _plain(named[0]) if named else argument
+        name_match = _NAME.match(argument.split("/")[-1])
+        name = _plain(name_match[0]) if name_match else argument
         if name not in plain and name not in ("pip", "setuptools", "wheel"):
             yield name
 
@@ -304,7 +324,7 @@ def _network_calls(tree: ast.AST) -> Iterator[str]:
         last = name.split(".")[-1]
         if last in _NETWORK or ".".join(name.split(".")[-2:]) in _NETWORK:
             yield name
-        elif any(_downloads(one) for one in node.keywords) or (
+        elif any(_downloads(keyword) for keyword in node.keywords) or (
             last == "from_pretrained" and node.args and _is_hub_name(node.args[0])
         ):
             yield f"{name} downloads weights"
@@ -320,5 +340,5 @@ def _downloads(keyword: ast.keyword) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(name[:80] for name in names[:3]) + more
+    and_more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(name[:80] for name in names[:3]) + and_more

@@ -66,8 +66,8 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
     """
     if context.community is None or not context.community.counts().kernels:
         return []
-    if why := _barred(context):
-        await _give_up(context, number, why)
+    if obstacle := _barred(context):
+        await _give_up(context, number, obstacle)
         return []
     files = data_paths(context.executor.settings.data)
 
@@ -77,38 +77,38 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
         except BudgetExceeded as error:
             await _give_up(context, number, str(error))
             return ()
-        chosen = await _choose(context, files, context.settings_of(ReproductionSettings).kernels)
-        if not chosen:
+        kernel_items = await _choose(context, files, context.settings_of(ReproductionSettings).kernels)
+        if not kernel_items:
             await _give_up(context, number, "nobody has published another one that can run here")
-        return tuple(chosen)
+        return tuple(kernel_items)
 
-    chosen = await context.steps.once(_CHOSEN, choose, Key(attempt=number))
-    if not chosen:
+    kernel_items = await context.steps.once(_CHOSEN, choose, Key(attempt=number))
+    if not kernel_items:
         return []
     # Numbered at once, before anything is waited for: what the search decides meanwhile comes after them.
-    nodes = await context.decisions.reproduce(chosen)
+    nodes = await context.decisions.reproduce(kernel_items)
     try:
         await context.executor.view(REPRODUCED)
     except UnsupportedLayout as error:
         await _give_up(context, number, f"none could be scored: {error}")
         return []
-    made = []
-    for post in sorted(context.community.find(chosen), key=lambda one: nodes[one.item]):
+    measured_nodes = []
+    for post in sorted(context.community.find(kernel_items), key=lambda post: nodes[post.item]):
         try:
-            made += await _reproduce(context, post, nodes[post.item], files, shares_cores)
+            measured_nodes += await _reproduce(context, post, nodes[post.item], files, shares_cores)
         except BudgetExceeded as error:
             await _give_up(context, number, str(error))
             break
-    return made
+    return measured_nodes
 
 
 def why_no_more(context: RunContext) -> str | None:
     """Return why the run has run no public kernel, or no further one; None: nothing kept it from it."""
     if reasons := context.steps.all(_NONE):
         return reasons[max(reasons)]
-    begun = any(context.steps.all(_CHOSEN).values())
-    ended = reproductions(context.store, context.run_id, context.clock.as_of())
-    return "the run ended before the first one had" if begun and not ended else None
+    has_begun = any(context.steps.all(_CHOSEN).values())
+    finished = reproductions(context.store, context.run_id, context.clock.as_of())
+    return "the run ended before the first one had" if has_begun and not finished else None
 
 
 def _barred(context: RunContext) -> str | None:
@@ -122,26 +122,26 @@ def _barred(context: RunContext) -> str | None:
     return None
 
 
-async def _give_up(context: RunContext, number: int, why: str) -> None:
+async def _give_up(context: RunContext, number: int, reason: str) -> None:
     """Say once a run why no public kernel is run, or no further one; the report has each batch's reason."""
 
     async def note() -> str:
         if not context.steps.all(_NONE):
-            context.say(f"no further public kernel is run: {why}")
-        return why
+            context.say(f"no further public kernel is run: {reason}")
+        return reason
 
     await context.steps.once(_NONE, note, Key(attempt=number))
 
 
 def data_paths(data: Path) -> tuple[str, ...]:
     """Return the paths of the data below its folder; of very many, some, and all at the top."""
-    found = []
+    paths = []
     for path in data.rglob("*"):
-        found.append(path.relative_to(data).as_posix())
-        if len(found) == _MOST_FILES:
+        paths.append(path.relative_to(data).as_posix())
+        if len(paths) == _MOST_FILES:
             break
     top = (path.name for path in data.iterdir())
-    return tuple(sorted({*found, *top}))
+    return tuple(sorted({*paths, *top}))
 
 
 async def _choose(context: RunContext, files: tuple[str, ...], count: int) -> list[str]:
@@ -151,11 +151,11 @@ async def _choose(context: RunContext, files: tuple[str, ...], count: int) -> li
         return []
     await record_refused(context, files)
     rows = {row.id: row.state for row in reproductions(context.store, context.run_id, as_of)}
-    tried = {*rows, *(item for batch in context.steps.all(_CHOSEN).values() for item in batch)}
+    tried_items = {*rows, *(item for batch in context.steps.all(_CHOSEN).values() for item in batch)}
     # What is like a kernel that cannot run is no worse for that.
-    kernels = [one for one in community.posts() if one.kind == "kernel" and rows.get(one.item) != "recognised"]
-    ordered = in_order(kernels, tried, context.card.oriented, community.repeats())
-    return [post.item for post in islice(ordered, count)]
+    kernels = [post for post in community.posts() if post.kind == "kernel" and rows.get(post.item) != "recognised"]
+    ordered_posts = in_order(kernels, tried_items, context.card.oriented, community.repeats())
+    return [post.item for post in islice(ordered_posts, count)]
 
 
 async def record_refused(context: RunContext, files: tuple[str, ...] | None = None) -> None:
@@ -166,13 +166,15 @@ async def record_refused(context: RunContext, files: tuple[str, ...] | None = No
     if context.community is None:
         return
     kernels = [post for post in context.community.posts() if post.kind == "kernel"]
-    known = {row.id for row in reproductions(context.store, context.run_id, context.clock.as_of())}
+    known_items = {row.id for row in reproductions(context.store, context.run_id, context.clock.as_of())}
     paths = data_paths(context.executor.settings.data) if files is None else files
 
     def refusals() -> dict[str, str]:
         names, slug = context.machine.names, context.card.slug
         reasons = (
-            (one.item, refusal(one.text, one.language, paths, slug, names)) for one in kernels if one.item not in known
+            (kernel.item, refusal(kernel.text, kernel.language, paths, slug, names))
+            for kernel in kernels
+            if kernel.item not in known_items
         )
         return {item: reason for item, reason in reasons if reason is not None}
 
@@ -188,8 +190,8 @@ async def record_refused(context: RunContext, files: tuple[str, ...] | None = No
             if post.item in reasons:
                 add_reproduction(tx, _refused_row(context, post, reasons[post.item]))
     runnable = len(kernels) - len(reasons) - sum(row.state == "recognised" for row in rows)
-    shown = skipped_line(reasons.values())
-    context.say(f"{runnable} of {len(kernels)} public kernels can be tried here; skipped: {shown}")
+    summary = skipped_line(reasons.values())
+    context.say(f"{runnable} of {len(kernels)} public kernels can be tried here; skipped: {summary}")
 
 
 def skipped_line(reasons: Iterable[str]) -> str:
@@ -198,13 +200,13 @@ def skipped_line(reasons: Iterable[str]) -> str:
     for reason in reasons:
         kind, _, names = reason.partition(":")
         kinds[kind.removeprefix("it ")].append(names.strip())
-    shown = []
-    for kind, named in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
-        lacks = [name for name, _ in Counter(", ".join(named).split(", ")).most_common(4) if name]
+    kind_summaries = []
+    for kind, reasons_of_kind in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
+        missing_names = [name for name, _ in Counter(", ".join(reasons_of_kind).split(", ")).most_common(4) if name]
         # What is wrong with a line of code tells a reader nothing here.
-        listed = f": {', '.join(lacks)[:120]}" if lacks and "Python" not in kind else ""
-        shown.append(f"{kind} ({len(named)}{listed})")
-    return "; ".join(shown)
+        name_list = f": {', '.join(missing_names)[:120]}" if missing_names and "Python" not in kind else ""
+        kind_summaries.append(f"{kind} ({len(reasons_of_kind)}{name_list})")
+    return "; ".join(kind_summaries)
 
 
 @dataclass(frozen=True)
@@ -244,40 +246,40 @@ async def _reproduce(
     context: RunContext, post: Post, node: int, files: tuple[str, ...], shares_cores: bool
 ) -> list[int]:
     """Run one kernel, repaired once where that may help, and keep what came of it."""
-    known = reproductions(context.store, context.run_id, context.clock.as_of())
-    if any(row.id == post.item for row in known):
+    known_rows = reproductions(context.store, context.run_id, context.clock.as_of())
+    if any(row.id == post.item for row in known_rows):
         return []
     script = adapted(post, files, context.card.slug, context.machine.names)
-    ran = _Ran(script, await _run(context, node, post.item, script, 0, shares_cores))
-    reason = _reason(ran.done)
-    if ran.done.score is None and reason is None and not _can_be_repaired(ran):
-        reason = f"it writes no submission: {ran.done.fault or ''}"
-    if ran.done.score is None and reason is None:
-        ran = await _repaired(context, post, node, ran, files, shares_cores)
-        reason = _reason(ran.done)
-    done, score = ran.done, ran.done.score
+    attempt = _Ran(script, await _run(context, node, post.item, script, 0, shares_cores))
+    reason = _reason(attempt.done)
+    if attempt.done.score is None and reason is None and not _can_be_repaired(attempt):
+        reason = f"it writes no submission: {attempt.done.fault or ''}"
+    if attempt.done.score is None and reason is None:
+        attempt = await _repaired(context, post, node, attempt, files, shares_cores)
+        reason = _reason(attempt.done)
+    execution, score = attempt.done, attempt.done.score
     row = Reproduction(
         run_id=context.run_id,
         id=post.item,
         title=post.title,
         state="failed" if score is None else "ran",
-        reason="" if score is not None else reason or done.fault or "",
+        reason="" if score is not None else reason or execution.fault or "",
         node=node,
         published=post.public_score,
         measured=None if score is None else score.value,
         noise=None if score is None else score.noise.score_error,
-        seconds=done.seconds,
-        repaired=ran.repaired,
+        seconds=execution.seconds,
+        repaired=attempt.repaired,
         known_at=post.time,
     )
     plan = f"Public kernel, as it runs here: {post.title} ({post.item})."
     with context.store.write() as tx:
-        create_node(tx, context.run_id, id=node, action="reproduce", plan=plan, code=ran.script)
+        create_node(tx, context.run_id, id=node, action="reproduce", plan=plan, code=attempt.script)
         status: NodeStatus = "buggy" if score is None else "valid"
-        end_node(tx, context.run_id, node, status, score=row.measured, error=done.error, seconds=done.seconds)
+        end_node(tx, context.run_id, node, status, score=row.measured, error=execution.error, seconds=execution.seconds)
         add_reproduction(tx, row)
     result = row.reason if score is None else f"score {score.value:.6g}, published {post.public_score}"
-    context.say(f"node {node}: {post.item}: {result}, {done.seconds:.0f} s")
+    context.say(f"node {node}: {post.item}: {result}, {execution.seconds:.0f} s")
     return [node]
 
 
@@ -301,23 +303,23 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
         BudgetExceeded: too little is left of the share of the run that kernels may take, or of the run.
     """
     share = context.settings_of(ReproductionSettings).share * context.budget.seconds
-    spent = sum(ran.seconds for ran in context.steps.all(EXECUTED, part=REPRODUCED).values())
+    spent_seconds = sum(execution.seconds for execution in context.steps.all(EXECUTED, part=REPRODUCED).values())
     run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
-    limit = min(_PER_KERNEL * share, share - spent, run or 0.0)
-    least = _LEAST_SHARED if shares_cores else _LEAST
-    if limit < least:
-        raise BudgetExceeded(f"{limit:.0f} s are left for them, and one needs {least:.0f} s at least")
+    limit = min(_PER_KERNEL * share, share - spent_seconds, run or 0.0)
+    least_seconds = _LEAST_SHARED if shares_cores else _LEAST
+    if limit < least_seconds:
+        raise BudgetExceeded(f"{limit:.0f} s are left for them, and one needs {least_seconds:.0f} s at least")
     return limit
 
 
-def _reason(done: Execution) -> str | None:
+def _reason(execution: Execution) -> str | None:
     """Return why a kernel failed where the cause is known and nothing that a repair mends; None otherwise."""
-    if done.score is not None:
+    if execution.score is not None:
         return None
-    fault, output = done.fault or "", done.output
-    if done.reason is ExitReason.TIMED_OUT:
-        return f"it takes longer than {done.limit or 0:.0f} s, the most that one kernel may take here"
-    if done.reason not in (ExitReason.ERROR, ExitReason.FINISHED):
+    fault, output = execution.fault or "", execution.output
+    if execution.reason is ExitReason.TIMED_OUT:
+        return f"it takes longer than {execution.limit or 0:.0f} s, the most that one kernel may take here"
+    if execution.reason not in (ExitReason.ERROR, ExitReason.FINISHED):
         return fault
     if (absent := _NO_MODULE.search(fault)) and "." not in absent[1] and absent[1] not in REMOVED_MODULES:
         return f"it needs the package {absent[1]}, which is not here"
@@ -328,40 +330,40 @@ def _reason(done: Execution) -> str | None:
     return None
 
 
-def _can_be_repaired(ran: _Ran) -> bool:
+def _can_be_repaired(attempt: _Ran) -> bool:
     """Return whether a repair can give predictions: a kernel that ran to its end, and trains no model, has none to write."""
-    code = without_head(ran.script)
+    code = without_head(attempt.script)
     tree = ast.parse(code)
-    return trains(tree, code) or (ran.done.reason is not ExitReason.FINISHED and writes_predictions(tree, code))
+    return trains(tree, code) or (attempt.done.reason is not ExitReason.FINISHED and writes_predictions(tree, code))
 
 
 async def _repaired(
-    context: RunContext, post: Post, node: int, ran: _Ran, files: tuple[str, ...], shares_cores: bool
+    context: RunContext, post: Post, node: int, attempt: _Ran, files: tuple[str, ...], shares_cores: bool
 ) -> _Ran:
     """Return what came of the kernel as a model changed it; where it has no answer or no time is left, as it was."""
-    done, script = ran.done, without_head(ran.script)
+    execution, script = attempt.done, without_head(attempt.script)
     prompt = RepairKernel(
         task=context.task,
         machine=context.machine,
         item=Item(post.item, post.time),
         script=script,
-        begins_at=ran.script.removesuffix(script).count("\n") + 1,
+        begins_at=attempt.script.removesuffix(script).count("\n") + 1,
         files=tuple(sorted({path.split("/")[0] for path in files})),
-        fault=done.fault or "",
-        trace=_trace(done.output),
-        seconds=done.limit or 0.0,
+        fault=execution.fault or "",
+        trace=_trace(execution.output),
+        seconds=execution.limit or 0.0,
     )
     try:
         _seconds(context, shares_cores)
         code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
         if code.split() == script.split():
             context.say(f"node {node}: {post.item} is not repaired: the model found nothing to mend")
-            return ran
+            return attempt
         mended = with_head(code, post.item, files, context.card.slug)
         return _Ran(mended, await _run(context, node, post.item, mended, 1, shares_cores), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
         context.say(f"node {node}: {post.item} is not repaired: {error}")
-        return ran
+        return attempt
 
 
 def _trace(output: str) -> str:

@@ -40,7 +40,7 @@ def test_late_in_a_run_what_is_feasible_weighs_more() -> None:
 
 def test_siblings_get_different_ideas_and_different_paths() -> None:
     pool = [replace(idea(n, text, 9.0 - n / 10), path="text" if n < 3 else "other") for n, text in enumerate(WORDS)]
-    first, second = select(pool, 2, HERE, each=1)
+    first, second = select(pool, 2, HERE, ideas_per_draft=1)
     assert (first, second) == ((0,), (3,))
 
 
@@ -50,7 +50,7 @@ def test_a_repetition_in_other_words_is_worth_little_in_the_same_draft_too() -> 
         idea(2, "boosting of the sentence length", 8.9),
         idea(3, "ridge", 5.0),
     ]
-    assert select(pool, 1, HERE, each=2) == ((1, 3),)
+    assert select(pool, 1, HERE, ideas_per_draft=2) == ((1, 3),)
 
 
 @given(supports=st.lists(st.floats(0.1, 10.0), max_size=8), drafts=st.integers(0, 4), each=st.integers(1, 4))
