@@ -88,9 +88,7 @@ def test_every_module_imports_from_the_wheel(installed: Installed, tmp_path: Pat
     assert run(installed.programs / "python", "-P", "-c", code, cwd=tmp_path).strip() == "[]"
 
 
-def test_the_installed_command_writes_the_demo_snapshot_and_finds_it_sound(
-    installed: Installed, tmp_path: Path
-) -> None:
+def test_the_installed_command_writes_the_demo_snapshot_and_finds_it_sound(installed, tmp_path) -> None:
     bot = installed.programs / "bot"
     run(bot, "snapshot", "demo", tmp_path / "demo", cwd=tmp_path)
     run(bot, "snapshot", "check", tmp_path / "demo", cwd=tmp_path)

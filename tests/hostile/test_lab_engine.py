@@ -153,9 +153,7 @@ async def test_no_score_on_validation_rows_is_on_any_page_that_coders_see(tmp_pa
         assert f"{number:.4g}" not in shown_to_coders
 
 
-async def test_experiments_that_are_scored_on_withheld_rows_are_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_experiments_that_are_scored_on_withheld_rows_are_bounded(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("bot.engine.experiments._MOST_WITHHELD", 2)
     async with opened(tmp_path, 5, labs=True) as context:
         two, three = await two_labs(context)

@@ -48,9 +48,7 @@ def test_auto_takes_docker_first_and_describes_its_image() -> None:
     assert "sha256:" in (described.image or "")
 
 
-def test_auto_without_engine_and_bubblewrap_takes_a_process_for_trusted_code_alone(
-    no_engine: None, no_bwrap: None
-) -> None:
+def test_auto_without_engine_and_bubblewrap_takes_a_process_for_trusted_code_alone(no_engine, no_bwrap) -> None:
     assert isinstance(choose("auto", trusted=True), ProcessSandbox)
     with pytest.raises(UsageError, match=r"bwrap is not installed: .* --sandbox process"):
         choose("auto", trusted=False)

@@ -113,9 +113,7 @@ async def test_a_view_that_scripts_cannot_read_is_reported(run_docker: Run, plac
 
 
 @NEEDS_DOCKER
-async def test_the_hosts_proxies_and_their_passwords_stay_outside(
-    run_docker: Run, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_hosts_proxies_and_their_passwords_stay_outside(run_docker, place, monkeypatch) -> None:
     (place / "config.json").write_text(json.dumps({"proxies": {"default": {"httpProxy": "http://me:secret@proxy"}}}))
     monkeypatch.setenv("DOCKER_CONFIG", str(place))
     outcome = await run_docker("import os; print(dict(os.environ))")
@@ -151,9 +149,7 @@ class SlowReader:
 
 
 @NEEDS_DOCKER
-async def test_a_container_that_has_ended_before_all_is_read_keeps_nobody_waiting(
-    docker: DockerSandbox, place: Path
-) -> None:
+async def test_a_container_that_has_ended_before_all_is_read_keeps_nobody_waiting(docker, place) -> None:
     """The engine answers no question about it before all has been taken from it."""
     script = "import sys; sys.stdout.write('x' * 10_000_000)"
     outcome = await docker.run(make_request(place, script, seconds=6.0), SlowReader())
@@ -161,9 +157,7 @@ async def test_a_container_that_has_ended_before_all_is_read_keeps_nobody_waitin
 
 
 @NEEDS_DOCKER
-async def test_a_container_that_an_earlier_attempt_left_under_the_name_makes_way(
-    docker: DockerSandbox, place: Path
-) -> None:
+async def test_a_container_that_an_earlier_attempt_left_under_the_name_makes_way(docker, place) -> None:
     stale = container_of(docker._instance, place)
     outcome = await runner(docker, place)("print(1)")
     assert outcome.output == "1\n"

@@ -30,9 +30,7 @@ async def test_no_engine_is_the_engines_failure(place: Path, monkeypatch: pytest
     assert "No Docker engine answers" in (outcome.detail or "")
 
 
-async def test_something_that_is_no_engine_is_the_engines_failure(
-    place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+async def test_something_that_is_no_engine_is_the_engines_failure(place, monkeypatch, tmp_path_factory) -> None:
     path = tmp_path_factory.mktemp("s") / "s"
     async with await asyncio.start_unix_server(lambda _, writer: writer.close(), path):
         monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")

@@ -131,9 +131,7 @@ async def test_a_folder_that_cannot_be_made_is_the_engines_failure(sandbox: Sand
     assert outcome.reason is ExitReason.INFRASTRUCTURE
 
 
-async def test_a_sandbox_that_does_not_start_is_the_engines_failure(
-    bubblewrap: BubblewrapSandbox, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_sandbox_that_does_not_start_is_the_engines_failure(bubblewrap, place, monkeypatch) -> None:
     broken = place / "bin"
     broken.mkdir()
     (broken / "bwrap").write_text("#!/bin/sh\necho 'bwrap: Creating new namespace failed' >&2\nexit 1\n")

@@ -10,7 +10,6 @@ import pytest
 
 from sandbox import Breach, ExitReason, Sandbox, Usage
 from sandbox import Lease as LeaseOf
-from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.gpu import GpuMeter, Gpus, device_files, open_gpus
 from sandbox.leases import Leases
 from state.errors import InfrastructureFailure
@@ -194,9 +193,7 @@ class Onlooker:
 
 
 @pytest.mark.parametrize("sandbox", ["process", "bubblewrap"], indirect=True)  # an engine asks the driver for it
-async def test_an_execution_sees_its_gpus_and_its_outcome_their_peak(
-    sandbox: Sandbox, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_execution_sees_its_gpus_and_its_outcome_their_peak(sandbox, place, monkeypatch) -> None:
     gpu = FakeGpu(A)
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(gpu, FakeGpu(B)))
     script = """
@@ -221,9 +218,7 @@ async def test_without_a_lease_a_script_sees_no_gpu(sandbox: Sandbox, place: Pat
     assert outcome.peak_gpu_memory_bytes is None
 
 
-async def test_under_bubblewrap_a_leased_gpus_device_files_are_there_and_no_others(
-    bubblewrap: BubblewrapSandbox, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_under_bubblewrap_a_leased_gpus_device_files_are_there_and_no_others(bubblewrap, place, monkeypatch):
     # Any device that is not among those which bubblewrap always shows will do for a GPU's.
     device = next((path for path in map(Path, ("/dev/kmsg", "/dev/loop-control", "/dev/fuse")) if path.exists()), None)
     if device is None:

@@ -3,8 +3,6 @@
 import socket
 from pathlib import Path
 
-import pytest
-
 from sandbox import ExitReason, Outcome
 from tests import needs
 from tests.sandbox.conftest import Run
@@ -15,9 +13,7 @@ def printed(outcome: Outcome) -> str:
     return outcome.output.strip()
 
 
-async def test_labels_keys_the_network_and_the_view_are_out_of_reach(
-    run_isolated: Run, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_labels_keys_the_network_and_the_view_are_out_of_reach(run_isolated, place, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "planted-secret")
     with socket.create_server(("127.0.0.1", 0)) as server:
         outcome = await run_isolated(
@@ -43,9 +39,7 @@ async def test_labels_keys_the_network_and_the_view_are_out_of_reach(
     assert (lines[:3], set(lines[3:])) == (["refused"] * 3, {"0"})
 
 
-async def test_root_has_no_namespace_that_could_hide_it_and_each_execution_a_user_of_its_own(
-    run_bubblewrap: Run,
-) -> None:
+async def test_root_has_no_namespace_that_could_hide_it_and_each_execution_a_user_of_its_own(run_bubblewrap) -> None:
     needs.root()
     script = "import os; print(open('/proc/self/uid_map').read().split(), '|', os.getuid(), os.getgroups())"
     shown = [printed(await run_bubblewrap(script)).split("|") for _ in range(2)]

@@ -173,9 +173,7 @@ async def test_it_does_not_last_for_ever_without_using_the_processor(run: Run, b
 
 
 @pytest.mark.integration
-async def test_it_stands_still_while_its_cores_are_to_be_quiet(
-    sandbox: LocalSandbox, place: Path, in_the_way: None, brisk: None
-) -> None:
+async def test_it_stands_still_while_its_cores_are_to_be_quiet(sandbox, place, in_the_way, brisk) -> None:
     core = Lease(cpus=(min(os.sched_getaffinity(0)),))
     ticks, token = Ticks(), uuid.uuid4().hex
     task = asyncio.create_task(
@@ -207,9 +205,7 @@ async def test_what_is_out_of_the_way_goes_on(sandbox: LocalSandbox, place: Path
 
 
 @HOST
-async def test_what_begins_while_its_cores_are_to_be_quiet_waits(
-    sandbox: LocalSandbox, place: Path, in_the_way: None, brisk: None
-) -> None:
+async def test_what_begins_while_its_cores_are_to_be_quiet_waits(sandbox, place, in_the_way, brisk) -> None:
     script = "import time\ntime.sleep(0.3)\nprint('tick')"
     ticks = Ticks()
     with sandbox.quiet(Lease()):
@@ -249,9 +245,7 @@ async def test_the_probe_sees_that_it_does_not(monkeypatch: pytest.MonkeyPatch, 
     assert share and share > SMALL_SHARE
 
 
-def test_where_nothing_can_be_found_out_it_is_taken_to_be_in_the_way(
-    monkeypatch: pytest.MonkeyPatch, place: Path
-) -> None:
+def test_where_nothing_can_be_found_out_it_is_taken_to_be_in_the_way(monkeypatch, place) -> None:
     monkeypatch.setattr("sandbox.execution._shares", {})
     monkeypatch.setenv("DOCKER_HOST", f"unix://{place}/nobody.sock")
     assert not DockerSandbox()._gives_way()

@@ -120,9 +120,7 @@ def test_links_are_not_followed_and_folders_too_deep_are_not_ours(tmp_path: Path
     assert left_folders(tmp_path) == []
 
 
-def test_instances_differ_by_folder_and_not_by_how_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_instances_differ_by_folder_and_not_by_how_it_is_written(tmp_path, monkeypatch) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert instance_of(tmp_path) == instance_of(tmp_path / "link") == instance_of(Path()) != instance_of(tmp_path / "x")

@@ -261,9 +261,7 @@ def test_root_and_ordinary_users_keep_out_each_other(open_folder: Path) -> None:
     assert f"(process {os.getpid()}) has now" in told
 
 
-def test_the_shared_folder_is_everybodys_and_one_may_name_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_shared_folder_is_everybodys_and_one_may_name_another(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("BOT_LEASES", str(tmp_path / "own"))
     assert leases_folder() == tmp_path / "own"
     monkeypatch.delenv("BOT_LEASES")

@@ -20,7 +20,7 @@ from state.progress import create_node
 from state.store import Store
 from state.submissions import advance_submission, intend_submission, may_be_there
 from state.tables import Submission
-from tests.state.conftest import START, StandingClock
+from tests.state.conftest import START
 from tests.state.derive import from_events, from_rows
 
 
@@ -90,9 +90,7 @@ def test_a_wish_is_open_until_it_is_answered(store: Store, run_id: str, row: Sub
         assert found is not None and found.id == wish.id
 
 
-def test_a_submission_records_when_it_was_sent(
-    store: Store, run_id: str, row: Submission, clock: StandingClock
-) -> None:
+def test_a_submission_records_when_it_was_sent(store, run_id, row, clock) -> None:
     assert (row.sent_at, may_be_there(row)) == (None, False)
     clock.pass_by(60)
     with store.write() as tx:

@@ -98,9 +98,7 @@ def test_the_oldest_go_when_there_are_too_many(store: Store, clock: StandingCloc
     assert names(store) == [f"state-2020-01-0{day}.db" for day in (3, 4, 5)]
 
 
-def test_a_clock_that_was_set_back_removes_neither_the_new_one_nor_all_others(
-    store: Store, clock: StandingClock
-) -> None:
+def test_a_clock_that_was_set_back_removes_neither_the_new_one_nor_all_others(store, clock) -> None:
     days(store, clock, 3, keep=2)
     clock.time = START
     back_up(store, keep=2)

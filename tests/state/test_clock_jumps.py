@@ -15,9 +15,7 @@ from tests.state.rows import create_run
 DAY = 86_400.0
 
 
-def test_seconds_that_were_measured_go_before_those_between_two_times(
-    store: Store, run_id: str, clock: StandingClock
-) -> None:
+def test_seconds_that_were_measured_go_before_those_between_two_times(store, run_id, clock) -> None:
     with store.write() as tx:
         create_node(tx, run_id, action="draft")
     clock.pass_by(DAY)

@@ -51,9 +51,7 @@ quick = settings(max_examples=25)
 @signals_or_not
 @quick
 @given(rows=communities(), as_of=HOURS)
-def test_nothing_later_than_the_clock_is_seen(
-    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime
-) -> None:
+def test_nothing_later_than_the_clock_is_seen(shared, signals, rows, as_of) -> None:
     seen = view(shared, rows, as_of, signals)
     for post in [*seen.topics(), *seen.messages(), *seen.kernels(), *seen.posts()]:
         assert post.time <= as_of
@@ -65,9 +63,7 @@ def test_nothing_later_than_the_clock_is_seen(
 @signals_or_not
 @quick
 @given(rows=communities(), as_of=HOURS)
-def test_all_that_may_be_known_is_seen(
-    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime
-) -> None:
+def test_all_that_may_be_known_is_seen(shared, signals, rows, as_of) -> None:
     seen = view(shared, rows, as_of, signals)
     then = before(rows, as_of)
     topics = {row.id for row in then if isinstance(row, Topic)}
@@ -94,9 +90,7 @@ def test_all_that_may_be_known_is_seen(
 @signals_or_not
 @quick
 @given(rows=communities(), as_of=HOURS)
-def test_votes_scores_and_tiers_are_the_latest_readings_by_then(
-    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime
-) -> None:
+def test_votes_scores_and_tiers_are_the_latest_readings_by_then(shared, signals, rows, as_of) -> None:
     seen = view(shared, rows, as_of, signals)
     by_item = {
         **{f"topic/{r.id}": r for r in rows if isinstance(r, Topic)},
@@ -116,9 +110,7 @@ def test_votes_scores_and_tiers_are_the_latest_readings_by_then(
 @signals_or_not
 @quick
 @given(rows=communities(), as_of=HOURS, data=st.data())
-def test_neither_order_nor_repetition_of_the_rows_matters(
-    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime, data: st.DataObject
-) -> None:
+def test_neither_order_nor_repetition_of_the_rows_matters(shared, signals, rows, as_of, data) -> None:
     again = data.draw(st.permutations(rows + rows[::2]))
     assert all_of(view(shared, rows, as_of, signals)) == all_of(view(shared, again, as_of, signals))
 
@@ -126,9 +118,7 @@ def test_neither_order_nor_repetition_of_the_rows_matters(
 @pytest.mark.integration
 @quick
 @given(rows=communities(), early=HOURS, late=HOURS)
-def test_time_only_adds_topics_messages_and_versions(
-    shared: Store, rows: list[CommunityRow], early: datetime, late: datetime
-) -> None:
+def test_time_only_adds_topics_messages_and_versions(shared, rows, early, late) -> None:
     early, late = sorted((early, late))
     now = view(shared, rows, late, "asof")
     then = CommunityView(shared, now.competition, early)
@@ -140,9 +130,7 @@ def test_time_only_adds_topics_messages_and_versions(
 @pytest.mark.parametrize("signals", ["asof"])
 @quick
 @given(rows=communities(), as_of=HOURS, since=st.none() | HOURS, count=st.integers(0, 6))
-def test_the_newest_are_the_last_of_all_posts(
-    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime, since: datetime | None, count: int
-) -> None:
+def test_the_newest_are_the_last_of_all_posts(shared, signals, rows, as_of, since, count) -> None:
     seen = view(shared, rows, as_of, signals)
     later = [post for post in seen.posts() if since is None or post.time > since]
     assert seen.newest(count, since) == later[len(later) - count if count < len(later) else 0 :]
@@ -152,9 +140,7 @@ def test_the_newest_are_the_last_of_all_posts(
 @pytest.mark.parametrize("signals", ["collected"])
 @quick
 @given(rows=communities(), as_of=HOURS, data=st.data())
-def test_what_is_asked_for_by_name_is_what_all_of_it_shows(
-    shared: Store, signals: Signals, rows: list[CommunityRow], as_of: datetime, data: st.DataObject
-) -> None:
+def test_what_is_asked_for_by_name_is_what_all_of_it_shows(shared, signals, rows, as_of, data) -> None:
     seen = view(shared, rows, as_of, signals)
     everything = in_order([*seen.topics(), *seen.messages(), *seen.kernels()])
     names = [f"{kind}/{id}" for kind in ("topic", "message", "kernel") for id in range(11)]

@@ -41,9 +41,7 @@ def add_one_of_each(tx: Transaction, run: str, id: str, known_at: datetime) -> N
 @pytest.mark.integration
 @settings(max_examples=25)
 @given(times=st.lists(HOURS, max_size=5), as_of=HOURS)
-def test_what_was_derived_from_later_things_is_not_seen_and_all_else_is(
-    shared: Store, times: list[datetime], as_of: datetime
-) -> None:
+def test_what_was_derived_from_later_things_is_not_seen_and_all_else_is(shared, times, as_of) -> None:
     run = f"run {next(_numbers)}"
     with shared.write() as tx:
         for n, known_at in enumerate(times):
@@ -91,9 +89,7 @@ def test_a_draft_names_the_ideas_it_uses_and_can_be_revised(store: Store, run_id
     assert len(drafts(store, run_id, END)) == 1
 
 
-def test_ideas_are_numbered_and_a_closed_one_keeps_its_row_and_is_live_at_earlier_times(
-    store: Store, run_id: str
-) -> None:
+def test_ideas_are_numbered_and_a_closed_one_keeps_its_row_and_is_live_at_earlier_times(store, run_id) -> None:
     later, earlier = START, START - timedelta(hours=1)
     with store.write() as tx:
         add_idea(tx, run_id, text="one", sources=["message/1"], known_at=earlier)

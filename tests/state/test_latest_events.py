@@ -2,7 +2,6 @@
 
 from state.latest_events import latest, latest_of_each
 from state.store import Store
-from tests.state.conftest import StandingClock
 
 TYPES = ("door.opened", "door.closed")
 
@@ -25,9 +24,7 @@ def test_each_thing_has_its_latest_event_of_the_types_that_are_asked_for(store: 
         assert latest_of_each(session, "another house", TYPES, "door") == {}
 
 
-def test_one_things_latest_event_is_found_and_a_clock_that_was_put_back_changes_nothing(
-    store: Store, clock: StandingClock
-) -> None:
+def test_one_things_latest_event_is_found_and_a_clock_that_was_put_back_changes_nothing(store, clock) -> None:
     record(store, "door.opened", door="front")
     clock.pass_by(-3600)
     record(store, "door.closed", door="front")

@@ -5,7 +5,6 @@ from typing import get_args
 
 from state.notebooks import REFUSED, REMOVED, NotebookState, Stage, failures_of, notebook_states, record_stage
 from state.store import Store
-from tests.state.conftest import StandingClock
 
 ONE, OTHER = "1" * 64, "2" * 64
 
@@ -15,9 +14,7 @@ def states(store: Store, run_id: str) -> dict[str, NotebookState]:
         return dict(notebook_states(session, run_id))
 
 
-def test_a_package_stands_where_its_last_event_says_and_keeps_what_earlier_ones_said(
-    store: Store, run_id: str, clock: StandingClock
-) -> None:
+def test_a_package_stands_where_its_last_event_says_and_keeps_what_earlier_ones_said(store, run_id, clock) -> None:
     with store.write() as tx:
         record_stage(tx, run_id, 3, ONE, "uploaded", data_set="me/weights")
         record_stage(tx, run_id, 4, OTHER, "pushing", ref="me/other")

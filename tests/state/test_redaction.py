@@ -49,9 +49,7 @@ def test_no_form_of_a_secret_is_left(secret: str, before: str, after: str) -> No
     after=st.binary(max_size=7),
     coded=st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]),
 )
-def test_a_secret_is_seen_in_base64_wherever_it_stands(
-    secret: str, before: bytes, after: bytes, coded: type[bytes]
-) -> None:
+def test_a_secret_is_seen_in_base64_wherever_it_stands(secret, before, after, coded) -> None:
     text = coded(before + secret.encode() + after).decode()  # type: ignore[call-arg]
     left = Redactor({secret: "KEY"}).own(text)
     assert MASK in left
@@ -168,9 +166,7 @@ def test_a_real_looking_key_is_always_taken_out(key: str, before: str, after: st
         assert redactor.own(f"{before}{form}{after}").count(MASK) >= 1
 
 
-def test_a_change_is_logged_once_with_the_place_and_the_name_and_never_the_value(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_change_is_logged_once_with_the_place_and_the_name_and_never_the_value(caplog) -> None:
     redactor = Redactor({SECRET: "DB_PASSWORD"})
     for _ in range(3):
         redactor.own(f"the {SECRET}", "the prompt draft")
@@ -220,9 +216,7 @@ def everything(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def test_no_row_event_or_body_reaches_the_file_with_a_secret(
-    guarded: Store, tmp_path: Path, clock: StandingClock
-) -> None:
+def test_no_row_event_or_body_reaches_the_file_with_a_secret(guarded, tmp_path, clock) -> None:
     text = f"before {SECRET} after"
     with guarded as store:
         posts = [

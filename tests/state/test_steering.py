@@ -14,9 +14,7 @@ def add(store: Store, text: str, competition: str = "wine") -> str:
         return add_note(tx, competition, text, by="ada").text
 
 
-def test_notes_come_oldest_first_each_with_its_time_and_of_one_competition_alone(
-    store: Store, clock: StandingClock
-) -> None:
+def test_notes_come_oldest_first_each_with_its_time_and_of_one_competition_alone(store, clock) -> None:
     add(store, "first")
     clock.pass_by(60)
     add(store, "second")

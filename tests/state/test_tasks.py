@@ -107,9 +107,7 @@ def test_a_put_that_is_not_committed_is_not_there(store: Store) -> None:
     assert put(store)
 
 
-def test_the_one_that_has_been_due_for_longest_comes_first_and_none_before_its_time(
-    store: Store, clock: StandingClock
-) -> None:
+def test_the_one_that_has_been_due_for_longest_comes_first_and_none_before_its_time(store, clock) -> None:
     put(store, "poll:b", seconds=20)
     put(store, "poll:a", seconds=10)
     put(store, "learn:a", "learn")
@@ -187,9 +185,7 @@ def test_what_was_not_ended_goes_back_as_though_it_had_not_been_begun(store: Sto
     assert claim(store, "another") == POLL
 
 
-def test_after_a_restart_all_leases_are_taken_back_but_of_what_somebody_does_work_on(
-    store: Store, clock: StandingClock
-) -> None:
+def test_after_a_restart_all_leases_are_taken_back_but_of_what_somebody_does_work_on(store, clock) -> None:
     put(store, "poll:a")
     put(store, "poll:b")
     claim(store, "the dead")
@@ -202,9 +198,7 @@ def test_after_a_restart_all_leases_are_taken_back_but_of_what_somebody_does_wor
     assert not finish(store, "poll:a", "the dead")
 
 
-def test_what_kills_the_process_waits_for_ever_longer_and_is_given_up_in_the_end(
-    store: Store, clock: StandingClock
-) -> None:
+def test_what_kills_the_process_waits_for_ever_longer_and_is_given_up_in_the_end(store, clock) -> None:
     put(store)
     pauses = []
     for _ in range(MOST_INTERRUPTIONS):

@@ -120,9 +120,7 @@ class World:
 @pytest.mark.integration
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(_acts, min_size=10, max_size=50))
-def test_nothing_is_lost_and_nothing_done_twice(
-    store: Store, clock: StandingClock, acts: list[tuple[str, int]]
-) -> None:
+def test_nothing_is_lost_and_nothing_done_twice(store, clock, acts) -> None:
     clock.time = START
     world = World(store, clock)
     with store.write(durable=False) as tx:

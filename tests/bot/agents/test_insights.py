@@ -3,8 +3,6 @@
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from bot.agents.comind.insights import conclusion, lacks
 from bot.agents.comind.labs import experiments
 from bot.engine.experiments import Experiment
@@ -19,9 +17,7 @@ def experiment(node: int, name: str, gain: Gain | None, note: str = "", lab: int
     return Experiment(node, name, "model", lab, 1, note, (), {}, "", None, result)
 
 
-def test_the_clearest_comparisons_stand_first_and_credit_the_one_idea_that_they_add(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_clearest_comparisons_stand_first_and_credit_the_one_idea_that_they_add(monkeypatch) -> None:
     ideas = [SimpleNamespace(number=number, text=f"idea about {number}") for number in (1, 3, 4)]
     monkeypatch.setattr("bot.agents.comind.labs.idea_texts", lambda _: ideas)
     kept = [

@@ -71,9 +71,7 @@ def test_no_lab_opens_in_the_last_minutes() -> None:
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(1, 1e5), st.floats(0, 1), st.floats(0, 1), st.integers(1, 2))
-def test_less_time_or_money_never_makes_it_wide(
-    left: float, less: float, length: float, money: float, poorer: float, drafts: int
-) -> None:
+def test_less_time_or_money_never_makes_it_wide(left, less, length, money, poorer, drafts) -> None:
     more = time(left + less, 2 * left, money)
     if not goes_wide(more, length, drafts):
         assert not goes_wide(time(left, 2 * left, min(money, poorer)), length, drafts)

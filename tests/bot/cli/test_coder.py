@@ -19,9 +19,7 @@ from tests.tiny_snapshot import write_tiny
         ),
     ],
 )
-def test_replay_refuses_a_coder_that_cannot_work(
-    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_replay_refuses_a_coder_that_cannot_work(options, said, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     snapshot = write_tiny(tmp_path / "tiny")

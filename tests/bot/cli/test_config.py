@@ -43,9 +43,7 @@ def test_the_file_is_the_one_that_is_given_else_that_of_the_folder(here: Path) -
     assert configured(settings_file(None)).disk.free_gb == 1.0
 
 
-def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(here, monkeypatch, capsys) -> None:
     (here / "bot.toml").write_text(WRONG)
     monkeypatch.setattr(sys, "argv", ["bot", "config", "check"])
     with pytest.raises(SystemExit) as ended:

@@ -110,9 +110,7 @@ def test_people_get_a_line_a_part_with_how_to_mend_it() -> None:
     assert "-> install and start Docker" in line
 
 
-def test_without_any_sandbox_a_real_model_fails_and_the_built_in_one_is_warned_of(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_any_sandbox_a_real_model_fails_and_the_built_in_one_is_warned_of(monkeypatch) -> None:
     monkeypatch.setenv("PATH", "")
     done, checks = doctor()
     assert (done.exit_code, checks["isolation"]["status"]) == (0, "warning")
@@ -138,9 +136,7 @@ def test_bubblewrap_that_works_is_ok() -> None:
         (404, (), "ok", "lists no models"),
     ],
 )
-def test_the_models_endpoint_is_asked(
-    monkeypatch: pytest.MonkeyPatch, status: int, names: tuple[str, ...], verdict: str, word: str
-) -> None:
+def test_the_models_endpoint_is_asked(monkeypatch, status, names, verdict, word) -> None:
     with models_server(status, *names) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
@@ -151,9 +147,7 @@ def test_the_models_endpoint_is_asked(
 @pytest.mark.parametrize(
     ("key", "noted"), [("EMPTY", True), ("sk-no-key-required", True), ("sk-4f9a1c77e2b05d38", False)]
 )
-def test_a_dummy_key_is_noted_and_fine_for_a_server_of_ones_own(
-    monkeypatch: pytest.MonkeyPatch, key: str, noted: bool
-) -> None:
+def test_a_dummy_key_is_noted_and_fine_for_a_server_of_ones_own(monkeypatch, key, noted) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     with models_server(200, "gpt-x") as url:

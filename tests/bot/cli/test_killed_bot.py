@@ -105,9 +105,7 @@ def containers(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("sandbox", [pytest.param("process", marks=pytest.mark.trial), "bubblewrap", "docker"])
-def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_goes_on(
-    tmp_path: Path, sandbox: str
-) -> None:
+def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_goes_on(tmp_path, sandbox) -> None:
     {"process": lambda: None, "bubblewrap": needs.bubblewrap, "docker": needs.docker}[sandbox]()
     write_tiny(tmp_path / "tiny")
     with bot_at_work(tmp_path, "alive", sandbox) as alive, bot_at_work(tmp_path, "dead", sandbox) as dead:

@@ -84,9 +84,7 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("digit", "there is no folder {folder}/digit; did you mean digits?"),
     ],
 )
-def test_a_path_beside_a_snapshot_is_answered_with_the_right_one(
-    bot: Bot, snapshots: Path, place: str, sentence: str
-) -> None:
+def test_a_path_beside_a_snapshot_is_answered_with_the_right_one(bot, snapshots, place, sentence) -> None:
     status, out, said = bot("snapshot", "check", snapshots / place, cwd=snapshots)
     assert status != 0
     assert sentence.format(folder=snapshots) in out + said

@@ -65,9 +65,7 @@ def test_wrong_options_are_named(tmp_path: Path, options: tuple[str, ...], named
         (("--as-dated", "--start", "2024-01-01T00:00:00Z"), "outside of the competitions, 2020-01-01 to 2023-03-01"),
     ],
 )
-def test_several_begin_with_the_earliest_unless_they_keep_their_times(
-    tmp_path: Path, options: tuple[str, ...], named: str
-) -> None:
+def test_several_begin_with_the_earliest_unless_they_keep_their_times(tmp_path, options, named) -> None:
     paths = [str(write_tiny(tmp_path / "tiny")), str(write_twin(tmp_path))]
     done = CliRunner().invoke(app, ["rehearse", *paths, "--port", "0", *options])
     assert isinstance(done.exception, UsageError)

@@ -132,9 +132,7 @@ def test_a_folder_without_runs_is_one_clear_sentence(bot: Bot, tmp_path: Path):
         bot("resume", tmp_path)
 
 
-def test_a_run_goes_on_on_the_fleet_that_it_began_with_unless_another_is_named(
-    bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_goes_on_on_the_fleet_that_it_began_with_unless_another_is_named(bot, tiny, tmp_path, monkeypatch):
     snapshot, now = Snapshot.load(tiny, METRIC_DIRECTIONS), datetime(2030, 1, 1, tzinfo=UTC)
     begun = ReplaySettings(snapshot=tiny, cutoff=now, model="builtin", sandbox="process", cpus=1)
     settings = [begun.model_copy(update={"fleet": fleet}) for fleet in ("auto", None)]

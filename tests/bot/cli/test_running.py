@@ -28,9 +28,7 @@ def test_no_submission_is_named_where_there_is_none(capsys: pytest.CaptureFixtur
     assert "submission.csv" not in printed(capsys, submission_exists=False, valid_submission=False, score=None)
 
 
-def test_own_data_has_no_table_of_medals_and_says_where_a_baseline_was_not_beaten(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_own_data_has_no_table_of_medals_and_says_where_a_baseline_was_not_beaten(capsys) -> None:
     text = printed(capsys, own_data=True, n_teams=0, score=None, validation_score=0.25, baseline_handed_in=True)
     assert text.startswith("The validation score is 0.25, on rows that its scripts did not see.\nexpected on new rows")
     assert "medal" not in text and "predictions: runs/a/submission.csv" in text and "more --time" in text
@@ -40,16 +38,12 @@ def test_own_data_has_no_table_of_medals_and_says_where_a_baseline_was_not_beate
     ("blind", "interval", "first"),
     [(0.4, (0.2, 0.3), "The validation score is 0.25"), (0.29, (0.2, 0.3), "Not better"), (0.2, None, "Not better")],
 )
-def test_a_result_that_a_constant_reaches_says_so_first(
-    capsys: pytest.CaptureFixture[str], blind: float, interval: tuple[float, float] | None, first: str
-) -> None:
+def test_a_result_that_a_constant_reaches_says_so_first(capsys, blind, interval, first) -> None:
     scores = {"score": None, "validation_score": 0.25, "blind_score": blind, "validation_interval": interval}
     assert printed(capsys, own_data=True, n_teams=0, **scores).startswith(first)
 
 
 @pytest.mark.parametrize(("changes", "word"), [({"guards": [DOUBT]}, "doubted"), ({"n_teams": 1}, "one team")])
-def test_a_medal_that_may_not_be_spoken_of_is_not_printed(
-    capsys: pytest.CaptureFixture[str], changes: dict[str, object], word: str
-) -> None:
+def test_a_medal_that_may_not_be_spoken_of_is_not_printed(capsys, changes, word) -> None:
     row = next(line for line in printed(capsys, **changes).splitlines() if "wine" in line)
     assert word in row and "│ gold" not in row

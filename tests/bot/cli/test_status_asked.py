@@ -83,9 +83,7 @@ def status(*arguments: str) -> str:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("arguments", [(), ("--json",), (SPOOKY,), (NOMAD, "--json"), ("--config", "bot.toml")])
-def test_what_the_daemon_answers_is_what_its_database_says(
-    store: Store, looks: list[Question], counted: Any, arguments: tuple[str, ...]
-) -> None:
+def test_what_the_daemon_answers_is_what_its_database_says(store, looks, counted, arguments) -> None:
     read = status(*arguments)
     assert SPOOKY in read or NOMAD in read
     with answering(store, counted):
@@ -115,9 +113,7 @@ def test_the_configuration_holds_as_it_is_now(store: Store, counted: Any, looks:
         ("[models]\nmodel = 5\n", (), "must be text"),
     ],
 )
-def test_what_is_wrong_is_said_in_the_same_words(
-    store: Store, given: str, arguments: tuple[str, ...], told: str
-) -> None:
+def test_what_is_wrong_is_said_in_the_same_words(store, given, arguments, told) -> None:
     with Path("bot.toml").open("a") as file:
         file.write(given)
     read = status(*arguments)
@@ -151,9 +147,7 @@ def test_the_folders_path_may_be_longer_than_an_address(tmp_path: Path) -> None:
     assert not (folder / SOCKET).exists()
 
 
-def test_by_another_path_to_its_folder_a_daemon_does_not_answer(
-    store: Store, here: Path, looks: list[Question], counted: Any
-) -> None:
+def test_by_another_path_to_its_folder_a_daemon_does_not_answer(store, here, looks, counted) -> None:
     (here / "link").symlink_to("state")
     Path("bot.toml").write_text(f'[daemon]\ndir = "{here}/link"\n', encoding="utf-8")
     with answering(store, counted):

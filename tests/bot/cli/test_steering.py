@@ -132,9 +132,7 @@ def test_a_competition_is_paused_goes_on_and_is_stopped(here: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["note", "titanik", "x"], ["pause", "titanik"], ["note", "--list", "titanik"]])
-def test_a_competition_that_is_not_configured_is_refused_and_those_that_are_are_named(
-    here: Path, command: list[str]
-) -> None:
+def test_a_competition_that_is_not_configured_is_refused_and_those_that_are_are_named(here, command) -> None:
     with pytest.raises(UsageError, match=r"titanik is not among .* did you mean titanic\?$"):
         bot(*command)
     assert not (here / "state").exists()

@@ -35,9 +35,7 @@ def sources(context: RunContext) -> list[str]:
     return [idea.sources[0] for idea in ideas(context.store, RUN, context.clock.as_of())]
 
 
-async def test_new_posts_are_read_once_and_only_a_strong_one_is_worth_another_round(
-    snapshot: Snapshot, tmp_path: Path
-) -> None:
+async def test_new_posts_are_read_once_and_only_a_strong_one_is_worth_another_round(snapshot, tmp_path) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, model):
         clock.move(clock.at(0.2))
         assert await take_in_news(context) == NewsLook((), False), "before anything was read nothing is news"

@@ -41,9 +41,7 @@ def page_processes(file: Path) -> dict[int, bytes]:
     return found
 
 
-async def test_the_page_is_kept_going_without_keys_and_ends_with_the_daemon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_page_is_kept_going_without_keys_and_ends_with_the_daemon(tmp_path, monkeypatch) -> None:
     port, file, said = free_port(), tmp_path / "bot.toml", list[str]()
     file.write_text(f"[daemon]\ndir = 'state'\n[web]\nport = {port}\n", encoding="utf-8")
     monkeypatch.setenv("KAGGLE_API_TOKEN", "a-secret")

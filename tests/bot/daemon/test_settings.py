@@ -1,6 +1,5 @@
 """The tables of the daemon and of competitions: nothing goes out by default."""
 
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -42,9 +41,7 @@ def test_settings_of_the_task_go_to_its_card() -> None:
     assert settings.card == CardOverrides(metric="mae", prediction_columns=("price",))
 
 
-def test_the_state_is_where_it_is_configured_else_where_systemd_or_the_user_keeps_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_state_is_where_it_is_configured_else_where_systemd_or_the_user_keeps_it(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)
     assert DaemonSettings().folder == tmp_path / "state" / "kaggle-bot"

@@ -60,9 +60,7 @@ async def cancelled(running: asyncio.Task[None]) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1), asyncio.CancelledError()])
-async def test_a_loop_that_fails_is_started_again_and_its_siblings_notice_nothing(
-    store: Store, loops: Loops, error: BaseException
-) -> None:
+async def test_a_loop_that_fails_is_started_again_and_its_siblings_notice_nothing(store, loops, error) -> None:
     made = supervisor(store)
     made.add("workers", loops.steady("workers"))
     made.add("ticks", loops.failing("ticks", error, times=2))
@@ -190,9 +188,7 @@ async def test_one_that_fails_while_it_is_stopped_is_not_started_again(store: St
     assert [event["error"] for event in events_of(store, "loop.failed")] == ["ValueError: while it was stopped"]
 
 
-async def test_one_that_does_not_end_does_not_keep_the_others_from_it(
-    store: Store, loops: Loops, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_one_that_does_not_end_does_not_keep_the_others_from_it(store, loops, caplog) -> None:
     go = asyncio.Event()
 
     async def deaf() -> None:

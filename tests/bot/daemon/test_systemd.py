@@ -73,9 +73,7 @@ def test_an_empty_status_is_not_sent(address: str) -> None:
         assert listener.recv(4096) == b"STATUS=next"
 
 
-def test_nothing_happens_without_a_socket_or_with_one_that_is_gone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_happens_without_a_socket_or_with_one_that_is_gone(tmp_path, caplog) -> None:
     for silent in (Systemd(), Systemd.of({}), Systemd.of({"NOTIFY_SOCKET": "vsock:2:1234"})):
         silent.ready()
         silent.watchdog("x")

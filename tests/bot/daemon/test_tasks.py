@@ -38,9 +38,7 @@ async def test_what_a_poll_finds_is_there_at_once_and_is_learnt_from_next(tmp_pa
 
 
 @pytest.mark.integration
-async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(tmp_path, caplog) -> None:
     with served(tiny(tmp_path)) as site:
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:

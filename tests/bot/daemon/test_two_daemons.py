@@ -112,9 +112,7 @@ def test_of_two_daemons_of_two_users_one_runs(tmp_path_factory: pytest.TempPathF
 
 
 @pytest.mark.integration
-def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_alone_with_a_warning(
-    tmp_path: Path, port: int
-) -> None:
+def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_alone_with_a_warning(tmp_path, port):
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()

@@ -73,9 +73,7 @@ def pulse(store: Store) -> Pulse | None:
         return session.get(Pulse, PULSE)
 
 
-def test_a_daemon_that_has_gone_on_is_alive_and_one_that_stands_still_is_not(
-    watchdog: Watchdog, counter: Counter, listener: Listener
-) -> None:
+def test_a_daemon_that_has_gone_on_is_alive_and_one_that_stands_still_is_not(watchdog, counter, listener) -> None:
     assert not watchdog.ping()
     assert listener.hear() == ["STATUS=not well: the workers stand still"]
     counter.turns += 1
@@ -86,9 +84,7 @@ def test_a_daemon_that_has_gone_on_is_alive_and_one_that_stands_still_is_not(
     assert watchdog.ping()
 
 
-def test_a_database_that_takes_no_write_is_no_proof(
-    watchdog: Watchdog, counter: Counter, listener: Listener, store: Store
-) -> None:
+def test_a_database_that_takes_no_write_is_no_proof(watchdog, counter, listener, store) -> None:
     counter.turns += 1
     with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -107,9 +103,7 @@ def test_each_proof_leaves_a_sign_of_life(watchdog: Watchdog, counter: Counter, 
     assert left is not None and left.text == "polls titanic" and left.at >= before
 
 
-async def test_while_the_workers_work_pings_come_and_none_while_the_loop_hangs(
-    store: Store, address: str, listener: Listener
-) -> None:
+async def test_while_the_workers_work_pings_come_and_none_while_the_loop_hangs(store, address, listener) -> None:
     async with started(Workers(store, store.clock, {}, QUICK)) as workers:
         watchdog = Watchdog(Systemd(address, 0.4), store, lambda: workers.turns, lambda: "idle")
         running = asyncio.create_task(watchdog.run())
@@ -122,9 +116,7 @@ async def test_while_the_workers_work_pings_come_and_none_while_the_loop_hangs(
         running.cancel()
 
 
-async def test_workers_that_hang_are_noticed_though_the_loop_goes_on(
-    store: Store, address: str, listener: Listener
-) -> None:
+async def test_workers_that_hang_are_noticed_though_the_loop_goes_on(store, address, listener) -> None:
     workers = Workers(store, store.clock, {}, QUICK)
     watchdog = Watchdog(Systemd(address, 0.1), store, lambda: workers.turns, lambda: "idle")
     running = asyncio.create_task(watchdog.run())

@@ -181,9 +181,7 @@ async def test_while_the_database_is_locked_they_wait_and_then_write_down_what_w
 
 
 @pytest.mark.parametrize("seconds", [-86_400.0, 86_400.0])
-async def test_however_the_clock_jumps_what_is_worked_on_is_not_begun_again(
-    store: Store, clock: PutClock, seconds: float
-) -> None:
+async def test_however_the_clock_jumps_what_is_worked_on_is_not_begun_again(store, clock, seconds) -> None:
     bench = Bench()
     put(store, "poll:titanic:1")
     async with started(workers(store, poll=Handler(bench.run, at_once=3, one_a_competition=False))) as made:

@@ -59,9 +59,7 @@ def test_the_two_directions_are_mirrors_of_each_other(field: tuple[list[float | 
 
 @pytest.mark.integration
 @given(st.lists(st.floats(-9, 9), min_size=1, max_size=300, unique=True), st.data(), st.booleans())
-def test_without_ties_a_rank_is_worth_what_the_score_is_by_the_thresholds(
-    scores: list[float], data: st.DataObject, lower: bool
-) -> None:
+def test_without_ties_a_rank_is_worth_what_the_score_is_by_the_thresholds(scores, data, lower) -> None:
     own = data.draw(st.integers(0, len(scores) - 1))
     ordered = sorted(scores, reverse=not lower)
     by_score = formulas.standing(ordered, ordered[own], lower_is_better=lower)

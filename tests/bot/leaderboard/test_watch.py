@@ -85,9 +85,7 @@ def test_a_place_on_the_board_has_a_rank_and_a_medal(polls: Polls, watch: Watch)
 
 
 @pytest.mark.parametrize(("ours", "shown", "better"), [(0.4, 0.395, 0.395), (0.39, 0.395, 0.39), (0.4, None, 0.4)])
-def test_our_score_is_the_better_of_the_boards_and_our_submissions(
-    polls: Polls, watch: Watch, ours: float, shown: float | None, better: float
-) -> None:
+def test_our_score_is_the_better_of_the_boards_and_our_submissions(polls, watch, ours, shown, better) -> None:
     polls.sent("1", ours)
     polls.whole(placed(SCORES, 31, shown))
     found = watch.look()
@@ -250,9 +248,7 @@ def test_a_move_of_the_top_is_a_notice_once_a_day(polls: Polls, watch: Watch, cl
     assert watch.notices()[1:] == [("top", "wine: other teams' best score is now -1")]
 
 
-def test_the_private_board_is_the_end_and_nobody_has_passed_us(
-    polls: Polls, watch: Watch, clock: StandingClock
-) -> None:
+def test_the_private_board_is_the_end_and_nobody_has_passed_us(polls, watch, clock) -> None:
     polls.deadline(START + timedelta(days=1))
     polls.sent("1", 0.4)
     polls.whole(placed(SCORES, 31, 0.4))
@@ -279,9 +275,7 @@ def test_a_board_may_be_the_same_and_be_private_now(polls: Polls, watch: Watch, 
     assert watch.look().private
 
 
-def test_a_top_of_after_the_deadline_is_not_mixed_with_a_board_of_before(
-    polls: Polls, watch: Watch, clock: StandingClock
-) -> None:
+def test_a_top_of_after_the_deadline_is_not_mixed_with_a_board_of_before(polls, watch, clock) -> None:
     polls.deadline(START + timedelta(days=1))
     polls.sent("1", 0.4)
     polls.whole(placed(SCORES, 31, 0.4))

@@ -1,7 +1,6 @@
 """The leaderboard watch on a served site, polled as a live one is: from before the first submission to the end."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,10 @@ from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import KaggleSection
-from scrapers.snapshots.snapshot import Snapshot
 from state.store import Store
 from state.submissions import advance_submission, intend_submission
 from tests.bot.rehearsal.conftest import here, snapshot
-from tests.bot.rehearsal.parts import DEADLINE, Served, truth_with
+from tests.bot.rehearsal.parts import DEADLINE, truth_with
 from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.scrapers.in_process import Here
 from tests.state.rows import create_run
@@ -29,9 +27,7 @@ __all__ = ["here", "snapshot"]
 PARTS: tuple[Part, ...] = ("competitions", "top", "board", "submissions")
 
 
-async def test_from_before_the_first_submission_to_the_private_board(
-    here: Served, snapshot: Snapshot, tmp_path: Path
-) -> None:
+async def test_from_before_the_first_submission_to_the_private_board(here, snapshot, tmp_path) -> None:
     section = KaggleSection(url=f"{here.client.url}/v1", pace=AT_ONCE)
     key = Credentials(here.site.settings.token)
     with Store.open(tmp_path / "bot.db", here.clock) as store:

@@ -84,9 +84,7 @@ def notices(here: Shared) -> list[str]:
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("light")
-async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another_run(tmp_path, monkeypatch) -> None:
     grader = tmp_path / "graders" / "grade.py"
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize", nodes_per_day=1)
     async with working(tmp_path, monkeypatch, own) as (site, here, entry, task):
@@ -115,9 +113,7 @@ async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("light")
-async def test_a_grader_that_scores_no_view_is_a_notice_once_and_nothing_is_made_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_grader_that_scores_no_view_is_a_notice_once_and_nothing_is_made_up(tmp_path, monkeypatch) -> None:
     grader = tmp_path / "grade.py"
     grader.write_text("def grade(submission, answers):\n    return answers['Weight'].sum()\n")
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")
@@ -138,9 +134,7 @@ async def test_a_grader_that_scores_no_view_is_a_notice_once_and_nothing_is_made
 
 
 @pytest.mark.integration
-async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_is_withdrawn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_is_withdrawn(tmp_path, monkeypatch):
     own = CompetitionSettings(model="builtin", metric="log_loss", nodes_per_day=1)
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
         await until(lambda: score(here.store, entry.run_id), task)
@@ -164,9 +158,7 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
         assert (again.state, run_of(here, run_id).status) == ("stopped", "finished")
 
 
-async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away_for_a_month(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away_for_a_month(tmp_path, monkeypatch):
     with served(tiny(tmp_path)) as site:
         site.clock.pass_by(days=1000)
         async with shared(site, tmp_path / "state") as here:
@@ -193,9 +185,7 @@ async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away
             assert await entry._end()
 
 
-async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_may_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_may_pass(tmp_path, monkeypatch) -> None:
     own = CompetitionSettings(model="openai:none")
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
         await until(lambda: entry.why != "it has not been checked yet", task)

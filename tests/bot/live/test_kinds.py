@@ -38,9 +38,7 @@ def beginning(kind: KindName) -> str:
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-async def test_a_kind_that_is_not_worked_on_is_said_once_and_nothing_is_fetched(
-    kind: KindName, snapshot: Snapshot, tmp_path: Path
-) -> None:
+async def test_a_kind_that_is_not_worked_on_is_said_once_and_nothing_is_fetched(kind, snapshot, tmp_path) -> None:
     with served(snapshot, SiteSettings(kind=kind)) as site:
         async with shared(site, tmp_path / "state") as here:
             for _ in range(2):
@@ -87,9 +85,7 @@ async def test_data_that_is_here_already_is_never_too_large(snapshot: Snapshot, 
 
 
 @pytest.mark.parametrize("kind", get_args(CompetitionKind))
-def test_the_doctor_says_it_before(
-    kind: CompetitionKind, snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_says_it_before(kind, snapshot, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("KAGGLE_API_TOKEN", SiteSettings().token)
     with served(snapshot, SiteSettings(kind=kind)) as site:

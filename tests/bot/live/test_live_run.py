@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -55,9 +54,7 @@ async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path
         {"grader": "def grade(submission, answers):\n    return 2.0\n"},
     ],
 )
-async def test_where_scores_would_mean_something_else_another_run_is_begun(
-    tmp_path: Path, changed: dict[str, Any]
-) -> None:
+async def test_where_scores_would_mean_something_else_another_run_is_begun(tmp_path, changed) -> None:
     grader = tmp_path / "grader" / "grade.py"
     grader.parent.mkdir()
     grader.write_text("def grade(submission, answers):\n    return 1.0\n")
@@ -114,9 +111,7 @@ async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tm
             assert begin_run(here, task, foreign).settings.sandbox == "process"
 
 
-async def test_a_language_model_behind_walls_works_in_labs_as_they_are_set_and_the_builtin_one_writes_scripts(
-    tmp_path: Path,
-) -> None:
+async def test_a_language_model_behind_walls_works_in_labs_as_they_are_set_and_the_builtin_one_writes_scripts(tmp_path):
     with served(tiny(tmp_path)) as site:
         task = Task(site.competition.card, site.competition.snapshot.data)
         (tmp_path / "recording").mkdir()

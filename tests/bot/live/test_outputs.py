@@ -64,9 +64,7 @@ async def test_files_of_public_kernels_are_fetched_once_and_again_when_they_are_
 
 
 @pytest.mark.integration
-async def test_a_file_that_is_too_large_is_left_there_and_the_oldest_go_where_there_are_too_many(
-    tmp_path: Path,
-) -> None:
+async def test_a_file_that_is_too_large_is_left_there_and_the_oldest_go_where_there_are_too_many(tmp_path) -> None:
     with served(published(tmp_path)) as site:
         async with collecting(site, tmp_path) as (here, made):
             assert await replace(made, largest=len(OUTPUT) - 1).collect(5) == 1

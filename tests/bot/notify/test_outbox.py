@@ -100,9 +100,7 @@ async def test_what_becomes_of_a_notice_is_in_the_events(store: Store, clock: Hu
 
 
 @pytest.mark.integration
-async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_later(
-    store: Store, clock: HurriedClock
-) -> None:
+async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_later(store, clock) -> None:
     add_notices(store, "a", "b")
     with ScriptedSite(["500", "accept", "refuse", "stall", "accept"]) as site:
         assert await go(store, site) == Delivered(sent=1, failed=1)
@@ -195,9 +193,7 @@ class Recorder:
         return [letter.key for letter in self.took]
 
 
-async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_later(
-    store: Store, clock: HurriedClock
-) -> None:
+async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_later(store, clock) -> None:
     slack, mail = Recorder(), Recorder()
     mail.down = True
     add_notices(store, "a", "b")

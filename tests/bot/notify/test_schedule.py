@@ -91,9 +91,7 @@ def simulated(section: NotifySection, sent: list[tuple[int, str]], seed: int, mi
 
 @settings(max_examples=25)
 @given(sections, notices, st.integers(0, 10**6), st.sampled_from([7, 20, 61]))
-def test_each_notice_is_in_one_letter_at_the_rate_and_never_in_quiet_hours(
-    section: NotifySection, sent: list[tuple[int, str]], seed: int, minutes: int
-) -> None:
+def test_each_notice_is_in_one_letter_at_the_rate_and_never_in_quiet_hours(section, sent, seed, minutes) -> None:
     service = simulated(section, sent, seed, minutes)
     letters = {letter for _, letter in service.took}
     arrived = [id for letter in letters for id in service.parts[letter]]

@@ -154,9 +154,7 @@ async def test_failed_attempts_are_made_again_after_growing_pauses_until_it_is_t
 
 
 @pytest.mark.parametrize("at", [6, 7])
-async def test_killed_between_sending_and_writing_down_it_comes_again_under_the_same_key(
-    at: int, tmp_path: Path
-) -> None:
+async def test_killed_between_sending_and_writing_down_it_comes_again_under_the_same_key(at, tmp_path) -> None:
     clock, settings = HurriedClock(), NotifySection(first_pause=10, seconds=20)
     with MailServer() as mail, MortalStore.open(tmp_path / "bot.db", clock) as store:
         with store.write() as tx:
@@ -233,9 +231,7 @@ def logged() -> Iterator[list[str]]:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("behaviour", ["take", "500", "cut", "take, stall"])
-async def test_no_secret_is_in_any_log_event_row_error_or_name(
-    behaviour: Behaviour, tmp_path: Path, logged: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_no_secret_is_in_any_log_event_row_error_or_name(behaviour, tmp_path, logged, capfd) -> None:
     clock = HurriedClock()
     with (
         HookSite([behaviour]) as site,

@@ -24,9 +24,7 @@ def script(*faults: dict[str, Any]) -> Faults:
 
 
 @pytest.mark.parametrize(("retry_after", "header"), [("none", None), ("honest", "60"), ("lying", "3")])
-def test_a_rate_limit_lasts_as_long_as_it_does_whatever_it_says(
-    snapshot: Snapshot, retry_after: str, header: str | None
-) -> None:
+def test_a_rate_limit_lasts_as_long_as_it_does_whatever_it_says(snapshot, retry_after, header) -> None:
     faults = script({"kind": "rate-limit", "method": "GetSubmission*", "retry_after": retry_after})
     with served(snapshot, faults=faults) as it:
         first = it.client.post(LIMITS, competitionName=it.client.slug)

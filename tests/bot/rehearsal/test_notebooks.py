@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -180,9 +180,7 @@ def test_participants_see_a_tenth_of_the_test_rows(here: Served) -> None:
         ("long", ["competitions/tiny-table/test.csv", "datasets/rehearsal/bot-weights/model.txt"]),
     ],
 )
-def test_data_lies_where_either_of_kaggles_layouts_has_it(
-    tmp_path: Path, sandbox: BubblewrapSandbox, layout: Literal["short", "long"], found: list[str]
-) -> None:
+def test_data_lies_where_either_of_kaggles_layouts_has_it(tmp_path, sandbox, layout, found) -> None:
     code = "import glob; print(*sorted(glob.glob('**/[tm][eo]*.*', root_dir='/kaggle/input', recursive=True)))"
     with served(tiny(tmp_path, kind="code"), SiteSettings(input_layout=layout), sandbox=sandbox) as it:
         with_weights(it, tmp_path)

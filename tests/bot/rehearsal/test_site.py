@@ -147,9 +147,7 @@ def test_each_has_a_quota_of_its_own(here: Served) -> None:
     assert client.compete("GetSubmissionLimits")["numAllowedNow"] == 2
 
 
-def test_each_has_its_leaderboard_and_the_own_team_is_where_it_has_submitted(
-    here: Served, snapshots: list[Snapshot]
-) -> None:
+def test_each_has_its_leaderboard_and_the_own_team_is_where_it_has_submitted(here, snapshots) -> None:
     here.of(TWIN).submit(truth_with(snapshots[1], 0.0))
     here.settle()
     here.clock.time = TWIN_DEADLINE

@@ -8,7 +8,7 @@ import pytest
 from sandbox.make_environment import Recipe, make_environment
 from sandbox.share import usable_memory
 from tests import needs
-from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.conftest import results
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
 GIB = 1024**3
@@ -53,9 +53,7 @@ def answer(request: Request) -> Reply | str:
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("docker", marks=pytest.mark.trial)])
 @pytest.mark.usefixtures("light")
-def test_nodes_use_the_environment_and_eight_gigabytes(
-    bot: Bot, tiny: Path, environments: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_nodes_use_the_environment_and_eight_gigabytes(bot, tiny, environments, monkeypatch, kind) -> None:
     (needs.docker if kind == "docker" else needs.bubblewrap)()
     if usable_memory() < 12 * GIB:
         needs.missing("a script of 8 GiB wants a machine with 12")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.conftest import results
 from tests.bot.replay.scripted_answers import Answers
 from tests.scripted_endpoint import ScriptedEndpoint, failure
 
@@ -24,9 +24,7 @@ def models(folder: str) -> set[str]:
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("light")
-def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(bot, tiny, monkeypatch) -> None:
     empty = failure(429, "You exceeded your current quota", "insufficient_quota")
     with ScriptedEndpoint([empty]) as first, ScriptedEndpoint(Answers()) as second:
         monkeypatch.setenv("OPENAI_BASE_URL", first.url)
@@ -45,9 +43,7 @@ def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("light")
-def test_a_run_without_any_endpoint_ends_with_the_built_in_model_where_it_is_allowed(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_without_any_endpoint_ends_with_the_built_in_model_where_it_is_allowed(bot, tiny, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", NOBODY)
     Path("bot.toml").write_text("[models]\nretries = 0\nbuiltin_last = true\n")
     done = bot("replay", tiny, *OPTIONS)

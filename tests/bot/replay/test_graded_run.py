@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.views.parts import final_places
-from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.conftest import results
 
 pytestmark = pytest.mark.integration
 
@@ -50,9 +50,7 @@ def loss(truth: dict[str, float], guess: dict[str, float]) -> float:
     return -sum(math.log(min(max(chance, 1e-15), 1 - 1e-15)) for chance in likely) / len(truth)
 
 
-def test_validation_and_hidden_scores_are_the_graders_and_the_result_says_so(
-    bot: Bot, tiny: Path, tmp_path: Path
-) -> None:
+def test_validation_and_hidden_scores_are_the_graders_and_the_result_says_so(bot, tiny, tmp_path) -> None:
     snapshot = own(tiny, tmp_path / "tiny-table")
     options = ("--model", "builtin", "--steps", 1, "--sandbox", "process", "--json")
     (result,) = results(bot("replay", snapshot, *options))

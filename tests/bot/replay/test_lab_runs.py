@@ -36,9 +36,7 @@ def rows(result: dict[str, Any], query: str) -> list[tuple[Any, ...]]:
         return database.execute(query).fetchall()
 
 
-def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_followed(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_followed(bot, tiny, monkeypatch) -> None:
     answers = LabAnswers()
     faults = {
         2: Reply(calls=['{"command": "ls -'], finish="length"),
@@ -87,9 +85,7 @@ def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_fo
         ("--max-cost", 1.1, "money"),
     ],
 )
-def test_a_lab_under_a_cap_ends_in_order_and_what_it_logged_is_handed_in(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch, option: str, cap: float, kind: str
-) -> None:
+def test_a_lab_under_a_cap_ends_in_order_and_what_it_logged_is_handed_in(bot, tiny, monkeypatch, option, cap, kind):
     Path("bot.toml").write_text("[models]\nmax_tokens = 1000\n[models.prices]\nscripted = {input = 10, output = 10}\n")
     with ScriptedEndpoint(LabAnswers(prompt_tokens=CALL_TOKENS - 500, completion_tokens=500)) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -122,9 +118,7 @@ class Looking(LabAnswers):
     COMMANDS = ("ls /lab/knowledge; cat /lab/knowledge/index.md; echo x > /lab/knowledge/x", *LabAnswers.COMMANDS)
 
 
-def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_finds_the_knowledge_that_its_clock_allows_and_the_audit_covers_it(bot, tiny, monkeypatch) -> None:
     with ScriptedEndpoint(Looking()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         (result,) = results(bot("replay", tiny, "--model", "openai:scripted", *OPTIONS))

@@ -83,9 +83,7 @@ class Looking(LabAnswers):
 @pytest.mark.integration
 @pytest.mark.trial
 @pytest.mark.usefixtures("light")
-def test_a_lab_finds_notes_among_the_communitys_files(
-    bot: Bot, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_finds_notes_among_the_communitys_files(bot, tiny, tmp_path, monkeypatch) -> None:
     needs.bubblewrap()
     tmp_path.chmod(0o755)
     notes = some_notes(tmp_path / "notes")
@@ -106,9 +104,7 @@ def test_a_lab_finds_notes_among_the_communitys_files(
     ("options", "words"),
     [(("--no-community",), "contradict"), (("{tiny}",), "one snapshot"), ((), "no such folder")],
 )
-def test_notes_that_make_no_sense_are_one_clear_sentence(
-    bot: Bot, tiny: Path, tmp_path: Path, options: tuple[str, ...], words: str
-) -> None:
+def test_notes_that_make_no_sense_are_one_clear_sentence(bot, tiny, tmp_path, options, words) -> None:
     more = [one.format(tiny=tiny) for one in options]
     with pytest.raises(UsageError, match=words):
         bot("replay", tiny, "--model", "builtin", "--sandbox", "process", "--notes", tmp_path / "none", *more)

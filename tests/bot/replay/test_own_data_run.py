@@ -53,9 +53,7 @@ def predicted(package: Path, new: Path, out: Path) -> list[dict[str, str]]:
     return table(out)
 
 
-def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(
-    bot: Bot, tiny: Path, tmp_path: Path
-) -> None:
+def test_a_folder_is_solved_without_answers_and_its_package_predicts_new_rows(bot, tiny, tmp_path) -> None:
     write(tmp_path / "flowers/train.csv", flowers(tiny, "train"))
     write(tmp_path / "flowers/test.csv", flowers(tiny, "test"))
     notes = tmp_path / "notes"
@@ -107,9 +105,7 @@ def test_a_zip_with_a_sample_submission_is_solved_and_can_be_resumed(bot: Bot, t
     assert resumed.exit_code == 0 and results(resumed)[0]["own_data"], resumed.output
 
 
-def test_of_one_table_rows_are_withheld_scored_at_the_end_and_learned_from_by_the_package(
-    bot: Bot, tiny: Path, tmp_path: Path
-) -> None:
+def test_of_one_table_rows_are_withheld_scored_at_the_end_and_learned_from_by_the_package(bot, tiny, tmp_path) -> None:
     rows = flowers(tiny, "train")
     source = write(tmp_path / "flowers.csv", rows)
     done = bot("solve", source, "--target", "label", *STEPS, "--out", tmp_path / "runs")

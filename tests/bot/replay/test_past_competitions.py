@@ -142,9 +142,7 @@ OTHERS = (lines, layouts.scalar_coupling, layouts.text_normalization)
 @pytest.mark.integration
 @pytest.mark.parametrize("replayed", [REPLAYED, pytest.param(OTHERS, marks=pytest.mark.trial)], ids=["some", "others"])
 @pytest.mark.usefixtures("light")
-def test_competitions_of_every_layout_are_imported_and_checked_and_some_replayed_and_graded(
-    bot: Bot, tmp_path: Path, replayed: Sequence[Layout]
-) -> None:
+def test_competitions_of_every_layout_are_imported_and_checked_and_some_replayed_and_graded(bot, tmp_path, replayed):
     found = {prepared(tmp_path, layout): metric for layout, metric in IMPORTED.items()}
     given = ("--package", tmp_path / "competitions", "--out", tmp_path / "snapshots")
     imported = bot("snapshot", "import", "mle-bench", tmp_path / "data", *given, "--json")

@@ -168,9 +168,7 @@ def check_told_by_events(result: dict[str, Any]) -> None:
 
 
 @pytest.mark.integration
-def test_a_script_that_prints_a_perfect_score_gets_the_score_of_its_file(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_script_that_prints_a_perfect_score_gets_the_score_of_its_file(bot, tiny, monkeypatch) -> None:
     liar = """Perfect.
 ```python
 import numpy as np, pandas as pd
@@ -225,9 +223,7 @@ def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, mon
 
 
 @pytest.mark.integration
-def test_a_call_that_does_not_fit_into_the_tokens_of_a_run_is_not_made(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_call_that_does_not_fit_into_the_tokens_of_a_run_is_not_made(bot, tiny, monkeypatch) -> None:
     with ScriptedEndpoint(Answers()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         options = ("--model", "openai:scripted", "--steps", 3, "--sandbox", "process", "--json")
@@ -287,9 +283,7 @@ def test_a_wrong_option_is_one_clear_sentence(bot: Bot, tiny: Path, option: str,
 
 
 @pytest.mark.integration
-def test_several_runs_share_one_call_and_with_hardly_any_time_each_hands_in_what_its_baseline_wrote_first(
-    bot: Bot, tiny: Path
-):
+def test_several_runs_share_one_call_and_with_hardly_any_time_each_hands_in_what_its_baseline_wrote_first(bot, tiny):
     options = ("--agent", "comind,aide", "--model", "builtin", "--time", "11s", "--sandbox", "process")
     done = bot("replay", tiny, *options, "--out", "all", "--json")
     assert done.exit_code == 0

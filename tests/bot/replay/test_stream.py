@@ -120,9 +120,7 @@ async def test_posts_of_mid_run_open_a_round_that_is_made_of_them(snapshot: Snap
 
 @pytest.mark.integration
 @pytest.mark.parametrize("every", [1, 2, 3, 4])
-async def test_a_run_that_is_stopped_before_every_few_calls_is_the_undisturbed_one(
-    snapshot: Snapshot, tmp_path: Path, every: int
-) -> None:
+async def test_a_run_that_is_stopped_before_every_few_calls_is_the_undisturbed_one(snapshot, tmp_path, every) -> None:
     async with started(snapshot, tmp_path / "whole") as (context, search):
         await search.run()
         whole = outcome(context)

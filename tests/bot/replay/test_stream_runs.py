@@ -82,9 +82,7 @@ def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one_and_its_clo
 
 
 @pytest.mark.usefixtures("pageless")
-def test_a_recording_gives_the_same_tree_and_the_same_times_without_the_endpoint(
-    bot: Bot, snapshot: Path, streamed_run: Finished
-) -> None:
+def test_a_recording_gives_the_same_tree_and_the_same_times_without_the_endpoint(bot, snapshot, streamed_run) -> None:
     live = streamed_run.result
     model = f"recorded:{streamed_run.folder.parents[1] / 'tape'}"
     (again,) = results(bot("replay", snapshot, "--model", model, "--steps", STEPS, *OPTIONS))
@@ -102,9 +100,7 @@ def _without_seconds(value: Any) -> Any:
 
 @pytest.mark.parametrize("pace", ["stream", pytest.param("all", marks=pytest.mark.trial)])
 @pytest.mark.usefixtures("light")
-def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
-    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch, pace: str
-) -> None:
+def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(bot, snapshot, monkeypatch, pace) -> None:
     options = ("--model", "openai:scripted", "--steps", 2, "--cutoff", "2020-01-08T00:00:00Z")
     with ScriptedEndpoint(StreamAnswers()) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
@@ -118,9 +114,7 @@ def test_a_cutoff_in_the_middle_hides_what_was_posted_later_at_both_paces(
 
 
 @pytest.mark.usefixtures("light")
-def test_a_run_without_steps_moves_its_clock_with_the_time(
-    bot: Bot, snapshot: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_steps_moves_its_clock_with_the_time(bot, snapshot, monkeypatch) -> None:
     answers = StreamAnswers()
 
     def slowly(request: Request) -> Reply | str:

@@ -70,9 +70,7 @@ def test_votes_are_those_of_the_clock(streamed: Path) -> None:
     assert "88 votes" not in shown
 
 
-def test_what_was_posted_in_mid_run_changes_what_is_tried_and_the_result_says_which_node_used_it(
-    streamed: Path,
-) -> None:
+def test_what_was_posted_in_mid_run_changes_what_is_tried_and_the_result_says_which_node_used_it(streamed) -> None:
     posts = {post["item"]: post for post in result_of(streamed)["stream"]["posts"]}
     assert {item: posts[item]["posted"] for item in TOPICS} == TOPICS
     assert posts["topic/15"]["as_of"] == STOOD_AT[1]

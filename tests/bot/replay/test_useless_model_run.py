@@ -1,10 +1,8 @@
 """Whole runs whose model gives no answer that can be used: they end early, say so, and exit with 1."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.conftest import results
 from tests.scripted_endpoint import Reply, ScriptedEndpoint, failure
 
 OPTIONS = ("--model", "openai:scripted", "--time", "10m", "--sandbox", "process")
@@ -21,9 +19,7 @@ OPTIONS = ("--model", "openai:scripted", "--time", "10m", "--sandbox", "process"
     ],
     ids=["refused", "reasoning", "prose"],
 )
-def test_a_run_without_a_usable_answer_ends_early_and_exits_with_1(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch, agent: str, reply: Reply
-):
+def test_a_run_without_a_usable_answer_ends_early_and_exits_with_1(bot, tiny, monkeypatch, agent, reply) -> None:
     with ScriptedEndpoint([reply]) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         done = bot("replay", tiny, "--agent", agent, "--coder", "script", *OPTIONS, "--json")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.weights.folder import WeightsFolder
-from tests.bot.replay.conftest import Bot, results
+from tests.bot.replay.conftest import results
 from tests.bot.replay.scripted_answers import Answers
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
@@ -55,9 +55,7 @@ def configured(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 @pytest.mark.usefixtures("configured")
-def test_scripts_are_given_the_weights_that_existed_at_the_clock(
-    bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scripts_are_given_the_weights_that_existed_at_the_clock(bot, tiny, monkeypatch) -> None:
     answers = Answers()
 
     def answer(request: Request) -> Reply | str:

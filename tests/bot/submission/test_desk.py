@@ -63,9 +63,7 @@ async def test_a_new_teams_first_file_is_tried_and_its_owner_told_once(run: Live
     assert "states no submission limit" in notice.body
 
 
-async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words_are_told(
-    the_ground: Ground, tmp_path: Path, worker: Worker
-) -> None:
+async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words_are_told(the_ground, tmp_path, worker):
     async with live(the_ground, tmp_path, worker) as run:
         vars(run.site.competition.desk)["_daily"] = 0
         run.node(2, 0.3)
@@ -386,9 +384,7 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
 
 
 @pytest.mark.integration
-async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(
-    the_ground: Ground, tmp_path: Path, worker: Worker
-) -> None:
+async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(the_ground, tmp_path, worker) -> None:
     site = GRADED.model_copy(update={"daily_submissions": 5})
     settings = CompetitionSettings(submit=True, rules_read=True, submissions_per_day=1)
     async with live(the_ground, tmp_path, worker, settings=site) as run:

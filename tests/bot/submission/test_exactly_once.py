@@ -15,7 +15,7 @@ from state.errors import (
 )
 from state.spending import spent
 from tests.bot.submission.parts import GRACE, RUN, HurriedClock, a_file, assert_events_match_rows, life, rows
-from tests.scripted_site import AMBIGUOUS, REFUSAL, Behaviour, ScriptedSite
+from tests.scripted_site import AMBIGUOUS, REFUSAL, ScriptedSite
 
 
 async def test_a_file_is_written_down_sent_and_confirmed(tmp_path: Path) -> None:
@@ -45,9 +45,7 @@ async def test_the_same_file_again_is_no_second_act_and_another_file_is(tmp_path
 
 
 @pytest.mark.parametrize("behaviour", AMBIGUOUS)
-async def test_after_an_ambiguous_end_the_tag_is_looked_up_before_anything_is_sent(
-    tmp_path: Path, behaviour: Behaviour
-) -> None:
+async def test_after_an_ambiguous_end_the_tag_is_looked_up_before_anything_is_sent(tmp_path, behaviour) -> None:
     with ScriptedSite([behaviour]) as site:
         async with life(tmp_path, site, seconds=0.5) as now:
             row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")

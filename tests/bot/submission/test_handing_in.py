@@ -206,9 +206,7 @@ class Watch:
         return self.now
 
 
-async def test_a_refit_that_waited_for_a_core_until_too_little_time_was_left_is_not_run(
-    run: tuple[RunContext, Worker],
-) -> None:
+async def test_a_refit_that_waited_for_a_core_until_too_little_time_was_left_is_not_run(run) -> None:
     context, worker = run
     watch, waits = Watch(), asyncio.Event()
     context = replace(context, budget=RunBudget(watch, 600.0, None))
@@ -252,9 +250,7 @@ async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, 
     assert made.how == "holdout" and "it gave something up" in made.note
 
 
-async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_time(
-    run: tuple[RunContext, Worker],
-) -> None:
+async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_time(run) -> None:
     context, worker = run
     first = await refit(context, 2, worker)
     late = replace(context, budget=RunBudget(context.executor.stopwatch, 1.0, None))
@@ -263,9 +259,7 @@ async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_ti
 
 
 @pytest.mark.integration
-async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(
-    run: tuple[RunContext, Worker], tmp_path: Path
-) -> None:
+async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(run, tmp_path) -> None:
     context, worker = run
     with context.store.write() as tx:
         end_node(tx, RUN, 2, "buggy")

@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from bot.configuration.competition import CompetitionSettings
-from bot.evaluation.client.worker import Worker
 from state.approvals import decide_approval, undecided
 from state.steps import Steps
 from state.store import Store, Transaction
-from tests.bot.submission.desk_parts import RUN, SENDING, Ground, Live, live
+from tests.bot.submission.desk_parts import RUN, SENDING, Live, live
 from tests.bot.submission.parts import Fate, Killed, MortalSubmitter
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
@@ -60,9 +58,7 @@ async def one_life(run: Live, settings: CompetitionSettings, fate: Fate) -> None
     [(SENDING, 1), (ASKING, 4), pytest.param(ASKING, 1, marks=pytest.mark.trial)],
     ids=["auto", "ask", "ask everywhere"],
 )
-async def test_killed_anywhere_it_loses_nothing_and_sends_nothing_twice(
-    the_ground: Ground, tmp_path: Path, worker: Worker, settings: CompetitionSettings, every: int
-) -> None:
+async def test_killed_anywhere_it_loses_nothing_and_sends_nothing_twice(the_ground, tmp_path, worker, settings, every):
     at = 0
     while True:
         async with live(the_ground, tmp_path / str(at), worker) as run:

@@ -103,9 +103,7 @@ def _labels(truth: Path, ids: list[str]) -> Mapping[str, float]:
     return {id: known.get(id, 0.0) for id in ids}
 
 
-async def test_experiments_are_compared_on_training_and_validation_rows_and_stacks_on_the_latter(
-    tmp_path: Path,
-) -> None:
+async def test_experiments_are_compared_on_training_and_validation_rows_and_stacks_on_the_latter(tmp_path) -> None:
     async with lab_in(tmp_path) as (context, worker):
         plain = await logged(context, "plain", sure=0.8, seed=1)
         lucky = await logged(context, "lucky", sure=1.1, seed=2, oof=0.4)

@@ -274,9 +274,7 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts,
 
 @pytest.mark.integration
 @given(facts(), allowed(), _score, _score)
-def test_a_larger_gain_is_never_held_back_more(
-    one: Facts, own: CompetitionSettings, first: float, second: float
-) -> None:
+def test_a_larger_gain_is_never_held_back_more(one, own, first, second) -> None:
     low, high = (decide(replace(one, score=score), own) for score in sorted((first, second)))
     assert _RANK[low.verdict] <= _RANK[high.verdict]
 

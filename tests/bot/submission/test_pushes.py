@@ -83,9 +83,7 @@ async def test_a_notebook_is_pushed_followed_and_submitted_as_files_are(run: Liv
     run.assert_events_match_rows()
 
 
-async def test_the_notebook_of_a_blend_has_one_data_set_and_submits_what_its_scripts_predict_together(
-    run: Live,
-) -> None:
+async def test_the_notebook_of_a_blend_has_one_data_set_and_submits_what_its_scripts_predict_together(run) -> None:
     run.node(4, 0.5)
     pack_blend(run, 4, slopes={2: 0.2, 3: -0.1}, weights={2: 0.75, 3: 0.25})
     desk = run.desk()
@@ -123,9 +121,7 @@ async def test_nothing_is_pushed_without_the_owners_word(run: Live) -> None:
     [(ONE_ROW, 9.0, "failed in the dress rehearsal"), (SLOW, 0.001, "did not end within 2 s")],
     ids=["hard-coded rows", "too slow"],
 )
-async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_hears_why(
-    run: Live, code: str, hours: float, why: str
-) -> None:
+async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_hears_why(run, code, hours, why) -> None:
     run.node(2, 0.5)
     with run.store.write() as tx:
         update_node(tx, RUN, 2, infer=code)
@@ -221,9 +217,7 @@ async def test_gpu_time_is_asked_for_before_a_push(notebooks: Ground, tmp_path: 
 
 
 @pytest.mark.parametrize("method", ["CreateDataset", "SaveKernel", "CreateCodeSubmission"])
-async def test_an_answer_that_is_lost_repeats_nothing(
-    notebooks: Ground, tmp_path: Path, worker: Worker, method: str
-) -> None:
+async def test_an_answer_that_is_lost_repeats_nothing(notebooks, tmp_path, worker, method) -> None:
     lost = Faults([Fault(kind="cut", method=method, acts=True)])
     async with live(notebooks, tmp_path, worker, settings=ALL_SHOWN, sandbox=ProcessSandbox(), faults=lost) as run:
         run.node(2, 0.5)

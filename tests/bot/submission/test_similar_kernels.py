@@ -16,9 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 OTHER = "\n".join(f"model_{n} = Ridge(alpha={n}).fit(train[{n}:], target[{n}:], sample_weight=None)" for n in range(40))
 
 
-async def test_a_script_is_like_the_kernel_whose_code_it_has(
-    store: Store, clock: StandingClock, worker: Worker
-) -> None:
+async def test_a_script_is_like_the_kernel_whose_code_it_has(store, clock, worker) -> None:
     async def similar(script: str) -> tuple[str | None, float]:
         return await most_similar_kernel(store, "wine", clock.as_of(), worker, script)
 

@@ -105,9 +105,7 @@ def test_without_room_nothing_is_begun(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["process", "bubblewrap", "docker"])
-async def test_scripts_run_with_its_packages_and_cannot_change_them(
-    kind: str, environment: Environment, place: Path
-) -> None:
+async def test_scripts_run_with_its_packages_and_cannot_change_them(kind, environment, place) -> None:
     sandbox = back_end(kind, environment)
     outcome = await runner(sandbox, place)(LIGHTGBM, memory_bytes=2**30)
     assert outcome.reason is ExitReason.FINISHED, outcome

@@ -55,9 +55,7 @@ async def result_of(request: LabRequest, program: str) -> CommandResult:
         (f"send({agent.EXITED}, 1, b'x'); time.sleep(9)", "nobody waits for"),
     ],
 )
-async def test_an_agent_that_says_nonsense_at_once_opens_no_lab(
-    lab_request: LabRequest, program: str, why: str
-) -> None:
+async def test_an_agent_that_says_nonsense_at_once_opens_no_lab(lab_request, program, why) -> None:
     with pytest.raises(LabDied, match=why):
         await result_of(lab_request, program)
 

@@ -116,9 +116,7 @@ async def test_only_one_command_runs_in_the_foreground(shell: Shell) -> None:
     assert (await first).output == "first\n"
 
 
-async def test_a_log_that_cannot_be_written_is_no_reason_to_end(
-    bubblewrap: BubblewrapSandbox, lab_request: LabRequest
-) -> None:
+async def test_a_log_that_cannot_be_written_is_no_reason_to_end(bubblewrap, lab_request) -> None:
     async with bubblewrap.open_lab(lab_request) as lab:
         (lab_request.folder / "logs").rmdir()
         result = await Shell(lab, lab_request).type("echo shown")

@@ -101,9 +101,7 @@ async def test_closing_ends_everything_and_says_so(bubblewrap: BubblewrapSandbox
 
 
 @pytest.mark.parametrize("command", [f"kill -9 {AGENT}", "kill -9 -1"])
-async def test_a_killed_agent_ends_the_lab_which_may_be_opened_again(
-    isolated: LocalSandbox, lab_request: LabRequest, command: str
-) -> None:
+async def test_a_killed_agent_ends_the_lab_which_may_be_opened_again(isolated, lab_request, command) -> None:
     async with isolated.open_lab(lab_request) as lab:
         shell = Shell(lab, lab_request)
         result = await shell.type(f"echo kept >file; echo before; sleep 0.3; {command}; sleep 98")
@@ -117,9 +115,7 @@ async def test_a_killed_agent_ends_the_lab_which_may_be_opened_again(
 
 
 @pytest.mark.integration
-async def test_a_stopped_agent_is_given_up(
-    bubblewrap: BubblewrapSandbox, lab_request: LabRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stopped_agent_is_given_up(bubblewrap, lab_request, monkeypatch) -> None:
     monkeypatch.setattr(keeper, "_ANSWER", 0.5)
     async with bubblewrap.open_lab(lab_request) as lab:
         result = await Shell(lab, lab_request).type(f"kill -STOP {AGENT}; sleep 98", seconds=1)
@@ -127,9 +123,7 @@ async def test_a_stopped_agent_is_given_up(
         assert not lab.alive
 
 
-async def test_a_lab_whose_sandbox_is_killed_from_outside_is_dead(
-    bubblewrap: BubblewrapSandbox, lab_request: LabRequest
-) -> None:
+async def test_a_lab_whose_sandbox_is_killed_from_outside_is_dead(bubblewrap, lab_request) -> None:
     async with bubblewrap.open_lab(lab_request) as lab:
         agent_outside().kill()
         await asyncio.wait_for(lab.wait_idle(), 60)
@@ -187,9 +181,7 @@ async def test_links_in_place_of_folders_give_way(bubblewrap: BubblewrapSandbox,
 
 
 @pytest.mark.integration
-async def test_folders_that_are_too_deep_for_python_do_not_keep_a_lab_closed(
-    bubblewrap: BubblewrapSandbox, lab_request: LabRequest
-) -> None:
+async def test_folders_that_are_too_deep_for_python_do_not_keep_a_lab_closed(bubblewrap, lab_request) -> None:
     async with bubblewrap.open_lab(lab_request):
         pass
     folder = os.open(lab_request.folder / "work", os.O_RDONLY)

@@ -2,9 +2,6 @@
 
 import pytest
 
-from sandbox.docker import DockerSandbox
-from sandbox.execution import LocalSandbox
-from sandbox.lab import LabRequest
 from tests.sandbox.lab.conftest import MB, Shell
 
 HOG = "import os, time\nfor _ in range({n}):\n    if os.fork() == 0: break\nx = bytearray(b'x') * {size}\ntime.sleep(9)"
@@ -31,9 +28,7 @@ async def test_processes_that_hold_too_much_memory_together_are_ended(contained:
 
 
 @pytest.mark.integration
-async def test_in_a_container_the_kernel_kills_who_holds_too_much_memory(
-    docker: DockerSandbox, lab_request: LabRequest
-) -> None:
+async def test_in_a_container_the_kernel_kills_who_holds_too_much_memory(docker, lab_request) -> None:
     async with docker.open_lab(lab_request) as lab:
         shell = Shell(lab, lab_request)
         result = await shell.type(
@@ -105,9 +100,7 @@ async def test_folders_nested_too_deep_are_removed(contained: Shell) -> None:
 
 
 @pytest.mark.integration
-async def test_the_limit_of_a_work_folder_holds_over_ten_openings(
-    isolated: LocalSandbox, lab_request: LabRequest
-) -> None:
+async def test_the_limit_of_a_work_folder_holds_over_ten_openings(isolated, lab_request) -> None:
     ended = []
     for number in range(10):
         async with isolated.open_lab(lab_request) as lab:

@@ -10,7 +10,6 @@ import pytest
 import sandbox
 from sandbox.docker import DockerSandbox
 from sandbox.execution import LocalSandbox
-from sandbox.lab import LabRequest
 from tests.sandbox.lab.conftest import Shell, cores
 
 LOOKS = """
@@ -49,9 +48,7 @@ async def test_labels_and_files_of_the_host_are_not_there(shell: Shell, isolated
     assert await shell.prints(f"ls -d {' '.join(map(str, paths))} 2>/dev/null; wc -l </etc/passwd") == "1"
 
 
-async def test_no_environment_or_command_line_tells_of_the_bot(
-    isolated: LocalSandbox, lab_request: LabRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_environment_or_command_line_tells_of_the_bot(isolated, lab_request, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "planted-secret")
     async with isolated.open_lab(lab_request) as lab:
         shell = Shell(lab, lab_request)

@@ -93,9 +93,7 @@ async def test_a_part_of_an_older_version_is_thrown_away(versioned: FileServer, 
     assert (tmp_path / "m").read_bytes() == OTHER
 
 
-async def test_a_server_that_changes_its_file_and_ignores_conditions_is_found_out(
-    versioned: FileServer, tmp_path: Path
-) -> None:
+async def test_a_server_that_changes_its_file_and_ignores_conditions_is_found_out(versioned, tmp_path) -> None:
     versioned.cut_after = [1_500_000]
     versioned.heeds_if_range = False
 
@@ -116,9 +114,7 @@ async def test_a_time_of_change_serves_where_there_is_no_etag(server: FileServer
 
 
 @pytest.mark.parametrize("etag", ["", 'W/"weak"'])
-async def test_without_a_version_an_unpinned_file_is_fetched_anew(
-    server: FileServer, tmp_path: Path, etag: str
-) -> None:
+async def test_without_a_version_an_unpinned_file_is_fetched_anew(server, tmp_path, etag) -> None:
     server.etags["model.bin"], server.cut_after = etag, [1_500_000]
     await fetch(server, tmp_path / "m", None)
     assert server.ranges == [0, 0]
@@ -150,9 +146,7 @@ async def test_a_cancelled_fetch_goes_on_where_it_was(versioned: FileServer, tmp
     assert (tmp_path / "m").read_bytes() == CONTENT
 
 
-async def test_a_fetch_that_was_killed_before_its_first_byte_mixes_nothing(
-    versioned: FileServer, tmp_path: Path
-) -> None:
+async def test_a_fetch_that_was_killed_before_its_first_byte_mixes_nothing(versioned, tmp_path) -> None:
     (tmp_path / ".m.part").write_bytes(b"")
     (tmp_path / ".m.part.json").write_text('{"etag": "\\"one\\"", "modified": "", "total": 3000000}')
     await fetch(versioned, tmp_path / "m", None)
@@ -182,9 +176,7 @@ async def test_what_was_left_complete_is_not_fetched_again(server: FileServer, t
 
 
 @pytest.mark.parametrize("left", [b"x" * 1000, b"x" * len(CONTENT), b"x" * (len(CONTENT) + 5)])
-async def test_a_part_of_something_else_is_thrown_away_and_all_fetched_anew(
-    server: FileServer, tmp_path: Path, left: bytes
-) -> None:
+async def test_a_part_of_something_else_is_thrown_away_and_all_fetched_anew(server, tmp_path, left) -> None:
     (tmp_path / ".m.part").write_bytes(left)
     await fetch(server, tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == CONTENT
@@ -198,9 +190,7 @@ async def test_a_server_without_ranges_sends_all_again(versioned: FileServer, tm
     assert (tmp_path / "m").read_bytes() == CONTENT
 
 
-async def test_a_server_that_always_breaks_off_at_the_same_place_is_given_up(
-    server: FileServer, tmp_path: Path
-) -> None:
+async def test_a_server_that_always_breaks_off_at_the_same_place_is_given_up(server, tmp_path) -> None:
     server.knows_ranges, server.cut_after = False, [1_000_000] * 20
     with pytest.raises(DownloadFailed, match="in 5 attempts"):
         await fetch(server, tmp_path / "m", None)
@@ -242,9 +232,7 @@ async def test_another_content_of_the_same_size_is_refused(server: FileServer, t
 
 
 @pytest.mark.parametrize("content", [CONTENT + b"more", CONTENT[:-1]])
-async def test_another_size_is_refused_before_anything_is_written(
-    server: FileServer, tmp_path: Path, content: bytes
-) -> None:
+async def test_another_size_is_refused_before_anything_is_written(server, tmp_path, content) -> None:
     server.files["model.bin"] = content
     with pytest.raises(DownloadFailed, match=f"has {len(content)} bytes, not the {len(CONTENT)} of the list"):
         await fetch(server, tmp_path / "m")

@@ -121,9 +121,7 @@ async def test_a_cancelled_unpacking_ends_soon_and_is_done_again_from_the_zip(si
 
 
 @pytest.mark.parametrize("left", ["zip", "zip and half unpacked", "unpacked without a record", "record and zip"])
-async def test_wherever_it_was_killed_it_goes_on_without_another_download(
-    site: DataSite, tmp_path: Path, left: str
-) -> None:
+async def test_wherever_it_was_killed_it_goes_on_without_another_download(site, tmp_path, left) -> None:
     await fetch(site, tmp_path)
     (tmp_path / "data.zip").write_bytes(site.server.files["data.zip"])
     if left != "record and zip":
@@ -293,9 +291,7 @@ async def test_tables_in_zips_of_their_own_are_unpacked_and_other_zips_kept(site
 
 @pytest.mark.integration
 @pytest.mark.parametrize("seed", range(3))
-def test_a_process_that_is_killed_again_and_again_gets_there_and_mixes_nothing(
-    site: DataSite, tmp_path: Path, seed: int
-) -> None:
+def test_a_process_that_is_killed_again_and_again_gets_there_and_mixes_nothing(site, tmp_path, seed) -> None:
     rng = random.Random(seed)
     files = FILES | {f"more/{number}.bin": rng.randbytes(400_000) for number in range(8)}
     site.serve(files, zipped(files, zipfile.ZIP_STORED))

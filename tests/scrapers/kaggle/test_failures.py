@@ -45,9 +45,7 @@ CASES = [
 
 @pytest.mark.parametrize(("status", "words", "name", "expected"), CASES)
 @pytest.mark.parametrize("nested", [True, False])
-def test_an_error_is_recognised_in_both_shapes_and_keeps_kaggles_words(
-    status: int, words: str, name: str, expected: type[Exception], nested: bool
-) -> None:
+def test_an_error_is_recognised_in_both_shapes_and_keeps_kaggles_words(status, words, name, expected, nested) -> None:
     inner = {"code": status, "message": words} | ({"status": name} if nested else {})
     body = json.dumps({"error": inner} if nested else inner)
     error = failure(status, body, method="CreateSubmission", subject="leaf")

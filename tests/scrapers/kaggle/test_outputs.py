@@ -80,9 +80,7 @@ async def test_a_kernel_that_was_taken_back_keeps_no_other_from_being_read(tmp_p
     assert any("why" in one for one in seen)
 
 
-async def test_a_bad_moment_is_tried_again_and_keeps_no_other_kernel_from_being_read(
-    tmp_path: Path, store: Store
-) -> None:
+async def test_a_bad_moment_is_tried_again_and_keeps_no_other_kernel_from_being_read(tmp_path, store) -> None:
     add(store, "ann/first", "7")
     add(store, "bob/second", "8", ago=1)
     bad = True

@@ -105,9 +105,7 @@ def expected(posts: list[Version]) -> dict[str, tuple[str | None, float | None]]
 @pytest.mark.integration
 @settings(max_examples=20)
 @given(posts=versions, data=st.data())
-def test_each_repeats_the_earliest_that_it_is_like_however_they_come(
-    store: Store, posts: list[Version], data: st.DataObject
-) -> None:
+def test_each_repeats_the_earliest_that_it_is_like_however_they_come(store, posts, data) -> None:
     competition = f"competition {next(_numbers)}"
     order = data.draw(st.permutations(posts))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(order)), max_size=3)))
@@ -123,9 +121,7 @@ def test_each_repeats_the_earliest_that_it_is_like_however_they_come(
 @pytest.mark.integration
 @settings(max_examples=12)
 @given(posts=versions, changed=versions)
-def test_a_post_whose_text_or_time_changes_is_looked_at_anew_with_all_that_repeated_it(
-    store: Store, posts: list[Version], changed: list[Version]
-) -> None:
+def test_a_post_whose_text_or_time_changes_is_looked_at_anew_with_all_that_repeated_it(store, posts, changed) -> None:
     competition = f"competition {next(_numbers)}"
     for batch in (posts, changed):
         collect(store, competition, [post.row(competition) for post in batch], [post.sketched() for post in batch])

@@ -34,9 +34,7 @@ def test_a_notebook_that_comes_as_a_string_is_read_as_one() -> None:
         ([], None, "python"),
     ],
 )
-def test_a_notebooks_own_language_takes_precedence_over_the_sites(
-    metadata: object, language: str | None, shown: str
-) -> None:
+def test_a_notebooks_own_language_takes_precedence_over_the_sites(metadata, language, shown) -> None:
     assert text_of(a_notebook(metadata), language=language, kernel_type="notebook").startswith(f"```{shown} cell\n")
 
 

@@ -258,13 +258,7 @@ DAYS = st.none() | st.integers(1, 28)
     edits=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 700)), max_size=4),
     as_of=st.integers(-700, 700).map(lambda hours: START + hours * HOUR),
 )
-def test_nothing_later_than_the_clock_is_seen(
-    tmp_path_factory: pytest.TempPathFactory,
-    store: Store,
-    dated: list[tuple[str, int | None]],
-    edits: list[tuple[int, int]],
-    as_of: datetime,
-) -> None:
+def test_nothing_later_than_the_clock_is_seen(tmp_path_factory, store, dated, edits, as_of) -> None:
     """Of a folder that is read, edited and read again, a clock shows what was written by then: each text names its time."""
     folder = Folder(tmp_path_factory.mktemp("notes"), store, Cleaners(1), f"competition-{next(_numbers)}")
 

@@ -243,9 +243,7 @@ TWICE = [(f"c{number}", str(number % 2)) for number in range(40)] + [("c0", "1")
 
 
 @pytest.mark.parametrize("rows", [TWICE, TWICE[::-1], sorted(TWICE, key=lambda row: -int(row[1])), TWICE[1:]])
-def test_an_id_that_repeats_does_not_hide_a_leak_whatever_the_order(
-    tmp_path: Path, rows: list[tuple[str, str]]
-) -> None:
+def test_an_id_that_repeats_does_not_hide_a_leak_whatever_the_order(tmp_path, rows) -> None:
     def change(folder: Path) -> None:
         write_csv(folder / "private/answers.csv", ["id", "y"], TWICE)
         write_csv(folder / "data/sample_submission.csv", ["id", "y"], [[row[0], 0] for row in TWICE])

@@ -44,9 +44,7 @@ def first_answers(folder: Path, view: Path, task: TaskCard, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(("metric", "shape"), EVERYTHING)
-def test_they_are_valid_and_have_a_score_for_every_metric_and_truth(
-    tmp_path: Path, metric: str, shape: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_they_are_valid_and_have_a_score_for_every_metric_and_truth(tmp_path, metric, shape, monkeypatch) -> None:
     task = write_truth(tmp_path / "all", metric, SHAPES[shape], random.Random(shape))
     build_view(tmp_path / "all", task, "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
     told = first_answers(tmp_path / "labels", tmp_path / "view" / "data", task, monkeypatch)
@@ -57,9 +55,7 @@ def test_they_are_valid_and_have_a_score_for_every_metric_and_truth(
     "view", ["holdout", *(pytest.param(name, marks=pytest.mark.integration) for name in ("sample", "full"))]
 )
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_they_are_valid_in_every_layout_and_view(
-    tmp_path: Path, name: str, view: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_they_are_valid_in_every_layout_and_view(tmp_path, name, view, monkeypatch) -> None:
     data, task = write_layout(name, tmp_path)
     # Scored by a metric that takes what the layout's grader takes.
     task = task if task.metric.name != "grade.py" else as_metric(task, "dice")
@@ -75,9 +71,7 @@ def as_metric(task: TaskCard, name: str) -> TaskCard:
 
 @pytest.mark.parametrize("metric", ["pearson", "spearman", "rmse", "roc_auc", "accuracy", "log_loss"])
 @pytest.mark.parametrize("shown", ["", "nan", "-5", "NA"])
-def test_a_sample_whose_values_are_not_valid_is_no_obstacle(
-    tmp_path: Path, metric: str, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_whose_values_are_not_valid_is_no_obstacle(tmp_path, metric, shown, monkeypatch) -> None:
     data = tmp_path / "all"
     ids = [f"NA{n}" if n else "NA" for n in range(90)]
     write(data / "train.csv", ["id", "y"], [[i, n % 2] for n, i in enumerate(ids[:70])])

@@ -54,9 +54,7 @@ async def test_a_simple_plan_is_written_at_once_and_equal_plans_are_judged_once(
 
 
 @pytest.mark.integration
-async def test_a_complex_plan_is_written_in_substeps_and_only_the_clean_full_run_is_scored(
-    worker: Worker, tmp_path: Path
-):
+async def test_a_complex_plan_is_written_in_substeps_and_only_the_clean_full_run_is_scored(worker, tmp_path) -> None:
     model = told()
     async with a_run(worker, tmp_path, model) as context:
         node = await play(context, automind(context), Action("draft"), 2)

@@ -82,9 +82,7 @@ async def test_a_draft_picks_among_the_ten_most_voted_threads_and_kernels_of_the
     assert '<summary id="kernel/211"' in material.text and "It says: use Thread 111." in material.text
 
 
-async def test_each_document_is_summarised_once_a_run_and_a_resumed_one_pays_for_nothing_again(
-    worker: Worker, tmp_path: Path
-):
+async def test_each_document_is_summarised_once_a_run_and_a_resumed_one_pays_for_nothing_again(worker, tmp_path):
     model, second = told("topic/100", "kernel/200"), told("topic/101")
     async with a_run(worker, tmp_path, model, clock=middle) as context:
         post(context, 2, 1)
@@ -117,9 +115,7 @@ async def test_an_improvement_or_a_repair_asks_again_among_what_is_most_like_its
 
 
 @pytest.mark.integration
-async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_its_items(
-    worker: Worker, tmp_path: Path
-):
+async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_its_items(worker, tmp_path) -> None:
     model = told("kernel/21")
     async with a_run(worker, tmp_path, model) as context:
         assert (await play(context, aide_rag(context), DRAFT, 2)).status == "valid"

@@ -88,9 +88,7 @@ def rebuilt(store: Store, run: str) -> dict[int, dict[str, Any]]:
 @pytest.mark.integration
 @settings(max_examples=20)
 @given(answers=st.lists(ANSWERS, max_size=5), used=st.sets(NUMBERS, max_size=3))
-def test_nothing_is_lost_and_the_events_rebuild_the_pool(
-    shared: Store, answers: list[IdeasAnswer], used: set[int]
-) -> None:
+def test_nothing_is_lost_and_the_events_rebuild_the_pool(shared, answers, used) -> None:
     run = f"run {next(_runs)}"
     change(shared, run, added(*TEXTS[:4]))
     with shared.write() as tx:
@@ -149,9 +147,7 @@ def test_what_was_measured_in_vain_can_be_retired_and_is_not_taken_in_again(shar
     assert refused == ["naive Bayes on words: the same as idea 1, which was closed"]
 
 
-def test_what_is_merged_joins_the_idea_that_a_draft_used_and_a_split_one_leaves_its_sources_to_its_parts(
-    shared: Store,
-) -> None:
+def test_what_is_merged_joins_the_idea_that_a_draft_used_and_a_split_one_leaves_its_sources_to_its_parts(shared):
     change(shared, "ops", added(*TEXTS))
     change(shared, "ops", added("a forest and calibrated outputs", "blend all of them", source="kernel/2"))
     with shared.write() as tx:

@@ -54,9 +54,7 @@ def test_a_repetition_in_other_words_is_worth_little_in_the_same_draft_too() -> 
 
 
 @given(supports=st.lists(st.floats(0.1, 10.0), max_size=8), drafts=st.integers(0, 4), each=st.integers(1, 4))
-def test_every_draft_gets_distinct_ideas_of_the_pool_as_many_as_there_are(
-    supports: list[float], drafts: int, each: int
-) -> None:
+def test_every_draft_gets_distinct_ideas_of_the_pool_as_many_as_there_are(supports, drafts, each) -> None:
     pool = [idea(n, f"{WORDS[n % 5]} number {n}", support) for n, support in enumerate(supports)]
     chosen = select(pool, drafts, HERE, each)
     assert len(chosen) == drafts

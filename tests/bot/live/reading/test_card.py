@@ -118,9 +118,7 @@ def test_a_star_means_all_columns_that_the_others_do_not_name() -> None:
     assert prompt.parse(answer(predicted=["*"])).prediction_columns == ("oak", "ash")
 
 
-async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_proposed(
-    site: Served, tmp_path: Path
-) -> None:
+async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_proposed(site, tmp_path) -> None:
     with ScriptedEndpoint([answer(quote="Evaluated on log loss, as I recall.")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)

@@ -95,9 +95,7 @@ def test_what_cannot_be_blended_is_refused_and_leaves_no_folder(runs: Path, bot:
     assert "another version of the bot" in refused(one)
 
 
-def test_experiments_of_labs_are_blended_by_their_arrays_out_of_fold(
-    bot: Bot, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_experiments_of_labs_are_blended_by_their_arrays_out_of_fold(bot, tmp_path, tiny, monkeypatch) -> None:
     needs.bubblewrap()
     tmp_path.chmod(0o755)
     with ScriptedEndpoint(LabAnswers()) as endpoint:

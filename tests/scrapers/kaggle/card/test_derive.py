@@ -107,9 +107,7 @@ def test_the_metric_is_asked_with_what_the_field_names(field: str, line: str) ->
         ("Weighted RMSE", False, False, None),
     ],
 )
-def test_a_field_names_a_metric_only_if_it_says_how_all_columns_are_scored(
-    field: str, many: bool, classes: bool, metric: str | None
-) -> None:
+def test_a_field_names_a_metric_only_if_it_says_how_all_columns_are_scored(field, many, classes, metric) -> None:
     found = named_by_field(field, METRIC_DIRECTIONS, ("a", "b") if many else ("a",), one_of_classes=classes)
     assert (found and found[0]) == metric
 

@@ -28,9 +28,7 @@ async def test_a_new_deadline_is_a_change_and_the_old_one_is_kept(world: World, 
         assert [row.data["team_count"] for row in history(session, "leaf", "standing")] == [10, 11]
 
 
-async def test_a_competition_that_vanished_is_gone_and_may_come_back(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_competition_that_vanished_is_gone_and_may_come_back(world, store, poller) -> None:
     world.competitions = [competition("leaf"), competition("rock")]
     await poller.poll(SLUG, "competitions")
     world.competitions.pop()
@@ -39,9 +37,7 @@ async def test_a_competition_that_vanished_is_gone_and_may_come_back(
     assert (await poller.poll(SLUG, "competitions")).ids("competition new") == ["rock"]
 
 
-async def test_another_summary_of_the_data_is_a_change_and_an_empty_one_is_not(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_another_summary_of_the_data_is_a_change_and_an_empty_one_is_not(world, store, poller) -> None:
     assert (await poller.poll(SLUG, "data")).ids("data changed") == [SLUG]
     assert not await poller.poll(SLUG, "data")
     world.data[".csv"] += 1
@@ -53,9 +49,7 @@ async def test_another_summary_of_the_data_is_a_change_and_an_empty_one_is_not(
     assert kept == [{".csv": [2, 1_000]}, {".csv": [2, 1_001]}]
 
 
-async def test_a_change_of_the_rules_changes_their_hash_from_then_on(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_change_of_the_rules_changes_their_hash_from_then_on(world, store, poller) -> None:
     assert (await poller.poll(SLUG, "pages")).ids("page changed") == ["rules", "evaluation"]
     before, at = rules_hash(store, SLUG, world.clock.now()), world.clock.now()
     assert before is not None
@@ -94,9 +88,7 @@ async def test_boards_are_series_without_repetitions(world: World, store: Store,
     assert json.loads(store.blob(top[0].sha256 or ""))[1]["team"] == "bob"
 
 
-async def test_a_competition_that_the_list_left_out_is_not_taken_for_gone(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_competition_that_the_list_left_out_is_not_taken_for_gone(world, store, poller) -> None:
     world.competitions = [competition("leaf", id=1, title="Leaf Classification", userHasEntered=False)]
     world.competitions[0].pop("deadline")
     await poller.poll(SLUG, "competitions")

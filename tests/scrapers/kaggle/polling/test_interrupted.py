@@ -71,9 +71,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("ends", ["error", "cancelled", "full"])
-async def test_wherever_a_poll_is_cut_short_the_next_ones_store_what_one_poll_would_have(
-    ends: Ends, tmp_path: Path, straight: Path
-) -> None:
+async def test_wherever_a_poll_is_cut_short_the_next_ones_store_what_one_poll_would_have(ends, tmp_path, straight):
     """Each poll ends early on its way; what no poll makes up for by reading all again would be missing."""
     path = tmp_path / "bot.db"
     assert await polled(path, ends) > 3

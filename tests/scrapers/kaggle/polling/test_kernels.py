@@ -30,9 +30,7 @@ def pages(world: World) -> list[int]:
     return asked
 
 
-async def test_all_pages_are_read_at_first_and_then_until_one_is_older_than_the_watermark(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_all_pages_are_read_at_first_and_then_until_one_is_older_than_the_watermark(world, store, poller) -> None:
     for id in range(1, 46):
         world.kernel(id, minutes=id)
     await poller.poll(SLUG, "kernels")
@@ -46,9 +44,7 @@ async def test_all_pages_are_read_at_first_and_then_until_one_is_older_than_the_
     assert pages(world) == [1, 2]
 
 
-async def test_an_error_between_two_pages_loses_nothing_and_repeats_nothing(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_an_error_between_two_pages_loses_nothing_and_repeats_nothing(world, store, poller) -> None:
     for id in range(1, 46):
         world.kernel(id, minutes=id)
 
@@ -103,9 +99,7 @@ async def test_private_kernels_are_left_alone(world: World, store: Store, poller
 
 
 @pytest.mark.integration
-async def test_votes_are_kept_where_they_differ_and_those_of_old_kernels_found_by_the_sweep(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_votes_are_kept_where_they_differ_and_those_of_old_kernels_found_by_the_sweep(world, store, poller):
     for id in range(1, 31):
         world.kernel(id, minutes=id, votes=2)
     for part in ("kernels", "sources", "kernels"):
@@ -118,9 +112,7 @@ async def test_votes_are_kept_where_they_differ_and_those_of_old_kernels_found_b
     assert (votes(store, "1/v1"), votes(store, "30/v1")) == ([2, 5], [2, 5])
 
 
-async def test_a_kernel_that_is_gone_is_asked_for_once_and_may_come_back(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_kernel_that_is_gone_is_asked_for_once_and_may_come_back(world, store, poller) -> None:
     kernel = world.kernel(1)
     world.kernel(2)
     await poller.poll(SLUG, "kernels")

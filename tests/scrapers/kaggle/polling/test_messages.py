@@ -122,9 +122,7 @@ async def test_an_address_that_is_good_for_a_while_only_is_no_edit(world: World,
     assert (await poll(poller))["message edited"] == ["101"]
 
 
-async def test_a_message_that_repeats_another_is_reported_while_both_are_there(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_message_that_repeats_another_is_reported_while_both_are_there(world, store, poller) -> None:
     def repeats() -> dict[str, Repeat]:
         return CommunityView(store, SLUG, world.clock.now()).repeats()
 
@@ -190,9 +188,7 @@ async def test_of_a_deleted_message_only_that_there_was_one_is_kept(world: World
     assert messages(store)["102"].markdown == "comment 102"
 
 
-async def test_no_messages_at_all_where_there_were_some_is_no_answer(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_no_messages_at_all_where_there_were_some_is_no_answer(world, store, poller) -> None:
     world.thread(1)
     world.comment(1, 101, minutes=1)
     await poll(poller)
@@ -204,9 +200,7 @@ async def test_no_messages_at_all_where_there_were_some_is_no_answer(
     assert await poll(poller) == {"message new": ["102"]}
 
 
-async def test_the_opening_message_is_found_where_it_does_not_come_first(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_the_opening_message_is_found_where_it_does_not_come_first(world, store, poller) -> None:
     world.thread(1)
     world.comment(1, 99, minutes=1)
     shown = World._ListTopicMessages
@@ -223,9 +217,7 @@ async def test_the_opening_message_is_found_where_it_does_not_come_first(
     assert set(messages(store)) == {"99", "100"}
 
 
-async def test_an_opening_message_that_is_left_out_is_asked_for_and_its_edits_are_seen(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_an_opening_message_that_is_left_out_is_asked_for_and_its_edits_are_seen(world, store, poller) -> None:
     world.opening_included = False
     world.thread(1, text="hello")
     world.comment(1, 101, minutes=1)
@@ -237,9 +229,7 @@ async def test_an_opening_message_that_is_left_out_is_asked_for_and_its_edits_ar
     assert await poll(poller) == {"message edited": ["topic-1"], "message new": ["102"]}
 
 
-async def test_an_opening_message_that_the_site_begins_to_leave_out_is_not_taken_for_deleted(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_an_opening_message_that_the_site_begins_to_leave_out_is_not_taken_for_deleted(world, store, poller):
     world.thread(1, text="hello")
     await poll(poller)
     assert [method for method in world.methods() if method == "GetTopic"] == ["GetTopic"]
@@ -257,9 +247,7 @@ async def test_an_opening_message_that_the_site_begins_to_leave_out_is_not_taken
     assert "GetTopic" not in world.methods()
 
 
-async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_read(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_read(world, store, poller) -> None:
     for id in (1, 2, 3):
         world.thread(id, minutes=id)
     await poller.poll(SLUG, "topics")
@@ -273,9 +261,7 @@ async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_read(
     assert read(world) == [2]
 
 
-async def test_trouble_of_the_whole_site_ends_the_poll_and_the_rest_is_read_next_time(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_trouble_of_the_whole_site_ends_the_poll_and_the_rest_is_read_next_time(world, store, poller) -> None:
     for id in (1, 2, 3):
         world.thread(id, minutes=id)
     await poller.poll(SLUG, "topics")
@@ -290,9 +276,7 @@ async def test_trouble_of_the_whole_site_ends_the_poll_and_the_rest_is_read_next
     assert read(world) == [3, 2, 1]
 
 
-async def test_what_comes_while_messages_are_read_makes_the_topic_due_again(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_what_comes_while_messages_are_read_makes_the_topic_due_again(world, store, poller) -> None:
     world.thread(1)
     await poller.poll(SLUG, "topics")
 

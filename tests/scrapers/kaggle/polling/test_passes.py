@@ -74,9 +74,7 @@ Change = st.tuples(st.sampled_from(["new", "move", "nothing"]), st.integers(0, 3
 
 @given(st.integers(0, 14), st.lists(Change, max_size=6))
 @settings(max_examples=100)
-def test_what_was_there_before_and_after_a_pass_and_did_not_move_is_seen(
-    count: int, changes: list[tuple[str, int]]
-) -> None:
+def test_what_was_there_before_and_after_a_pass_and_did_not_move_is_seen(count, changes) -> None:
     """The site's list, the latest first; between two pages something happens to it."""
     world = list(range(count, 0, -1))
     still = set(world)

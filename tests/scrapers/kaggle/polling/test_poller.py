@@ -48,9 +48,7 @@ async def test_the_first_cycle_reads_everything_and_the_next_one_what_is_due(wor
     assert world.methods() == ["ListCompetitionTopics"]
 
 
-async def test_a_second_identical_poll_writes_nothing_but_the_watermarks_time(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_second_identical_poll_writes_nothing_but_the_watermarks_time(world, store, poller) -> None:
     peopled(world)
     await poller.cycle(SLUG, everything=True)
     before, last = contents(store.path), marks(store)

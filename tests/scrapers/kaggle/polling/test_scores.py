@@ -24,9 +24,7 @@ def written(kind: str, id: int, tier: str | int, user: int = 5, name: str = "ann
     return {"id": id, "documentType": kind, "title": "x", "ownerUser": owner}
 
 
-async def test_a_kernels_score_is_that_of_its_current_version_and_kept_where_it_differs(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_kernels_score_is_that_of_its_current_version_and_kept_where_it_differs(world, store, poller) -> None:
     world.kernel(1)
     world.kernel(2, score=0.5)
     for part in ("kernels", "sources"):
@@ -47,9 +45,7 @@ async def test_a_kernels_score_is_that_of_its_current_version_and_kept_where_it_
     }
 
 
-async def test_what_is_not_known_and_what_no_client_knows_is_left_aside(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_what_is_not_known_and_what_no_client_knows_is_left_aside(world, store, poller) -> None:
     world.thread(1)
     world.found["KERNEL"] = [{"id": 99, "documentType": "KERNEL"}, {"id": 1, "documentType": "PLAYLIST"}]
     world.found["TOPIC"] = [written("TOPIC", 99, "MASTER", user=6), written("PLAYLIST", 1, "MASTER")]
@@ -69,9 +65,7 @@ async def test_a_kernel_without_an_id_is_known_by_its_address(world: World, stor
     assert readings(store, "kernel", "ann/kernel-2/v1")[0] == (0.7, None)
 
 
-async def test_tiers_of_those_who_wrote_stand_for_their_posts_that_the_search_does_not_show(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_tiers_of_those_who_wrote_stand_for_their_posts_that_the_search_does_not_show(world, store, poller):
     world.thread(1)
     world.comment(1, 101, minutes=1)
     world.found["TOPIC"] = [written("TOPIC", 1, "GRANDMASTER")]
@@ -95,9 +89,7 @@ async def test_a_name_that_two_have_gives_no_tier(world: World, store: Store, po
     assert [readings(store, "topic", id) for id in ("1", "2", "3")] == [[(None, "MASTER")], [(None, "NOVICE")], []]
 
 
-async def test_tiers_are_read_by_name_or_number_and_unknown_ones_not_at_all(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_tiers_are_read_by_name_or_number_and_unknown_ones_not_at_all(world, store, poller) -> None:
     for id in (1, 2, 3):
         world.thread(id)
     await poller.poll(SLUG, "topics")

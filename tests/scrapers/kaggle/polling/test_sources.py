@@ -33,9 +33,7 @@ async def poll(poller: Poller) -> list[str]:
     return (await poller.poll(SLUG, "sources")).ids("version new")
 
 
-async def test_a_version_is_stored_with_its_text_its_raw_source_and_its_time(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_version_is_stored_with_its_text_its_raw_source_and_its_time(world, store, poller) -> None:
     cells = [
         {"cell_type": "markdown", "source": "# Trees"},
         {"cell_type": "code", "source": ["import x\n", "x.fit()"], "outputs": []},
@@ -109,9 +107,7 @@ async def test_versions_that_were_missed_are_dated_with_when_they_were_found_and
     assert [(post.version, post.text) for post in posts] == [(4, "version 4")]
 
 
-async def test_of_kernels_that_were_there_before_only_the_current_version_is_read(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_of_kernels_that_were_there_before_only_the_current_version_is_read(world, store, poller) -> None:
     world.kernel(1)
     world.run(1, "second", minutes=1)
     world.kernel(2)
@@ -145,9 +141,7 @@ async def test_a_number_missing_from_lists_comes_with_the_source(world: World, s
     assert await poll(poller) == []
 
 
-async def test_an_error_between_two_versions_loses_nothing_and_repeats_no_version(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_an_error_between_two_versions_loses_nothing_and_repeats_no_version(world, store, poller) -> None:
     world.kernel(1)
     await poll(poller)
     for number in (2, 3, 4):
@@ -169,9 +163,7 @@ async def test_an_error_between_two_versions_loses_nothing_and_repeats_no_versio
     assert asked(world) == ["v3", "v4"]
 
 
-async def test_a_kernel_that_cannot_be_read_keeps_no_other_from_being_read(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_kernel_that_cannot_be_read_keeps_no_other_from_being_read(world, store, poller) -> None:
     for id in (1, 2):
         world.kernel(id, minutes=id)
     await poller.poll(SLUG, "kernels")

@@ -31,9 +31,7 @@ async def test_a_submission_is_followed_to_its_score(world: World, store: Store,
         assert limits is not None and limits.data["num_allowed_now"] == 4
 
 
-async def test_in_quiet_times_it_takes_two_questions_and_once_a_day_the_old_ones_are_read_too(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_in_quiet_times_it_takes_two_questions_and_once_a_day_the_old_ones_are_read_too(world, store, poller):
     world.submissions = [sent(ref) for ref in (9, 8, 7)]
     await poller.poll(SLUG, "submissions")
     world.methods()

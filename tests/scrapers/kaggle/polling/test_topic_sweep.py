@@ -21,9 +21,7 @@ async def test_votes_of_old_topics_are_found(world: World, store: Store, poller:
     assert votes(store, "1") == [0, 9]
 
 
-async def test_a_topic_that_is_gone_is_asked_for_and_then_no_more_seen(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_a_topic_that_is_gone_is_asked_for_and_then_no_more_seen(world, store, poller) -> None:
     for id in (1, 2):
         world.thread(id)
     await poller.cycle(SLUG)

@@ -34,9 +34,7 @@ def pages(world: World) -> list[tuple[str, int]]:
     return asked
 
 
-async def test_the_first_poll_reads_all_pages_and_the_next_one_only_the_first(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_the_first_poll_reads_all_pages_and_the_next_one_only_the_first(world, store, poller) -> None:
     for id in range(1, 51):
         world.thread(id, minutes=id)
     news = await poller.poll(SLUG, "topics")
@@ -49,9 +47,7 @@ async def test_the_first_poll_reads_all_pages_and_the_next_one_only_the_first(
     assert pages(world) == [("RECENT", 1)]
 
 
-async def test_pages_are_read_until_a_topic_that_is_not_sticky_is_older_than_the_watermark(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_pages_are_read_until_a_topic_that_is_not_sticky_is_older_than_the_watermark(world, store, poller):
     for id in range(1, 91):
         world.thread(id, minutes=id, sticky=id == 1)
     await poller.poll(SLUG, "topics")
@@ -63,9 +59,7 @@ async def test_pages_are_read_until_a_topic_that_is_not_sticky_is_older_than_the
     assert set(news.ids("topic moved")) == {str(id) for id in range(20, 45)}
 
 
-async def test_an_error_between_two_pages_loses_nothing_and_repeats_nothing(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_an_error_between_two_pages_loses_nothing_and_repeats_nothing(world, store, poller) -> None:
     for id in range(1, 71):
         world.thread(id, minutes=id)
     asked = 0
@@ -122,9 +116,7 @@ async def test_a_topic_that_another_one_hid_by_going_while_the_list_was_read_is_
 
 
 @pytest.mark.integration
-async def test_where_the_order_does_not_hold_pages_are_read_until_one_has_no_news(
-    world: World, store: Store, poller: Poller
-) -> None:
+async def test_where_the_order_does_not_hold_pages_are_read_until_one_has_no_news(world, store, poller) -> None:
     for id in range(1, 51):
         world.thread(id, minutes=id)
     world.ordered = False
