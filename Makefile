@@ -51,21 +51,21 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 # the sandboxes and then attacks them: attacks look at the host before and after, and a limit that is tried must not have another one
 # beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, and what boots
 # systemd to after it.
-APART := tests/sandbox tests/hostile
+APART := tests/sandbox tests/hostile/test_hostile.py tests/hostile/test_ordinary_user.py
 SYSTEMD := tests/systemd
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
 FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py tests/bot/research/bench/test_fleet_bench.py
 FLEET += tests/sandbox/fleet/test_labs.py tests/bot/engine/test_fleet_labs.py
 WEEKS := tests/bot/daemon/test_rehearsals.py
-CHECK := $(BIN)/python -m pytest -m 'integration and not trial' --durations
+CHECK := $(BIN)/python -m pytest -m 'integration and not trial' --durations 0 --durations-min 10
 integration: $(VENV)/.dev ## tests that need bubblewrap, an engine with the image, systemd, a browser, snapshots, or more than a second
 	@rm -rf $(LANES); mkdir -p $(LANES); failed=0; \
-	{ for folder in $(APART); do $(call lane,$$(basename $$folder),$(CHECK) 15,$$folder $(addprefix --ignore ,$(FLEET))); done; } >.cache/apart.log 2>&1 & apart=$$!; \
-	$(call lane,main,$(CHECK) 25,-n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET))); \
+	{ for place in $(APART); do $(call lane,$$(basename $$place .py),$(CHECK),$$place $(addprefix --ignore ,$(FLEET))); done; } >.cache/apart.log 2>&1 & apart=$$!; \
+	$(call lane,main,$(CHECK),-n $$((2 * $(WORKERS))) --dist worksteal $(addprefix --ignore ,$(APART) $(SYSTEMD) $(WEEKS) $(FLEET))); \
 	wait $$apart || failed=1; cat .cache/apart.log; \
-	$(call lane,rehearsals,$(CHECK) 5,-n 2 $(WEEKS)); \
-	$(call lane,systemd,$(CHECK) 5,$(SYSTEMD)); \
-	$(call again,$(CHECK) 5); exit $$failed
+	$(call lane,rehearsals,$(CHECK),-n 2 $(WEEKS)); \
+	$(call lane,systemd,$(CHECK),$(SYSTEMD)); \
+	$(call again,$(CHECK)); exit $$failed
 
 docs: $(VENV)/.dev ## write the parts of docs/ that are generated: commands.md, and the table of attacks
 	$(BIN)/python -m tests.commands

@@ -15,14 +15,15 @@ from tests.installation import follow_pyproject
 # Tests share the cores: threads that wait for one another by spinning take many times the processor time.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
-# Continuous integration tries the same examples each time, and half as many, so that it tells of the change that it is run
-# for; whoever works on the code has others with every run. No example fails because the machine is busy.
-settings.register_profile("unhurried", deadline=None)
+# Continuous integration tries the same examples each time, so that it tells of the change that it is run for; whoever works on
+# the code has others with every run, and fewer. No example fails because the machine is busy.
+settings.register_profile("unhurried", max_examples=25, deadline=None)
 settings.register_profile("repeatable", derandomize=True, max_examples=50, deadline=None)
 settings.load_profile("repeatable" if os.environ.get("BOT_REQUIRE_ALL") else "unhurried")
 
 
 LONGEST = (
+    "tests/hostile/community/",
     "tests/bot/submission/test_killed_at_the_end.py",
     "tests/bot/replay/test_environment_replay.py",
     "tests/bot/research/bench/test_bench_runs.py",

@@ -177,7 +177,6 @@ def serve_lab(folder: Path) -> Iterator[LabEnd]:
     threads = [threading.Thread(target=_watch, args=(lab, process.pid, over))]
     threads += [threading.Thread(target=_ask, args=(lab, over))]
     try:
-        assert process.stdout is not None
         if process.stdout.readline() != "ready\n":
             raise AssertionError(process.communicate()[1])
         for thread in threads:

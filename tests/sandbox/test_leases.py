@@ -198,7 +198,6 @@ async def test_a_lock_whose_file_was_removed_under_it_excludes_nobody_twice(tmp_
 @pytest.mark.integration
 def test_what_a_killed_process_leaves_to_a_child_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     lock = take(tmp_path / "lock")
-    assert lock is not None
     child = os.fork()
     if child == 0:  # it holds a copy of the descriptor, as one that is being started does
         time.sleep(0.5)
@@ -247,7 +246,6 @@ def test_root_and_ordinary_users_keep_out_each_other(open_folder: Path) -> None:
         )  # fmt: skip
 
     ours = take(folder / "cpu-0")
-    assert ours is not None
     with nobody() as ordinary:
         assert ordinary.stdout.readline() == "1\n"
         assert take(folder / "cpu-1") is None

@@ -23,8 +23,6 @@ def holding_on(text: str, *arguments: object) -> Iterator[subprocess.Popen[str]]
     """Run a program that prints a line when it is ready, and then waits until its input is closed."""
     command = [sys.executable, "-c", textwrap.dedent(text), *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
         assert process.stdout.readline().strip() == "ready"
         try:
             yield process

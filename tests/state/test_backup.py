@@ -1,9 +1,10 @@
-"""Backups are sound copies, one a day; as many stay as may, and the error of a damaged database says how to put one back."""
+"""Backups are sound copies, one a day; a damaged database is refused in words that say how to put one back."""
 
 import os
 import shutil
 import subprocess
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from state.store import NO_RUN, Store
 from tests.state.conftest import START, StandingClock
 
 DAY = 86_400.0
+
 PAGE = 4096
 
 
@@ -155,3 +157,85 @@ def test_the_command_of_the_error_puts_the_newest_backup_back(tmp_path: Path, cl
     subprocess.run(command, shell=True, check=True)  # noqa: S602  # as a person would
     with Store.open(path, clock) as store:
         assert len(list(store.export_events("a"))) == 2
+
+
+def garbage(at: int, length: int) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        whole = bytearray(path.read_bytes())
+        whole[at : at + length] = os.urandom(length)
+        path.write_bytes(whole)
+
+    return spoil
+
+
+def cut(share: float) -> Callable[[Path], None]:
+    return lambda path: os.truncate(path, int(path.stat().st_size * share))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (garbage(0, 16), "not a database"),
+        (garbage(0, PAGE), "not a database"),
+        (garbage(30 * PAGE, PAGE), ""),
+        (garbage(100, 5 * PAGE), ""),
+        (cut(0.5), "malformed"),
+        (cut(0.99), ""),
+        (cut(0.0), "it is empty"),
+        (lambda path: path.unlink(), "it is gone"),
+    ],
+    ids=["header", "first page", "a page", "pages", "half", "end", "empty", "gone"],
+)
+def test_what_is_damaged_is_refused(tmp_path: Path, spoil: Callable[[Path], None], what: str) -> None:
+    path = tmp_path / "state.db"
+    fill(path, 3000)
+    copy = make_backup(path)
+    spoil(path)
+    with pytest.raises(StateCorrupted, match=rf"is damaged \(.*{what}.*`cp -p {copy} {path}`"):
+        Store.open(path, SystemClock())
+
+
+@pytest.mark.integration
+def test_every_page_counts(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    fill(path, 200)
+    make_backup(path)
+    whole = path.read_bytes()
+    for at in range(0, len(whole), PAGE):
+        garbage(at, PAGE)(path)
+        with pytest.raises(StateCorrupted):
+            Store.open(path, SystemClock())
+        path.write_bytes(whole)
+    Store.open(path, SystemClock()).close()
+
+
+def test_without_a_backup_the_sentence_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    fill(path, 3000)
+    cut(0.5)(path)
+    with pytest.raises(StateCorrupted, match="There is no backup of it"):
+        Store.open(path, SystemClock())
+
+
+def test_a_log_without_its_database_is_not_dropped(tmp_path: Path) -> None:
+    (tmp_path / "state.db-wal").write_bytes(b"x" * 5000)
+    with pytest.raises(StateCorrupted, match="it is gone"):
+        Store.open(tmp_path / "state.db", SystemClock())
+    assert (tmp_path / "state.db-wal").stat().st_size == 5000
+
+
+def test_an_empty_file_alone_is_a_new_database(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.touch()
+    fill(path, 2)
+    with Store.open(path, SystemClock()) as store:
+        assert len(list(store.export_events("a"))) == 2
+
+
+def test_a_file_that_never_was_ours_with_a_backup_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    fill(path, 2)
+    make_backup(path)
+    path.write_text("a text of more than a hundred characters, so that nobody takes it for an empty database " * 2)
+    with pytest.raises(StateCorrupted, match="cp -p"):
+        Store.open(path, SystemClock())

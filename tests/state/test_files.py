@@ -1,10 +1,13 @@
-"""Files appear whole or not at all."""
+"""Files appear whole or not at all, and keys only for their owner."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from state.files import replacing, write_whole
+from state.own_keys import DIRECTORY, keep, own_folder, use_own_keys
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -26,3 +29,34 @@ def test_a_file_stays_as_it_was_until_all_is_written_and_if_that_fails(tmp_path:
         raise ValueError
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_key_is_kept_for_its_owner_alone_and_replaced_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "folder" / "SOME_KEY"
+    before = os.umask(0)
+    try:
+        for key in ("first", "second"):
+            keep(file, key)
+            assert file.read_text() == f"{key}\n"
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert [one.name for one in file.parent.iterdir()] == ["SOME_KEY"]
+
+
+def test_the_folder_is_the_users_for_settings(tmp_path: Path) -> None:
+    assert own_folder({"HOME": "/home/ann"}) == Path("/home/ann/.config/kaggle-bot/credentials")
+    assert own_folder({"HOME": "/home/ann", "XDG_CONFIG_HOME": "/cfg"}) == Path("/cfg/kaggle-bot/credentials")
+
+
+def test_it_stands_in_for_systemds_credentials_only_where_there_are_none(tmp_path: Path) -> None:
+    variables = {"XDG_CONFIG_HOME": str(tmp_path)}
+    use_own_keys(variables)
+    assert DIRECTORY not in variables
+    own_folder(variables).mkdir(parents=True)
+    use_own_keys(variables)
+    assert variables[DIRECTORY] == str(own_folder(variables))
+    given = variables | {DIRECTORY: "/run/credentials/kaggle-bot.service"}
+    use_own_keys(given)
+    assert given[DIRECTORY] == "/run/credentials/kaggle-bot.service"

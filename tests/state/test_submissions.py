@@ -1,13 +1,32 @@
-"""Outward acts as rows: numbers and tags, and who may move a submission where."""
+"""Outward acts as rows: submissions, approvals, wishes, and where notebooks stand."""
 
 import itertools
+from dataclasses import replace
+from datetime import timedelta
 from typing import get_args
 
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from state.approvals import (
+    answer_wish,
+    approval_of,
+    ask_approval,
+    decide_approval,
+    find_approval,
+    make_wish,
+    open_wishes,
+    undecided,
+    wish_for,
+)
+from state.errors import UsageError
+from state.notebooks import REFUSED, REMOVED, NotebookState, Stage, failures_of, notebook_states, record_stage
+from state.progress import create_node
 from state.store import Store
-from state.submissions import SubmissionStatus, advance_submission, intend_submission, submissions_of
+from state.submissions import SubmissionStatus, advance_submission, intend_submission, may_be_there, submissions_of
+from state.tables import Submission
+from tests.state.conftest import START
+from tests.state.derive import from_events, from_rows
 from tests.state.rows import add_submission
 
 SHA = "0123456789abcdef" * 4
@@ -68,3 +87,133 @@ def test_a_reason_is_forgotten_when_it_no_longer_holds_and_the_sites_name_is_not
         assert (row.message, row.ref) == (None, "site/1")
         row = advance_submission(tx, run_id, "1", "refused", message="NaN")
         assert (row.message, row.ref) == ("NaN", "site/1")
+
+
+@pytest.fixture
+def row(store: Store, run_id: str) -> Submission:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft")
+        return intend_submission(tx, run_id, node=1, handed_in="refit", file_sha="ab" * 32)
+
+
+def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id: str, row: Submission) -> None:
+    for why in ("a gain", "another reason"):
+        with store.write() as tx:
+            held = ask_approval(tx, run_id, row.id, expires_at=START + timedelta(hours=1), why=why)
+    assert (held.id, held.why, held.decision) == (1, "a gain", None)
+    for _ in range(2):
+        with store.write() as tx:
+            decide_approval(tx, 1, "approved", "ann")
+    with pytest.raises(UsageError, match="submission 1 was approved already, by ann"), store.write() as tx:
+        decide_approval(tx, 1, "refused", "bob")
+    types = [event["type"] for event in store.export_events(run_id)]
+    assert (types.count("approval.asked"), types.count("approval.decided")) == (1, 1)
+    assert from_events(store.export_events(run_id)).approvals == from_rows(store, run_id).approvals == {"1": "approved"}
+
+
+def test_what_was_never_decided_is_told_in_words(store: Store, run_id: str, row: Submission) -> None:
+    with store.write() as tx:
+        ask_approval(tx, run_id, row.id, expires_at=tx.now() + timedelta(hours=24), why="a gain")
+        decide_approval(tx, 1, "expired", "bot")
+    with pytest.raises(UsageError, match="1 waited too long: nobody approved it within 24 hours"), store.write() as tx:
+        decide_approval(tx, 1, "approved", "ann")
+
+
+def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, row: Submission) -> None:
+    with store.write() as tx:
+        ask_approval(tx, run_id, row.id, expires_at=tx.now(), why="a gain")
+        advance_submission(tx, run_id, row.id, "withdrawn", message="a better file replaced it")
+        decide_approval(tx, 1, "moot", "bot")
+    with pytest.raises(UsageError, match="1 was withdrawn: a better file replaced it"), store.write() as tx:
+        decide_approval(tx, 1, "approved", "ann")
+
+
+def test_it_is_found_by_its_number_or_the_tag(store: Store, run_id: str, row: Submission) -> None:
+    with store.write() as tx:
+        ask_approval(tx, run_id, row.id, expires_at=START, why="")
+    with store.read() as session:
+        found = [find_approval(session, name) for name in ("1", row.tag, "2", "no such tag", "")]
+        assert [None if one is None else one.id for one in found] == [1, 1, None, None, None]
+        assert [one.id for one in undecided(session)] == [1]
+        assert approval_of(session, run_id, "9") is None
+
+
+def test_a_wish_is_open_until_it_is_answered(store: Store, run_id: str, row: Submission) -> None:
+    for _ in range(2):
+        with store.write() as tx:
+            wish = make_wish(tx, run_id, 1, "ann")
+    with store.write() as tx:
+        answer_wish(tx, wish.id or 0, "open", "the quota is used up")
+    with store.read() as session:
+        (there,) = open_wishes(session, run_id)
+        assert (there.seen_at, there.why) == (START, "the quota is used up")
+    with store.write() as tx:
+        answer_wish(tx, wish.id or 0, "intended", "", row.id)
+    with store.read() as session:
+        assert open_wishes(session, run_id) == []
+        found = wish_for(session, run_id, row.id)
+        assert found is not None and found.id == wish.id
+
+
+def test_a_submission_records_when_it_was_sent(store, run_id, row, clock) -> None:
+    assert (row.sent_at, may_be_there(row)) == (None, False)
+    clock.pass_by(60)
+    with store.write() as tx:
+        sent = advance_submission(tx, run_id, row.id, "sending")
+    clock.pass_by(60)
+    with store.write() as tx:
+        sent = advance_submission(tx, run_id, row.id, "confirmed", ref="7")
+    assert (sent.sent_at, may_be_there(sent)) == (START + timedelta(seconds=60), True)
+    with store.write() as tx:
+        assert may_be_there(advance_submission(tx, run_id, row.id, "refused", message="odd"))
+
+
+ONE, OTHER = "1" * 64, "2" * 64
+
+
+def states(store: Store, run_id: str) -> dict[str, NotebookState]:
+    with store.read() as session:
+        return dict(notebook_states(session, run_id))
+
+
+def test_a_package_stands_where_its_last_event_says_and_keeps_what_earlier_ones_said(store, run_id, clock) -> None:
+    with store.write() as tx:
+        record_stage(tx, run_id, 3, ONE, "uploaded", data_set="me/weights")
+        record_stage(tx, run_id, 4, OTHER, "pushing", ref="me/other")
+        record_stage(tx, "another run", 3, ONE, "failed", why="x")
+    clock.pass_by(60)
+    with store.write() as tx:
+        record_stage(tx, run_id, 3, ONE, "pushed", ref="me/one", version=1)
+    found = states(store, run_id)
+    assert found[ONE] == NotebookState(3, "pushed", clock.now(), "me/one", 1, "me/weights")
+    assert (found[OTHER].stage, found[OTHER].ref) == ("pushing", "me/other")
+    with store.read() as session:
+        assert list(notebook_states(session, run_id, OTHER)) == [OTHER]
+
+
+def test_what_is_removed_stands_where_it_stood(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        record_stage(tx, run_id, 3, ONE, "ran", ref="me/one", version=1)
+    before = states(store, run_id)[ONE]
+    with store.write() as tx:
+        tx.record(REMOVED, run_id=run_id, node=3, package=ONE)
+    assert states(store, run_id)[ONE] == replace(before, removed=True)
+
+
+def test_the_last_reason_of_a_node_counts_whether_it_was_rehearsed_or_pushed(store: Store, run_id: str) -> None:
+    with store.write() as tx:
+        record_stage(tx, run_id, 3, ONE, "failed", why="it ran out of memory", log="a" * 9_000 + "the end")
+        tx.record(REFUSED, run_id=run_id, node=4, why="it is too slow")
+        tx.record(REFUSED, run_id=run_id, node=4, why="it hard-codes its rows")
+    with store.read() as session:
+        assert failures_of(session, run_id) == {3: "it ran out of memory", 4: "it hard-codes its rows"}
+    log = states(store, run_id)[ONE].log
+    assert log.endswith("the end") and len(log) < 5_000
+
+
+def test_every_stage_has_its_sentence(store: Store, run_id: str) -> None:
+    for stage in get_args(Stage):
+        with store.write() as tx:
+            record_stage(tx, run_id, 3, ONE, stage, ref="me/one", version=1, why="no reason")
+        sentence = states(store, run_id)[ONE].sentence
+        assert sentence.startswith("it") and not sentence.endswith(".")

@@ -116,7 +116,6 @@ async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_pa
     # The fourth starts from an experiment, with what its lab left.
     assert parent == tree[rows[3].id].parents[0]
     head = model.heads[-1]
-    assert context.experiments is not None
     first, name = model.seen[head][0], {one.node: one.name for one in context.experiments.all()}[parent]
     assert "`/lab/work/` holds what the earlier lab left: " in head and '"notes.md"' in head
     assert {"notes.md", "predict.py", "oof.npy"} <= set(first.split())

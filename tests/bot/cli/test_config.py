@@ -30,8 +30,7 @@ def config(*arguments: str) -> Result:
 
 
 def as_json(*arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(config(*arguments, "--json").stdout)
-    return found
+    return json.loads(config(*arguments, "--json").stdout)
 
 
 def test_the_file_is_the_one_that_is_given_else_that_of_the_folder(here: Path) -> None:
@@ -71,8 +70,7 @@ def test_mistakes_are_reported_to_programs_as_well(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [["prune", "."], ["weights", "list"], ["replay", "snapshot", "--model", "builtin"], ["config", "show"]],
+    "command", [["prune", "."], ["weights", "list"], ["replay", "snapshot", "--model", "builtin"], ["config", "show"]]
 )
 def test_every_command_that_reads_the_file_reports_the_same(here: Path, command: list[str]) -> None:
     (here / "bot.toml").write_text(WRONG)

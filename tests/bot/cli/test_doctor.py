@@ -86,17 +86,9 @@ def models_server(status: int, *names: str, answer: str | None = "```sh\necho al
 def test_every_part_is_checked_and_a_bare_machine_will_do(tmp_path: Path) -> None:
     done, checks = doctor()
     assert done.exit_code == 0, done.output
-    assert {
-        "machine",
-        "environment",
-        "bubblewrap",
-        "Docker",
-        "GPU",
-        "model",
-        "disk",
-        "database",
-        "leases",
-    } <= set(checks)
+    assert {"machine", "environment", "bubblewrap", "Docker", "GPU", "model", "disk", "database", "leases"} <= set(
+        checks
+    )
     assert checks["Docker"]["status"] == "warning"
     assert "No Docker engine answers" in checks["Docker"]["found"]
     assert checks["database"]["status"] == "ok"

@@ -50,7 +50,6 @@ def test_each_key_goes_where_the_bot_reads_it(home: Path, monkeypatch: pytest.Mo
     use_own_keys(variables)  # as the command line does at its start
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", variables["CREDENTIALS_DIRECTORY"])
     read = Environment.read().openai_api_key
-    assert read is not None
     assert read.get_secret_value() == KEY
     assert sources() == {
         "KAGGLE_API_TOKEN": "~/.kaggle/access_token",

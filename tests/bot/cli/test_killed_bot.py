@@ -50,14 +50,7 @@ def bot_at_work(place: Path, name: str, sandbox: str) -> Iterator[subprocess.Pop
     """Start a replay, and wait until a script of its model runs."""
     with ScriptedEndpoint(SlowAnswers(f"token-{name}")) as endpoint:
         environment = {**os.environ, "OPENAI_BASE_URL": endpoint.url, "BOT_LEASES": str(place / f"leases-{name}")}
-        command = [
-            *command_for(place, name, sandbox),
-            "--model",
-            "openai:x",
-            "--steps",
-            "3",
-            "--no-community",
-        ]
+        command = [*command_for(place, name, sandbox), "--model", "openai:x", "--steps", "3", "--no-community"]
         with (place / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:

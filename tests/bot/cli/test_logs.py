@@ -79,7 +79,6 @@ def test_who_follows_sees_what_another_process_writes_until_he_stops(tmp_path: P
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as following:
-        assert following.stdout is not None
         given_up = threading.Timer(60.0, following.kill)
         given_up.start()
         try:

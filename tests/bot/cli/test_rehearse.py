@@ -39,9 +39,7 @@ def rehearsing(snapshot: Path, *options: str) -> Iterator["subprocess.Popen[str]
 
 
 def line(process: "subprocess.Popen[str]") -> dict[str, Any]:
-    assert process.stdout is not None
-    found: dict[str, Any] = json.loads(process.stdout.readline())
-    return found
+    return json.loads(process.stdout.readline())
 
 
 @pytest.mark.parametrize(
@@ -108,8 +106,6 @@ def test_people_are_shown_the_address_the_token_and_how_to_reach_it(tmp_path: Pa
     with rehearsing(
         write_tiny(tmp_path / "tiny"), "--token", "KGAT_mine", "--start", "2020-01-20T00:00:00Z"
     ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         output = [process.stdout.readline() for _ in range(6)]
         progress = process.stderr.readline()
         process.send_signal(signal.SIGINT)

@@ -27,16 +27,7 @@ from tests.scripted_endpoint import ScriptedEndpoint
 
 __all__ = ["bot", "light", "tiny"]
 
-OPTIONS = (
-    "--model",
-    "openai:scripted",
-    "--steps",
-    "2",
-    "--no-community",
-    "--sandbox",
-    "process",
-    "--json",
-)
+OPTIONS = ("--model", "openai:scripted", "--steps", "2", "--no-community", "--sandbox", "process", "--json")
 
 
 @pytest.fixture(autouse=True)

@@ -14,18 +14,7 @@ from tests.bot.status import parts
 
 SLOW = {
     *("apprise", "apscheduler", "bs4", "datasketch", "docker", "httpx2", "jinja2", "kaggle", "matplotlib"),
-    *(
-        "nbformat",
-        "numpy",
-        "pandas",
-        "psutil",
-        "pynvml",
-        "requests",
-        "scipy",
-        "sklearn",
-        "starlette",
-        "uvicorn",
-    ),
+    *("nbformat", "numpy", "pandas", "psutil", "pynvml", "requests", "scipy", "sklearn", "starlette", "uvicorn"),
 }
 DATABASE = {"sqlalchemy", "sqlmodel"}
 TOML = """

@@ -99,7 +99,6 @@ def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> No
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(folder.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
-        assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         one = status(folder.path)["busy"]
         shown = CliRunner().invoke(app, ["status", str(out)], catch_exceptions=False).stdout

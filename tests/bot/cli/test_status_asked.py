@@ -41,7 +41,6 @@ def store(here: Path) -> Iterator[Store]:
     """The database of a daemon that runs."""
     parts.busy(here / "state")
     lock = take(here / "state" / LOCK)
-    assert lock is not None
     with Store.open(here / "state" / "bot.db", FastClock(NOW, STANDING)) as store:
         with store.write() as tx:
             presence.began(tx, 1)
@@ -142,7 +141,6 @@ def test_the_folders_path_may_be_longer_than_an_address(tmp_path: Path) -> None:
     with Store.open(folder / "bot.db", FastClock(NOW, STANDING)) as store, answering(store, look):
         assert stat.S_IMODE((folder / SOCKET).stat().st_mode) == 0o600
         answer = ask(folder, Question(None, json=True))
-        assert answer is not None
         assert answer["daemon"]["folder"] == str(folder)
     assert not (folder / SOCKET).exists()
 

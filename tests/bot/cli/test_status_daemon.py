@@ -53,8 +53,7 @@ def status() -> dict[str, Any]:
     done = invoke("--json")
     assert done.exit_code == 0, done.output
     (line,) = done.stdout.splitlines()
-    found: dict[str, Any] = json.loads(line)
-    return found
+    return json.loads(line)
 
 
 def lines(text: str, label: str) -> list[str]:
@@ -142,10 +141,7 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
         "kernels": 1,
     }
     assert spooky["pool"] == {"analyses": 2, "ideas": 2, "drafts": 1, "reports": 1}
-    assert spooky["nodes"] == {
-        **{"running": 1, "valid": 2, "buggy": 1, "failed": 1},
-        **{"best": 3, "best_score": 0.4},
-    }
+    assert spooky["nodes"] == {**{"running": 1, "valid": 2, "buggy": 1, "failed": 1}, **{"best": 3, "best_score": 0.4}}
     assert (spooky["rank"]["rank"], spooky["rank"]["teams"], spooky["rank"]["medal"]) == (84, 1241, "bronze")
     assert (spooky["sent"]["all"], spooky["sent"]["last_score"]) == (2, 0.55)
     assert [one["level"] for one in spooky["spent"]] == ["competition", "competition day", "run"]
@@ -158,7 +154,6 @@ def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Pa
     parts.busy(folder)
     assert "stopped without ending in order" in " ".join(invoke().stdout.split())
     lock = take(folder / LOCK)
-    assert lock is not None
     assert status()["daemon"]["running"]
     assert "running since 2026-11-19 10:00 UTC" in invoke().stdout
     assert "last sign of life" not in " ".join(invoke().stdout.split()), "the daemon of the fixture never gave one"

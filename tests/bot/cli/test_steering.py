@@ -34,7 +34,6 @@ def daemon(here: Path) -> Iterator[None]:
     """What others see of a daemon that runs."""
     (here / "state").mkdir()
     lock = take(here / "state" / "daemon.lock")
-    assert lock is not None
     yield
     lock.release()
 
@@ -46,8 +45,7 @@ def bot(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def printed(*arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(bot(*arguments, "--json").stdout)
-    return found
+    return json.loads(bot(*arguments, "--json").stdout)
 
 
 def texts(here: Path, competition: str = "titanic") -> list[str]:
@@ -71,7 +69,6 @@ def test_the_answer_notes_that_a_running_daemon_will_see_it() -> None:
 def test_the_lock_of_a_daemon_that_has_ended_is_no_running_daemon(here: Path) -> None:
     (here / "state").mkdir()
     lock = take(here / "state" / "daemon.lock")
-    assert lock is not None
     lock.release()
     assert printed("pause", "titanic")["daemon_running"] is False
 

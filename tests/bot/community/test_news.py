@@ -1,19 +1,30 @@
-"""What has been posted since: read once, made into ideas once, and told apart from what a round has read meanwhile."""
+"""What has been posted since: read once, made into ideas once, beside the search; and the first plan's cost."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from sqlmodel import select
 
+from bot.agents.builtin import BuiltinModel
+from bot.community.drafts.planning import plan_drafts
+from bot.community.drafts.prompts import Room
+from bot.community.intake import Intake
 from bot.community.news import NewsLook, looks, take_in_news
 from bot.community.reading.batches import read_batch, read_news
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.snapshot import Snapshot
-from state.clock import StreamClock
-from state.knowledge import ideas
+from state.clock import ReplayClock, StreamClock
+from state.errors import ModelUnavailable
+from state.knowledge import drafts, ideas
+from state.tables import ModelCall
+from tests import needs
 from tests.bot.engine.parts import RUN, opened_on
 from tests.bot.replay.reader import Reader
 from tests.bot.replay.stream_parts import write_streamed
@@ -83,3 +94,44 @@ async def test_what_was_posted_twice_is_read_once(tmp_path: Path) -> None:
         assert "topic/1" in await read_batch(context, 1)
         clock.move(clock.at(0.8))
         assert await read_batch(context, 2) == ["topic/15"]
+
+
+async def test_a_failed_batch_fails_all_who_wait_and_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    async def reproduce(context: Any, number: int, *, shares_cores: bool) -> list[int]:
+        tries.append(number)
+        await asyncio.sleep(0)
+        if len(tries) == 1:
+            raise ModelUnavailable("not now")
+        return []
+
+    monkeypatch.setattr("bot.community.intake.reproduce_batch", reproduce)
+    intake = Intake(SimpleNamespace())  # type: ignore[arg-type] # nothing of the run is needed
+    waited = await asyncio.gather(*(intake.ready("kernels", 1) for _ in range(2)), return_exceptions=True)
+    assert [type(one) for one in waited] == [ModelUnavailable, ModelUnavailable]
+    await intake.ready("kernels", 2)
+    assert tries == [1, 1, 2]
+    await intake.ready("kernels", 2)
+    assert tries == [1, 1, 2]
+    await intake.close()
+
+
+MOST_TOKENS = 20_000
+
+
+@pytest.mark.integration
+async def test_reading_ideas_and_the_first_plan_take_few_tokens(tmp_path: Path) -> None:
+    path = needs.snapshots() / "spooky-author-identification"
+    snapshot = Snapshot.load(path, METRIC_DIRECTIONS)
+    clock = ReplayClock(snapshot.card.deadline)
+    async with opened_on(snapshot, tmp_path, None, clock, BuiltinModel(0), seconds=1800.0) as context:
+        await Intake(context).ready("posts", 1)
+        await plan_drafts(context, 1, 1, lambda: Room(1, 0.12, 0.03, 1.0, 300.0, seconds=1700.0))
+        assert len(drafts(context.store, RUN, context.clock.as_of())) == 1
+        with context.store.read() as session:
+            calls = session.exec(select(ModelCall)).all()
+    assert {call.role for call in calls} == {"analyst", "proposer", "coordinator"}
+    tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
+    print(f"tokens before the first draft: {tokens}")
+    assert tokens <= MOST_TOKENS

@@ -121,7 +121,6 @@ def rehearsal(
             site = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder)
         made = None
         try:
-            assert site.stdout is not None
             announced = json.loads(site.stdout.readline())
             slugs = [one["slug"] for one in played]
             found = announced["clock"]

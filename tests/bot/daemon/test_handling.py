@@ -1,4 +1,4 @@
-"""One try of a task: whatever its handler raises is an outcome."""
+"""One try of a task: whatever its handler raises is an outcome, and an event in one line."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,11 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.daemon.failures import TRACE_CHARACTERS, record_failure, words_of
 from bot.daemon.workers import Handler, Outcome, attempt
-from state.errors import InfrastructureFailure, Retry, StateUnavailable
+from state.errors import BotError, InfrastructureFailure, Retry, StateUnavailable
+from state.store import Store
 from state.tables import Task
+from tests.bot.daemon.parts import events_of
 
 AT = datetime(2020, 1, 1, tzinfo=UTC)
+
 TASK = Task(key="poll:titanic:1", kind="poll", created_at=AT, due_at=AT)
 
 
@@ -75,3 +79,27 @@ async def test_what_is_broken_off_by_the_end_of_the_workers_has_not_failed() -> 
     await begun.wait()
     work.cancel()
     assert await work == Outcome("released")
+
+
+def test_an_error_of_ours_speaks_for_itself_and_any_other_has_its_type_before_it() -> None:
+    assert words_of(BotError("the disk\n is full")) == "the disk is full"
+    assert words_of(KeyError("x")) == "KeyError: 'x'"
+
+
+def test_the_end_of_a_traceback_is_kept(store: Store) -> None:
+    def deep(levels: int) -> None:
+        if not levels:
+            raise ValueError("at the bottom")
+        deep(levels - 1)
+
+    try:
+        deep(200)
+    except ValueError as error:
+        error.add_note("x" * TRACE_CHARACTERS)
+        error.add_note("the last line")
+        with store.write() as tx:
+            record_failure(tx, "loop.failed", error, loop="workers")
+    (event,) = events_of(store, "loop.failed")
+    assert (event["error"], event["loop"]) == ("ValueError: at the bottom", "workers")
+    assert len(event["traceback"]) == TRACE_CHARACTERS
+    assert event["traceback"].endswith("the last line\n")

@@ -97,8 +97,4 @@ def test_after_kill_9_what_was_missed_and_what_was_half_done_is_done_once(store:
     lines = (tmp_path / "diary").read_text().splitlines()
     assert lines[:2] == ["did quick:first", "began slow:half"]
     assert sorted(lines[2:]) == ["began slow:half", "did quick:missed", "did slow:half"]
-    assert rows(store) == {
-        "quick:first": ("done", 0, 0),
-        "slow:half": ("done", 0, 1),
-        "quick:missed": ("done", 0, 0),
-    }
+    assert rows(store) == {"quick:first": ("done", 0, 0), "slow:half": ("done", 0, 1), "quick:missed": ("done", 0, 0)}

@@ -1,10 +1,19 @@
-"""Boards, read back from polls: which reading counts, and what of two is one."""
+"""Boards and our submissions, read back from polls."""
 
 from datetime import timedelta
 
 import pytest
 
-from bot.leaderboard.board import Board, SiteSubmission, own_place, read_board, same_score, site_submissions
+from bot.leaderboard.board import (
+    Board,
+    SiteSubmission,
+    best_of,
+    number,
+    own_place,
+    read_board,
+    same_score,
+    site_submissions,
+)
 from state.series import record_absence
 from state.store import Store
 from tests.bot.leaderboard.boards import OURS, SLUG, Polls, Row, rows
@@ -95,3 +104,35 @@ def test_it_is_private_when_our_row_has_a_private_score_of_ours(store: Store, cl
 )
 def test_scores_are_the_same_to_the_digits_that_boards_show(shown: float | None, other: float, same: bool) -> None:
     assert same_score(shown, other) is same
+
+
+def test_they_come_in_the_order_in_which_they_were_sent(store: Store, clock: StandingClock) -> None:
+    polls = Polls(store)
+    for ref in ("99", "100", "7"):
+        polls.sent(ref, 0.5, date="2020-01-01T00:00:00Z")
+    polls.sent("8", 0.5, date="2019-12-31T00:00:00Z")
+    with store.read() as session:
+        assert [one.ref for one in site_submissions(session, SLUG)] == ["8", "7", "99", "100"]
+        assert site_submissions(session, "beer") == []
+
+
+def test_only_what_is_complete_has_scores(store: Store) -> None:
+    polls = Polls(store)
+    polls.sent("1", 0.5, 0.25)
+    polls.sent("2", 0.1, 0.1, status="ERROR")
+    polls.sent("3", 0.1, status="PENDING")
+    polls.sent("4", 0.5, description=None)
+    with store.read() as session:
+        found = site_submissions(session, SLUG)
+    assert [(one.public, one.private) for one in found] == [(0.5, 0.25), (None, None), (None, None), (0.5, None)]
+    assert found[3].tag == ""
+    assert best_of(found, lower_is_better=True) == best_of(found, lower_is_better=False) == found[0]
+    assert best_of([], lower_is_better=True) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("0.5", 0.5), (" 1e-3 ", 0.001), (0, 0.0), ("", None), (None, None), ("n/a", None), ("nan", None), ("-inf", None)],
+)
+def test_a_score_is_a_finite_number_or_none(text: object, score: float | None) -> None:
+    assert number(text) == score

@@ -4,37 +4,26 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.agents.builtin import baseline_script
 from bot.engine.budget import RunBudget
-from bot.engine.context import RunContext
-from bot.engine.decisions import Decisions
 from bot.evaluation.client.worker import Worker
-from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
-from bot.execution.leasing import Leasing
-from bot.execution.machine import this_machine
-from bot.execution.stopwatch import Stopwatch
 from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import Verdict, entries_of
 from bot.live.grading import grade_live_run
-from bot.models.ask import Asker
-from bot.models.recorded import RecordedModel
 from bot.report.result import RunResult, read_result
 from bot.report.run_files import EndedRun
-from sandbox import Limits
-from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.community import CommunityView
-from state.steps import Steps
 from state.store import Store
 from state.submissions import advance_submission, intend_submission
 from tests.bot.leaderboard.boards import SLUG, Polls
 from tests.bot.report.finished_runs import RUN, FakeRun, fill
+from tests.bot.submission.desk_parts import run_context
 from tests.state.conftest import START, StandingClock
 
 DEADLINE = START + timedelta(days=90)
@@ -112,31 +101,19 @@ def live_run(place: Path, worker: Worker, run: FakeRun | None = None) -> Iterato
         path.mkdir()
     config = {"run_id": RUN, "competition": SLUG, "live": True, "card": card(run).model_dump(mode="json")}
     folder.config.write_text(json.dumps({**config, "settings": {"agent": "comind"}}))
-    clock, stopwatch, sandbox = StandingClock(datetime(2020, 1, 2, tzinfo=UTC)), Stopwatch(), ProcessSandbox()
+    clock = StandingClock(datetime(2020, 1, 2, tzinfo=UTC))
     with Store.open(folder.database, clock) as store:
         scores = fill(store, clock, run)
-        steps = Steps(store, RUN)
-        leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, print)
-        settings = ExecutorSettings(place / "data", 0, 1, Limits(60.0))
-        context = RunContext(
-            run_id=RUN,
-            card=card(run),
-            seed=0,
-            baseline=baseline_script,
-            store=store,
-            steps=steps,
-            decisions=Decisions(steps),
-            clock=clock,
-            asker=Asker(RecordedModel(place), store, RUN, clock, steps),
+        plain = run_context(card(run), folder, locks, store, worker, None, place / "data", RUN)
+        stopwatch = plain.executor.stopwatch
+        context = replace(
+            plain,
             model_name="builtin",
-            executor=Executor(RUN, card(run), folder, settings, store, steps, sandbox, worker, stopwatch, leasing),
             budget=RunBudget(stopwatch, 1e6, None),
-            machine=this_machine(Limits(60.0), sandbox.describe()),
-            preview="",
             community_at=(lambda as_of: CommunityView(store, SLUG, as_of)) if run.community else None,
-            say=print,
         )
-        ended = EndedRun(folder, context, sandbox.describe(), stopwatch, "finished", "the competition is over")
+        described = ProcessSandbox().describe()
+        ended = EndedRun(folder, context, described, stopwatch, "finished", "the competition is over")
         polls = Polls(store)
         polls.deadline(DEADLINE)
         yield LiveRun(ended, files, worker, clock, polls, scores)

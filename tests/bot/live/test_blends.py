@@ -69,7 +69,6 @@ async def test_blending_is_off_where_bot_toml_says_so_and_for_aide(tmp_path: Pat
 
 async def _fit(opened: OpenRun) -> None:
     """Fit the newest blend, as the search does beside its work."""
-    assert opened.search.blending is not None
     opened.context.blended.clear()
     beside = asyncio.create_task(opened.search.blending.keep_fitted())
     async with asyncio.timeout(120):

@@ -41,7 +41,6 @@ async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path
             other = begin_run(here, task, CompetitionSettings(model="builtin", metric="log_loss", agent="aide"))
             assert other.id != first.id
             row = live_run_of(here.store, card.slug)
-            assert row is not None
             assert row.id == other.id
 
 
@@ -149,7 +148,6 @@ async def test_a_coding_agent_of_the_owners_works_in_the_labs_of_the_competition
             machinery = replace(here.machinery, models=models, sandbox=BubblewrapSandbox())
             walls, own = replace(here, machinery=machinery), CompetitionSettings(max_cost_per_day=5.0)
             found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.coder.own
-            assert found is not None
             assert (found.name, found.model, found.dialect) == ("mine", "gpt-4o", "chat")
             assert begin_run(walls, task, own).settings.coder.own is None
             with pytest.raises(UsageError, match="there is no coder 'mein': did you mean mine"):

@@ -1,4 +1,4 @@
-"""Whether a competition can be worked on, and what its owner is notified of if it cannot."""
+"""What is prepared before a run, and data that hosts replace while the bot runs."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +9,9 @@ from sqlmodel import select
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
+from bot.live.replaced_data import report_replaced_data
+from bot.live.shared import Shared
+from bot.rehearsal.faults import Fault, Faults
 from bot.rehearsal.settings import SiteSettings
 from bot.status.problems import current
 from scrapers.snapshots.demo import DEMO_SLUG, write_demo
@@ -16,7 +19,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.store import Store
 from state.tables import Notification
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import served, tiny
+from tests.bot.rehearsal.parts import START, served, tiny
 
 OWN = CompetitionSettings(model="builtin", metric="log_loss")
 
@@ -120,3 +123,33 @@ async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_p
             assert isinstance(found, Task)
             assert (found.card.metric.name, found.card.metric.direction) == ("grade.py", "minimize")
             assert str(grader) in found.card.sources["metric"]
+
+
+def notices_of_replaced_data(here: Shared) -> list[str]:
+    with here.store.read() as session:
+        found = session.exec(select(Notification).where(Notification.kind == "problem.data")).all()
+    return [row.body for row in found]
+
+
+@pytest.mark.integration
+async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tmp_path: Path) -> None:
+    faults = Faults(
+        [Fault(kind="data-changed", at=START + timedelta(hours=1)), Fault(kind="unstable-lists", after=0.0)]
+    )
+    with served(tiny(tmp_path), faults=faults) as site:
+        slug = site.competition.slug
+        async with shared(site, tmp_path / "state") as here:
+            task = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
+            assert isinstance(task, Task)
+            for _ in range(3):
+                await here.poller.poll(slug, "data")
+                report_replaced_data(here, slug)
+            assert notices_of_replaced_data(here) == []
+            site.clock.pass_by(hours=2)
+            for _ in range(3):
+                await here.poller.poll(slug, "data")
+                report_replaced_data(here, slug)
+            (body,) = notices_of_replaced_data(here)
+            assert "10018 bytes now" in body
+            again = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
+            assert isinstance(again, Task) and again.data == task.data

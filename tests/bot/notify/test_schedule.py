@@ -1,4 +1,4 @@
-"""The laws of the schedule: nothing is lost or sent twice, quiet hours and the rate are kept, a digest comes at its hour."""
+"""The laws of the schedule, and several notices merged into one."""
 
 import random
 from dataclasses import dataclass, field, replace
@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.notify.outbox import merge
 from bot.notify.schedule import MOST_TOGETHER, Plan, Tried, Waiting, is_due, is_quiet, opens_at, plan
 from bot.notify.settings import NotifySection
 from state.clock import back_off
+from state.tables import Letter, Notification
 
 START = datetime(2026, 3, 27, 12, tzinfo=UTC)
 """Two days before the clocks change in Zurich."""
+
 PLAIN, DIGEST = "leaderboard.medal", "leaderboard.rank"
+
 SETTINGS = NotifySection(first_pause=10, longest_pause=100, seconds=5)
+
 HOUR = timedelta(hours=1)
 
 
@@ -65,10 +70,9 @@ sections = st.builds(
     per_hour=st.integers(1, 6),
     first_pause=st.just(600.0),
 )
+
 notices = st.lists(
-    st.tuples(st.integers(0, 3 * 24 * 60), st.sampled_from([PLAIN, DIGEST, "problem.docker"])),
-    min_size=8,
-    max_size=60,
+    st.tuples(st.integers(0, 3 * 24 * 60), st.sampled_from([PLAIN, DIGEST, "problem.docker"])), min_size=8, max_size=60
 )
 
 
@@ -204,3 +208,47 @@ def test_what_comes_each_hour_does_not_keep_another_waiting() -> None:
         letters = [Tried(hour, False, now, now, sent=True)]
     assert sent[0] == 1
     assert list(sent) == sorted(sent)
+
+
+T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+def row(number: int, body: str = "body", *, urgent: bool = False) -> Notification:
+    return Notification(
+        key=f"k{number}",
+        kind="leaderboard.rank" if number % 2 else "run.best",
+        title=f"Title {number}",
+        body=body,
+        urgent=urgent,
+        created_at=T + timedelta(minutes=number),
+    )
+
+
+def merged(*rows: Notification) -> Letter:
+    return merge("SLACK", rows, T)
+
+
+def test_one_stays_as_it_is() -> None:
+    letter = merged(row(1))
+    assert (letter.key, letter.kind, letter.title, letter.body) == ("k1", "leaderboard.rank", "Title 1", "body")
+    assert (letter.service, letter.due_at, letter.urgent) == ("SLACK", T, False)
+
+
+def test_several_are_listed_in_order_with_their_times() -> None:
+    letter = merged(*(row(number) for number in range(5)))
+    assert letter.title == "5 notices: leaderboard.rank ×2, run.best ×3"
+    assert [line for line in letter.body.splitlines() if "Title" in line] == [
+        f"2026-01-02 03:0{4 + number} UTC Title {number}" for number in range(5)
+    ]
+
+
+def test_the_same_ones_have_the_same_key_and_others_another() -> None:
+    assert merged(row(1), row(2)).key == merged(row(1), row(2)).key
+    assert merged(row(1), row(2)).key != merged(row(1), row(2), row(3)).key
+
+
+def test_a_long_body_is_cut_with_a_mark_and_what_is_urgent_stays_urgent() -> None:
+    letter = merged(row(1, "x" * 5000), row(2, "short", urgent=True))
+    assert "4400 more characters" in letter.body
+    assert "short" in letter.body
+    assert letter.urgent

@@ -1,4 +1,4 @@
-"""`[notify]`: names of secrets, never secrets; every wrong value is refused with what to write."""
+"""[notify] holds names of secrets, and addresses come from where the names say."""
 
 from datetime import time
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.configuration.reading import read_settings
+from bot.notify.services import find_address
 from bot.notify.settings import NotifySection
 from state.errors import UsageError
 
@@ -61,3 +62,35 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
 def test_wrong_values_are_refused_with_what_to_write(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         read(tmp_path, text)
+
+
+SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7"
+
+
+def test_a_credential_goes_before_a_variable_and_that_before_a_file(tmp_path: Path) -> None:
+    (tmp_path / "slack_url").write_text("json://credential/x\n", encoding="utf-8")
+    (tmp_path / "file").write_text("json://file/x\n", encoding="utf-8")
+    everywhere = {
+        "CREDENTIALS_DIRECTORY": str(tmp_path),
+        "SLACK_URL": "json://variable/x",
+        "SLACK_URL_FILE": str(tmp_path / "file"),
+    }
+    found = []
+    for name in ("CREDENTIALS_DIRECTORY", "SLACK_URL", "SLACK_URL_FILE"):
+        found.append(find_address("SLACK_URL", everywhere).get_secret_value())
+        del everywhere[name]
+    assert found == ["json://credential/x", "json://variable/x", "json://file/x"]
+    with pytest.raises(UsageError, match="neither a systemd credential nor a variable of that name, nor a file"):
+        find_address("SLACK_URL", everywhere)
+
+
+@pytest.mark.parametrize("text", ["hunter2secret", f"{SLACK} {SLACK}", f"{SLACK}\n{SLACK}", "json://" + "x" * 5000])
+def test_what_is_no_address_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(UsageError, match="the variable SLACK_URL does not hold one address") as refused:
+        find_address("SLACK_URL", {"SLACK_URL": text})
+    assert text not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_named_by_its_variable(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="SLACK_URL_FILE names a file that is not there"):
+        find_address("SLACK_URL", {"SLACK_URL_FILE": str(tmp_path / "none")})

@@ -71,8 +71,7 @@ class Client:
     def ask(self, method: str, **body: Any) -> dict[str, Any]:
         answer = self.post(method, **body)
         assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        return answer.json()
 
     def compete(self, method: str, **body: Any) -> dict[str, Any]:
         return self.ask(f"{COMPETITIONS}/{method}", competitionName=self.slug, **body)

@@ -73,13 +73,7 @@ class CommandLine:
             **known,
         }
         done = subprocess.run(
-            command,
-            env=environment,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+            command, env=environment, cwd=self.home, capture_output=True, text=True, timeout=120, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -53,12 +53,10 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
     for call in calls:
         text, node = text_of(call), int(call["step"].split("/")[0])
         limit = PROMISE.search(text)
-        assert limit is not None
         assert int(limit[1]) == round(promised[node])
         assert (ROOM.search(text) is not None) == (agent in ("comind", "hybrid"))
         assert ("in a row without a better score" in text) == (agent in ("comind", "hybrid"))
         whole = RUN_ROOM.search(text)
-        assert whole is not None
         if whole[1]:
             left.append(int(whole[1]))
         assert "| 1 | " in text, "the baseline stands in the table of results"
@@ -72,14 +70,7 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
 
 
 def _check_coordinator(text: str) -> None:
-    for part in (
-        "# The data",
-        "# Where it runs",
-        "Installed: ",
-        "# Results so far",
-        "# What is left",
-        " s of ",
-    ):
+    for part in ("# The data", "# Where it runs", "Installed: ", "# Results so far", "# What is left", " s of "):
         assert part in text
     assert re.search(r"Plan (?:1 to \d+|one) draft", text) is not None
 

@@ -37,7 +37,6 @@ def script(c: float) -> str:
 def planned(user: str) -> int:
     """Return how many drafts are asked for."""
     asked = re.search(r"Plan (?:1 to (\d+)|one) draft", user)
-    assert asked is not None
     return int(asked[1] or 1)
 
 
@@ -63,10 +62,7 @@ class Answers:
             return json.dumps(
                 {
                     "add": [
-                        {
-                            "text": "logistic regression on a and b",
-                            "sources": ["topic/1"] if "topic/1" in user else [],
-                        }
+                        {"text": "logistic regression on a and b", "sources": ["topic/1"] if "topic/1" in user else []}
                     ]
                 }
             )

@@ -1,4 +1,4 @@
-"""Whole runs whose first endpoint is of no use: the next one on the list answers, at last the built-in model."""
+"""Whole runs whose first endpoint, or whose model, is of no use."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,10 @@ import pytest
 
 from tests.bot.replay.conftest import results
 from tests.bot.replay.scripted_answers import Answers
-from tests.scripted_endpoint import ScriptedEndpoint, failure
+from tests.scripted_endpoint import Reply, ScriptedEndpoint, failure
 
 NOBODY = "http://127.0.0.1:9/v1"
+
 OPTIONS = ("--model", "openai:scripted", "--steps", 2, "--sandbox", "process", "--json")
 
 
@@ -52,3 +53,29 @@ def test_a_run_without_any_endpoint_ends_with_the_built_in_model_where_it_is_all
     assert (result["nodes"], result["llm"]["cost_usd"]) == (2, 0.0)
     assert models(result["run"]) == {"builtin"}
     assert [change["after"] for change in changes(result["run"])] == ["builtin"]
+
+
+OPTIONS_OF_USELESS_MODEL_RUN = ("--model", "openai:scripted", "--time", "10m", "--sandbox", "process")
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("light")
+@pytest.mark.parametrize(
+    ("agent", "reply"),
+    [
+        ("aide", failure(400, "This model only takes pictures")),
+        ("aide", Reply(body={"choices": [{"message": {"content": None, "reasoning": "hm"}}]})),
+        ("comind", Reply("I think about it.")),
+    ],
+    ids=["refused", "reasoning", "prose"],
+)
+def test_a_run_without_a_usable_answer_ends_early_and_exits_with_1(bot, tiny, monkeypatch, agent, reply) -> None:
+    with ScriptedEndpoint([reply]) as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        done = bot("replay", tiny, "--agent", agent, "--coder", "script", *OPTIONS_OF_USELESS_MODEL_RUN, "--json")
+        asked = len(endpoint.requests)
+    (result,) = results(done)
+    assert (done.exit_code, result["status"], result["baseline_handed_in"]) == (1, "failed", True)
+    assert result["no_answer"] and result["no_answer"] in result["stopped_by"]
+    assert 10 <= asked <= 40
+    assert result["wall_seconds"] < 300

@@ -80,10 +80,7 @@ def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_fo
 
 @pytest.mark.parametrize(
     ("option", "cap", "kind"),
-    [
-        pytest.param("--max-tokens", 110_000, "tokens", marks=pytest.mark.trial),
-        ("--max-cost", 1.1, "money"),
-    ],
+    [pytest.param("--max-tokens", 110_000, "tokens", marks=pytest.mark.trial), ("--max-cost", 1.1, "money")],
 )
 def test_a_lab_under_a_cap_ends_in_order_and_what_it_logged_is_handed_in(bot, tiny, monkeypatch, option, cap, kind):
     Path("bot.toml").write_text("[models]\nmax_tokens = 1000\n[models.prices]\nscripted = {input = 10, output = 10}\n")

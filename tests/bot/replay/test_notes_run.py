@@ -34,17 +34,7 @@ def some_notes(folder: Path) -> Path:
 def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny: Path, tmp_path: Path) -> None:
     notes = some_notes(tmp_path / "notes")
     killed(
-        tiny,
-        tmp_path,
-        "--model",
-        "builtin",
-        "--steps",
-        "2",
-        "--sandbox",
-        "process",
-        "--json",
-        "--notes",
-        str(notes),
+        tiny, tmp_path, "--model", "builtin", "--steps", "2", "--sandbox", "process", "--json", "--notes", str(notes)
     )
     shutil.rmtree(notes)
     done = bot("resume", tmp_path / "runs", "--json")
@@ -101,8 +91,7 @@ def test_a_lab_finds_notes_among_the_communitys_files(bot, tiny, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [(("--no-community",), "contradict"), (("{tiny}",), "one snapshot"), ((), "no such folder")],
+    ("options", "words"), [(("--no-community",), "contradict"), (("{tiny}",), "one snapshot"), ((), "no such folder")]
 )
 def test_notes_that_make_no_sense_are_one_clear_sentence(bot, tiny, tmp_path, options, words) -> None:
     more = [one.format(tiny=tiny) for one in options]

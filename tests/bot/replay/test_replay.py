@@ -128,19 +128,7 @@ def test_a_broken_script_is_repaired_by_the_next_one(bot: Bot, tiny: Path, monke
 def test_the_same_seed_gives_the_same_tree_with_the_builtin_model_and_its_events_alone_tell_how_it_stands(
     bot: Bot, tiny: Path, agent: str, steps: int
 ):
-    options = (
-        "--agent",
-        agent,
-        "--model",
-        "builtin",
-        "--steps",
-        steps,
-        "--seed",
-        3,
-        "--sandbox",
-        "process",
-        "--json",
-    )
+    options = ("--agent", agent, "--model", "builtin", "--steps", steps, "--seed", 3, "--sandbox", "process", "--json")
     (one,) = results(bot("replay", tiny, *options))
     (two,) = results(bot("replay", tiny, *options))
     assert one["run"] != two["run"]

@@ -36,6 +36,7 @@ from bot.rehearsal.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.desk import Desk
 from bot.submission.kaggle import KaggleSubmitter, NotebookSubmitter
+from bot.submission.policy import Decision
 from sandbox import ExitReason, Limits, Sandbox
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
@@ -129,14 +130,15 @@ class Live:
         client = self.client if self.context.takes_notebooks else None
         return Desk(self.context, self.folder, settings, submitter or self.submitter, self.worker, client=client)
 
+    async def send_best(self, settings: CompetitionSettings = SENDING) -> Desk:
+        """Have a desk consider the best node and send its file, if that may go; return the desk."""
+        desk = self.desk(settings)
+        await desk.consider()
+        await desk.send()
+        return desk
+
     def node(
-        self,
-        id: int,
-        quality: float,
-        code: str | None = None,
-        *,
-        test: float | None = None,
-        found: Finding = HONEST,
+        self, id: int, quality: float, code: str | None = None, *, test: float | None = None, found: Finding = HONEST
     ) -> float:
         """Make a node whose predictions are that close to the truth (on the test rows `test`), from 0 to 1; returns its score."""
         with self.store.write() as tx:
@@ -245,16 +247,30 @@ async def live(
         yield Live(context, run, here, site, submitter, worker, answers, client)
 
 
+async def decide(desk: Desk) -> Decision:
+    """Return what a desk decides, which must be something."""
+    decision = await desk.consider()
+    assert decision is not None
+    return decision
+
+
 def run_context(
-    card: TaskCard, folder: RunFolder, locks: Path, store: Store, worker: Worker, spending: Level | None, data: Path
+    card: TaskCard,
+    folder: RunFolder,
+    locks: Path,
+    store: Store,
+    worker: Worker,
+    spending: Level | None,
+    data: Path,
+    run_id: str = RUN,
 ) -> RunContext:
     sandbox, stopwatch, clock = ProcessSandbox(), Stopwatch(), store.clock
-    steps = Steps(store, RUN)
-    leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, print)
+    steps = Steps(store, run_id)
+    leasing = Leasing(Leases(locks), 1, 0, lambda: 600.0, stopwatch, print)
     limits = ExecutorSettings(data, 0, 1, Limits(60.0))
-    executor = Executor(RUN, card, folder, limits, store, steps, sandbox, worker, stopwatch, leasing)
+    executor = Executor(run_id, card, folder, limits, store, steps, sandbox, worker, stopwatch, leasing)
     return RunContext(
-        run_id=RUN,
+        run_id=run_id,
         card=card,
         seed=0,
         baseline=baseline_script,
@@ -262,7 +278,7 @@ def run_context(
         steps=steps,
         decisions=Decisions(steps),
         clock=clock,
-        asker=Asker(RecordedModel(folder.path), store, RUN, clock, steps),
+        asker=Asker(RecordedModel(folder.path), store, run_id, clock, steps),
         model_name="recorded",
         executor=executor,
         budget=RunBudget(stopwatch, 600.0, None),

@@ -62,9 +62,9 @@ class MortalStore(Store):
     fate = Fate()
 
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self, *, durable: bool = True) -> Iterator[Transaction]:
         self.fate.boundary("before a write")
-        with super().write() as tx:
+        with super().write(durable=durable) as tx:
             yield tx
             self.fate.boundary("before its commit")
         self.fate.boundary("after its commit")

@@ -17,7 +17,7 @@ from state.approvals import decide_approval, make_wish, open_wishes
 from state.errors import UsageError
 from state.tables import Approval
 from tests.bot.rehearsal.parts import DEADLINE
-from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, live, write
+from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, decide, live, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -29,8 +29,8 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     run.node(2, 0.3)
     run.node(3, 0.6)
     desk = run.desk()
-    decision = await desk.consider()
-    assert decision is not None and (decision.verdict, decision.why) == ("send", "it is the first")
+    decision = await decide(desk)
+    assert (decision.verdict, decision.why) == ("send", "it is the first")
     assert await desk.consider() is None
     await desk.send()
     await desk.send()
@@ -55,9 +55,7 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
 async def test_a_new_teams_first_file_is_tried_and_its_owner_told_once(run: Live) -> None:
     run.read("limits", num_today=0, num_total=0, num_allowed_now=0, limited_by_total=False)
     run.node(2, 0.3)
-    desk = run.desk()
-    await desk.consider()
-    await desk.send()
+    await run.send_best()
     assert run.states() == [(2, "confirmed")]
     (notice,) = run.notices("submission.quota")
     assert "states no submission limit" in notice.body
@@ -67,9 +65,7 @@ async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words
     async with live(the_ground, tmp_path, worker) as run:
         vars(run.site.competition.desk)["_daily"] = 0
         run.node(2, 0.3)
-        desk = run.desk()
-        await desk.consider()
-        await desk.send()
+        desk = await run.send_best()
         await desk.send()
         assert run.states() == [(2, "intended")]
         assert run.site.site.requests["CreateSubmission"] == 1
@@ -86,9 +82,7 @@ async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words
 
 async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk()
-    await desk.consider()
-    await desk.send()
+    desk = await run.send_best()
     (row,) = run.submissions()
     run.read("submission", str(row.ref), status="COMPLETE", public_score="0.4321")
     asked = run.site.site.requests["GetSubmission"]
@@ -99,9 +93,7 @@ async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> Non
 
 async def test_a_file_that_the_site_finds_invalid_is_a_notice_and_counts_as_sent(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk()
-    await desk.consider()
-    await desk.send()
+    desk = await run.send_best()
     (row,) = run.submissions()
     run.read("submission", str(row.ref), status="ERROR", error_description="row 3 is odd")
     await desk.scores.settle()
@@ -114,24 +106,21 @@ async def test_a_file_that_the_site_finds_invalid_is_a_notice_and_counts_as_sent
 async def test_nothing_is_sent_unless_submitting_is_on_and_the_site_is_not_even_asked(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk(CompetitionSettings())
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "never"
+    decision = await decide(desk)
+    assert decision.verdict == "never"
     await desk.send()
     assert (run.submissions(), sum(run.site.site.requests.values())) == ([], 0)
     (event,) = run.events("submission.considered")
     assert (event.node, event.data["decision"]) == (2, "never")
-    decision = await run.desk(SENDING).consider()
-    assert decision is not None and decision.verdict == "send"
+    assert (await decide(run.desk(SENDING))).verdict == "send"
 
 
 async def test_a_node_is_considered_once_as_things_stand_also_by_another_process(run: Live) -> None:
     run.node(2, 0.6)
-    desk = run.desk()
-    await desk.consider()
-    await desk.send()
+    desk = await run.send_best()
     run.node(3, 0.605)
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict in ("wait", "never") and "standard errors" in decision.why
+    decision = await decide(desk)
+    assert decision.verdict in ("wait", "never") and "standard errors" in decision.why
     for other in (desk, run.desk()):
         assert await other.consider() is None
     run.clock.pass_by(days=1)
@@ -143,12 +132,9 @@ async def test_a_node_is_considered_once_as_things_stand_also_by_another_process
 @pytest.mark.integration
 async def test_files_are_spread_over_the_day_unless_the_gain_is_large(run: Live) -> None:
     run.node(2, 0.1)
-    desk = run.desk()
-    await desk.consider()
-    await desk.send()
+    desk = await run.send_best()
     run.node(3, 0.8)  # far better
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "send"
+    assert (await decide(desk)).verdict == "send"
     await desk.send()
     assert run.states() == [(2, "confirmed"), (3, "confirmed")]
 
@@ -175,8 +161,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     run.read("page", "rules", content="be kinder")
     await desk.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
-    decision = await desk.consider()
-    assert decision is not None and "rules page has changed" in decision.why
+    assert "rules page has changed" in (await decide(desk)).why
     (notice,) = run.notices("problem.rules")
     assert notice.urgent
     with run.store.write() as tx:
@@ -189,8 +174,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
 async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_there_are_none(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk(CompetitionSettings(submit=True))
-    decision = await desk.consider()
-    assert decision is not None and "the rules are not confirmed" in decision.why
+    assert "the rules are not confirmed" in (await decide(desk)).why
     with run.store.write() as tx, pytest.raises(UsageError, match="were not read yet"):
         accept_rules(tx, run.context.card.slug, "ada")
     run.read("page", "description", content="A competition without a page of rules.")
@@ -201,8 +185,7 @@ async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_
     assert run.states() == [(2, "confirmed")]
     run.read("page", "rules", content="No bots.")
     run.node(3, 0.9)
-    decision = await desk.consider()
-    assert decision is not None and "rules page has changed" in decision.why
+    assert "rules page has changed" in (await decide(desk)).why
 
 
 @pytest.mark.integration
@@ -221,8 +204,7 @@ async def test_what_is_known_of_the_site_forbids(run: Live, facts: dict[str, obj
     await desk.consider()
     run.read("competition", **facts)
     await desk.send()
-    decision = await desk.consider()
-    assert decision is not None and why in decision.why
+    assert why in (await decide(desk)).why
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
 
@@ -234,8 +216,7 @@ async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: L
     outputs.mkdir(parents=True)
     (outputs / "submission.csv").write_bytes((run.run.executions / "n3-full-0" / "submission.csv").read_bytes())
     desk = run.desk()
-    decision = await desk.consider()
-    assert decision is not None
+    decision = await decide(desk)
     assert (decision.verdict, decision.why) == (
         "never",
         "the file is not our own: every value is that of the public file ann-linear/submission.csv",
@@ -247,9 +228,7 @@ async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: L
 
 async def test_a_file_that_becomes_a_copy_while_it_waits_is_not_sent(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk(ASKING)
-    await desk.consider()
-    await desk.send()
+    desk = await run.send_best(ASKING)
     outputs = run.folder / "outputs" / "bob__copied"
     outputs.mkdir(parents=True)
     (outputs / "21-0.csv").write_bytes((run.run.executions / "n2-full-0" / "submission.csv").read_bytes())
@@ -271,8 +250,8 @@ async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_no
             theirs = run.run.executions / f"n2-{view}-0" / name
             if theirs.exists():
                 shutil.copyfile(theirs, run.run.executions / f"n3-{view}-0" / name)
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "never"
+    decision = await decide(desk)
+    assert decision.verdict == "never"
     assert "it was proposed to you as submission 1, of node 2, and you did not approve it" in decision.why
     assert len(run.notices("approval.asked")) == 1
 
@@ -281,16 +260,16 @@ async def test_an_invalid_file_is_never_sent(run: Live) -> None:
     run.node(2, 0.4)
     for view in ("holdout", "full"):
         write(run.run.executions / f"n2-{view}-0" / "submission.csv", {"r0240": 0.5})
-    decision = await run.desk().consider()
-    assert decision is not None and "is not valid" in decision.why and decision.of_file
+    decision = await decide(run.desk())
+    assert "is not valid" in decision.why and decision.of_file
 
 
 async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run: Live) -> None:
     add_kernel(run.store, run.context.card.slug, KERNEL)
     run.node(2, 0.5, code=KERNEL + "\nprint('mine')\n")
     desk = run.desk()
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "hold"
+    decision = await decide(desk)
+    assert decision.verdict == "hold"
     assert "the public kernel ann/strong" in decision.why
     await desk.send()
     assert run.site.site.submissions == []
@@ -300,8 +279,7 @@ async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run:
 async def test_what_a_guard_doubts_is_held_with_the_reason(run: Live) -> None:
     run.node(2, 0.5, found=suspicious("too good", "5% is left where the others left half"))
     desk = run.desk()
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "hold"
+    assert (await decide(desk)).verdict == "hold"
     await desk.send()
     assert run.site.site.submissions == []
     assert "5% is left where the others left half" in run.notices("approval.asked")[0].body
@@ -368,8 +346,8 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
     desk = run.desk(ASKING)
     with run.store.write() as tx:
         make_wish(tx, RUN, 3, "ann")
-    decision = await desk.consider()
-    assert decision is not None and (decision.verdict, decision.why) == ("send", "its owner asked for it")
+    decision = await decide(desk)
+    assert (decision.verdict, decision.why) == ("send", "its owner asked for it")
     await desk.send()
     assert run.states() == [(3, "confirmed")]
     with run.store.read() as session:
@@ -377,8 +355,7 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
     run.read("competition", submissions_disabled=True)
     with run.store.write() as tx:
         make_wish(tx, RUN, 2, "ann")
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "never"
+    assert (await decide(desk)).verdict == "never"
     with run.store.read() as session:
         assert open_wishes(session, RUN) == []
 
@@ -389,12 +366,10 @@ async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(the_ground, tmp
     settings = CompetitionSettings(submit=True, rules_read=True, submissions_per_day=1)
     async with live(the_ground, tmp_path, worker, settings=site) as run:
         run.node(2, 0.2)
-        desk = run.desk(settings)
-        await desk.consider()
-        await desk.send()
+        desk = await run.send_best(settings)
         run.node(3, 0.9)
-        decision = await desk.consider()
-        assert decision is not None and decision.verdict == "wait"
+        decision = await decide(desk)
+        assert decision.verdict == "wait"
         assert decision.until is not None and decision.until.hour == 0
         await desk.send()
         assert len(run.site.site.submissions) == 1
@@ -408,12 +383,9 @@ async def test_a_cap_of_the_budget_is_kept(the_ground: Ground, tmp_path: Path, w
     level = Level("competition", Caps(submissions=1))
     async with live(the_ground, tmp_path, worker, spending=level) as run:
         run.node(2, 0.2)
-        desk = run.desk()
-        await desk.consider()
-        await desk.send()
+        desk = await run.send_best()
         run.node(3, 0.9)
-        decision = await desk.consider()
-        assert decision is not None and "cap on submissions is reached" in decision.why
+        assert "cap on submissions is reached" in (await decide(desk)).why
         assert len(run.site.site.submissions) == 1
 
 
@@ -423,13 +395,11 @@ async def test_a_site_that_cannot_be_asked_sends_nothing_and_is_asked_again_late
     url = run.submitter.client.url  # type: ignore[attr-defined]
     run.submitter.client.url = url.replace("127.0.0.1", "127.0.0.2")  # type: ignore[attr-defined]
     assert url != run.submitter.client.url  # type: ignore[attr-defined]
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "wait"
+    assert (await decide(desk)).verdict == "wait"
     assert await desk.consider() is None
     run.submitter.client.url = url  # type: ignore[attr-defined]
     run.clock.pass_by(hours=2)
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "send"
+    assert (await decide(desk)).verdict == "send"
 
 
 @pytest.mark.integration

@@ -12,7 +12,7 @@ from state.progress import create_node, end_node
 from state.submissions import advance_submission, choose_final, intend_submission, submissions_of, update_submission
 from state.tables import Submission
 from tests.bot.rehearsal.parts import DEADLINE, START
-from tests.bot.submission.desk_parts import Live
+from tests.bot.submission.desk_parts import Live, decide
 from tests.state.rows import create_run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -47,8 +47,7 @@ def refit_sha(run: Live, node: int) -> str:
 async def test_a_file_that_an_earlier_run_sent_is_not_sent_again(run: Live) -> None:
     run.node(2, 0.5)
     earlier(run, refit_sha(run, 2), public=0.4)
-    decision = await run.desk().consider()
-    assert decision is not None
+    decision = await decide(run.desk())
     assert decision.verdict == "never"
     assert decision.why.endswith(f"it was sent as submission 1, of node 7 of {EARLIER}")
 
@@ -60,7 +59,6 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
         held = ask_approval(tx, EARLIER, row.id, expires_at=run.clock.now() + timedelta(hours=1), why="it is asked")
         decide_approval(tx, held.id or 0, "refused", "ann")
     decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, approve="ask")).consider()
-    assert decision is not None
     assert decision.verdict == "never"
     assert f"of node 7 of {EARLIER}, and you did not approve it" in decision.why
     assert run.notices("approval.asked") == []
@@ -71,20 +69,18 @@ async def test_where_its_scores_mean_something_else_they_are_no_bar_but_its_file
         run, "ab" * 32, public=0.4, score=0.001, scores="of another metric"
     )  # by validation better than any that follows
     run.node(2, 0.5)
-    decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=1)).consider()
-    assert decision is not None
+    decision = await decide(run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=1)))
     assert (decision.verdict, "max_submissions is 1" in decision.why) == ("never", True)
-    decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=2)).consider()
-    assert decision is not None
-    assert decision.verdict == "send"
+    assert (
+        await decide(run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=2)))
+    ).verdict == "send"
 
 
 async def test_where_its_scores_mean_the_same_what_follows_must_be_better(run: Live) -> None:
     worse, better = run.node(2, 0.3), run.node(3, 0.9)
     earlier(run, "ab" * 32, public=0.4, score=(worse + better) / 2)
     desk = run.desk()
-    decision = await desk.consider()
-    assert decision is not None
+    decision = await decide(desk)
     assert decision.verdict == "send"
     assert "over the best sent" in decision.why
     await desk.send()
@@ -100,14 +96,10 @@ async def test_rules_that_changed_before_this_run_began_are_still_to_be_read_by_
     run.clock.time = START + timedelta(hours=1)
     run.node(2, 0.5)
     desk = run.desk()
-    decision = await desk.consider()
-    assert decision is not None
-    assert "rules page has changed" in decision.why
+    assert "rules page has changed" in (await decide(desk)).why
     with run.store.write() as tx:
         accept_rules(tx, run.context.card.slug, "ada")
-    decision = await desk.consider()
-    assert decision is not None
-    assert decision.verdict == "send"
+    assert (await decide(desk)).verdict == "send"
 
 
 async def test_what_an_earlier_run_sent_may_count_in_the_end_by_its_public_score(run: Live) -> None:

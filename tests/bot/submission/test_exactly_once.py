@@ -5,14 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from state.errors import (
-    FileChanged,
-    QuotaReached,
-    SiteUnavailable,
-    SubmissionInDoubt,
-    SubmissionRefused,
-    UsageError,
-)
+from state.errors import FileChanged, QuotaReached, SiteUnavailable, SubmissionInDoubt, SubmissionRefused, UsageError
 from state.spending import spent
 from tests.bot.submission.parts import GRACE, RUN, HurriedClock, a_file, assert_events_match_rows, life, rows
 from tests.scripted_site import AMBIGUOUS, REFUSAL, ScriptedSite

@@ -9,32 +9,22 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.agents.builtin import baseline_script
 from bot.engine.attempts import load_tree
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
-from bot.engine.decisions import Decisions
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.views.parts import final_places
-from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
-from bot.execution.leasing import Leasing
-from bot.execution.machine import this_machine
 from bot.execution.record import EXECUTED, Execution, kept_execution
-from bot.execution.stopwatch import Stopwatch
-from bot.models.ask import Asker
-from bot.models.recorded import RecordedModel
 from bot.submission.handing_in import HandedIn, hand_in
 from bot.submission.refit import refit
-from sandbox import Limits
-from sandbox.leases import Leases
-from sandbox.process import ProcessSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
-from state.steps import Key, Steps
+from state.steps import Key
 from state.store import Store
+from tests.bot.submission.desk_parts import run_context
 from tests.bot.submission.parts import RUN, assert_events_match_rows, begin, rows
 from tests.tiny_snapshot import write_tiny
 
@@ -101,37 +91,15 @@ tested = tested if GOOD else [0.9 * chance + 0.05 for chance in tested]
 async def run(tmp_path: Path, worker: Worker) -> AsyncIterator[tuple[RunContext, Worker]]:
     """Return a run whose only node has run on the hold-out view."""
     snapshot = Snapshot.load(write_tiny(tmp_path / "tiny-table"), METRIC_DIRECTIONS)
-    folder, locks, sandbox, stopwatch = RunFolder(tmp_path / "run"), tmp_path / "locks", ProcessSandbox(), Stopwatch()
-    clock = ReplayClock(snapshot.card.deadline)
+    folder, locks = RunFolder(tmp_path / "run"), tmp_path / "locks"
     for path in (folder.path, locks):
         path.mkdir()
-    with Store.open(folder.database, clock) as store:
+    with Store.open(folder.database, ReplayClock(snapshot.card.deadline)) as store:
         begin(store)
-        steps = Steps(store, RUN)
-        leasing = Leasing(Leases(locks), 1, 0, lambda: 600.0, stopwatch, print)
-        settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0))
-        executor = Executor(RUN, snapshot.card, folder, settings, store, steps, sandbox, worker, stopwatch, leasing)
-        context = RunContext(
-            run_id=RUN,
-            card=snapshot.card,
-            seed=0,
-            baseline=baseline_script,
-            store=store,
-            steps=steps,
-            decisions=Decisions(steps),
-            clock=clock,
-            asker=Asker(RecordedModel(tmp_path), store, RUN, clock, steps),
-            model_name="recorded",
-            executor=executor,
-            budget=RunBudget(stopwatch, 600.0, None),
-            machine=this_machine(Limits(60.0), sandbox.describe()),
-            preview="",
-            community_at=None,
-            say=print,
-        )
+        context = run_context(snapshot.card, folder, locks, store, worker, None, snapshot.data, RUN)
         with store.write() as tx:
             create_node(tx, RUN, action="draft", id=2, code=KNOWS_HOW_MUCH_IT_LEARNT_FROM)
-        done = await executor.execute(2, KNOWS_HOW_MUCH_IT_LEARNT_FROM, "holdout", 60.0)
+        done = await context.executor.execute(2, KNOWS_HOW_MUCH_IT_LEARNT_FROM, "holdout", 60.0)
         assert done.score is not None, done.error
         with store.write() as tx:
             end_node(tx, RUN, 2, "valid", score=done.value)

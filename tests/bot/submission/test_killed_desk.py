@@ -1,7 +1,5 @@
 """The desk killed at every point: whoever takes the run up again sends each file once, asks once and notifies once."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -9,27 +7,12 @@ import pytest
 from bot.configuration.competition import CompetitionSettings
 from state.approvals import decide_approval, undecided
 from state.steps import Steps
-from state.store import Store, Transaction
 from tests.bot.submission.desk_parts import RUN, SENDING, Live, live
-from tests.bot.submission.parts import Fate, Killed, MortalSubmitter
+from tests.bot.submission.parts import Fate, Killed, MortalStore, MortalSubmitter
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
 
 ASKING = CompetitionSettings(submit=True, rules_read=True, approve="ask")
-
-
-class MortalStore(Store):
-    """A store whose process may die before, in and after each write."""
-
-    fate = Fate()
-
-    @contextmanager
-    def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        self.fate.boundary("before a write")
-        with super().write(durable=durable) as tx:
-            yield tx
-            self.fate.boundary("before its commit")
-        self.fate.boundary("after its commit")
 
 
 async def one_life(run: Live, settings: CompetitionSettings, fate: Fate) -> None:

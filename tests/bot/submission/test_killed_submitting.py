@@ -14,16 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from state.errors import SubmissionInDoubt
-from tests.bot.submission.parts import (
-    GRACE,
-    Fate,
-    HurriedClock,
-    Killed,
-    a_file,
-    assert_events_match_rows,
-    life,
-    rows,
-)
+from tests.bot.submission.parts import GRACE, Fate, HurriedClock, Killed, a_file, assert_events_match_rows, life, rows
 from tests.scripted_site import Behaviour, ScriptedSite
 from tests.source_tree import ROOT
 

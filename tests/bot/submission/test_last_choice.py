@@ -43,15 +43,7 @@ async def run_in(folder: Path) -> AsyncIterator[tuple[RunContext, Worker]]:
         opened_on(snapshot, folder, 20, clock, model, community=False, baseline=False, worker=worker) as opened,
     ):
         log = ExperimentLog(
-            RUN,
-            opened.card,
-            opened.seed,
-            opened.store,
-            opened.decisions,
-            opened.executor,
-            worker,
-            "m",
-            lambda: None,
+            RUN, opened.card, opened.seed, opened.store, opened.decisions, opened.executor, worker, "m", lambda: None
         )
         yield replace(opened, blender=worker, experiments=log), worker
 
@@ -127,7 +119,6 @@ async def test_an_ensemble_is_compared_on_validation_rows_alone_and_wins_ties(tm
         for seed, name in enumerate(("a", "b", "c")):
             await logged(context, name, sure=0.9, seed=seed)
         node = await Blending(context, worker).as_node()
-        assert node is not None
         chosen = await last_choice(context, worker, over=True)
         found = selection_of(context)
         assert chosen is not None and found is not None
@@ -149,7 +140,6 @@ async def test_an_ensemble_of_labels_is_made_of_their_probabilities(tmp_path: Pa
         node = await Blending(context, worker).as_node()
         assert node is not None and context.experiments is not None
         kept = blend_of(context.store, RUN, node.id)
-        assert kept is not None
         assert (kept.recipe.space, list(kept.recipe.classes), len(kept.recipe.weights)) == ("classes", ["0", "1"], 7)
         assert kept.score < min(one.result.score for one in context.experiments.all()) - 0.05
         assert kept.holdout == pytest.approx(kept.score, abs=0.15)

@@ -82,10 +82,7 @@ def test_nothing_goes_unless_submitting_is_on() -> None:
 def test_only_what_is_wrong_with_the_file_lets_another_node_go() -> None:
     assert [
         decide(replace(FACTS, **{name: "x"}), OPEN).of_file for name in ("invalid", "copied", "closed", "capped")
-    ] == [
-        *(True, True),
-        *(False, False),
-    ]
+    ] == [*(True, True), *(False, False)]
 
 
 def test_the_first_file_goes_whatever_its_score() -> None:

@@ -19,7 +19,7 @@ from bot.submission.notebook_lines import notebook_lines
 from sandbox.process import ProcessSandbox
 from state.notebooks import NotebookState, failures_of, notebook_states
 from state.progress import update_node
-from tests.bot.submission.desk_parts import RUN, SENDING, Ground, Live, ground, live
+from tests.bot.submission.desk_parts import RUN, SENDING, Ground, Live, decide, ground, live
 from tests.bot.submission.packed import ALL_SHOWN, BROKEN, NOTHING, ONE_ROW, SLOW, pack, pack_blend
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
@@ -61,8 +61,7 @@ async def test_a_notebook_is_pushed_followed_and_submitted_as_files_are(run: Liv
     run.node(2, 0.5)
     pack(run, 2)
     desk = run.desk()
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "send"
+    assert (await decide(desk)).verdict == "send"
     assert asked(run, "SaveKernel") == 0
     await looked(run, desk)
     run.site.settle()
@@ -108,9 +107,7 @@ async def test_nothing_is_pushed_without_the_owners_word(run: Live) -> None:
     run.node(2, 0.5)
     pack(run, 2)
     for settings in (CompetitionSettings(rules_read=True), ASKING):
-        desk = run.desk(settings)
-        await desk.consider()
-        await desk.send()
+        await run.send_best(settings)
     assert [row.status for row in run.submissions()] == ["intended"]
     assert len(run.notices("approval.asked")) == 1
     assert not any(asked(run, name) for name in ("StartBlobUpload", "CreateDataset", "SaveKernel"))
@@ -127,8 +124,8 @@ async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_he
         update_node(tx, RUN, 2, infer=code)
     strict = replace(run, context=replace(run.context, notebook_limits=NotebookLimits(hours=hours)))
     desk = strict.desk()
-    decision = await desk.consider()
-    assert decision is not None and decision.verdict == "never"
+    decision = await decide(desk)
+    assert decision.verdict == "never"
     assert why in decision.why
     await desk.send()
     assert run.submissions() == []
@@ -172,9 +169,7 @@ async def test_what_fails_at_kaggle_is_given_up_once_with_its_log(run: Live, cod
 async def test_a_better_node_does_not_replace_a_notebook_that_runs(run: Live) -> None:
     run.node(2, 0.3)
     pack(run, 2)
-    desk = run.desk()
-    await desk.consider()
-    await desk.send()
+    desk = await run.send_best()
     run.clock.pass_by(minutes=10)
     await desk.send()
     assert [one.stage for one in stands(run)] == ["pushed"]
@@ -189,9 +184,7 @@ async def test_a_better_node_does_not_replace_a_notebook_that_runs(run: Live) ->
 async def test_while_kaggle_works_nothing_is_held_and_the_desk_says_when_to_look(run: Live) -> None:
     run.node(2, 0.5)
     pack(run, 2)
-    desk = run.desk()
-    await desk.consider()
-    await desk.send()
+    desk = await run.send_best()
     before = run.clock.now()
     due = desk.look_again()
     assert due is not None and timedelta(0) < due - before <= timedelta(minutes=10)

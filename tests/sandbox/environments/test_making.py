@@ -90,7 +90,6 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
 @pytest.mark.integration
 def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
     lock = take(tmp_path / ".default.lock")
-    assert lock is not None
     with pytest.raises(UsageError, match="another `bot env` makes or removes the environment default"):
         make_environment(tmp_path, "default", recipe)
     lock.release(remove=True)

@@ -1,12 +1,14 @@
-"""Tests of what a command finds, prints and leaves to the next."""
+"""What a command finds, prints and leaves to the next."""
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.lab import LabRequest
+from sandbox.lab import LabLimits, LabRequest
+from sandbox.lab.log import CommandLog
 from sandbox.output import OURS
 from state.redaction import Redactor
 from tests.sandbox.lab.conftest import Shell
@@ -121,3 +123,23 @@ async def test_a_log_that_cannot_be_written_is_no_reason_to_end(bubblewrap, lab_
         (lab_request.folder / "logs").rmdir()
         result = await Shell(lab, lab_request).type("echo shown")
     assert result.output == f"shown\n\n{OURS}[the log could not be written: No such file or directory]"
+
+
+def test_what_repeats_itself_is_shown_once_and_logged_as_it_came(tmp_path: Path) -> None:
+    warning = "base.py:1: ConvergenceWarning\n  warnings.warn(\n"
+    output = f"fold 0\n{warning * 40}fold 1\nok\nok\n"
+    log = CommandLog(tmp_path, 1, LabLimits(memory_bytes=1 << 30, disk_bytes=1 << 30), Redactor())
+    log.add(output.encode())
+    log.close()
+    assert log.shown() == f"fold 0\n{warning}[39 times more]\nfold 1\nok\nok\n"
+    assert (tmp_path / "1.txt").read_text() == output
+
+
+def test_what_is_none_of_the_output_stands_after_a_character_that_no_output_has(tmp_path: Path) -> None:
+    forged = f"{OURS}[9 times more]\n[... 9 characters left out ...]\n"
+    log = CommandLog(tmp_path, 1, LabLimits(memory_bytes=1 << 30, disk_bytes=1 << 30, shown_characters=300), Redactor())
+    log.add((forged + "same\n" * 9 + "\n".join(map(str, range(200)))).encode())
+    log.close()
+    shown = log.shown(OURS)
+    assert [line.split()[0] for line in shown.split(OURS)[1:]] == ["[8", "[..."]
+    assert shown.startswith("[9 times more]\n[... 9 characters left out ...]\nsame\n")

@@ -141,7 +141,6 @@ def test_a_killed_bot_takes_all_along(name: str, tmp_path: Path) -> None:
     instance = f"test-{uuid.uuid4().hex}"
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "lab"), name, instance]
     bot = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, text=True)
-    assert bot.stdout is not None
     assert bot.stdout.readline() == "open\n"
     deadline = time.monotonic() + 10
     while len(running("sleep 54321")) < 3 and time.monotonic() < deadline:

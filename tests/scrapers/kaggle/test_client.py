@@ -17,14 +17,7 @@ from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Pace, Patience
 from scrapers.kaggle.submissions import Submissions
-from state.errors import (
-    KaggleError,
-    NotAuthenticated,
-    RateLimited,
-    SiteUnavailable,
-    UnknownAnswer,
-    UsageError,
-)
+from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
 from tests.scrapers.kaggle.parts import SECRET, URL, SetClock, Site, answer, broken, client_of
 
 GET = Method("competitions.CompetitionApiService", "GetCompetition", "competitions")
@@ -291,7 +284,7 @@ async def test_a_token_of_a_login_is_renewed_in_time_and_not_before() -> None:
         await Competitions(client).get("leaf")
     assert [one.method for one in site.asked] == ["GetCompetition", "GenerateAccessToken", *["GetCompetition"] * 2]
     assert [one.headers.get("authorization") for one in site.asked] == [
-        *("Bearer KGAT_old", None, "Bearer KGAT_new", "Bearer KGAT_new"),
+        *("Bearer KGAT_old", None, "Bearer KGAT_new", "Bearer KGAT_new")
     ]
     assert site.asked[1].body["refreshToken"] == "refreshing"
 

@@ -93,10 +93,7 @@ NAMED = {
     "competitions.DataSummary": "ApiFilesSummary",
 }
 """Ours, by module and name, and theirs."""
-INNER = {
-    ("ListEntities", "filters"): "ListEntitiesFilters",
-    ("CreateDataset", "files"): "ApiDatasetNewFile",
-}
+INNER = {("ListEntities", "filters"): "ListEntitiesFilters", ("CreateDataset", "files"): "ApiDatasetNewFile"}
 """Their types of what a request holds."""
 OURS: dict[str, type[Wire]] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": kind

@@ -38,7 +38,6 @@ async def test_the_data_lies_there_read_only_with_a_record_and_nothing_else(site
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "data", "data.json"]
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "data").rglob("*") if path.is_file()} == {0o444}
     record = read_record(tmp_path / "data.json")
-    assert record is not None
     assert {name: size for name, (size, _) in record.files.items()} == {name: len(data) for name, data in FILES.items()}
     assert record.archive_bytes == len(site.server.files["data.zip"])
 
@@ -258,7 +257,6 @@ async def test_a_sample_of_another_name_is_there_under_the_usual_one(site: DataS
     assert await fetch(site, tmp_path) == files | {"sample_submission.csv": sample}
     assert (tmp_path / "data" / "sample_submission.csv").stat().st_mode & 0o777 == 0o444
     record = read_record(tmp_path / "data.json")
-    assert record is not None
     assert record.sample == "gender_submission.csv"
     assert await fetch(site, tmp_path) == files | {"sample_submission.csv": sample}
 
@@ -300,7 +298,6 @@ def test_a_process_that_is_killed_again_and_again_gets_there_and_mixes_nothing(s
     kills = 0
     while not (tmp_path / "data.json").exists():
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
             for _ in range(rng.randint(1, 25) if kills < 25 else 1_000_000):
                 if not process.stdout.readline():
                     break

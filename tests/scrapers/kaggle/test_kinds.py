@@ -1,12 +1,14 @@
-"""Kinds are recognised by Kaggle's own fields first, and by the words of pages only where no metric is named."""
+"""Kinds are recognised by Kaggle's own fields first; and which file is taken for the sample submission."""
 
 import pytest
 
 from scrapers.kaggle.competitions import Competition, Page
 from scrapers.kaggle.kinds import HUGE_BYTES, KindName, kinds_of
+from scrapers.kaggle.samples import find_samples
 from scrapers.kaggle.search import CompetitionFacts
 
 FACTS = CompetitionFacts(is_environment_evaluation=True)
+
 PLAIN = "Submissions are judged on the area under the ROC curve. Judges are not asked."
 
 
@@ -87,3 +89,26 @@ def test_two_stages_are_found_beside_another_kind_and_quoted() -> None:
     ]
     (one,) = kinds_of(Competition(evaluation_metric="AUC"), None, [Page(name="timeline", content=text)], 0)
     assert one.source == 'the page timeline: "This is a two-stage competition, with a collection stage."'
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["train.csv", "sample_submission.csv", "my_sample_submission.csv"], ["sample_submission.csv"]),
+        (["train.csv", "sampleSubmission.csv"], ["sampleSubmission.csv"]),
+        (["Sample-Submission.CSV", "submission_example.csv"], ["Sample-Submission.CSV"]),
+        (["gender_submission.csv", "train.csv"], ["gender_submission.csv"]),
+        (["sample_submissions_null.csv"], ["sample_submissions_null.csv"]),
+        (["random_submission.csv", "old/submission.csv"], ["random_submission.csv"]),
+        (["deep/er/sample_submission.csv", "deep/sampleSubmission.csv"], ["deep/sampleSubmission.csv"]),
+        (
+            ["stage1_sample_submission.csv", "stage2_sample_submission.csv"],
+            ["stage1_sample_submission.csv", "stage2_sample_submission.csv"],
+        ),
+        (["sample_submission.parquet", "train.csv", "sample.csv", "test.csv"], []),
+        (["sample_submission.csv.zip"], []),
+        ([], []),
+    ],
+)
+def test_the_sample_is_found_by_its_name(names: list[str], found: list[str]) -> None:
+    assert list(find_samples(names)) == found

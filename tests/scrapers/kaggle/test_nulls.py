@@ -67,7 +67,7 @@ TOPIC = {
 }
 ENTRY = {"teamId": 1, "teamName": "a", "submissionDate": T, "score": "0.5"}
 SET = {
-    **{"ref": "a/b", "title": "B", "isPrivate": True, "totalBytes": "5", "lastUpdated": T, "currentVersionNumber": 1},
+    **{"ref": "a/b", "title": "B", "isPrivate": True, "totalBytes": "5", "lastUpdated": T, "currentVersionNumber": 1}
 }
 QUOTA = {"timeUsed": "3600s", "timeReserved": "1.5s", "totalTimeAllowed": "108000s"}
 PAGE = {"name": "rules", "content": "c", "postTitle": "p", "mimeType": "text/html"}

@@ -1,4 +1,4 @@
-"""Cleaning in child processes: what comes back, and that what ends a child ends no more than itself."""
+"""Cleaning in processes of their own: bounded, and nothing that a text does ends it."""
 
 import asyncio
 import os
@@ -6,13 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapers.posts.cleaners import Cleaned, Cleaners, Source
-from scrapers.posts.cleaning import LARGEST_TEXT
+from scrapers.posts.cleaning import LARGEST_TEXT, clean, cut_middle
 from scrapers.posts.sketches import sketch_of
 
 ROOT = Path(__file__).parents[3]
@@ -171,3 +174,26 @@ def test_a_child_ends_with_the_bot_whatever_it_is_at() -> None:
     while child.exists() and "zombie" not in (child / "status").read_text() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not child.exists() or "zombie" in (child / "status").read_text()
+
+
+@given(st.text(alphabet=st.characters(codec=None, categories=None)))
+def test_clean_text_can_be_stored_and_has_no_controls_but_tab_and_newline(text: str) -> None:
+    cleaned = clean(text)
+    cleaned.encode("utf-8")
+    assert {char for char in cleaned if unicodedata.category(char) == "Cc"} <= {"\n", "\t"}
+    assert clean(cleaned) == cleaned
+
+
+@given(st.text(), st.integers(200, 400))
+def test_a_cut_text_is_never_longer_than_its_bound(part: str, largest: int) -> None:
+    text = part * 50
+    cut = cut_middle(text, largest)
+    assert len(cut.encode()) <= largest
+    if len(text.encode()) <= largest:
+        assert cut == text
+    else:
+        assert "bytes cut from the middle" in cut
+
+
+def test_line_ends_become_newlines() -> None:
+    assert clean("a\r\nb\rc\n") == "a\nb\nc\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.posts.kernel_text import text_of
+from scrapers.posts.kernel_text import language_named, language_of_file, text_of
 from scrapers.snapshots.community import kernel_file
 from tests.scrapers.in_process import read
 
@@ -79,3 +79,21 @@ def test_a_notebook_with_broken_parts_keeps_the_others() -> None:
         {"source": "no type"},
     ]
     assert text_of(json.dumps({"cells": cells})) == "```python cell\nx = 1\n```\n\nno type"
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("Python", "python"), ("python3", "python"), ("python3.11", "python"), ("ir", "r"), ("R", "r"), ("rmarkdown", "r"),
+        ("sqlite", "sql"), ("julia-1.6", "julia"), ("scala", "scala"), ("C++", "c++"),
+        ("ipynb", None), ("script", None), ("", None), (None, None), (3, None), ("a\nb", None), ("x" * 40, None),
+    ],
+)  # fmt: skip
+def test_a_language_has_one_name(name: object, language: str | None) -> None:
+    assert language_named(name) == language
+
+
+def test_a_suffix_gives_a_language() -> None:
+    assert [language_of_file(name) for name in ("a.py", "b.R", "../../c.Rmd", "d\\e.jl", "f.ipynb", "g")] == [
+        "python", "r", "r", "julia", None, None,
+    ]  # fmt: skip

@@ -112,7 +112,6 @@ async def test_an_undated_note_counts_from_the_start_and_is_counted(folder: Fold
     assert [post.title for post in folder.seen().topics() if post.time == START] == ["Heading"]
     with folder.store.read() as session:
         found = notes_of(session, folder.competition)
-        assert found is not None
         assert sorted(found.times, key=str) == [datetime(2020, 1, 5, tzinfo=UTC), None]
         assert notes_of(session, "another") is None
 

@@ -1,4 +1,4 @@
-"""The manifest: its fields, its mistakes, and the task card it gives."""
+"""The manifest: its fields, its mistakes, what is reserved, and the task card it gives."""
 
 import json
 from datetime import UTC, datetime
@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from bot.research.importers.mle_live.community import read_thread
 from scrapers.snapshots.manifest import Manifest, read_manifest
 from scrapers.snapshots.problems import Problems
-from tests.scrapers.small import MANIFEST
+from tests.scrapers.small import KERNEL, MANIFEST, MESSAGE, OBSERVATION, TOPIC, problems_after, write_rows
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"format": 2}, "has the format 2; this program reads format 1"),
@@ -62,7 +63,6 @@ def test_what_is_not_known_may_be_null_or_left_out(tmp_path: Path) -> None:
     least = {name: MANIFEST[name] for name in known}
     manifest, problems = _read(tmp_path, json.dumps(least | {"title": None, "split": None}))
     assert problems == []
-    assert manifest is not None
     card = manifest.card("text")
     assert (card.title, card.category, card.submission_file) == ("small", "unknown", "submission.csv")
     assert card.sources["submission_file"] == "default (snapshot.json)"
@@ -75,3 +75,36 @@ def test_the_card_names_where_each_field_is_from() -> None:
     assert card.sources.keys() == type(card).model_fields.keys() - {"sources"}
     assert card.sources["description"] == "description.md"
     assert card.sources["metric"] == "snapshot.json"
+
+
+ROWS: dict[str, dict[str, Any]] = {"topics": TOPIC, "messages": MESSAGE, "kernels": KERNEL, "observations": OBSERVATION}
+
+TIERS = ("TEAM", "team", " Team ", "TE\u200bAM", "\uff34\uff25\uff21\uff2d", "TEAM\n")
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_reserved_tier_is_a_problem_of_its_line(tmp_path: Path, name: str, tier: str) -> None:
+    found = problems_after(tmp_path / "s", lambda s: write_rows(s, name, [ROWS[name] | {"tier": tier}]))
+    assert any(one.startswith(f"community/{name}.jsonl:1: field `tier`: ") for one in found)
+
+
+@pytest.mark.parametrize(("name", "key"), [("topics", "id"), ("messages", "id"), ("kernels", "id"), ("kernels", "ref")])
+@pytest.mark.parametrize("value", ["note-0a1b2c3d-baseline", "NOTE-1", "\u200bnote-1", "note-1/v2"])
+def test_an_id_of_a_note_is_a_problem_of_its_line(tmp_path: Path, name: str, key: str, value: str) -> None:
+    row = ROWS[name] | {key: f"notes/{value}" if key == "ref" else value}
+    found = problems_after(tmp_path / "s", lambda s: write_rows(s, name, [row]))
+    assert any(one.startswith(f"community/{name}.jsonl:1: field `{key}`: ") for one in found)
+
+
+def test_a_tier_that_is_none_of_the_reserved_ones_is_legal(tmp_path: Path) -> None:
+    assert problems_after(tmp_path / "s", lambda s: write_rows(s, "topics", [TOPIC | {"tier": "RECALC"}])) == []
+    assert problems_after(tmp_path / "t", lambda s: write_rows(s, "topics", [TOPIC | {"tier": None}])) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("TEAM", None), ("team", None), ("4", "GRANDMASTER"), ("master", "MASTER")]
+)
+def test_an_import_takes_kaggles_tiers_alone(written: str, read: str | None) -> None:
+    thread = read_thread(f"# T\n(a <TIER: {written}>) words\n")
+    assert thread is not None and thread.messages[0].tier == read

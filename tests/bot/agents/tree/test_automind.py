@@ -61,8 +61,7 @@ def with_knowledge(context: RunContext, *entries: Entry) -> RunContext:
 
 
 async def test_a_draft_sees_papers_and_an_improvement_tricks_where_the_policy_says_so_and_a_repair_neither(
-    worker: Worker,
-    tmp_path: Path,
+    worker: Worker, tmp_path: Path
 ):
     model = told()
     async with a_run(worker, tmp_path, model) as opened:
@@ -122,8 +121,7 @@ async def test_without_a_plan_the_coder_makes_its_own(worker: Worker, tmp_path: 
 
 @pytest.mark.integration
 async def test_a_draft_sees_earlier_plans_an_improvement_what_was_built_on_its_parent_and_a_repair_its_parent_alone(
-    worker: Worker,
-    tmp_path: Path,
+    worker: Worker, tmp_path: Path
 ):
     model = told()
     async with a_run(worker, tmp_path, model, AT_ONCE) as context:

@@ -146,8 +146,6 @@ async def test_a_round_is_planned_once_and_a_repeated_title_makes_a_draft_of_its
     await plan_drafts(here, 1, 1, room)
     await plan_drafts(here, 1, 1, room)
     first, second = draft_row(here, 1), draft_row(here, 2)
-    assert first is not None
-    assert second is not None
     assert (first.title, second.title) == ("Same", "Same (2)")
     assert len(here.asker.prompts) == 1
 
@@ -158,8 +156,6 @@ async def test_a_refused_plan_becomes_a_plain_draft_and_the_one_beside_it_starts
     await plan_drafts(here, 1, 1, room)
     await plan_drafts(here, 1, 2, room, others=(1,))
     first, second = draft_row(here, 1), draft_row(here, 2)
-    assert first is not None
-    assert second is not None
     assert first.codebase_node == 1
     assert second.novel
 
@@ -193,7 +189,6 @@ async def test_a_resumed_run_holds_a_plan_to_the_room_that_it_was_told(store: St
         await plan_drafts(here, 1, 1, room)
     await plan_drafts(here, 1, 1, lambda: replace(room(), least=0.9, of_run=0.1))
     draft = draft_row(here, 1)
-    assert draft is not None
     assert here.asker.prompts[1].room == room()
     assert draft.share == pytest.approx(0.2 * 0.5)
 
@@ -209,7 +204,6 @@ async def test_a_measured_kernel_may_be_built_on_and_dates_the_draft(store: Stor
     [prompt] = here.asker.prompts
     assert [one.node for one in prompt.kernels] == [11, 10], "the best measured first; what failed is no start"
     draft = draft_row(here, 1)
-    assert draft is not None
     assert draft.codebase_node == 11
     assert draft.known_at >= known_at
     assert Item("kernel/11", known_at) in prompt.items()

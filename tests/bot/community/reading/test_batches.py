@@ -306,7 +306,6 @@ async def test_nothing_later_than_the_clock_is_read_and_each_analysis_is_of_its_
         post(context, *a_topic(clock, 41, days=days - 1))
         await read_batch(context, 1)
         view = context.community
-        assert view is not None
         times = {one.item: one.time for one in view.posts()}
         for row in known_analyses(context):
             assert row.known_at == max(times[item] for item in row.posts) <= clock.as_of()

@@ -128,10 +128,7 @@ if __name__ == '__main__':
         "ran",
     ),
     Kernel(
-        "python-two",
-        f'{_READ}print "rows:", len(train)\n{_FIT}print clf.coef_\n{_WRITE}',
-        "recognised",
-        "Python 2",
+        "python-two", f'{_READ}print "rows:", len(train)\n{_FIT}print clf.coef_\n{_WRITE}', "recognised", "Python 2"
     ),
     Kernel(
         "cross-validation-module",

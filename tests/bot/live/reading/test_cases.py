@@ -1,4 +1,4 @@
-"""What a careful reader of pages proposes over all cases: recorded answers, checked and settled as a model's are."""
+"""What a careful reader proposes over all cases; a quote stands on a page if its words do."""
 
 import json
 from collections import Counter
@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.live.reading.card import ReadCard, question_of
+from bot.live.reading.quotes import ReadPage, not_found
 from scrapers.kaggle.card.derive import derive
 from tests.scrapers.kaggle.card.cases import DEFAULTS, load_cases
 
@@ -30,7 +33,6 @@ def test_nothing_is_settled_wrongly_and_all_but_a_few_answers_are_proposed() -> 
             counted["lines to write" if not case.answerable else "lines to write, though there is an answer"] += 1
             continue
         card = found.derived.card
-        assert card is not None
         told = (card.metric.name, DEFAULTS | card.metric.params, card.id_column, card.prediction_columns)
         right = case.answerable and told == (case.metric, case.params, case.id_column, case.predictions)
         assert right or not case.answerable, f"{case.name}: an answer that the case contradicts"
@@ -59,3 +61,35 @@ def test_without_a_reader_what_the_field_names_is_proposed_and_nothing_is_settle
             right = found.proposal.overrides.metric == case.metric
             counted["the answer" if right else "half of the truth"] += 1
     assert counted == {"lines to write": 361, "the answer": 44, "half of the truth": 29}
+
+
+PAGE = ReadPage(
+    "evaluation",
+    "# Evaluation\nSubmissions are **not** scored on [RMSE](https://en.wikipedia.org/wiki/RMSE),\nbut on R² (`r2`).",
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "stands"),
+    [
+        ("Submissions are not scored on RMSE, but on R2 (r2).", True),
+        ("submissions are *not*\nscored", True),
+        ("Submissions are scored on RMSE", False),
+        ("Submissions are not scored on RMS", False),
+        ("", False),
+        ("...", False),
+    ],
+)
+def test_words_must_stand_in_a_row(quote: str, stands: bool) -> None:
+    assert not_found([quote], [PAGE]) == ([] if stands else [quote])
+
+
+WORDS = st.lists(st.sampled_from(["score", "RMSE", "not", "MAE", "is"]), min_size=1, max_size=8)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(WORDS, st.integers(0, 7), st.integers(1, 8), st.sampled_from([" ", "\n", " **", ", "]))
+def test_any_words_in_a_row_stand_whatever_is_between_them(words: list[str], at: int, many: int, mark: str) -> None:
+    page, first = ReadPage("x", mark.join(words)), at % len(words)
+    assert not_found([" ".join(words[first : first + many])], [page]) == []
+    assert not_found([" ".join([*words, "never"])], [page]) != []

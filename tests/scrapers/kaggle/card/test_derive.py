@@ -54,7 +54,6 @@ def test_the_owners_line_settles_every_case_that_a_person_could_answer() -> None
 
 def test_a_card_names_a_source_for_each_of_its_fields() -> None:
     card = derive(make_evidence("On RMSE.", field="RMSE"), METRIC_DIRECTIONS, RMSE).card
-    assert card is not None
     assert set(card.sources) == set(type(card).model_fields) - {"sources"}
     assert card.sources["metric"] == f"{OWNER}; rmse is to minimize; the leaderboard goes up from 0.1021 to 0.9"
     assert card.sources["id_column"].startswith("sample_submission.csv: id, price")
@@ -66,10 +65,8 @@ def test_what_was_read_is_named_as_the_source_and_the_owner_goes_before_it() -> 
     evidence = make_evidence("On RMSE.", field="MAE")
     read = CardOverrides(metric="mae", metric_params={"x": 1.0}, deadline=evidence.fields.deadline)
     card = derive(evidence, METRIC_DIRECTIONS, None, read, "the model says so").card
-    assert card is not None
     assert (card.metric.name, card.sources["metric"].partition(";")[0]) == ("mae", "the model says so")
     card = derive(evidence, METRIC_DIRECTIONS, RMSE, read, "the model says so").card
-    assert card is not None
     assert (card.metric.name, card.metric.params, card.sources["metric"].partition(";")[0]) == ("rmse", {}, OWNER)
 
 
@@ -124,21 +121,18 @@ def test_a_map_whose_k_is_not_said_asks_for_it() -> None:
     (missing,) = derive(evidence, METRIC_DIRECTIONS, CardOverrides(metric="map_at_k")).missing
     assert (missing.field, missing.line) == ("metric_params", "metric_params = { k = 5 }")
     card = derive(evidence, METRIC_DIRECTIONS, CardOverrides(metric="map_at_k", metric_params={"k": 7})).card
-    assert card is not None
     assert card.metric.params == {"k": 7}
 
 
 def test_the_owners_word_goes_before_all_others_and_is_named() -> None:
     own = CardOverrides(metric="mae", submission_file="mine.csv", kind="code", max_daily_submissions=2)
     card = derive(make_evidence(""), METRIC_DIRECTIONS, own).card
-    assert card is not None
     assert (card.metric.name, card.submission_file, card.kind) == ("mae", "mine.csv", "code")
     assert (card.max_daily_submissions, card.sources["kind"]) == (2, OWNER)
 
 
 def test_a_competition_of_notebooks_is_known_by_its_field() -> None:
     card = derive(make_evidence("", is_kernels_submissions_only=True), METRIC_DIRECTIONS, RMSE).card
-    assert card is not None
     assert card.kind == "code"
 
 
@@ -174,5 +168,4 @@ def test_columns_that_are_said_twice_or_do_not_exist_are_open() -> None:
 def test_log_losss_own_parameters_may_be_named() -> None:
     own = CardOverrides(metric="log_loss", metric_params=DEFAULTS)
     card = derive(make_evidence("", tables=make_tables(DATA["three classes"])), METRIC_DIRECTIONS, own).card
-    assert card is not None
     assert card.metric.params == DEFAULTS

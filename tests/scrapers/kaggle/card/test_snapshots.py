@@ -44,7 +44,6 @@ def test_real_competitions_columns_are_settled_and_their_field_names_the_metric(
         assert missing.line == f'metric = "{manifest["metric"]["name"]}"'
         own = CardOverrides(metric=manifest["metric"]["name"])
         card = derive(evidence, METRIC_DIRECTIONS, own).card
-        assert card is not None
         assert card.metric.direction == manifest["metric"]["direction"]
         assert (card.id_column, list(card.prediction_columns)) == (
             manifest["id_column"],

@@ -131,8 +131,7 @@ class Reader:
         if missing_is_none and answer.status_code == 404:
             return {}
         assert answer.status_code == 200, answer.text
-        found: Json = answer.json()
-        return found
+        return answer.json()
 
 
 def stored(path: Path) -> Shown:

@@ -134,7 +134,6 @@ async def cut_short(world: World, store: FillingStore, poller: Poller, ends: End
             world.bad[method] = [down]
         elif len(world.asked) == turn and ends == "cancelled":
             task = asyncio.current_task()
-            assert task is not None
             task.cancel()
 
     world.asked.clear()

@@ -105,7 +105,7 @@ OTHERWISE: dict[str, tuple[str, Change, dict[str, Any]]] = {
 }
 """For each point that can be settled: the answer that is changed, how, and what else of the exchange."""
 NEVER = {"score-lag", "last-run", "unsteady-lists", "upload", "refusals", "tag", "hosts", "terms"} | {
-    *("licence", "flat-files", "titles", "left-out", "push-again", "mounts", "run-log", "session-id", "rerun"),
+    *("licence", "flat-files", "titles", "left-out", "push-again", "mounts", "run-log", "session-id", "rerun")
 }
 ELSEWHERE = {"kernel-page", "wrong-name"}
 """Points that need more than one answer changed; see below."""
