@@ -20,8 +20,8 @@ async def who_am_i(client: KaggleClient, token: str) -> Introspection:
 
 async def own_name(client: KaggleClient) -> str:
     """Return the user's name, as it stands in references of what is theirs; errors as of `KaggleClient`."""
-    known = await client.key()
-    name = known.user or (await who_am_i(client, known.secret)).username
+    key = await client.key()
+    name = key.user or (await who_am_i(client, key.secret)).username
     if not name:
         raise UnknownAnswer("Kaggle does not say whose key this is")
     return name

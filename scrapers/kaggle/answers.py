@@ -63,8 +63,8 @@ class Reading:
         if code is not None and code >= 400:
             raise self._failure(code, text, None)
         if isinstance(content, dict) and content.get("error"):
-            told = self.says_why and isinstance(content["error"], str)
-            raise self._failure(_REFUSED if told else 200, text, None)
+            has_reason = self.says_why and isinstance(content["error"], str)
+            raise self._failure(_REFUSED if has_reason else 200, text, None)
         return content
 
     def _failure(self, status: int, text: str, wait: float | None) -> BotError:

@@ -174,7 +174,7 @@ class KaggleClient:
             self._pacing.ensure_admitted(family)
         with self._pacing.breaker(method.family).call() as number, self._pacing.breaker(_LOGIN).call() as login:
             try:
-                answered = await self._repeated(method, body, reading)
+                response = await self._repeated(method, body, reading)
             except NotAuthenticated as error:
                 self._credentials = None  # its owner may have replaced it
                 self._refusal = str(error)
@@ -188,7 +188,7 @@ class KaggleClient:
                 self._succeed(method)  # an answer all the same
                 raise
             self._succeed(method)
-            return answered
+            return response
 
     def _succeed(self, method: Method) -> None:
         self._refusal = None
@@ -205,8 +205,8 @@ class KaggleClient:
         )
         if not method.reads:
             return await self._once(method, body, reading)
-        answered: Answered = await attempts(self._once, method, body, reading)
-        return answered
+        response: Answered = await attempts(self._once, method, body, reading)
+        return response
 
     def _too_long(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -215,9 +215,9 @@ class KaggleClient:
     def _wait(self, state: RetryCallState) -> float:
         """Wait at random, longer each time, and at least as long as Kaggle asks, which is often too short."""
         error = state.outcome.exception() if state.outcome else None
-        asked = error.wait if isinstance(error, RateLimited) else 0.0
-        own = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
-        return max(asked, own)
+        requested = error.wait if isinstance(error, RateLimited) else 0.0
+        backoff = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
+        return max(requested, backoff)
 
     async def _once(self, method: Method, body: Mapping[str, Any], reading: Reading) -> Answered:
         credentials = await self.key(renewed=not method.open)
@@ -241,21 +241,21 @@ class KaggleClient:
 
     async def key(self, *, renewed: bool = True) -> Credentials:
         """Return the key, found again after it was rejected, and renewed if it is one of `kaggle auth login` that expires."""
-        found = self._credentials = self._credentials or self._find_credentials()
-        if not renewed or not found.is_expiring(self.clock.now()):
-            return found
-        body = {"refreshToken": found.refresh, "apiVersion": "API_VERSION_V1", "expirationDuration": f"{_LIFE}s"}
+        credentials = self._credentials = self._credentials or self._find_credentials()
+        if not renewed or not credentials.is_expiring(self.clock.now()):
+            return credentials
+        body = {"refreshToken": credentials.refresh, "apiVersion": "API_VERSION_V1", "expirationDuration": f"{_LIFE}s"}
         try:
-            answered = await self._once(_RENEWAL, body, Reading(_RENEWAL.name, "", self._patience.largest))
-            new = _Renewed.model_validate(answered.content)
-            found = self._credentials = found.renewed(new.token, self.clock.now(), new.expires_in)
+            response = await self._once(_RENEWAL, body, Reading(_RENEWAL.name, "", self._patience.largest))
+            new = _Renewed.model_validate(response.content)
+            credentials = self._credentials = credentials.renewed(new.token, self.clock.now(), new.expires_in)
         except (KaggleError, ValidationError, UsageError) as error:
             self._credentials = None
-            why = found.hide(str(error))
+            reason = credentials.hide(str(error))
             raise NotAuthenticated(
-                f"{found.source} could not be renewed: {why}; run `kaggle auth login` again"
+                f"{credentials.source} could not be renewed: {reason}; run `kaggle auth login` again"
             ) from None
-        return found
+        return credentials
 
 
 class _Renewed(Answer):

@@ -106,8 +106,8 @@ class DataSummary(Answer):
     @property
     def types(self) -> tuple[FileType, ...]:
         """The files by extension, in order; empty if the site does not say."""
-        found = self.file_summary_info.file_types if self.file_summary_info else ()
-        return tuple(sorted(found, key=lambda one: one.extension))
+        types = self.file_summary_info.file_types if self.file_summary_info else ()
+        return tuple(sorted(types, key=lambda file_type: file_type.extension))
 
 
 class LeaderboardEntry(Wire):
@@ -197,11 +197,11 @@ class Competitions:
 def read_board(archive: bytes) -> list[BoardRow]:
     """Read a downloaded board: a zip of one CSV file in UTF-8 with a byte order mark. Raises UnknownAnswer."""
     try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            (member,) = (info for info in opened.infolist() if info.filename.endswith(".csv"))
+        with zipfile.ZipFile(io.BytesIO(archive)) as zip_file:
+            (member,) = (info for info in zip_file.infolist() if info.filename.endswith(".csv"))
             if member.file_size > _LARGEST_BOARD:
                 raise UnknownAnswer(f"Kaggle's leaderboard would unpack to {member.file_size:,} bytes")
-            text = opened.read(member).decode("utf-8-sig")
+            text = zip_file.read(member).decode("utf-8-sig")
         return [_board_row(row) for row in csv.DictReader(io.StringIO(text))]
     except (*BROKEN, KeyError, csv.Error) as error:
         raise UnknownAnswer(f"Kaggle's leaderboard is not the zip of a table: {error}") from error

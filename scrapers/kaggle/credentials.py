@@ -82,8 +82,8 @@ def find_credentials(environment: Mapping[str, str] | None = None, home: Path | 
         UsageError: there are none, or they cannot be valid; the text states what to do.
     """
     variables = os.environ if environment is None else environment
-    for found in _places(variables, home or Path(variables.get("HOME") or Path.home())):
-        return found
+    for credentials in _places(variables, home or Path(variables.get("HOME") or Path.home())):
+        return credentials
     raise UsageError(f"There is no key for Kaggle: {_HOW}.")
 
 

@@ -71,8 +71,10 @@ class Progress:
     total: int | None
 
     def __str__(self) -> str:
-        of = f" of {self.total / 1e6:,.1f} MB ({100 * self.done // max(1, self.total)}%)" if self.total else " MB"
-        return f"{self.competition}: {self.doing} data, {self.done / 1e6:,.1f}{of}"
+        total_text = (
+            f" of {self.total / 1e6:,.1f} MB ({100 * self.done // max(1, self.total)}%)" if self.total else " MB"
+        )
+        return f"{self.competition}: {self.doing} data, {self.done / 1e6:,.1f}{total_text}"
 
 
 @dataclass
@@ -109,7 +111,7 @@ class CompetitionData:
     @property
     def is_begun(self) -> bool:
         """Whether all or some of it is here."""
-        return any(one.exists() for one in (self._record, self._zip, self._zip.with_name(f".{self._zip.name}.part")))
+        return any(path.exists() for path in (self._record, self._zip, self._zip.with_name(f".{self._zip.name}.part")))
 
     async def fetch(self) -> Path:
         """Return the folder with the files, read-only; missing data is fetched, present data never again.
@@ -148,10 +150,10 @@ class CompetitionData:
 
     async def _bring(self) -> DataRecord:
         self._begin()
-        listed = await self._listed()
-        pin = await self._download(listed)
+        sizes = await self._listed()
+        pin = await self._download(sizes)
         try:
-            self._compare(listed)
+            self._compare(sizes)
             files = await self._unpack()
         except NoRoom:
             raise  # the zip is kept until there is
@@ -164,22 +166,22 @@ class CompetitionData:
             fetched_at=self.client.clock.now(),
             archive_bytes=pin.bytes,
             archive_sha256=pin.sha256,
-            files={name: (one.bytes, one.sha256) for name, one in files.items()},
+            files={name: (file.bytes, file.sha256) for name, file in files.items()},
         )
         write_whole(self._record, record.model_dump_json(indent=1))
         return record
 
     async def _listed(self) -> dict[str, int]:
         """Return the sizes in bytes that the site lists, by name; empty if it lists nothing now."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         try:
             async for file in self._competitions.files(self.slug):
-                found[file.name or file.ref] = file.total_bytes
-                if len(found) == _MOST_LISTED:
+                sizes[file.name or file.ref] = file.total_bytes
+                if len(sizes) == _MOST_LISTED:
                     break
         except (SiteUnavailable, UnknownAnswer) as error:
             self.warn(f"the list of files could not be read: {error}")
-        return found
+        return sizes
 
     def _begin(self) -> None:
         """Remove what an earlier attempt left half done, but for the zip and its part: a download goes on where it was."""
@@ -191,43 +193,43 @@ class CompetitionData:
             if half.exists():
                 shutil.rmtree(half)
 
-    async def _download(self, listed: dict[str, int]) -> Pin:
+    async def _download(self, sizes: dict[str, int]) -> Pin:
         if self._zip.exists():
             return await asyncio.to_thread(pin_of, self._zip)
 
         async def address() -> str:
             return await self._competitions.data_address(self.slug)
 
-        def progress(have: int, total: int | None) -> None:
-            self.progress(Progress(self.slug, "downloading", have, total))
+        def progress(received: int, total: int | None) -> None:
+            self.progress(Progress(self.slug, "downloading", received, total))
 
         name = f"the data of {self.slug}"
-        spare, sleep = self.spare + sum(listed.values()), self.client.clock.sleep
+        spare, sleep = self.spare + sum(sizes.values()), self.client.clock.sleep
         return await Download(name, address, self._zip, self.client.stream, None, progress, spare, sleep).run()
 
-    def _compare(self, listed: dict[str, int]) -> None:
+    def _compare(self, sizes: dict[str, int]) -> None:
         """Warn of files that the site lists otherwise than the zip holds them. Raises DownloadFailed if it is not a zip."""
         members = members_of(self._zip)
         by_last_part: dict[str, list[str]] = {}
         for name in members:
             by_last_part.setdefault(name.rsplit("/", 1)[-1], []).append(name)
-        found = []
-        for name, size in sorted(listed.items()):
-            same = by_last_part.get(name, [])
-            place = name if name in members else (same[0] if len(same) == 1 else None)
+        differences = []
+        for name, size in sorted(sizes.items()):
+            places = by_last_part.get(name, [])
+            place = name if name in members else (places[0] if len(places) == 1 else None)
             if place is None:
-                found.append(f"{name} is in the list and not in the zip")
+                differences.append(f"{name} is in the list and not in the zip")
             elif members[place] != size:
-                found.append(f"{name} has {size:,} bytes in the list and {members[place]:,} in the zip")
-        if found:
-            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            self.warn(f"the zip with the data is not as Kaggle lists it: {'; '.join(found[:_SHOWN])}{more}")
+                differences.append(f"{name} has {size:,} bytes in the list and {members[place]:,} in the zip")
+        if differences:
+            and_more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
+            self.warn(f"the zip with the data is not as Kaggle lists it: {'; '.join(differences[:_SHOWN])}{and_more}")
 
     async def _unpack(self) -> dict[str, Pin]:
         stop = threading.Event()
 
-        def progress(done: int, total: int) -> None:
-            self.progress(Progress(self.slug, "unpacking", done, total))
+        def progress(unpacked_bytes: int, total: int) -> None:
+            self.progress(Progress(self.slug, "unpacking", unpacked_bytes, total))
 
         self._unpacking.mkdir()
         work = Unpacking(
@@ -248,18 +250,18 @@ class CompetitionData:
             return
         if self.sample is not None and self.sample not in record.files:
             raise UsageError(f"bot.toml names {self.sample!r} as the sample of {self.slug}; its data has no such file")
-        found = (self.sample,) if self.sample else find_samples(record.files)
-        if len(found) != 1 or (record.sample == found[0] and (self.data / SAMPLE).exists()):
+        samples = (self.sample,) if self.sample else find_samples(record.files)
+        if len(samples) != 1 or (record.sample == samples[0] and (self.data / SAMPLE).exists()):
             return
         if SAMPLE in record.files:
             raise UsageError(
                 f"bot.toml names {self.sample!r} as the sample of {self.slug}; its data has a {SAMPLE} already"
             )
         part = self.folder / ".sample.part"
-        shutil.copyfile(self.data / found[0], part)
+        shutil.copyfile(self.data / samples[0], part)
         part.chmod(0o444)
         part.replace(self.data / SAMPLE)
-        write_whole(self._record, record.model_copy(update={"sample": found[0]}).model_dump_json(indent=1))
+        write_whole(self._record, record.model_copy(update={"sample": samples[0]}).model_dump_json(indent=1))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -110,7 +110,7 @@ class DataSets:
             body = {"group": "DATASET_SELECTION_GROUP_MY", "sortBy": "DATASET_SORT_BY_UPDATED", **place}
             return await self._call("ListDatasets", body, OwnDataSets, "")
 
-        return all_pages(ask, lambda page: page.datasets, lambda one: one.ref)
+        return all_pages(ask, lambda page: page.datasets, lambda dataset: dataset.ref)
 
     async def remove(self, ref: str) -> None:
         """Remove a data set with all its versions."""

@@ -48,8 +48,8 @@ def code_and_words(body: str) -> tuple[int | None, str]:
         code = int(code)
     if not isinstance(code, int) or isinstance(code, bool):
         return None, words or _plain(body)
-    named = f"({status})" if status else ""
-    return code, _plain(f"{words} {named}") if words or named else _plain(body)
+    status_text = f"({status})" if status else ""
+    return code, _plain(f"{words} {status_text}") if words or status_text else _plain(body)
 
 
 def failure(status: int, body: str, *, method: str, subject: str, wait: float | None = None) -> BotError:
@@ -60,8 +60,8 @@ def failure(status: int, body: str, *, method: str, subject: str, wait: float | 
     code, words = code_and_words(body)
     if code is not None and 400 <= code < 600:  # others are numbers of gRPC's
         status = code
-    about = f" for {subject}" if subject else ""
-    sentence = f"Kaggle answered {status} to {method}{about}: {words or 'without a word'}"
+    subject_text = f" for {subject}" if subject else ""
+    sentence = f"Kaggle answered {status} to {method}{subject_text}: {words or 'without a word'}"
     error = _classified(status, words, sentence, subject or "this")
     if isinstance(error, KaggleError):
         error.status, error.body = status, body[:_MOST_READ]

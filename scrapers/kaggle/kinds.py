@@ -87,7 +87,7 @@ async def recognise(client: KaggleClient, competition: Competition) -> tuple[Rec
     with suppress(KaggleError, SiteUnavailable):
         facts = await Search(client).competition(slug, competition.title)
     pages = await site.pages(slug)
-    size = sum(one.total_size for one in (await site.data_summary(slug)).types)
+    size = sum(file_type.total_size for file_type in (await site.data_summary(slug)).types)
     return tuple(kinds_of(competition, facts, pages, size))
 
 
@@ -97,8 +97,8 @@ def kinds_of(
     """Yield the kinds, each once, of a competition with `size` bytes of data."""
     if competition.is_kernels_submissions_only:
         yield Recognised("notebooks", "Kaggle's isKernelsSubmissionsOnly")
-    if found := _unscored(competition, facts, pages):
-        yield found
+    if kind := _unscored(competition, facts, pages):
+        yield kind
     if quote := _quoted("two-stages", _WORDS["two-stages"], pages):
         yield Recognised("two-stages", quote)
     if size > HUGE_BYTES:
@@ -123,12 +123,12 @@ def _quoted(kind: KindName, pattern: re.Pattern[str], pages: Sequence[Page]) -> 
     """Return the first sentence of the pages that shows a kind, with its page; None if there is none."""
     for page in pages:
         name = page.name.lower()
-        if name in _NOT_READ or (kind == "judged" and not any(one in name for one in _JUDGED_ON)):
+        if name in _NOT_READ or (kind == "judged" and not any(word in name for word in _JUDGED_ON)):
             continue
         text = clean(_TAG.sub(" ", page.content[:_MOST_READ]))
         if match := pattern.search(text):
-            begins = max((one.end() for one in _SENTENCE_END.finditer(text, 0, match.start())), default=0)
-            ends = _SENTENCE_END.search(text, match.end())
-            sentence = " ".join(text[begins : ends.end() if ends else len(text)].split())
+            begins = max((end.end() for end in _SENTENCE_END.finditer(text, 0, match.start())), default=0)
+            end = _SENTENCE_END.search(text, match.end())
+            sentence = " ".join(text[begins : end.end() if end else len(text)].split())
             return f'the page {page.name}: "{sentence[:_QUOTED]}"'
     return None

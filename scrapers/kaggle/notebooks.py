@@ -164,9 +164,9 @@ class Notebooks:
 
     async def cancel(self, ref: str, title: str) -> bool:
         """Ask for the end of a notebook's run; False: a search by its title, which alone names sessions, does not find it."""
-        found = await Search(self.client).find("KERNEL", title)
+        page = await Search(self.client).find("KERNEL", title)
         slug = ref.rpartition("/")[2]
-        facts = next((one.kernel_document for one in found.documents if one.slug == slug), None)
+        facts = next((document.kernel_document for document in page.documents if document.slug == slug), None)
         if facts is None or not facts.session_id:
             return False
         body = {"kernelSessionId": facts.session_id}
@@ -190,6 +190,6 @@ def plain_log(log: str) -> str:
     """Return a run's log as text: Kaggle's is a JSON list of what was printed, piece by piece; any other is as it is."""
     try:
         pieces = json.loads(log)
-        return "".join(str(one["data"]) for one in pieces)
+        return "".join(str(piece["data"]) for piece in pieces)
     except (ValueError, TypeError, KeyError):
         return log

@@ -42,7 +42,7 @@ class PublicOutputs:
     most: int
     """Bytes of all that is kept; beyond it the oldest go."""
 
-    async def collect(self, at_once: int) -> int:
+    async def collect(self, limit: int) -> int:
         """Fetch what kernels' current versions wrote that were not looked at yet, the last ones run first; return how many.
 
         A kernel that shows nothing is not asked again before it is run anew; one that cannot be read keeps no other from being
@@ -52,7 +52,7 @@ class PublicOutputs:
             NotAuthenticated, RateLimited: nothing more can be read now; what was read stays.
             OSError: a file cannot be written.
         """
-        due = self._due()[:at_once]
+        due = self._due()[:limit]
         for kernel, failed in due:
             result: dict[str, Any] = {"version": kernel.current_id, "files": []}
             try:
@@ -70,15 +70,15 @@ class PublicOutputs:
 
     def _due(self) -> list[tuple[PolledKernel, int]]:
         """Return the kernels whose current version was not looked at, and how often that has failed."""
-        here = self.competition
+        competition = self.competition
         query = (
             select(PolledKernel)
-            .where(PolledKernel.competition == here, col(PolledKernel.gone_at).is_(None))
+            .where(PolledKernel.competition == competition, col(PolledKernel.gone_at).is_(None))
             .where(col(PolledKernel.current_id).is_not(None))
             .order_by(col(PolledKernel.last_run_at).desc())
         )
         with self.store.read() as session:
-            results = {name: row.data for (_, name), row in last_readings(session, here, "output").items()}
+            results = {name: row.data for (_, name), row in last_readings(session, competition, "output").items()}
             kernels = session.exec(query).all()
         due = []
         for kernel in kernels:
@@ -91,17 +91,19 @@ class PublicOutputs:
     async def _fetched(self, kernel: PolledKernel) -> list[str]:
         """Fetch a kernel's files, and return their names here."""
         files = await self._listed(kernel)
-        own = [one for one in files if PurePosixPath(one.file_name).name == self.submission_file]
-        likely = [one for one in files if one not in own and _LIKELY.search(PurePosixPath(one.file_name).name)]
-        kept = []
-        for number, file in enumerate([*own, *likely][:_FILES]):
+        submissions = [file for file in files if PurePosixPath(file.file_name).name == self.submission_file]
+        likely = [
+            file for file in files if file not in submissions and _LIKELY.search(PurePosixPath(file.file_name).name)
+        ]
+        names = []
+        for number, file in enumerate([*submissions, *likely][:_FILES]):
             name = f"{_safe(kernel.ref.replace('/', '__'))}/{_safe(kernel.current_id or '')}-{number}.csv"
             target = self.folder / name
             if await bring(self.client, file.url, target, min(self.largest, self.most)):
-                kept.append(name)
+                names.append(name)
                 if kernel.last_run_at is not None:  # by which the oldest go
                     os.utime(target, (kernel.last_run_at.timestamp(),) * 2)
-        return kept
+        return names
 
     async def _listed(self, kernel: PolledKernel) -> list[OutputFile]:
         files: list[OutputFile] = []
@@ -110,7 +112,7 @@ class PublicOutputs:
             read = session.get(KernelVersion, (self.competition, kernel.current_id))
         for _ in range(_PAGES):
             page = await Kernels(self.client).outputs(kernel.ref, None if read is None else read.version, token)
-            files += [one for one in page.files if one.url and one.file_name.lower().endswith(".csv")]
+            files += [file for file in page.files if file.url and file.file_name.lower().endswith(".csv")]
             token = page.next_page_token
             if not token:
                 break

@@ -19,7 +19,7 @@ READING = frozenset(("forum", "kernels", "outputs", "search"))
 class Meter(Protocol):
     """Counts requests across restarts."""
 
-    def admit(self, day: date, family: str, most: int) -> bool:
+    def admit(self, day: date, family: str, limit: int) -> bool:
         """Count one more request of a family, unless the day has seen `most` over all families; return whether it was counted."""
         ...
 
@@ -30,11 +30,11 @@ class Tally:
     def __init__(self) -> None:
         self._counts: dict[date, int] = {}
 
-    def admit(self, day: date, family: str, most: int) -> bool:
+    def admit(self, day: date, family: str, limit: int) -> bool:
         """Count one more, unless there are too many; see `Meter.admit`."""
         before = self._counts.get(day, 0)
-        self._counts[day] = before + (before < most)
-        return before < most
+        self._counts[day] = before + (before < limit)
+        return before < limit
 
 
 @dataclass
@@ -48,8 +48,8 @@ class _Bucket:
 
     def take(self, now: datetime) -> float:
         """Take one token, perhaps in advance, and return the seconds until it is available."""
-        passed = max(0.0, (now - self.at).total_seconds())  # the clock may have been set back
-        self.tokens = min(self.burst, self.tokens + passed * self.per_second) - 1.0
+        seconds = max(0.0, (now - self.at).total_seconds())  # the clock may have been set back
+        self.tokens = min(self.burst, self.tokens + seconds * self.per_second) - 1.0
         self.at = now
         return max(0.0, -self.tokens / self.per_second)
 
@@ -103,10 +103,10 @@ class Pacing:
     def _count(self, family: str) -> None:
         now = self.clock.now().astimezone(UTC)
         reserved = self.pace.reserved if family in READING else 0.0
-        most = int(self.pace.per_day * (1 - reserved))
-        if not self.meter.admit(now.date(), family, most):
+        limit = int(self.pace.per_day * (1 - reserved))
+        if not self.meter.admit(now.date(), family, limit):
             of_them = "for reading what others wrote" if reserved else "to Kaggle"
-            error = RateLimited(f"the day's {most} requests {of_them} are spent; more at 00:00 UTC")
+            error = RateLimited(f"the day's {limit} requests {of_them} are spent; more at 00:00 UTC")
             error.wait = (midnight(now, 1) - now).total_seconds()
             raise error
 

@@ -22,12 +22,12 @@ async def all_pages(
 
     `ask` takes the fields of a request that say which page: a token or, if pages are numbered, a number from 1.
     """
-    seen: set[Hashable] = set()
+    keys: set[Hashable] = set()
     place: dict[str, Any] = {"page": 1} if numbered else {}
     for number in range(2, _MOST_PAGES):
         page = await ask(place)
-        fresh = {key(item): item for item in items(page) if key(item) not in seen}
-        seen |= fresh.keys()
+        fresh = {key(item): item for item in items(page) if key(item) not in keys}
+        keys |= fresh.keys()
         for item in fresh.values():
             yield item
         token = page.next_page_token

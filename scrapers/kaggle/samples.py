@@ -26,10 +26,10 @@ def find_samples(names: Collection[str]) -> tuple[str, ...]:
     if SAMPLE in names:
         return (SAMPLE,)
     for way in _WAYS:
-        found = [name for name, stem in _stems(names) if way.fullmatch(stem)]
-        if found:
-            least = min(name.count("/") for name in found)
-            return tuple(sorted(name for name in found if name.count("/") == least))
+        matches = [name for name, stem in _stems(names) if way.fullmatch(stem)]
+        if matches:
+            depth = min(name.count("/") for name in matches)
+            return tuple(sorted(name for name in matches if name.count("/") == depth))
     return ()
 
 

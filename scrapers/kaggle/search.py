@@ -98,4 +98,4 @@ def request_of(kind: Kind, query: str, token: str = "") -> dict[str, Any]:
 
 def facts_on(page: SearchPage, slug: str) -> CompetitionFacts | None:
     """Return the facts that results hold on a competition, None if it is not among them."""
-    return next((one.competition_document for one in page.documents if one.slug == slug), None)
+    return next((document.competition_document for document in page.documents if document.slug == slug), None)

@@ -61,11 +61,11 @@ def _items(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     try:
         return read(value)
     except ValidationError as error:
-        kept = [row for row in value if _is_understood(row, read)] if isinstance(value, list) else []
-        if not kept:
+        rows = [row for row in value if _is_understood(row, read)] if isinstance(value, list) else []
+        if not rows:
             raise
-        _LOG.warning("%d of %d rows of a list are left out: %s", len(value) - len(kept), len(value), first_fault(error))
-        return read(kept)
+        _LOG.warning("%d of %d rows of a list are left out: %s", len(value) - len(rows), len(value), first_fault(error))
+        return read(rows)
 
 
 def _is_understood(row: object, read: ValidatorFunctionWrapHandler) -> bool:
@@ -96,9 +96,11 @@ def lenient_enum(kind: type[EnumT]) -> BeforeValidator:
 
     def read(value: object) -> object:
         if isinstance(value, str):
-            return next((one for one in kind if value == one.name or value.endswith(f"_{one.name}")), unknown)
+            return next(
+                (member for member in kind if value == member.name or value.endswith(f"_{member.name}")), unknown
+            )
         if isinstance(value, int):
-            return next((one for one in kind if one.value == value), unknown)
+            return next((member for member in kind if member.value == value), unknown)
         return value if isinstance(value, kind) else unknown
 
     return BeforeValidator(read)
@@ -123,7 +125,7 @@ class Wire(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, value: Any) -> Any:
-        return {name: one for name, one in value.items() if one is not None} if isinstance(value, dict) else value
+        return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
 class Answer(Wire):

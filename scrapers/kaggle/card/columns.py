@@ -24,35 +24,35 @@ class Columns:
     """What may say with the id which row is meant, where that repeats."""
 
 
-def read_columns(tables: Tables, own: CardOverrides) -> Columns:
+def read_columns(tables: Tables, overrides: CardOverrides) -> Columns:
     """Tell id and predictions apart; what a person says of them in `own` is taken as it is."""
-    sample, key = tables.sample, own.key_columns or ()
+    sample, key = tables.sample, overrides.key_columns or ()
     if sample is None:
-        why = "there is no sample submission"
+        reason = "there is no sample submission"
         if tables.candidates:
-            why = f"any of {', '.join(tables.candidates)} may be the sample submission"
-        return Columns(own.id_column, own.prediction_columns, open=why)
+            reason = f"any of {', '.join(tables.candidates)} may be the sample submission"
+        return Columns(overrides.id_column, overrides.prediction_columns, open=reason)
     header = sample.header
     if len(set(header)) != len(header) or "" in header or len(header) < 2:
         return Columns(open=f"{sample.name} has the header {', '.join(header)!r}")
-    named = (own.id_column, *key, *(own.prediction_columns or ()))
-    if wrong := [name for name in named if name and (name not in header or named.count(name) > 1)]:
+    names = (overrides.id_column, *key, *(overrides.prediction_columns or ()))
+    if wrong := [name for name in names if name and (name not in header or names.count(name) > 1)]:
         return Columns(open=f"{wrong[0]!r} is said twice, or is no column of {sample.name}", proposed=header)
-    rest = [name for name in header if name not in key and name not in (own.prediction_columns or ())]
+    free = [name for name in header if name not in key and name not in (overrides.prediction_columns or ())]
     why_id, why_predictions = "", ""
-    identifier = own.id_column or (rest[0] if own.prediction_columns and len(rest) == 1 else None)
+    identifier = overrides.id_column or (free[0] if overrides.prediction_columns and len(free) == 1 else None)
     sources = [f"{sample.name}: {_some(header)}"]
     if identifier is None:
         why_id, source = _identifies(sample, tables.test)
         identifier = None if why_id else header[0]
         sources.append(source)
-    others = tuple(name for name in header if name not in (identifier, *key))
-    predictions = own.prediction_columns or others
+    columns = tuple(name for name in header if name not in (identifier, *key))
+    predictions = overrides.prediction_columns or columns
     classes = has_classes(tables.labels, predictions)
-    if identifier is not None and own.prediction_columns is None:
+    if identifier is not None and overrides.prediction_columns is None:
         why_predictions, source = _are_predicted(predictions, tables, sample, classes=classes)
         sources.append(source)
-    more = () if key else sample.more
+    extra = () if key else sample.more
     return Columns(
         identifier,
         None if identifier is None or why_predictions else predictions,
@@ -60,25 +60,25 @@ def read_columns(tables: Tables, own: CardOverrides) -> Columns:
         tuple(source for source in sources if source),
         why_id or why_predictions,
         (
-            own.id_column or header[0],
-            *(name for name in header if name not in (own.id_column or header[0], *key, *more)),
+            overrides.id_column or header[0],
+            *(name for name in header if name not in (overrides.id_column or header[0], *key, *extra)),
         ),
-        more,
+        extra,
     )
 
 
 def _identifies(sample: Sample, test: Sequence[str] | None) -> tuple[str, str]:
     """Return why the first column may not name the rows, or else what says that it does."""
-    first, *others = sample.header
+    first, *columns = sample.header
     if first not in sample.unique and sample.rows:
-        told = f"values of {first!r}, the first column of {sample.name}, occur more than once"
-        return f"{told}: say what the id is, and what else says which row is meant", ""
+        problem = f"values of {first!r}, the first column of {sample.name}, occur more than once"
+        return f"{problem}: say what the id is, and what else says which row is meant", ""
     shared = [name for name in sample.header if name in (test or ())]
     if shared == [first]:
         return "", f"of these test.csv has {first!r} alone"
     if shared:
         return f"test.csv has {_some(shared)} of the columns of {sample.name}", ""
-    if sample.rows > 1 and not any(name in sample.unique and name not in sample.numeric for name in others):
+    if sample.rows > 1 and not any(name in sample.unique and name not in sample.numeric for name in columns):
         return "", f"the values of {first!r} alone differ"
     return f"nothing but its place says that {first!r} names the rows", ""
 
@@ -99,13 +99,13 @@ def has_classes(labels: Mapping[str, frozenset[str]], predictions: Sequence[str]
     """Whether a training column's values are the prediction columns' names, perhaps after one prefix before all."""
     names = set(predictions)
     for values in labels.values():
-        filled = {value for value in values if value.strip()}
-        longest = max(filled, key=len, default="")
-        if len(filled) < 2 or len(names) < 2:
+        nonempty = {value for value in values if value.strip()}
+        longest = max(nonempty, key=len, default="")
+        if len(nonempty) < 2 or len(names) < 2:
             continue
         for name in names:
             prefix = name.removesuffix(longest)
-            if prefix != name and {prefix + value for value in filled} == names:
+            if prefix != name and {prefix + value for value in nonempty} == names:
                 return True
     return False
 

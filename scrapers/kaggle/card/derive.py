@@ -82,12 +82,12 @@ def named_by_field(
     """
     if (cutoff := _CUTOFF.fullmatch(field.strip())) is not None:
         return ("map_at_k", {"k": int(cutoff[1])}) if "map_at_k" in metrics else None
-    said, many = _squashed(field), len(predictions) > 1
+    name_text, is_multiple = _squashed(field), len(predictions) > 1
     for name in metrics:
-        if said in map(_squashed, _COLUMNWISE.get(name, ())):
+        if name_text in map(_squashed, _COLUMNWISE.get(name, ())):
             return name, {}
-        if said in map(_squashed, (name, *_WAYS.get(name, ()))) and name != "map_at_k":
-            certain = not many or name in _OF_COLUMNS or (name == "log_loss" and one_of_classes)
+        if name_text in map(_squashed, (name, *_WAYS.get(name, ()))) and name != "map_at_k":
+            certain = not is_multiple or name in _OF_COLUMNS or (name == "log_loss" and one_of_classes)
             return (name, {}) if certain else None
     return None
 
@@ -103,7 +103,7 @@ _PLAIN = ("submission_file", "kind", "enabled_at", "deadline", "max_daily_submis
 def derive(
     evidence: Evidence,
     metrics: Mapping[str, Direction],
-    own: CardOverrides | None = None,
+    overrides: CardOverrides | None = None,
     read: CardOverrides | None = None,
     source: str = OWNER,
 ) -> Derived:
@@ -113,32 +113,32 @@ def derive(
     Without the evidence's tables the columns are never certain. The owner's word in bot.toml, `own`, goes before all else,
     and then what `source` has read on the competition's pages.
     """
-    own = own or CardOverrides()
+    overrides = overrides or CardOverrides()
     if read is not None:
-        own, before = own.over(read), own
-        said = {name: OWNER if getattr(before, name) is not None else source for name in CardOverrides.model_fields}
+        overrides, before = overrides.over(read), overrides
+        sources = {name: OWNER if getattr(before, name) is not None else source for name in CardOverrides.model_fields}
     else:
-        said = dict.fromkeys(CardOverrides.model_fields, OWNER)
-    findings = _plain_findings(evidence, own)
+        sources = dict.fromkeys(CardOverrides.model_fields, OWNER)
+    findings = _plain_findings(evidence, overrides)
     missing = [
         Missing(evidence.slug, name, "Kaggle does not say it", f"{name} = 2027-01-31T23:59:00Z")
         for name in ("enabled_at", "deadline")
         if findings[name].value is None
     ]
-    columns = read_columns(evidence.tables or Tables(), own)
-    findings |= _column_findings(columns, own, said)
+    columns = read_columns(evidence.tables or Tables(), overrides)
+    findings |= _column_findings(columns, overrides, sources)
     missing += _missing_columns(evidence, columns)
-    metric, of_metric, open_ = _metric(evidence, columns, metrics, own, said["metric"])
+    metric, of_metric, open_ = _metric(evidence, columns, metrics, overrides, sources["metric"])
     findings["metric"] = of_metric
     missing += open_
     card = None if missing or metric is None else _card(findings, metric)
     return Derived(card, findings, tuple(missing), columns)
 
 
-def _plain_findings(evidence: Evidence, own: CardOverrides) -> dict[str, Finding]:
+def _plain_findings(evidence: Evidence, overrides: CardOverrides) -> dict[str, Finding]:
     kaggle = evidence.fields
     pages = description_of(evidence.pages)
-    found = {
+    findings = {
         "slug": Finding(evidence.slug, "the competition's address"),
         "title": Finding(evidence.title, "Kaggle's title" if kaggle.title else "the competition's address"),
         "category": Finding(kaggle.category or "unknown", "Kaggle's category" if kaggle.category else "default"),
@@ -150,17 +150,19 @@ def _plain_findings(evidence: Evidence, own: CardOverrides) -> dict[str, Finding
         "max_daily_submissions": Finding(kaggle.max_daily_submissions or None, "Kaggle's maxDailySubmissions"),
         "split": Finding(None, "default"),
     }
-    owned = {name: value for name in _PLAIN if (value := getattr(own, name)) is not None}
-    return found | {name: Finding(value, OWNER) for name, value in owned.items()}
+    owned = {name: value for name in _PLAIN if (value := getattr(overrides, name)) is not None}
+    return findings | {name: Finding(value, OWNER) for name, value in owned.items()}
 
 
-def _column_findings(columns: Columns, own: CardOverrides, said: Mapping[str, str]) -> dict[str, Finding]:
+def _column_findings(columns: Columns, overrides: CardOverrides, sources: Mapping[str, str]) -> dict[str, Finding]:
     settled = "; ".join(columns.sources)
     return {
-        "id_column": Finding(columns.id_column, said["id_column"] if own.id_column else settled),
-        "key_columns": Finding(own.key_columns or (), said["key_columns"] if own.key_columns else "default"),
+        "id_column": Finding(columns.id_column, sources["id_column"] if overrides.id_column else settled),
+        "key_columns": Finding(
+            overrides.key_columns or (), sources["key_columns"] if overrides.key_columns else "default"
+        ),
         "prediction_columns": Finding(
-            columns.predictions, said["prediction_columns"] if own.prediction_columns else settled
+            columns.predictions, sources["prediction_columns"] if overrides.prediction_columns else settled
         ),
     }
 
@@ -184,51 +186,63 @@ def _missing_columns(evidence: Evidence, columns: Columns) -> list[Missing]:
 
 
 def _metric(
-    evidence: Evidence, columns: Columns, metrics: Mapping[str, Direction], own: CardOverrides, source: str
+    evidence: Evidence, columns: Columns, metrics: Mapping[str, Direction], overrides: CardOverrides, source: str
 ) -> tuple[MetricSpec | None, Finding, list[Missing]]:
     """Return the metric, what is found of it, and what is open."""
-    board, params = read_order(evidence.board), dict(own.metric_params or {})
-    if own.grader is not None:
-        if direction := own.direction or board.direction:
-            says = f"{OWNER}: {own.grader}; {OWNER if own.direction else board.says}"
-            return MetricSpec(name=OWN_GRADER, direction=direction, params=params), Finding(OWN_GRADER, says), []
-        why = f"a grader does not say it, and {board.says}"
-        return None, Finding(None), [Missing(evidence.slug, "direction", why, 'direction = "maximize"')]
-    if own.metric is None or own.metric not in metrics:
-        return None, Finding(None), [_missing_metric(evidence, columns, metrics, own, board)]
-    if own.metric == "map_at_k" and "k" not in params:
-        why = "nothing says the k of MAP@k"
-        return None, Finding(None), [Missing(evidence.slug, "metric_params", why, "metric_params = { k = 5 }")]
-    direction = metrics[own.metric]
-    other = own.direction or board.direction
-    if other not in (None, direction):
-        says = f"bot.toml says {own.direction}" if own.direction else board.says
-        why = f"{own.metric} is to {direction}, but {says}; either the metric is another one, or"
-        return None, Finding(None), [Missing(evidence.slug, "direction", why, toml_line("direction", direction))]
-    says = f"{source}; {own.metric} is to {direction}" + (f"; {board.says}" if board.direction else "")
-    return MetricSpec(name=own.metric, direction=direction, params=params), Finding(own.metric, says), []
+    board, params = read_order(evidence.board), dict(overrides.metric_params or {})
+    if overrides.grader is not None:
+        if direction := overrides.direction or board.direction:
+            evidence_text = f"{OWNER}: {overrides.grader}; {OWNER if overrides.direction else board.says}"
+            return (
+                MetricSpec(name=OWN_GRADER, direction=direction, params=params),
+                Finding(OWN_GRADER, evidence_text),
+                [],
+            )
+        reason = f"a grader does not say it, and {board.says}"
+        return None, Finding(None), [Missing(evidence.slug, "direction", reason, 'direction = "maximize"')]
+    if overrides.metric is None or overrides.metric not in metrics:
+        return None, Finding(None), [_missing_metric(evidence, columns, metrics, overrides, board)]
+    if overrides.metric == "map_at_k" and "k" not in params:
+        reason = "nothing says the k of MAP@k"
+        return None, Finding(None), [Missing(evidence.slug, "metric_params", reason, "metric_params = { k = 5 }")]
+    direction = metrics[overrides.metric]
+    stated = overrides.direction or board.direction
+    if stated not in (None, direction):
+        evidence_text = f"bot.toml says {overrides.direction}" if overrides.direction else board.says
+        reason = f"{overrides.metric} is to {direction}, but {evidence_text}; either the metric is another one, or"
+        return None, Finding(None), [Missing(evidence.slug, "direction", reason, toml_line("direction", direction))]
+    evidence_text = f"{source}; {overrides.metric} is to {direction}" + (f"; {board.says}" if board.direction else "")
+    return (
+        MetricSpec(name=overrides.metric, direction=direction, params=params),
+        Finding(overrides.metric, evidence_text),
+        [],
+    )
 
 
 def _missing_metric(
-    evidence: Evidence, columns: Columns, metrics: Mapping[str, Direction], own: CardOverrides, board: BoardReading
+    evidence: Evidence,
+    columns: Columns,
+    metrics: Mapping[str, Direction],
+    overrides: CardOverrides,
+    board: BoardReading,
 ) -> Missing:
     """Ask for the metric: the one that Kaggle's field names, if the leaderboard does not contradict it, else any."""
-    if own.metric is not None:
-        why = f"{own.metric!r} is no metric that can be computed"
+    if overrides.metric is not None:
+        reason = f"{overrides.metric!r} is no metric that can be computed"
     elif evidence.fields.evaluation_metric:
-        why = (
+        reason = (
             f"Kaggle calls it {evidence.fields.evaluation_metric!r} and {board.says}; its evaluation page may say more"
         )
     else:
-        why = f"no field of Kaggle's names it, only its evaluation page does; {board.says}"
-    if (named := proposed_by_field(evidence, columns, metrics)) is not None and own.metric is None:
-        name, params = named
-        more = f"\n{toml_line('metric_params', params)}" if params else ""
-        return Missing(evidence.slug, "metric", why, toml_line("metric", name) + more)
-    other = f"or the path of a {OWN_GRADER} that scores"
-    text = f'metric = "NAME", where NAME is one of {", ".join(sorted(metrics))}, {other}'
-    brief = f'metric = "NAME", the name of a metric (`bot doctor` lists them), {other}'
-    return Missing(evidence.slug, "metric", why, text, brief)
+        reason = f"no field of Kaggle's names it, only its evaluation page does; {board.says}"
+    if (proposal := proposed_by_field(evidence, columns, metrics)) is not None and overrides.metric is None:
+        name, params = proposal
+        params_line = f"\n{toml_line('metric_params', params)}" if params else ""
+        return Missing(evidence.slug, "metric", reason, toml_line("metric", name) + params_line)
+    alternative = f"or the path of a {OWN_GRADER} that scores"
+    text = f'metric = "NAME", where NAME is one of {", ".join(sorted(metrics))}, {alternative}'
+    brief = f'metric = "NAME", the name of a metric (`bot doctor` lists them), {alternative}'
+    return Missing(evidence.slug, "metric", reason, text, brief)
 
 
 def proposed_by_field(
@@ -237,15 +251,15 @@ def proposed_by_field(
     """Return the metric and its parameters that Kaggle's field names, if the leaderboard does not contradict it."""
     predictions = columns.predictions or columns.proposed[1:]
     field, classes = evidence.fields.evaluation_metric, columns.one_of_classes
-    named = named_by_field(field, metrics, predictions, one_of_classes=classes)
-    agrees = named is not None and read_order(evidence.board).direction in (None, metrics[named[0]])
-    return named if agrees else None
+    proposal = named_by_field(field, metrics, predictions, one_of_classes=classes)
+    agrees = proposal is not None and read_order(evidence.board).direction in (None, metrics[proposal[0]])
+    return proposal if agrees else None
 
 
 def _card(findings: Mapping[str, Finding], metric: MetricSpec) -> TaskCard:
-    told = {name: finding.source for name, finding in findings.items()}
+    sources = {name: finding.source for name, finding in findings.items()}
     values = {name: finding.value for name, finding in findings.items() if name != "metric"}
-    return TaskCard.model_validate({**values, "metric": metric, "sources": told})
+    return TaskCard.model_validate({**values, "metric": metric, "sources": sources})
 
 
 def toml_line(name: str, value: object) -> str:
@@ -255,7 +269,7 @@ def toml_line(name: str, value: object) -> str:
 
 def _toml(value: object) -> str:
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
     if isinstance(value, float) and value.is_integer():
         return f"{value:g}"
     return json.dumps(value, ensure_ascii=False)

@@ -67,8 +67,8 @@ class Evidence:
 
 def _key_beside(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Return the fewest columns that differ in every row together with the first one; none where that alone does, or none do."""
-    for more in range(min(_MOST_MORE, len(header) - 2) + 1):
-        for places in itertools.combinations(range(1, len(header)), more):
+    for count in range(min(_MOST_MORE, len(header) - 2) + 1):
+        for places in itertools.combinations(range(1, len(header)), count):
             if len({(row[0], *(row[place] for place in places)) for row in rows}) == len(rows):
                 return tuple(header[place] for place in places)
     return ()
@@ -79,4 +79,4 @@ def _is_quantity(cells: Sequence[str]) -> bool:
     numbers = [read_number(cell) for cell in cells]
     if None in numbers:
         return False
-    return len(set(numbers)) <= 1 or not all(float(one).is_integer() for one in numbers if one is not None)
+    return len(set(numbers)) <= 1 or not all(float(number).is_integer() for number in numbers if number is not None)

@@ -69,12 +69,12 @@ class CardOverrides(ClosedModel):
 
     def over(self, read: "CardOverrides") -> "CardOverrides":
         """Return both, these keys before those of `read`; of the metric, and of the columns, only one of the two speaks."""
-        said = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
-        kept = read.model_dump(exclude_none=True, exclude=set(said))
+        stated = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
+        remaining = read.model_dump(exclude_none=True, exclude=set(stated))
         for group in _TOGETHER:
-            if said.keys() & group:
-                kept = {name: value for name, value in kept.items() if name not in group}
-        return CardOverrides(**kept | said)
+            if stated.keys() & group:
+                remaining = {name: value for name, value in remaining.items() if name not in group}
+        return CardOverrides(**remaining | stated)
 
     @property
     def grader(self) -> Path | None:

@@ -31,20 +31,20 @@ def _is_html(page: Page) -> bool:
 
 def _plain(page: Page) -> str:
     """Return a page's markdown without comments."""
-    text, kept, place = clean(page.content[:_LONGEST_PAGE]), list[str](), 0
+    text, parts, place = clean(page.content[:_LONGEST_PAGE]), list[str](), 0
     while (start := text.find("<!--", place)) >= 0:
-        kept.append(text[place:start])
+        parts.append(text[place:start])
         end = text.find("-->", start)
         place = len(text) if end < 0 else end + 3
-    return " ".join([*kept, text[place:]])
+    return " ".join([*parts, text[place:]])
 
 
 def description_of(pages: Sequence[Page]) -> str:
     """Return what agents are told of the task, by pages in markdown: what it is, how it is scored, what the data is."""
     parts = []
-    for wanted in ("description", "evaluation", "data-description"):
+    for page_name in ("description", "evaluation", "data-description"):
         for page in pages:
-            if page.name.lower() == wanted and (text := page.content.strip()):
-                title = page.post_title or wanted.replace("-", " ").capitalize()
+            if page.name.lower() == page_name and (text := page.content.strip()):
+                title = page.post_title or page_name.replace("-", " ").capitalize()
                 parts.append(re.sub(r"\n{3,}", "\n\n", text if text.startswith("#") else f"# {title}\n\n{text}"))
     return cut_middle("\n\n".join(parts))

@@ -32,8 +32,8 @@ def read_tables(folder: Path) -> Tables:
     """Read sample_submission.csv, train.csv and test.csv, where they are; what cannot be read is not there."""
     train, test = _header(folder / "train.csv"), _header(folder / "test.csv")
     sample = _sample(folder / SAMPLE)
-    several = sample is not None and len(sample.header) > 2
-    labels = _labels(folder / "train.csv", train, test) if several and train else {}
+    is_wide = sample is not None and len(sample.header) > 2
+    labels = _labels(folder / "train.csv", train, test) if is_wide and train else {}
     candidates = () if sample else find_samples([path.relative_to(folder).as_posix() for path in walk(folder)])
     return Tables(sample, train, test, labels, candidates)
 
@@ -63,11 +63,11 @@ def _sample(path: Path) -> Sample | None:
                         some.append(cells)
     except _UNREADABLE:
         return None
-    seen = Sample.of(header, some, path.name)
+    sample = Sample.of(header, some, path.name)
     # The first rows tell what cells are like; whether the first column names each row, all of them do.
-    alone = len(first) == count
-    unique = (seen.unique - {header[0]}) | ({header[0]} if alone else set())
-    return replace(seen, rows=count, unique=unique, more=() if alone else seen.more)
+    is_unique = len(first) == count
+    unique = (sample.unique - {header[0]}) | ({header[0]} if is_unique else set())
+    return replace(sample, rows=count, unique=unique, more=() if is_unique else sample.more)
 
 
 def _labels(path: Path, train: tuple[str, ...], test: tuple[str, ...] | None) -> dict[str, frozenset[str]]:
@@ -85,7 +85,7 @@ def _labels(path: Path, train: tuple[str, ...], test: tuple[str, ...] | None) ->
                             del values[name]
     except _UNREADABLE:
         return {}
-    return {name: frozenset(found) for name, found in values.items()}
+    return {name: frozenset(labels) for name, labels in values.items()}
 
 
 async def read_evidence(competitions: Competitions, slug: str) -> Evidence:

@@ -18,16 +18,16 @@ def known_tiers(session: Session, names: Collection[str]) -> Mapping[str, str]:
     tiers: dict[str, list[str | None]] = {}
     for row in rows:
         tiers.setdefault(row.display_name, []).append(row.tier)
-    return {name: found[0] for name, found in tiers.items() if len(found) == 1 and found[0] is not None}
+    return {name: tier_set[0] for name, tier_set in tiers.items() if len(tier_set) == 1 and tier_set[0] is not None}
 
 
-def store_authors(tx: Transaction, found: Iterable[FoundAuthor]) -> set[str]:
+def store_authors(tx: Transaction, authors: Iterable[FoundAuthor]) -> set[str]:
     """Store the authors in a search's results with their tiers; return the display names of new or changed ones."""
-    tiers = {str(author.id): author for author in found if author.id and author.tier_name}
-    known = {row.user_id: row for row in tx.session.exec(select(Author).where(col(Author.user_id).in_(tiers)))}
+    tiers = {str(author.id): author for author in authors if author.id and author.tier_name}
+    rows = {row.user_id: row for row in tx.session.exec(select(Author).where(col(Author.user_id).in_(tiers)))}
     news: set[str] = set()
     for id, author in tiers.items():
-        row = known.get(id) or Author(user_id=id, at=tx.now())
+        row = rows.get(id) or Author(user_id=id, at=tx.now())
         values = clean(author.user_name), clean(author.display_name), author.tier_name
         if (row.user_name, row.display_name, row.tier) != values:
             row.user_name, row.display_name, row.tier, row.at = *values, tx.now()

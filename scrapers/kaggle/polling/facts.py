@@ -25,23 +25,23 @@ async def poll_competitions(watch: Watch) -> None:
 
     One that is no longer listed is requested by itself before it counts as gone. Errors as of `KaggleClient`.
     """
-    site, listed = Competitions(watch.client), dict[str, Competition]()
+    site, competitions = Competitions(watch.client), dict[str, Competition]()
     async for competition in site.entered():
         if competition.slug:
-            listed[competition.slug] = competition
+            competitions[competition.slug] = competition
     with watch.store.read() as session:
-        known = {slug for slug, _ in last_readings(session, None, "competition")}
-    for slug in sorted(known - listed.keys()):
+        known_slugs = {slug for slug, _ in last_readings(session, None, "competition")}
+    for slug in sorted(known_slugs - competitions.keys()):
         with suppress(NotFound, Forbidden):
-            listed[slug] = await site.get(slug)
-    served_at = next((one.served_at for one in listed.values()), None)
+            competitions[slug] = await site.get(slug)
+    served_at = next((competition.served_at for competition in competitions.values()), None)
     with watch.write() as tx:
-        for slug, one in listed.items():
+        for slug, one in competitions.items():
             facts = _fields(one, _FACTS)
             if take_reading(tx, slug, "competition", "", facts, served_at=one.served_at):
-                watch.news.add("competition changed" if slug in known else "competition new", slug)
+                watch.news.add("competition changed" if slug in known_slugs else "competition new", slug)
             take_reading(tx, slug, "standing", "", _fields(one, _VOLATILE), served_at=one.served_at)
-        for slug in known - listed.keys():
+        for slug in known_slugs - competitions.keys():
             if record_absence(tx, slug, "competition", "", served_at):
                 watch.news.add("competition gone", slug)
         watch.move(tx, "competitions", None, served_at)
@@ -50,17 +50,17 @@ async def poll_competitions(watch: Watch) -> None:
 async def poll_pages(watch: Watch) -> None:
     """Read the competition's pages; see `state.series.rules_hash`. Errors as of `KaggleClient`."""
     pages = await Competitions(watch.client).pages(watch.competition)
-    here = watch.competition
+    slug = watch.competition
     served_at = next((page.served_at for page in pages), None)
     with watch.write() as tx:
-        known = {name for _, name in last_readings(tx.session, here, "page")}
+        names = {name for _, name in last_readings(tx.session, slug, "page")}
         for page in pages:
-            about = {"mime_type": page.mime_type, "title": page.post_title}
-            if take_reading(tx, here, "page", page.name, about, content=page.content, served_at=page.served_at):
+            facts = {"mime_type": page.mime_type, "title": page.post_title}
+            if take_reading(tx, slug, "page", page.name, facts, content=page.content, served_at=page.served_at):
                 watch.news.add("page changed", page.name)
         # If there is no page at all, the answer is wrong, not the competition.
-        for name in known - {page.name for page in pages} if pages else ():
-            if record_absence(tx, here, "page", name, served_at):
+        for name in names - {page.name for page in pages} if pages else ():
+            if record_absence(tx, slug, "page", name, served_at):
                 watch.news.add("page changed", name)
         watch.move(tx, "pages", None, served_at)
 
@@ -68,11 +68,13 @@ async def poll_pages(watch: Watch) -> None:
 async def poll_data(watch: Watch) -> None:
     """Read the summary of the competition's data, which changes when hosts replace files. Errors as of `KaggleClient`."""
     answer = await Competitions(watch.client).data_summary(watch.competition)
-    types = {one.extension: [one.file_count, one.total_size] for one in answer.types}
+    types = {file_type.extension: [file_type.file_count, file_type.total_size] for file_type in answer.types}
     # An empty summary, or one without a number, is no news: the site lists data incompletely at times.
-    whole = bool(types) and all(map(all, types.values()))
+    is_complete = bool(types) and all(map(all, types.values()))
     with watch.write() as tx:
-        if whole and take_reading(tx, watch.competition, "data", "", {"types": types}, served_at=answer.served_at):
+        if is_complete and take_reading(
+            tx, watch.competition, "data", "", {"types": types}, served_at=answer.served_at
+        ):
             watch.news.add("data changed", watch.competition)
         watch.move(tx, "data", None, answer.served_at)
 
@@ -83,8 +85,8 @@ async def poll_top(watch: Watch) -> None:
     rows = [_entry(entry) for entry in answer.submissions]
     with watch.write() as tx:
         order = read_order([entry.score for entry in answer.submissions])
-        content, about = _written(rows), {"teams": len(rows), "direction": order.direction}
-        if take_reading(tx, watch.competition, "board", "top", about, content=content, served_at=answer.served_at):
+        content, facts = _written(rows), {"teams": len(rows), "direction": order.direction}
+        if take_reading(tx, watch.competition, "board", "top", facts, content=content, served_at=answer.served_at):
             watch.news.add("board changed", "top")
         watch.move(tx, "top", None, answer.served_at)
 
@@ -93,8 +95,8 @@ async def poll_board(watch: Watch) -> None:
     """Read the whole leaderboard. Errors as of `KaggleClient`."""
     rows, served_at = await Competitions(watch.client).board(watch.competition)
     with watch.write() as tx:
-        content, about = _written([_place(row) for row in rows]), {"teams": len(rows)}
-        if take_reading(tx, watch.competition, "board", "whole", about, content=content, served_at=served_at):
+        content, facts = _written([_place(row) for row in rows]), {"teams": len(rows)}
+        if take_reading(tx, watch.competition, "board", "whole", facts, content=content, served_at=served_at):
             watch.news.add("board changed", "whole")
         watch.move(tx, "board", None, served_at)
 
@@ -105,8 +107,8 @@ def _fields(competition: Competition, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _entry(entry: LeaderboardEntry) -> Mapping[str, Any]:
-    at = wire_time(entry.submission_date) if entry.submission_date else None
-    return {"team_id": entry.team_id, "team": entry.team_name, "score": entry.score, "at": at}
+    time = wire_time(entry.submission_date) if entry.submission_date else None
+    return {"team_id": entry.team_id, "team": entry.team_name, "score": entry.score, "at": time}
 
 
 def _place(row: BoardRow) -> Mapping[str, Any]:

@@ -53,18 +53,20 @@ def kernels_to_read(
     of the three orders is best; a kernel far back in all of them is never read.
     """
     today = (PolledKernel.competition == competition, col(PolledKernel.read_at) >= midnight(now))
-    left = settings.kernels_per_day - session.exec(select(func.count()).select_from(PolledKernel).where(*today)).one()
-    if left <= 0:
+    quota = settings.kernels_per_day - session.exec(select(func.count()).select_from(PolledKernel).where(*today)).one()
+    if quota <= 0:
         return []
-    places, moved = _places(session, competition, settings), _is_moved()
-    query = select(PolledKernel).where(PolledKernel.competition == competition, col(PolledKernel.id).in_(places), moved)
+    places, is_moved = _places(session, competition, settings), _is_moved()
+    query = select(PolledKernel).where(
+        PolledKernel.competition == competition, col(PolledKernel.id).in_(places), is_moved
+    )
     rows = session.exec(query.order_by(col(PolledKernel.last_run_at).desc())).all()
-    return sorted(rows, key=lambda row: places[row.id])[:left]
+    return sorted(rows, key=lambda row: places[row.id])[:quota]
 
 
 def _places(session: Session, competition: str, settings: PollingSettings) -> dict[str, int]:
     """Return the ids of promising kernels, each with its best place, from 0, in the three orders."""
-    here = (PolledKernel.competition == competition, col(PolledKernel.gone_at).is_(None))
+    is_listed = (PolledKernel.competition == competition, col(PolledKernel.gone_at).is_(None))
     latest, score = col(PolledKernel.last_run_at).desc(), col(PolledKernel.score)
     orders: list[tuple[int, tuple[Any, ...], tuple[Any, ...]]] = [
         (settings.promising, (), (col(PolledKernel.votes).desc(), latest)),
@@ -76,8 +78,8 @@ def _places(session: Session, competition: str, settings: PollingSettings) -> di
         best = score.asc() if direction == "minimize" else score.desc()
         orders.append((settings.promising, (score.is_not(None),), (best, latest)))
     places: dict[str, int] = {}
-    for most, also, order in orders:
-        ids = session.exec(select(PolledKernel.id).where(*here, *also).order_by(*order).limit(most))
+    for limit, also, order in orders:
+        ids = session.exec(select(PolledKernel.id).where(*is_listed, *also).order_by(*order).limit(limit))
         for place, id in enumerate(ids):
             places[id] = min(place, places.get(id, place))
     return places
@@ -96,16 +98,16 @@ def store_kernels(
     tx: Transaction, watch: Watch, kernels: Sequence[Kernel], served_at: datetime | None, *, backfill: bool
 ) -> set[str]:
     """Store a page of kernels; return the ids of those that have changed. In a backfill they may be older than the watch."""
-    here, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
-    query = select(PolledKernel).where(PolledKernel.competition == here, col(PolledKernel.id).in_(ids))
-    known = {row.id: row for row in tx.session.exec(query)}
-    currents = _versions(tx, here, [row.current_id for row in known.values() if row.current_id])
+    slug, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
+    query = select(PolledKernel).where(PolledKernel.competition == slug, col(PolledKernel.id).in_(ids))
+    rows = {row.id: row for row in tx.session.exec(query)}
+    currents = _versions(tx, slug, [row.current_id for row in rows.values() if row.current_id])
     changed: set[str] = set()
     for kernel in kernels:
         id = kernel_id(kernel)
-        row = known.get(id)
+        row = rows.get(id)
         if row is None:
-            row = known[id] = PolledKernel(competition=here, id=id, ref=kernel.ref)
+            row = rows[id] = PolledKernel(competition=slug, id=id, ref=kernel.ref)
             row.first_number = kernel.current_version_number if backfill else 1
             tx.add(row)
             watch.news.add("kernel new", kernel.ref)
@@ -132,18 +134,18 @@ def _versions(tx: Transaction, competition: str, ids: Sequence[str]) -> dict[str
     return {row.id: row for row in tx.session.exec(query)}
 
 
-def store_version(tx: Transaction, watch: Watch, polled: PolledKernel, source: FullSource, *, current: bool) -> str:
+def store_version(tx: Transaction, watch: Watch, kernel_row: PolledKernel, source: FullSource, *, current: bool) -> str:
     """Store a version, the current or a missed one, with its source and what it repeats, once; return its id.
 
     The current version gets the time of its run. That of an earlier one is unknown: it gets our time, and the votes in
     its answer are the kernel's, not its own.
     """
     kernel = source.metadata
-    id = version_id(polled.id, source.number, kernel.last_run_time)
+    id = version_id(kernel_row.id, source.number, kernel.last_run_time)
     row = tx.session.get(KernelVersion, (watch.competition, id))
     if row is None:
-        row = KernelVersion(competition=watch.competition, id=id, ref=polled.ref, first_seen_at=tx.now())
-        row.created_at = (_run_at(polled, source) if current else None) or tx.now()
+        row = KernelVersion(competition=watch.competition, id=id, ref=kernel_row.ref, first_seen_at=tx.now())
+        row.created_at = (_run_at(kernel_row, source) if current else None) or tx.now()
         watch.news.add("version new", id)
         tx.add(row)
     _describe(tx, row, source)
@@ -155,10 +157,10 @@ def store_version(tx: Transaction, watch: Watch, polled: PolledKernel, source: F
     return id
 
 
-def _run_at(polled: PolledKernel, source: FullSource) -> datetime | None:
+def _run_at(kernel_row: PolledKernel, source: FullSource) -> datetime | None:
     """Return the time of the current version's run: as listed, unless there is a newer version than the list shows."""
-    as_listed = polled.number is not None and polled.number == source.number
-    return polled.last_run_at if as_listed else source.metadata.last_run_time
+    as_listed = kernel_row.number is not None and kernel_row.number == source.number
+    return kernel_row.last_run_at if as_listed else source.metadata.last_run_time
 
 
 def _describe(tx: Transaction, row: KernelVersion, source: FullSource) -> None:

@@ -17,10 +17,10 @@ async def poll_kernels(watch: Watch) -> None:
     """
     mark = watch.mark("kernels", ListMark)
     first = mark.high is None
-    ended = False
-    while not ended:
-        under_way = (mark.under_way or Pass()).resumed(watch.now())
-        answer = await _page(watch, "kernels", under_way)
+    is_over = False
+    while not is_over:
+        current = (mark.under_way or Pass()).resumed(watch.now())
+        answer = await _page(watch, "kernels", current)
         with watch.write() as tx:
             changed = store_kernels(tx, watch, _public(answer), answer.served_at, backfill=first)
             items = _listed(answer, changed)
@@ -28,12 +28,12 @@ async def poll_kernels(watch: Watch) -> None:
             limits = Limits(
                 mark.high if is_descending(items) else None, watch.settings.overlap, watch.settings.most_pages
             )
-            under_way = next_pass(under_way, items, limits, watch.now(), token=answer.next_page_token)
-            ended = under_way.listed
-            high = (under_way.high or mark.high or answer.served_at) if ended else mark.high
-            mark = ListMark(high=high, under_way=None if ended else under_way)
-            watch.move(tx, "kernels", mark, answer.served_at, ended=ended)
-            if ended and first:
+            current = next_pass(current, items, limits, watch.now(), token=answer.next_page_token)
+            is_over = current.listed
+            high = (current.high or mark.high or answer.served_at) if is_over else mark.high
+            mark = ListMark(high=high, under_way=None if is_over else current)
+            watch.move(tx, "kernels", mark, answer.served_at, ended=is_over)
+            if is_over and first:
                 watch.move(tx, "kernel_sweep", None, answer.served_at)
 
 
@@ -45,22 +45,22 @@ async def sweep_kernels(watch: Watch) -> None:
     part: Part = "kernel_sweep"
     mark = watch.mark(part, ListMark)
     while mark.under_way is None or not mark.under_way.listed:
-        under_way = (mark.under_way or Pass()).resumed(watch.now())
-        answer = await _page(watch, part, under_way)
+        current = (mark.under_way or Pass()).resumed(watch.now())
+        answer = await _page(watch, part, current)
         with watch.write() as tx:
             store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
             limits = Limits(None, 0.0, watch.settings.most_pages)
-            under_way = next_pass(under_way, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
-            mark = ListMark(under_way=under_way)
+            current = next_pass(current, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
+            mark = ListMark(under_way=current)
             watch.move(tx, part, mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, mark.under_way)
 
 
-async def _page(watch: Watch, part: Part, under_way: Pass) -> KernelPage:
+async def _page(watch: Watch, part: Part, current: Pass) -> KernelPage:
     try:
-        return await Kernels(watch.client).of(watch.competition, under_way.page, under_way.token)
+        return await Kernels(watch.client).of(watch.competition, current.page, current.token)
     except KaggleError as error:
-        if not under_way.token or isinstance(error, NotAuthenticated | Forbidden):
+        if not current.token or isinstance(error, NotAuthenticated | Forbidden):
             raise
         # A token kept over an interruption may have expired: the next poll begins at the first page.
         high = watch.mark(part, ListMark).high
@@ -75,13 +75,13 @@ def _public(answer: KernelPage) -> list[Kernel]:
 
 def _listed(answer: KernelPage, changed: set[str]) -> list[Listed]:
     return [
-        Listed(kernel_id(one), one.last_run_time, changed=kernel_id(one) in changed)
-        for one in answer.kernels
-        if one.ref
+        Listed(kernel_id(kernel), kernel.last_run_time, changed=kernel_id(kernel) in changed)
+        for kernel in answer.kernels
+        if kernel.ref
     ]
 
 
-async def _ask_for_missed(watch: Watch, under_way: Pass) -> None:
+async def _ask_for_missed(watch: Watch, current: Pass) -> None:
     """Request each kernel that the sweep should have seen: it may have changed its place while the list was read."""
     query = (
         select(PolledKernel.id, PolledKernel.ref)
@@ -89,15 +89,15 @@ async def _ask_for_missed(watch: Watch, under_way: Pass) -> None:
         .order_by(PolledKernel.id)
     )
     with watch.store.read() as session:
-        missed = [(id, ref) for id, ref in session.exec(query) if id not in set(under_way.seen)]
+        missed = [(id, ref) for id, ref in session.exec(query) if id not in set(current.seen)]
     for id, ref in missed[: watch.settings.verified_at_once]:
-        there = await _is_public(watch, ref)
-        under_way = under_way.model_copy(update={"seen": (*under_way.seen, id)})
+        is_public = await _is_public(watch, ref)
+        current = current.model_copy(update={"seen": (*current.seen, id)})
         with watch.write() as tx:
-            if not there:
+            if not is_public:
                 tx.session.get_one(PolledKernel, (watch.competition, id)).gone_at = tx.now()
                 watch.news.add("kernel gone", ref)
-            watch.move(tx, "kernel_sweep", ListMark(under_way=under_way), None, ended=False)
+            watch.move(tx, "kernel_sweep", ListMark(under_way=current), None, ended=False)
     with watch.write() as tx:
         watch.move(tx, "kernel_sweep", None, None)
 

@@ -38,7 +38,7 @@ class TopicMessage:
 
 def messages_in(answer: TopicMessages) -> list[TopicMessage]:
     """Return an answer's messages, each once, in its order."""
-    found = {
+    messages = {
         message.id: TopicMessage(
             id=str(message.id),
             parent_id=None if parent is None else str(parent),
@@ -51,23 +51,23 @@ def messages_in(answer: TopicMessages) -> list[TopicMessage]:
         )
         for message, parent in answer.flat()
     }
-    return list(found.values())
+    return list(messages.values())
 
 
-async def opening_of(topic: TopicText, given: Sequence[TopicMessage], cleaners: Cleaners) -> str | None:
+async def opening_of(topic: TopicText, messages: Sequence[TopicMessage], cleaners: Cleaners) -> str | None:
     """Return the id of the message that opens a topic, None if it is not among them.
 
     It is the one with the topic's text, or the one that its author wrote at the moment when the topic was opened. It need
     not come first.
     """
-    top = [message for message in given if message.parent_id is None]
-    own = [message for message in top if message.author == topic.author_name and message.html]
-    if topic.content and own:
-        wanted, *texts = await cleaners.clean(
-            [Source("html", html) for html in (topic.content, *(m.html for m in own))]
+    top = [message for message in messages if message.parent_id is None]
+    by_author = [message for message in top if message.author == topic.author_name and message.html]
+    if topic.content and by_author:
+        topic_text, *texts = await cleaners.clean(
+            [Source("html", html) for html in (topic.content, *(m.html for m in by_author))]
         )
-        for message, text in zip(own, texts, strict=True):
-            if text.text == wanted.text != "":
+        for message, text in zip(by_author, texts, strict=True):
+            if text.text == topic_text.text != "":
                 return message.id
     for message in top:
         same_author = message.deleted or message.author == topic.author_name
@@ -89,34 +89,34 @@ def opening_message(topic: TopicText, id: str | None) -> TopicMessage:
     )
 
 
-def _close(one: datetime | None, other: datetime | None) -> bool:
-    return one is not None and other is not None and abs(one - other) <= _SAME_MOMENT
+def _close(first: datetime | None, second: datetime | None) -> bool:
+    return first is not None and second is not None and abs(first - second) <= _SAME_MOMENT
 
 
 _AT_ONCE = 40
 """Texts that go to a cleaner in one call."""
 
 
-async def message_texts(watch: Watch, given: Sequence[TopicMessage]) -> dict[str, Cleaned]:
+async def message_texts(watch: Watch, messages: Sequence[TopicMessage]) -> dict[str, Cleaned]:
     """Return, by id, the texts of the messages that are not stored, or may have changed."""
-    ids = [message.id for message in given]
+    ids = [message.id for message in messages]
     query = select(Message).where(Message.competition == watch.competition, col(Message.id).in_(ids))
     with watch.store.read() as session:
-        known = {row.id: row for row in session.exec(query)}
-    wanted = [message for message in given if not message.deleted and _may_differ(known.get(message.id), message)]
-    found: dict[str, Cleaned] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        some = wanted[start : start + _AT_ONCE]
-        cleaned = await watch.cleaners.clean([_source(message) for message in some])
-        found |= {message.id: text for message, text in zip(some, cleaned, strict=True)}
-    return found
+        rows = {row.id: row for row in session.exec(query)}
+    changed = [message for message in messages if not message.deleted and _may_differ(rows.get(message.id), message)]
+    texts: dict[str, Cleaned] = {}
+    for start in range(0, len(changed), _AT_ONCE):
+        chunk = changed[start : start + _AT_ONCE]
+        cleaned = await watch.cleaners.clean([_source(message) for message in chunk])
+        texts |= {message.id: text for message, text in zip(chunk, cleaned, strict=True)}
+    return texts
 
 
 def store_messages(
     tx: Transaction,
     watch: Watch,
     topic_id: str,
-    given: Sequence[TopicMessage],
+    messages: Sequence[TopicMessage],
     texts: Mapping[str, Cleaned],
     served_at: datetime | None,
 ) -> None:
@@ -125,16 +125,16 @@ def store_messages(
     The site shows no time of an edit: an edit gets the time when it was seen. Only the existence of a deleted message is
     kept.
     """
-    here = watch.competition
-    query = select(Message).where(Message.competition == here, Message.topic_id == topic_id)
+    slug = watch.competition
+    query = select(Message).where(Message.competition == slug, Message.topic_id == topic_id)
     rows = {row.id: row for row in tx.session.exec(query)}
-    new = {clean(message.author) for message in given if message.id not in rows}
+    new = {clean(message.author) for message in messages if message.id not in rows}
     tiers = known_tiers(tx.session, new)
-    there: dict[str, Message] = {}
-    for message in given:
-        row = rows.pop(message.id, None) or tx.session.get(Message, (here, message.id))
+    stored: dict[str, Message] = {}
+    for message in messages:
+        row = rows.pop(message.id, None) or tx.session.get(Message, (slug, message.id))
         if row is None:
-            row = _new(tx, here, topic_id, message, texts)
+            row = _new(tx, slug, topic_id, message, texts)
             watch.news.add("message deleted" if message.deleted else "message new", message.id)
             observe(tx, row, served_at, tier=tiers.get(row.author or ""))
         elif message.deleted:
@@ -142,13 +142,13 @@ def store_messages(
         else:
             _take_over(tx, watch, row, message, texts.get(message.id))
         _place(row, topic_id, message)
-        there[row.id] = row
+        stored[row.id] = row
         if observe(tx, row, served_at, votes=message.votes):
             watch.news.add("votes", f"message/{message.id}")
     for row in rows.values():
         _delete(watch, row)
-    gone = [sketched(row, None) for row in (*there.values(), *rows.values()) if row.deleted]
-    note_sketches(tx, here, [*gone, *(sketched(there[id], text.sketch) for id, text in texts.items())])
+    deletions = [sketched(row, None) for row in (*stored.values(), *rows.values()) if row.deleted]
+    note_sketches(tx, slug, [*deletions, *(sketched(stored[id], text.sketch) for id, text in texts.items())])
 
 
 def _new(

@@ -29,8 +29,8 @@ async def poll_messages(watch: Watch) -> None:
     A topic that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
     """
     with watch.store.read() as session:
-        moved = topics_to_read(session, watch.competition)
-    due = ready(moved, watch.now(), watch.settings)
+        topics = topics_to_read(session, watch.competition)
+    due = ready(topics, watch.now(), watch.settings)
     await _read(watch, due if watch.all_since else due[: watch.settings.topics_at_once])
     with watch.write() as tx:
         watch.move(tx, "messages", None, None)
@@ -41,11 +41,11 @@ async def reread_messages(watch: Watch) -> None:
     settings, now = watch.settings, watch.now()
     query = _there(watch.competition).where(col(PolledTopic.read_at).is_not(None))
     with watch.store.read() as session:
-        known = ready(session.exec(query), now, settings)
+        topics = ready(session.exec(query), now, settings)
     if watch.all_since is not None:
-        due = [topic for topic in known if topic.read_at and topic.read_at < watch.all_since]
+        due = [topic for topic in topics if topic.read_at and topic.read_at < watch.all_since]
     else:
-        overdue = sorted(known, key=lambda topic: _due_again(topic, settings, now))
+        overdue = sorted(topics, key=lambda topic: _due_again(topic, settings, now))
         due = [topic for topic in overdue if _due_again(topic, settings, now) <= now][: settings.rereads_at_once]
     await _read(watch, due)
     with watch.write() as tx:
@@ -54,17 +54,17 @@ async def reread_messages(watch: Watch) -> None:
 
 def topics_to_read(session: Session, competition: str) -> Sequence[PolledTopic]:
     """Return the topics that changed since their messages were read, the latest comments first."""
-    moved = or_(
+    is_moved = or_(
         col(PolledTopic.read_at).is_(None),
         col(PolledTopic.last_comment_at).is_distinct_from(col(PolledTopic.read_last_comment_at)),
         col(PolledTopic.comment_count).is_distinct_from(col(PolledTopic.read_comment_count)),
     )
-    return session.exec(_there(competition).where(moved).order_by(col(PolledTopic.last_comment_at).desc())).all()
+    return session.exec(_there(competition).where(is_moved).order_by(col(PolledTopic.last_comment_at).desc())).all()
 
 
 def _there(competition: str) -> SelectOfScalar[PolledTopic]:
-    same = (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id))
-    query = select(PolledTopic).join(Topic, same)
+    same_topic = (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id))
+    query = select(PolledTopic).join(Topic, same_topic)
     return query.where(PolledTopic.competition == competition, col(Topic.deleted).is_(False))
 
 
@@ -91,18 +91,18 @@ async def _read_one(watch: Watch, topic: PolledTopic) -> None:
     """Read a topic's messages and store them; anything later than the request is due again."""
     forum = Forum(watch.client)
     answer = await forum.messages(watch.competition, int(topic.id))
-    given = messages_in(answer)
-    if not given and topic.comment_count and _has_messages(watch, topic):
+    messages = messages_in(answer)
+    if not messages and topic.comment_count and _has_messages(watch, topic):
         raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments of topic {topic.id}, and shows none")
-    opening, apart = topic.opening_id, topic.opening_apart
-    if opening is None or apart or opening not in {one.id for one in given}:
+    opening, is_apart = topic.opening_id, topic.opening_apart
+    if opening is None or is_apart or opening not in {message.id for message in messages}:
         text = await _topic_text(watch, forum, int(topic.id))
-        opening, apart, given = await _with_opening(watch, opening, text, given)
-    texts = await message_texts(watch, given)
+        opening, is_apart, messages = await _with_opening(watch, opening, text, messages)
+    texts = await message_texts(watch, messages)
     with watch.write() as tx:
-        store_messages(tx, watch, topic.id, given, texts, answer.served_at)
+        store_messages(tx, watch, topic.id, messages, texts, answer.served_at)
         row = _was_read(tx, watch, topic)
-        row.opening_id, row.opening_apart = opening, apart
+        row.opening_id, row.opening_apart = opening, is_apart
 
 
 async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
@@ -113,16 +113,16 @@ async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
 
 
 async def _with_opening(
-    watch: Watch, known: str | None, topic: TopicText | None, given: list[TopicMessage]
+    watch: Watch, opening_id: str | None, topic: TopicText | None, messages: list[TopicMessage]
 ) -> tuple[str | None, bool, list[TopicMessage]]:
     """Return the opening message's id, whether the site serves it separately, and all messages including it."""
     if topic is None:
-        return known, False, given
-    found = await opening_of(topic, given, watch.cleaners)
+        return opening_id, False, messages
+    found = await opening_of(topic, messages, watch.cleaners)
     if found is not None or not topic.content:
-        return found, False, given
-    opening = opening_message(topic, known)
-    return opening.id, True, [opening, *given]
+        return found, False, messages
+    opening = opening_message(topic, opening_id)
+    return opening.id, True, [opening, *messages]
 
 
 def _has_messages(watch: Watch, topic: PolledTopic) -> bool:

@@ -77,36 +77,36 @@ def is_descending(items: Sequence[Listed]) -> bool:
 
 
 def next_pass(
-    under_way: Pass, items: Sequence[Listed], limits: Limits, now: datetime, *, total: int = 0, token: str = ""
+    current: Pass, items: Sequence[Listed], limits: Limits, now: datetime, *, total: int = 0, token: str = ""
 ) -> Pass:
     """Return a pass after one more page; its `listed` shows whether that was the last.
 
     The list changes while it is read. A new item pushes the others down, so that some appear twice, and nothing is missed.
     A removed item pulls the others up, and may hide one: a later sweep finds it. A `total` of 0 is unknown.
     """
-    known = set(under_way.seen)
-    fresh = list(dict.fromkeys(item.id for item in items if item.id not in known))
-    seen = (*under_way.seen, *fresh)
-    high = under_way.high
-    if under_way.page == 1 and high is None:
+    known_ids = set(current.seen)
+    fresh = list(dict.fromkeys(item.id for item in items if item.id not in known_ids))
+    ids = (*current.seen, *fresh)
+    high = current.high
+    if current.page == 1 and high is None:
         high = max((item.at for item in items if item.at is not None and not item.pinned), default=None)
-    stale = 0 if fresh else under_way.stale + 1
-    ended = (
+    stale = 0 if fresh else current.stale + 1
+    is_over = (
         not items
-        or 0 < total <= len(seen)
+        or 0 < total <= len(ids)
         or stale >= _MOST_STALE
-        or under_way.page >= limits.most_pages
+        or current.page >= limits.most_pages
         or _low_enough(items, limits)
     )
     return Pass(
-        page=under_way.page + 1,
+        page=current.page + 1,
         token=token,
         high=high,
-        total=total or under_way.total,
-        seen=seen,
+        total=total or current.total,
+        seen=ids,
         stale=stale,
         at=now,
-        listed=ended,
+        listed=is_over,
     )
 
 

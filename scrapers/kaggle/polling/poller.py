@@ -73,10 +73,10 @@ class Poller:
             NotAuthenticated: nothing more can be read until a person provides another token.
             StateUnavailable, StateCorrupted: nothing can be stored; what was stored before stays.
         """
-        news, ran, failures = News(), [], {}
-        began = self.client.clock.now()
+        news, parts, failures = News(), [], {}
+        start = self.client.clock.now()
         watch = Watch(
-            competition, self.client, self.store, self.cleaners, self.settings, news, began if everything else None
+            competition, self.client, self.store, self.cleaners, self.settings, news, start if everything else None
         )
         due = self._due(competition)
         for part in ORDER:
@@ -91,8 +91,8 @@ class Poller:
             except _OF_THE_SITE as error:
                 failures[part] = error
             else:
-                ran.append(part)
-        return Cycle(tuple(ran), failures, news)
+                parts.append(part)
+        return Cycle(tuple(parts), failures, news)
 
     async def poll(self, competition: str, part: Part) -> News:
         """Read one part now, due or not, such as `pages` before a submission; errors as of `KaggleClient`."""
@@ -120,9 +120,9 @@ class Poller:
     def _schedule(self, competition: str) -> Schedule:
         now = self.client.clock.now()
         with self.store.read() as session:
-            lasts = {**watermarks(session, competition), **watermarks(session, "")}
+            marks = {**watermarks(session, competition), **watermarks(session, "")}
             unread: dict[Part, list[PolledTopic] | list[PolledKernel]] = {
                 "messages": ready(topics_to_read(session, competition), now, self.settings),
                 "sources": ready(kernels_to_read(session, competition, self.settings, now), now, self.settings),
             }
-        return Schedule(self.settings, lasts, frozenset(part for part, units in unread.items() if units))
+        return Schedule(self.settings, marks, frozenset(part for part, units in unread.items() if units))

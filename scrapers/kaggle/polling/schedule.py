@@ -77,17 +77,17 @@ class Schedule:
 
     def _wait(self, part: Part, now: datetime) -> float:
         """Return the seconds until a part is due."""
-        last, rest = self.lasts.get(part, _NEVER), 0.0
+        last, wait = self.lasts.get(part, _NEVER), 0.0
         if part in _NEEDS and self.lasts.get(_NEEDS[part], _NEVER).at is None:
             return float("inf")
         if last.failures and last.tried_at is not None:
             pause = _pause(last.failures, self.settings.retry, self.settings.longest_retry)
-            rest = _left(last.tried_at, self.settings.refused if last.refused else pause, now)
+            wait = _left(last.tried_at, self.settings.refused if last.refused else pause, now)
         if part in UNTIMED:
-            return rest if part in self.waiting else float("inf")
+            return wait if part in self.waiting else float("inf")
         # A failed part is due again after its pause, and one that was never read at once.
         if last.at is None or last.failures:
-            return rest
+            return wait
         return _left(last.at, self._interval(part), now)
 
     def _interval(self, part: Part) -> float:
@@ -101,5 +101,5 @@ def _pause(failures: int, first: float, longest: float) -> float:
 
 def _left(since: datetime, length: float, now: datetime) -> float:
     """Return the rest of a span; 0 if the clock was set back before its beginning."""
-    passed = now - since
-    return 0.0 if passed < timedelta(0) else length - passed.total_seconds()
+    elapsed = now - since
+    return 0.0 if elapsed < timedelta(0) else length - elapsed.total_seconds()

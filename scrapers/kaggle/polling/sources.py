@@ -20,8 +20,8 @@ async def poll_sources(watch: Watch) -> None:
     A kernel that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
     """
     with watch.store.read() as session:
-        moved = kernels_to_read(session, watch.competition, watch.settings, watch.now())
-    due = ready(moved, watch.now(), watch.settings)
+        kernels = kernels_to_read(session, watch.competition, watch.settings, watch.now())
+    due = ready(kernels, watch.now(), watch.settings)
     for kernel in due if watch.all_since else due[: watch.settings.kernels_at_once]:
         try:
             await _read_kernel(watch, kernel)
@@ -71,9 +71,9 @@ async def _source(watch: Watch, kernel: PolledKernel, number: int | None) -> Ful
 
 def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator[int]:
     """Yield the numbers of versions between the last one read and the current one that are not stored."""
-    here = watch.competition
+    slug = watch.competition
     with watch.store.read() as session:
-        before = session.get(KernelVersion, (here, kernel.current_id)) if kernel.current_id else None
+        before = session.get(KernelVersion, (slug, kernel.current_id)) if kernel.current_id else None
         first = kernel.first_number or current
         if before is not None:
             first = before.version + 1 if before.version is not None else current
@@ -81,9 +81,9 @@ def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator
             return
         numbers = range(max(first, current - watch.settings.missed_versions), current)
         ids = {version_id(kernel.id, number, None): number for number in numbers}
-        query = select(KernelVersion.id).where(KernelVersion.competition == here, col(KernelVersion.id).in_(ids))
-        known = set(session.exec(query))
-    yield from (number for id, number in ids.items() if id not in known)
+        query = select(KernelVersion.id).where(KernelVersion.competition == slug, col(KernelVersion.id).in_(ids))
+        known_ids = set(session.exec(query))
+    yield from (number for id, number in ids.items() if id not in known_ids)
 
 
 def _was_read(tx: Transaction, kernel: PolledKernel, current_id: str) -> None:

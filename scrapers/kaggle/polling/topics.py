@@ -21,16 +21,16 @@ RowT = TypeVar("RowT", Topic, PolledTopic)
 
 def store_topics(tx: Transaction, watch: Watch, topics: Sequence[ForumTopic], served_at: datetime | None) -> set[str]:
     """Store a page of topics; return the ids of those that have changed."""
-    here, ids = watch.competition, [str(topic.id) for topic in topics]
-    rows = {row.id: row for row in _of(tx, Topic, here, ids)}
-    polled = {row.id: row for row in _of(tx, PolledTopic, here, ids)}
+    slug, ids = watch.competition, [str(topic.id) for topic in topics]
+    rows = {row.id: row for row in _of(tx, Topic, slug, ids)}
+    polled_rows = {row.id: row for row in _of(tx, PolledTopic, slug, ids)}
     tiers = known_tiers(tx.session, {clean(topic.author_name) for topic in topics if str(topic.id) not in rows})
     changed: set[str] = set()
     for topic in topics:
         id = str(topic.id)
         row = rows.get(id)
         if row is None:
-            row = rows[id] = Topic(competition=here, id=id, posted_at=topic.post_date, first_seen_at=tx.now())
+            row = rows[id] = Topic(competition=slug, id=id, posted_at=topic.post_date, first_seen_at=tx.now())
             tx.add(row)
             watch.news.add("topic new", id)
             observe(tx, row, served_at, tier=tiers.get(clean(topic.author_name)))
@@ -40,10 +40,10 @@ def store_topics(tx: Transaction, watch: Watch, topics: Sequence[ForumTopic], se
         if observe(tx, row, served_at, votes=topic.votes):
             watch.news.add("votes", f"topic/{id}")
             changed.add(id)
-        if id not in polled:
-            polled[id] = PolledTopic(competition=here, id=id)
-            tx.add(polled[id])
-        if _moved(polled[id], topic):
+        if id not in polled_rows:
+            polled_rows[id] = PolledTopic(competition=slug, id=id)
+            tx.add(polled_rows[id])
+        if _moved(polled_rows[id], topic):
             watch.news.add("topic moved", id)
             changed.add(id)
     tx.session.flush()
@@ -82,12 +82,12 @@ def _bring_up_to_date(watch: Watch, row: Topic, topic: ForumTopic) -> bool:
     return bool(news)
 
 
-def _moved(polled: PolledTopic, topic: ForumTopic) -> bool:
+def _moved(row: PolledTopic, topic: ForumTopic) -> bool:
     """Take over the fields that show new messages; return whether they differ."""
     key = (topic.last_comment_post_date, topic.comment_count)
-    if key == (polled.last_comment_at, polled.comment_count):
+    if key == (row.last_comment_at, row.comment_count):
         return False
-    polled.last_comment_at, polled.comment_count = key
+    row.last_comment_at, row.comment_count = key
     return True
 
 
@@ -97,23 +97,23 @@ async def poll_topics(watch: Watch) -> None:
     What lists do not show, such as votes of old topics, is left to the sweep. Errors as of `KaggleClient`; what was read
     before one stays, and the next poll continues there.
     """
-    forum, mark, ended = Forum(watch.client), watch.mark("topics", ListMark), False
+    forum, mark, is_over = Forum(watch.client), watch.mark("topics", ListMark), False
     first = mark.high is None
-    while not ended:
-        under_way = (mark.under_way or Pass()).resumed(watch.now())
-        answer = await forum.topics(watch.competition, under_way.page, "RECENT")
+    while not is_over:
+        current = (mark.under_way or Pass()).resumed(watch.now())
+        answer = await forum.topics(watch.competition, current.page, "RECENT")
         with watch.write() as tx:
             changed = store_topics(tx, watch, answer.topics, answer.served_at)
             items = listed(answer.topics, changed, by_posting=False)
             # If the times are not descending, a low one proves nothing: a page without news is the last.
-            ordered = is_descending(items)
-            limits = Limits(mark.high if ordered else None, watch.settings.overlap, watch.settings.most_pages)
-            under_way = next_pass(under_way, items, limits, watch.now(), total=answer.total_count)
-            ended = under_way.listed or not (ordered or first or changed)
-            high = (under_way.high or mark.high) if ended else mark.high
-            mark = ListMark(high=high, under_way=None if ended else under_way)
-            watch.move(tx, "topics", mark, answer.served_at, ended=ended)
-            if ended and first and 0 < under_way.total <= len(under_way.seen):
+            is_ordered = is_descending(items)
+            limits = Limits(mark.high if is_ordered else None, watch.settings.overlap, watch.settings.most_pages)
+            current = next_pass(current, items, limits, watch.now(), total=answer.total_count)
+            is_over = current.listed or not (is_ordered or first or changed)
+            high = (current.high or mark.high) if is_over else mark.high
+            mark = ListMark(high=high, under_way=None if is_over else current)
+            watch.move(tx, "topics", mark, answer.served_at, ended=is_over)
+            if is_over and first and 0 < current.total <= len(current.seen):
                 # A pass over all topics is a sweep.
                 watch.move(tx, "topic_sweep", None, answer.served_at)
 
@@ -121,10 +121,10 @@ async def poll_topics(watch: Watch) -> None:
 def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: bool) -> list[Listed]:
     """Return topics as items of a pass, with the time by which the list is ordered."""
 
-    def at(topic: ForumTopic) -> datetime | None:
+    def time_of(topic: ForumTopic) -> datetime | None:
         return topic.post_date if by_posting else topic.last_comment_post_date or topic.post_date
 
-    return [Listed(str(one.id), at(one), one.is_sticky, str(one.id) in changed) for one in topics]
+    return [Listed(str(topic.id), time_of(topic), topic.is_sticky, str(topic.id) in changed) for topic in topics]
 
 
 async def sweep_topics(watch: Watch) -> None:
@@ -135,41 +135,41 @@ async def sweep_topics(watch: Watch) -> None:
     forum = Forum(watch.client)
     mark = watch.mark("topic_sweep", ListMark)
     while mark.under_way is None or not mark.under_way.listed:
-        under_way = (mark.under_way or Pass()).resumed(watch.now())
+        current = (mark.under_way or Pass()).resumed(watch.now())
         # Ordered by posting: comments do not change a topic's place.
-        answer = await forum.topics(watch.competition, under_way.page, "NEW")
+        answer = await forum.topics(watch.competition, current.page, "NEW")
         with watch.write() as tx:
             store_topics(tx, watch, answer.topics, answer.served_at)
             items = listed(answer.topics, set(), by_posting=True)
             limits = Limits(None, 0.0, watch.settings.most_pages)
-            mark = ListMark(under_way=next_pass(under_way, items, limits, watch.now(), total=answer.total_count))
+            mark = ListMark(under_way=next_pass(current, items, limits, watch.now(), total=answer.total_count))
             watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, forum, mark.under_way)
 
 
-async def _ask_for_missed(watch: Watch, forum: Forum, under_way: Pass) -> None:
+async def _ask_for_missed(watch: Watch, forum: Forum, current: Pass) -> None:
     """Request each topic that the sweep should have seen: it may have changed its place while the list was read."""
-    for id in _missed(watch, set(under_way.seen))[: watch.settings.verified_at_once]:
+    for id in _missed(watch, set(current.seen))[: watch.settings.verified_at_once]:
         try:
-            there = await forum.topic(int(id))
+            answer = await forum.topic(int(id))
         except (NotFound, Forbidden):
-            there = None
-        under_way = under_way.model_copy(update={"seen": (*under_way.seen, id)})
+            answer = None
+        current = current.model_copy(update={"seen": (*current.seen, id)})
         with watch.write() as tx:
-            if there is None or not there.id:
+            if answer is None or not answer.id:
                 mark_gone(tx, watch, id)
-            watch.move(tx, "topic_sweep", ListMark(under_way=under_way), None, ended=False)
+            watch.move(tx, "topic_sweep", ListMark(under_way=current), None, ended=False)
     with watch.write() as tx:
         watch.move(tx, "topic_sweep", None, None)
 
 
-def _missed(watch: Watch, seen: set[str]) -> list[str]:
-    here = watch.competition
+def _missed(watch: Watch, known_ids: set[str]) -> list[str]:
+    slug = watch.competition
     query = (
         select(PolledTopic.id)
         .join(Topic, (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id)))
-        .where(PolledTopic.competition == here, col(Topic.deleted).is_(False))
+        .where(PolledTopic.competition == slug, col(Topic.deleted).is_(False))
         .order_by(PolledTopic.id)
     )
     with watch.store.read() as session:
-        return [id for id in session.exec(query) if id not in seen]
+        return [id for id in session.exec(query) if id not in known_ids]
