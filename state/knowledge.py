@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import func
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from state.store import Store, Transaction
 from state.tables import Analysis, Draft, Idea, IdeaUse, Report, Reproduction
@@ -103,11 +103,7 @@ def analyses(store: Store, run_id: str, as_of: datetime) -> list[Analysis]:
 
 def ideas(store: Store, run_id: str, as_of: datetime) -> list[Idea]:
     """Return the run's ideas that are known at `as_of`, by number; one that was closed for later things is still live."""
-    rows = _known(store, Idea, run_id, as_of)
-    for row in rows:
-        if row.closed_at is not None and row.closed_at > as_of:
-            row.state, row.reason, row.successors, row.closed_at = "live", "", [], None
-    return rows
+    return _known(store, Idea, run_id, as_of)
 
 
 def drafts(store: Store, run_id: str, as_of: datetime) -> list[Draft]:
@@ -125,10 +121,20 @@ def reproductions(store: Store, run_id: str, as_of: datetime) -> list[Reproducti
     return _known(store, Reproduction, run_id, as_of)
 
 
+def known_rows(session: Session, table: type[DerivedT], run_id: str, as_of: datetime | None = None) -> list[DerivedT]:
+    """Return the rows of a table that are known at a time, by id; None: all."""
+    query = select(table).where(table.run_id == run_id).order_by(col(table.id))
+    rows = list(session.exec(query if as_of is None else query.where(table.known_at <= as_of)))
+    for row in rows:
+        if as_of is not None and isinstance(row, Idea) and row.closed_at is not None and row.closed_at > as_of:
+            session.expunge(row)
+            row.state, row.reason, row.successors, row.closed_at = "live", "", [], None
+    return rows
+
+
 def _known(store: Store, table: type[DerivedT], run_id: str, as_of: datetime) -> list[DerivedT]:
     with store.read() as session:
-        query = select(table).where(table.run_id == run_id, table.known_at <= as_of).order_by(col(table.id))
-        return list(session.exec(query))
+        return known_rows(session, table, run_id, as_of)
 
 
 def _check(tx: Transaction, known_at: datetime) -> None:

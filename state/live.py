@@ -17,6 +17,11 @@ def live_runs(session: Session, *competitions: str) -> Sequence[Run]:
     return session.exec(query.order_by(col(Run.created_at), col(Run.id))).all()
 
 
+def latest_runs(session: Session) -> dict[str, Run]:
+    """Return the latest live run of each competition that has one."""
+    return {run.competition: run for run in live_runs(session)}
+
+
 def deadline_of(
     session: Session,
     competition: str,

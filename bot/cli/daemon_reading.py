@@ -32,7 +32,7 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     Raises:
         UsageError: the named one has no run.
     """
-    from bot.status.work import latest_runs
+    from state.live import latest_runs
 
     with store.read() as session:
         runs = latest_runs(session)

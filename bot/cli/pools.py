@@ -2,16 +2,24 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config, OneCompetition
 from bot.cli.output import number, print_json, print_table
+from bot.community.ideas.evidence import Evidence
+from bot.engine.run_record import RunRecord
 from bot.models.quoting import clean
-from bot.status.knowledge import IdeaShown, ReportShown, Source, ideas_of, reports_shown
+from bot.status.knowledge import Source, read_ideas
 from state.errors import UsageError
+from state.tables import Report
+
+if TYPE_CHECKING:
+    from state.store import Store
 
 _WIDTH = 100
 _SHOWN_SOURCES = 4
@@ -31,15 +39,15 @@ def ideas(
 
     Example: bot ideas spooky-author-identification
     """
-    with daemon_to_read(config) as store:
-        now = daemon_now(store)
-        pools = {slug: ideas_of(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
-    if json:
-        _print_as_json(pools)
-        return
-    for slug, pool in pools.items():
-        _print_pool(slug, pool)
-    if not pools:
+    with _runs(config, competition) as (store, runs):
+        for run in runs:
+            pool, sources = read_ideas(store, run, daemon_now(store))
+            if json:
+                for one in pool:
+                    print_json(_idea_as_json(run, one, sources))
+            else:
+                _print_pool(run.row.competition, pool, sources)
+    if not runs and not json:
         typer.echo("there is no run yet, so there are no ideas")
 
 
@@ -56,41 +64,63 @@ def reports(
 
     Example: bot reports spooky-author-identification 3
     """
-    with daemon_to_read(config) as store:
-        now = daemon_now(store)
-        found = {slug: reports_shown(store, run, now) for slug, run in sorted(runs_of(store, competition).items())}
-    if report is not None:
-        found = {slug: [_one(slug, pool, report)] for slug, pool in found.items()}
-    if json:
-        _print_as_json(found)
-        return
-    for slug, pool in found.items():
-        if report is not None:
-            typer.echo("\n".join(_in_full(pool[0])))
-        else:
-            _print_reports(slug, pool)
-    if not found:
+    with _runs(config, competition) as (_, runs):
+        for run in runs:
+            rows = run.reports if report is None else [_find_report(run, report)]
+            if json:
+                for row in rows:
+                    print_json(_report_as_json(run, row))
+            elif report is not None:
+                typer.echo("\n".join(_in_full(run, rows[0])))
+            else:
+                _print_reports(run)
+    if not runs and not json:
         typer.echo("there is no run yet, so there are no reports")
 
 
-def _print_as_json(found: Mapping[str, Sequence[Any]]) -> None:
-    for pool in found.values():
-        for one in pool:
-            print_json(as_json(one))
+@contextmanager
+def _runs(config: Path | None, competition: str | None) -> "Iterator[tuple[Store, list[RunRecord]]]":
+    """Yield the daemon's database and the record of each competition's live run, or of one."""
+    with daemon_to_read(config) as store, store.read() as session:
+        rows = runs_of(store, competition)
+        yield store, [RunRecord(session, rows[slug], daemon_now(store)) for slug in sorted(rows)]
 
 
-def _print_pool(slug: str, pool: Sequence[IdeaShown]) -> None:
+def _idea_as_json(run: RunRecord, one: Evidence, sources: Mapping[str, Source]) -> dict[str, Any]:
+    return {
+        "competition": run.row.competition,
+        "number": one.idea.id,
+        **one.idea.model_dump(mode="json", exclude={"run_id", "id", "created_at"}),
+        "support": one.support,
+        "basis": one.basis_in_words,
+        "times_used": one.times_used,
+        "gains": one.gains,
+        "error": one.error,
+        "sources": [as_json(sources[item]) for item in one.sources],
+    }
+
+
+def _report_as_json(run: RunRecord, row: Report) -> dict[str, Any]:
+    facts = row.model_dump(mode="json", exclude={"run_id", "id", "created_at"})
+    return {"competition": run.row.competition, "number": row.id, **facts, "ideas": _ideas_of(run, row)}
+
+
+def _ideas_of(run: RunRecord, row: Report) -> Sequence[int]:
+    return next((draft.idea_ids for draft in run.drafts if draft.id == row.draft_id), [])
+
+
+def _print_pool(slug: str, pool: Sequence[Evidence], sources: Mapping[str, Source]) -> None:
     if not pool:
         typer.echo(f"{slug}: there are no ideas yet")
         return
     rows = [
         (
-            str(one.number),
-            _plain(one.text) if one.state == "live" else f"{_closed(one)}\n{_plain(one.text)}",
+            str(one.idea.id),
+            _plain(one.idea.text) if one.live else f"{_closed(one)}\n{_plain(one.idea.text)}",
             f"{one.support:.1f}",
             str(one.times_used),
             _gains(one),
-            "\n".join(_sources(one.sources)),
+            "\n".join(_sources([sources[item] for item in one.sources])),
         )
         for one in pool
     ]
@@ -98,14 +128,15 @@ def _print_pool(slug: str, pool: Sequence[IdeaShown]) -> None:
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
 
 
-def _gains(one: IdeaShown) -> str:
-    shown = ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–"
-    return shown if one.error is None else f"{shown} ± {one.error:.2g}"
+def _gains(one: Evidence) -> str:
+    gains = ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–"
+    return gains if one.error is None else f"{gains} ± {one.error:.2g}"
 
 
-def _closed(one: IdeaShown) -> str:
-    into = f" into {', '.join(map(str, one.successors))}" if one.successors else ""
-    return _plain(f"{one.state}{into}: {one.reason}" if one.reason else f"{one.state}{into}")
+def _closed(one: Evidence) -> str:
+    idea = one.idea
+    into = f" into {', '.join(map(str, idea.successors))}" if idea.successors else ""
+    return _plain(f"{idea.state}{into}: {idea.reason}" if idea.reason else f"{idea.state}{into}")
 
 
 def _sources(sources: Sequence[Source]) -> Iterator[str]:
@@ -116,48 +147,50 @@ def _sources(sources: Sequence[Source]) -> Iterator[str]:
         yield f"and {len(sources) - _SHOWN_SOURCES} more"
 
 
-def _one(slug: str, pool: Sequence[ReportShown], wanted: str) -> ReportShown:
-    found = next((one for one in pool if one.number == wanted), None)
-    if found is None:
-        known = f"there are {', '.join(one.number for one in pool)}" if pool else "there are none yet"
-        raise UsageError(f"there is no report {wanted} on {slug}: {known}")
-    return found
+def _find_report(run: RunRecord, id: str) -> Report:
+    row = next((row for row in run.reports if row.id == id), None)
+    if row is None:
+        known = f"there are {', '.join(row.id for row in run.reports)}" if run.reports else "there are none yet"
+        raise UsageError(f"there is no report {id} on {run.row.competition}: {known}")
+    return row
 
 
-def _print_reports(slug: str, pool: Sequence[ReportShown]) -> None:
-    if not pool:
+def _print_reports(run: RunRecord) -> None:
+    slug = run.row.competition
+    if not run.reports:
         typer.echo(f"{slug}: there are no reports yet")
         return
     rows = [
         (
-            one.number,
-            _plain(one.title),
-            number(one.score),
-            "–" if one.node is None else str(one.node),
-            ", ".join(map(str, one.ideas)) or "–",
-            _plain(one.next_steps),
+            row.id,
+            _plain(row.title),
+            number(row.score),
+            "–" if row.best_node is None else str(row.best_node),
+            ", ".join(map(str, _ideas_of(run, row))) or "–",
+            _plain(row.next_steps),
         )
-        for one in pool
+        for row in run.reports
     ]
     columns = ("no.", "title", "score", "node", "ideas", "next steps")
     print_table(columns, rows, title=f"{slug}: reports", width=_WIDTH)
 
 
-def _in_full(one: ReportShown) -> Iterator[str]:
-    yield f"{one.competition}, report {one.number}: {_plain(one.title)}"
-    made = f"draft {one.draft}" if one.draft is not None else _WITHOUT_DRAFT.get(one.action or "", "no draft")
-    used = f" of ideas {', '.join(map(str, one.ideas))}" if one.ideas else ""
-    yield f"score {number(one.score)} of node {one.node if one.node is not None else '–'}; {made}{used}"
-    parts = {"method": one.method, "numbers": one.numbers, "limitations": one.limitations, "next steps": one.next_steps}
+def _in_full(run: RunRecord, row: Report) -> Iterator[str]:
+    yield f"{run.row.competition}, report {row.id}: {_plain(row.title)}"
+    node = None if row.best_node is None else run.nodes.get(row.best_node)
+    without_draft = _WITHOUT_DRAFT.get("" if node is None else node.action, "no draft")
+    draft = without_draft if row.draft_id is None else f"draft {row.draft_id}"
+    ideas = ", ".join(map(str, _ideas_of(run, row)))
+    best = "–" if row.best_node is None else row.best_node
+    yield f"score {number(row.score)} of node {best}; {draft}{f' of ideas {ideas}' if ideas else ''}"
+    parts = {"method": row.method, "numbers": row.numbers, "limitations": row.limitations, "next steps": row.next_steps}
     for name, text in parts.items():
         if text:
             yield from ("", f"{name}:", *_paragraphs(text))
-    if one.components:
-        yield from (
-            "",
-            "components:",
-            *(line for part in one.components for line in _paragraphs(f"- {_component(part)}")),
-        )
+    if row.components:
+        yield from ("", "components:")
+        for part in row.components:
+            yield from _paragraphs(f"- {_component(part)}")
 
 
 def _component(part: Any) -> str:

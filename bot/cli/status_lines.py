@@ -8,12 +8,12 @@ from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
 from bot.cli.output import number
 from bot.cli.status_page import WIDTH
+from bot.engine.run_record import Doing, Doubt
 from bot.models.quoting import clean
 from bot.status.accounts import Account
 from bot.status.queue import GivenUp, NoteRead, Queued
 from bot.status.site import PartPolled, Posts
 from bot.status.status import CompetitionStatus, DaemonStatus
-from bot.status.work import Doing, Doubt
 from state.words import moment, plural
 
 COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")

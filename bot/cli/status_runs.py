@@ -8,9 +8,9 @@ import typer
 
 from bot.budgets.figures import Figure
 from bot.cli.output import number, print_json, print_table
+from bot.engine.run_record import Doing
 from bot.execution.folder import run_folders
 from bot.status.runs import RunStatus, run_status
-from bot.status.work import Doing
 from state.errors import UsageError
 
 _COLUMNS = (

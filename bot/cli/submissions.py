@@ -7,6 +7,7 @@ import typer
 from bot.cli.daemon_reading import as_json, daemon_to_read, runs_of
 from bot.cli.options import Config, OneCompetition
 from bot.cli.output import number, print_json, print_table
+from bot.engine.run_record import RunRecord
 from bot.status.submissions import not_submitted, shown_submissions
 from state.live import live_runs
 
@@ -22,12 +23,12 @@ def submissions(
 
     Example: bot submissions titanic
     """
-    with daemon_to_read(config) as store:
-        runs = runs_of(store, competition)
-        with store.read() as session:
-            shown = (shown_submissions(session, run) for run in (live_runs(session, *runs) if runs else ()))
-            found = sorted((one for each in shown for one in each), key=lambda one: one.at)
-            others = [last for run in runs.values() if (last := not_submitted(session, run)) is not None]
+    with daemon_to_read(config) as store, store.read() as session:
+        last_runs = runs_of(store, competition)
+        runs = [RunRecord(session, row) for row in (live_runs(session, *last_runs) if last_runs else ())]
+        found = sorted((one for run in runs for one in shown_submissions(session, run)), key=lambda one: one.at)
+        latest_ids = {row.id for row in last_runs.values()}
+        others = [last for run in runs if run.id in latest_ids and (last := not_submitted(run)) is not None]
     if json:
         for one in found:
             print_json(as_json(one))

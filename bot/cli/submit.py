@@ -9,9 +9,9 @@ from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_result
 from bot.status.orders import who
-from bot.status.work import latest_runs
 from state.approvals import make_wish
 from state.errors import UsageError
+from state.live import latest_runs
 from state.store import Store
 from state.tables import Node, Wish
 from state.words import did_you_mean

@@ -19,10 +19,10 @@ from bot.status.accounts import Allowance
 from bot.status.problems import begin_work_broken, end
 from bot.status.site import deadline
 from bot.status.summary import budget_notices, daily_summary
-from bot.status.work import latest_runs
 from scrapers.kaggle.polling.watch import News
 from scrapers.posts.sources import take_in
 from state.errors import NotAuthenticated, Retry
+from state.live import latest_runs
 from state.retention import Pruned, prune_expired
 from state.series import last_readings
 from state.store import Store

@@ -1,14 +1,16 @@
 """Earlier nodes and their results, read from the database for coders and policies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.context import RunContext
-from bot.engine.experiments import experiments_in
+from bot.engine.experiment import experiments_in
 from bot.engine.results import BlendFit
+from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import Noise
 from bot.evaluation.answers.blends import Blended
@@ -54,6 +56,13 @@ class Attempt:
     """What guards found in the run, a sentence each."""
     infer: str | None = None
     """Its second script, in a notebook competition."""
+
+
+@contextmanager
+def open_record(context: RunContext) -> Iterator[RunRecord]:
+    """Open the run's record as of its clock."""
+    with context.store.read() as session:
+        yield RunRecord.load(session, context.run_id, context.clock.as_of())
 
 
 def load_tree(context: RunContext) -> Tree:

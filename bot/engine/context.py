@@ -15,6 +15,7 @@ from bot.engine.decisions import Decisions
 from bot.engine.experiments import ExperimentLog
 from bot.engine.fits import PortfolioFits
 from bot.engine.results import BlendSoFar, Result, newest_blend, results
+from bot.engine.run_record import RunRecord
 from bot.engine.strategy import Remaining, Script
 from bot.engine.tree import TreeCache
 from bot.evaluation.client.worker import Worker
@@ -125,7 +126,8 @@ class RunContext:
     @property
     def results(self) -> tuple[Result, ...]:
         """The run's results so far, for prompts."""
-        return results(self.store, self.run_id, self.card.oriented)
+        with self.store.read() as session:
+            return results(RunRecord.load(session, self.run_id, self.clock.as_of()))
 
     @property
     def blend(self) -> BlendSoFar | None:

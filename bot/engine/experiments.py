@@ -8,12 +8,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, get_args
-
-from sqlmodel import Session
+from typing import get_args
 
 from bot.engine.decisions import Decisions
-from bot.engine.results import shown
+from bot.engine.experiment import Experiment, Kind, all_experiments
 from bot.engine.strategy import Action
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.experiments import Arrays, PresentEnsemble, Reference, Role, ScoredExperiment
@@ -22,13 +20,12 @@ from bot.execution.executor import Executor
 from bot.execution.record import GUARDED, SCORED_EXPERIMENT, experiment_folder
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
-from state.experiments import add_experiment, experiments, replace_result, withdraw_experiment
+from state.experiments import add_experiment, replace_result, withdraw_experiment
 from state.files import replacing
 from state.progress import create_node, end_node, update_node
 from state.store import Store
 from state.tables import ExperimentRow, Node
 
-Kind = Literal["model", "stack", "portfolio", "ensemble"]
 ROLES: tuple[Role, ...] = get_args(Role)
 MOST_CHECKS = 100
 """Answers of the check against leaks that one run gives: each says a little about the labels of validation rows."""
@@ -39,42 +36,6 @@ _MOST, _MOST_WITHHELD = 2_000, 200
 _KEPT_BYTES = 512_000_000
 _KEPT_LEAST, _KEPT_BEST = 20, 10
 """Newest and best experiments whose arrays are kept, whatever room they take."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment of a run."""
-
-    node: int
-    name: str
-    kind: Kind
-    lab: int | None
-    turn: int
-    note: str
-    uses: tuple[str, ...]
-    sources: Mapping[str, str]
-    """Hashes of the files that made it, by name."""
-    retrain: str
-    seconds: float | None
-    result: ScoredExperiment
-    withdrawn: bool = False
-    """Whether a coder took it out of the choice."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether it may be chosen: it predicts all folds, the validation rows and the test rows, and is not withdrawn."""
-        return self.result.folds is None and self.result.arrays.test is not None and not self.withdrawn
-
-    @property
-    def shown_score(self) -> str:
-        """Its score as coders may see it: of validation rows, whose labels nobody may learn, it is rounded to its noise."""
-        result = self.result
-        return f"{result.score:.6g}" if result.arrays.oof else shown(result.score, result.std_error)
-
-    @property
-    def fitted_on_others(self) -> bool:
-        """Whether it was fitted on other experiments' out-of-fold predictions, so that its own are too good."""
-        return self.kind in ("stack", "ensemble")
 
 
 @dataclass(frozen=True)
@@ -108,24 +69,6 @@ class LabPosition:
     turn: int
 
 
-def all_experiments(store: Store, run_id: str) -> list[Experiment]:
-    """Return a run's experiments in the order in which they were logged."""
-    with store.read() as session:
-        return experiments_in(session, run_id)
-
-
-def experiments_in(session: Session, run_id: str) -> list[Experiment]:
-    """Return what `all_experiments` does, read in a session."""
-    return [_of_row(row) for row in experiments(session, run_id)]
-
-
-def experiment_name(store: Store, run_id: str, node: int) -> str:
-    """Return an experiment's name, or `node N` for a node that is none."""
-    with store.read() as session:
-        row = session.get(ExperimentRow, (run_id, node))
-    return f"node {node}" if row is None else row.name
-
-
 def nodes_of_lab(store: Store, run_id: str, decisions: Decisions, lab: int) -> list[int]:
     """Return the nodes that a lab has used: its experiments and scored scripts, oldest first.
 
@@ -139,24 +82,6 @@ def nodes_of_lab(store: Store, run_id: str, decisions: Decisions, lab: int) -> l
             if row is not None
             and (row.id != lab or row.code_sha or session.get(ExperimentRow, (run_id, lab)) is not None)
         ]
-
-
-def _of_row(row: ExperimentRow) -> Experiment:
-    kind: Kind = row.kind  # type: ignore[assignment] # written by this module alone
-    return Experiment(
-        row.node,
-        row.name,
-        kind,
-        row.lab,
-        row.turn,
-        row.note,
-        tuple(row.uses),
-        row.sources,
-        row.retrain,
-        row.seconds,
-        SCORED_EXPERIMENT.validate_python(row.result),
-        row.withdrawn,
-    )
 
 
 @dataclass

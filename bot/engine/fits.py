@@ -14,7 +14,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from bot.engine.experiments import ROLES, Experiment, ExperimentLog, LabPosition, Logged
+from bot.engine.experiment import Experiment
+from bot.engine.experiments import ROLES, ExperimentLog, LabPosition, Logged
 from bot.engine.results import newest_blend, present_ensemble
 from bot.evaluation.answers.experiments import FitRows
 from bot.execution.record import GUARDED

@@ -1,19 +1,18 @@
 """A run's results so far, for prompts: each script's score, noise, gain, seconds and error, and the newest blend."""
 
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
-from bot.engine.tree import APART
+from bot.engine.run_record import RunRecord
 from bot.evaluation.answers import Noise
 from bot.evaluation.answers.blends import Blended
 from bot.evaluation.answers.experiments import PresentEnsemble
-from bot.execution.record import EXECUTED, GUARDED, Execution, last_execution
+from bot.execution.record import Execution
 from state.steps import Kind, Steps, read_steps
 from state.store import Store
-from state.tables import Draft, Event, Node
+from state.tables import Event, Node
 
 BLENDED = "blend.fitted"
 """Type of the event with what came of fitting a blend."""
@@ -135,34 +134,15 @@ def nodes_in_words(nodes: Sequence[int | str]) -> str:
     return f"node{'s' if len(nodes) > 1 else ''} {', '.join(map(str, nodes))}"
 
 
-def results(store: Store, run_id: str, oriented: Callable[[float], float]) -> tuple[Result, ...]:
-    """Return the scripts that have ended, by number; if there are many, the best by `oriented` scores and the newest."""
-    query = select(Node).where(Node.run_id == run_id, col(Node.status).in_(("valid", "buggy")))
-    with store.read() as session:
-        nodes = session.exec(query.where(col(Node.action).not_in(APART)).order_by(col(Node.id))).all()
-        titles = dict(session.exec(select(Draft.id, Draft.title).where(Draft.run_id == run_id)).all())
+def results(run: RunRecord) -> tuple[Result, ...]:
+    """Return the scripts that have ended, by number; of many, the best and the newest."""
+    nodes = [node for node in run.scripts if node.status in ("valid", "buggy")]
     scored = [node for node in nodes if node.score is not None]
-    scored.sort(key=lambda node: (-oriented(node.score or 0.0), node.id))
-    shown = {node.id for node in (*scored[:_BEST], *nodes[-_NEWEST:])}
-    kept = [node for node in nodes if node.id in shown]
-    with store.read() as session:
-        return tuple(
-            _result(node, titles.get(node.draft_id or ""), last_execution(session, run_id, node.id)) for node in kept
-        )
-
-
-def typical_noise(store: Store, run_id: str) -> float | None:
-    """Return the median standard error of a score in a run; None where none is known."""
-    with store.read() as session:
-        return noise_in(session, run_id)
-
-
-def noise_in(session: Session, run_id: str) -> float | None:
-    """Return what `typical_noise` does, read in a session."""
-    kept = read_steps(session, run_id, EXECUTED, (GUARDED,)).values()
-    errors = [done.score.noise.score_error for done in kept if done.score is not None]
-    known = [error for error in errors if error is not None]
-    return statistics.median(known) if known else None
+    scored.sort(key=lambda node: (-run.oriented(node.score or 0.0), node.id))
+    shown_ids = {node.id for node in (*scored[:_BEST], *nodes[-_NEWEST:])}
+    return tuple(
+        _result(node, run.titles.get(node.draft_id or ""), run.ran(node.id)) for node in nodes if node.id in shown_ids
+    )
 
 
 def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
@@ -183,16 +163,3 @@ def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
         error=node.error,
         families=tuple(node.families),
     )
-
-
-def shown(value: float, noise: float | None) -> str:
-    """Return a score on withheld rows as a coder may see it: rounded to two digits of its noise, which hides most labels."""
-    if noise is None or not noise > 0:
-        return f"{value:.4g}"
-    return rounded(value, noise)
-
-
-def rounded(value: float, noise: float, sign: str = "") -> str:
-    """Return a number to two significant digits of its noise, also where these stand before the point."""
-    decimals = 1 - int(f"{noise:e}".partition("e")[2])
-    return f"{round(value, decimals):{sign}.{max(0, decimals)}f}"

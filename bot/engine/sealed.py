@@ -21,7 +21,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from bot.engine.context import RunContext
-from bot.engine.experiments import Experiment
+from bot.engine.experiment import Experiment
 from bot.execution.record import GUARDED
 from sandbox.collect import collect
 from sandbox.lab import LabDied, LabLimits, LabRequest

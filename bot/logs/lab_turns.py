@@ -5,6 +5,7 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
+from bot.models.commands import prose_and_command
 from state.tables import Step
 
 
@@ -16,6 +17,11 @@ class TurnText:
     at: datetime
     reply: str
     seen: str
+
+    @property
+    def prose_and_command(self) -> tuple[str, str]:
+        """What its coder wrote, and the command that it typed; empty where it typed none."""
+        return prose_and_command(self.reply) or (self.reply, "")
 
 
 def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[TurnText]:

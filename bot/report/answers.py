@@ -93,10 +93,10 @@ def _draft(data: ReportData, chosen: NodeRow) -> Iterator[str]:
         return
     yield f"Node {chosen.id} works on draft {draft.id}: {words.first_words(draft.title, 160)}."
     sources = {
-        source.item: f"{source.item}{f' by {words.first_words(source.author, 40)}' if source.author else ''}"
-        for idea in data.knowledge.ideas
-        if idea.shown.number in draft.idea_ids
-        for source in idea.shown.sources
+        item: f"{item}{f' by {words.first_words(author, 40)}' if (author := data.sources[item].author) else ''}"
+        for one in data.knowledge.ideas
+        if one.idea.id in draft.idea_ids
+        for item in one.sources
     }
     if sources:
         more = f" and {plural(len(sources) - _SHOWN, 'other post')}" if len(sources) > _SHOWN else ""
@@ -131,7 +131,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
     yield from _more_time(result)
     if result.model == "builtin":
         yield "Try a language model with --model: the built-in one follows fixed rules."
-    unused = sum(not idea.drafts and idea.shown.reason == "" for idea in data.knowledge.ideas)
+    unused = sum(not data.knowledge.drafts_of[one.idea.id] and not one.idea.reason for one in data.knowledge.ideas)
     if unused:
         yield f"{plural(unused, 'idea')} of the pool {'was' if unused == 1 else 'were'} not tried."
 

@@ -5,18 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlmodel import Session, col, select
-
-from bot.engine.tree import APART
-from bot.execution.record import EXECUTED, GUARDED
-from state.steps import read_steps
-from state.tables import Draft, Idea, Node, Report, Reproduction, Submission
+from bot.engine.run_record import RunRecord
+from state.tables import Report, Reproduction
 
 POSTS = ("topic", "message", "kernel")
 """Kinds of posts, as items name them before the slash."""
 _BEYOND_NOISE = 2.0
 """Standard errors that a gain must exceed to be beyond noise."""
-_RowT = TypeVar("_RowT", Idea, Draft, Node, Report, Reproduction, Submission)
 _KeyT = TypeVar("_KeyT")
 
 
@@ -51,12 +46,8 @@ class PostCredit:
 
 @dataclass(frozen=True)
 class Credits:
-    """A run's ideas, drafts and scripts with their gains, and what came of its posts."""
+    """The gains of a run's drafts and scripts, and what came of its posts."""
 
-    ideas: Sequence[Idea]
-    drafts: Sequence[Draft]
-    scripts: Sequence[Node]
-    """Nodes that are neither ensembles nor public kernels."""
     draft_gains: Mapping[str, MeasuredGain]
     """Of a draft's best script over all that others had scored before it, by draft."""
     script_gains: Mapping[int, MeasuredGain]
@@ -65,17 +56,17 @@ class Credits:
     """Posts that an idea was drawn from or that were reproduced, by item, the most useful first."""
 
 
-def read_credits(session: Session, run_id: str, *, lower_is_better: bool) -> Credits:
-    """Read what came of a run's posts, ideas and drafts."""
-    ideas, drafts = _read_rows(session, Idea, run_id), _read_rows(session, Draft, run_id)
-    nodes = _read_rows(session, Node, run_id)
-    kernels = [row for row in _read_rows(session, Reproduction, run_id) if row.node is not None]
-    submissions = [row.node for row in _read_rows(session, Submission, run_id)]
-    submitted = _trace_sources(submissions, ideas, drafts, nodes, kernels)
-    scripts = [node for node in nodes if node.action not in APART]
-    script_gains, std_errors = _read_script_gains(session, run_id)
-    draft_gains = _measure_drafts(drafts, scripts, std_errors, -1 if lower_is_better else 1)
-    idea_gains = _best_idea_gains(_read_rows(session, Report, run_id))
+def measure_credits(run: RunRecord) -> Credits:
+    """Return what came of a run's posts, ideas and drafts."""
+    ideas, drafts = run.ideas, run.drafts
+    kernels = [row for row in run.kernels if row.node is not None]
+    submitted = _trace_sources(run, kernels)
+    noises = {node: score.noise for node, score in run.scores.items()}
+    script_gains = {
+        node: MeasuredGain(noise.gain, noise.gain_error) for node, noise in noises.items() if noise.gain is not None
+    }
+    draft_gains = _measure_drafts(run)
+    idea_gains = _best_idea_gains(run.reports)
     successors = {idea.id: idea.successors for idea in ideas}
     items = dict.fromkeys([*(item for idea in ideas for item in idea.sources), *(row.id for row in kernels)])
     posts = {}
@@ -95,34 +86,24 @@ def read_credits(session: Session, run_id: str, *, lower_is_better: bool) -> Cre
             submitted=item in submitted,
         )
     ordered = dict(sorted(posts.items(), key=lambda entry: _usefulness(entry[1]), reverse=True))
-    return Credits(ideas, drafts, scripts, draft_gains, script_gains, ordered)
+    return Credits(draft_gains, script_gains, ordered)
 
 
-def _read_rows(session: Session, table: type[_RowT], run_id: str) -> Sequence[_RowT]:
-    return session.exec(select(table).where(table.run_id == run_id).order_by(col(table.id))).all()
-
-
-def _trace_sources(
-    submissions: Iterable[int | None],
-    ideas: Sequence[Idea],
-    drafts: Sequence[Draft],
-    nodes: Sequence[Node],
-    kernels: Sequence[Reproduction],
-) -> set[str]:
+def _trace_sources(run: RunRecord, kernels: Sequence[Reproduction]) -> set[str]:
     """Return all that went into the submitted nodes; what a report alone passed on is left out."""
     sources = defaultdict[str, list[str]](list)
-    for idea in ideas:
+    for idea in run.ideas:
         sources[f"idea/{idea.id}"] += idea.sources
         for successor in idea.successors:
             sources[f"idea/{successor}"].append(f"idea/{idea.id}")
-    for draft in drafts:
+    for draft in run.drafts:
         sources[f"draft/{draft.id}"] += [*(f"idea/{id}" for id in draft.idea_ids), f"node/{draft.codebase_node}"]
-    for node in nodes:
+    for node in run.nodes.values():
         sources[f"node/{node.id}"] += [*(f"node/{id}" for id in node.parents), f"draft/{node.draft_id}"]
     for kernel in kernels:
         sources[f"node/{kernel.node}"].append(kernel.id)
     items = set[str]()
-    remaining = [f"node/{node}" for node in submissions]
+    remaining = [f"node/{row.node}" for row in run.submissions]
     while remaining:
         item = remaining.pop()
         if item not in items:
@@ -131,30 +112,20 @@ def _trace_sources(
     return items
 
 
-def _read_script_gains(session: Session, run_id: str) -> tuple[dict[int, MeasuredGain], dict[int, float]]:
-    """Return the gains of nodes, and the standard errors of these, or of their scores where nothing was compared."""
-    steps = read_steps(session, run_id, EXECUTED, (GUARDED,))
-    noises = {key.node: done.score.noise for key, done in steps.items() if key.attempt == 0 and done.score is not None}
-    gains = {
-        node: MeasuredGain(noise.gain, noise.gain_error) for node, noise in noises.items() if noise.gain is not None
-    }
-    std_errors = {node: noise.gain_error or noise.score_error for node, noise in noises.items()}
-    return gains, {node: error for node, error in std_errors.items() if error is not None}
-
-
-def _measure_drafts(
-    drafts: Sequence[Draft], scripts: Sequence[Node], std_errors: Mapping[int, float], sign: int
-) -> dict[str, MeasuredGain]:
+def _measure_drafts(run: RunRecord) -> dict[str, MeasuredGain]:
     """Return by how much each draft's best script beats all that others had scored before it."""
-    scores = {node.id: sign * node.score for node in scripts if node.score is not None and node.status == "valid"}
-    draft_of = {node.id: node.draft_id for node in scripts}
+    valid = [(node.id, node.score) for node in run.scripts if node.status == "valid"]
+    scores = {node: run.oriented(score) for node, score in valid if score is not None}
+    draft_of = {node.id: node.draft_id for node in run.scripts}
+    # Of the paired difference, or of the score where nothing was compared.
+    std_errors = {node: one.noise.gain_error or one.noise.score_error for node, one in run.scores.items()}
     gains = {}
-    for draft in drafts:
+    for draft in run.drafts:
         own = [node for node in scores if draft_of[node] == draft.id]
         best = max(own, key=lambda node: (scores[node], -node), default=0)
         earlier = [score for node, score in scores.items() if node < best and draft_of[node] != draft.id]
         if earlier:
-            errors = [std_errors[node] for node in own if node in std_errors]
+            errors = [error for node in own if (error := std_errors.get(node)) is not None]
             gains[draft.id] = MeasuredGain(scores[best] - max(earlier), max(errors, default=None))
     return gains
 

@@ -3,38 +3,37 @@
 import contextlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
-from bot.engine.experiments import Experiment, experiments_in
+from bot.engine.run_record import LabStory, RunRecord
 from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
 from bot.leaderboard.board import read_board
-from bot.logs.lab_turns import TurnText, lab_mark, lab_turns
-from bot.report.credits import PostCredit, read_credits
-from bot.report.knowledge import ALL_TIME, Knowledge, read_knowledge
+from bot.report.credits import PostCredit, measure_credits
+from bot.report.knowledge import Knowledge, read_knowledge
 from bot.report.nodes import NodeRow, node_rows
 from bot.report.result import RunResult, read_latest
 from bot.report.spending import ViewSpending, by_view
 from bot.report.stream import PostUse
 from bot.report.words import shortened
-from bot.status.knowledge import Source, find_sources
+from bot.status.knowledge import Source, find_sources, read_ideas
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.clock import SystemClock
 from state.errors import SnapshotError, UsageError
 from state.series import last_reading
-from state.store import Store, read_blob
-from state.tables import Event, Execution, Lab, Node, Reproduction, Run
+from state.store import Store
+from state.tables import Reproduction
 
+_ALL_TIME = datetime.max.replace(tzinfo=UTC)
 LONGEST_CODE = 150_000
 """Most characters of the submitted script on a page."""
-_NEWS = " [news] "
-"""What a line of news begins with after the lab's mark, under what a coder sees of a command."""
 
 
 class _Metric(BaseModel):
@@ -52,21 +51,6 @@ class Competition(BaseModel):
 
 
 @dataclass(frozen=True)
-class LabStory:
-    """One lab."""
-
-    row: Lab
-    seconds: float | None
-    report: Mapping[str, str]
-    """What its coder reported, by heading."""
-    experiments: tuple[Experiment, ...]
-    """What it has logged."""
-    news: tuple[str, ...]
-    """What became known while it was open, as its coder saw it."""
-    turns: tuple[TurnText, ...]
-
-
-@dataclass(frozen=True)
 class ReportData:
     """One run, ready to be shown; nothing is escaped yet."""
 
@@ -76,6 +60,8 @@ class ReportData:
     """The real leaderboard, best first; empty if the snapshot is gone, or a live board was never read as a whole."""
     nodes: tuple[NodeRow, ...]
     knowledge: Knowledge
+    sources: Mapping[str, Source]
+    """The posts and reports that the page names, by item."""
     brought: tuple[tuple[Source, PostCredit], ...]
     """What came of each post that an idea was drawn from or that was reproduced, the most useful first."""
     labs: tuple[LabStory, ...]
@@ -105,38 +91,35 @@ def read_run(folder: RunFolder) -> ReportData:
     except (FileNotFoundError, TypeError, ValueError) as error:
         raise UsageError(f"{folder.config} cannot be read: {error}") from error
     with Store.open_to_read(folder.database, SystemClock()) as store, store.read() as session:
-        return _read(store, session, result, config)
+        return _read(store, session, RunRecord.load(session, result.run_id), result, config)
 
 
-def _read(store: Store, session: Session, result: RunResult, config: Mapping[str, Any]) -> ReportData:
-    run = session.get(Run, result.run_id)
-    if run is None:
-        raise UsageError(f"the database does not know the run {result.run_id}.")
+def _read(store: Store, session: Session, run: RunRecord, result: RunResult, config: Mapping[str, Any]) -> ReportData:
     competition, board = (_live if result.live else _past)(session, result, config)
-    executions = session.exec(select(Execution).where(Execution.run_id == result.run_id)).all()
-    query = select(Node).where(Node.run_id == run.id, Node.action != "reproduce").order_by(col(Node.id))
-    nodes = node_rows(session.exec(query).all(), executions, result, board, run)
-    credits = read_credits(session, result.run_id, lower_is_better=result.is_lower_better)
+    nodes, credits = node_rows(run, result, board), measure_credits(run).posts
     posts = sorted(
-        () if result.stream is None else result.stream.posts,
-        key=lambda use: (not use.nodes, use.posted, use.item),
+        () if result.stream is None else result.stream.posts, key=lambda use: (not use.nodes, use.posted, use.item)
     )
-    items = {*credits.posts, *(use.item for use in posts)}
-    sources = find_sources(store, result.competition_id, items, ALL_TIME)
+    pool, sources = read_ideas(store, run, _ALL_TIME)
+    sources |= find_sources(store, result.competition_id, {*credits, *(use.item for use in posts)}, _ALL_TIME)
     return ReportData(
         result=result,
         competition=competition,
         board=board,
         nodes=nodes,
-        knowledge=read_knowledge(store, session, run, result, nodes),
-        brought=tuple((sources[item], credit) for item, credit in credits.posts.items()),
-        labs=lab_stories(session, result.run_id),
-        notebooks=tuple(notebook_lines(session, result.run_id)),
-        kernels=_kernels(session, result),
+        knowledge=read_knowledge(run, pool, result, nodes),
+        sources=sources,
+        brought=tuple((sources[item], credit) for item, credit in credits.items()),
+        labs=tuple(run.lab(row) for row in run.labs),
+        notebooks=tuple(notebook_lines(session, run.id)),
+        kernels=tuple(sorted(run.kernels, key=lambda row: (_place(row, result), row.id))),
         known=tuple((use, sources[use.item]) for use in posts),
-        views=tuple(by_view(executions)),
-        phases=_phases(session, result.run_id),
-        code=_code(session, result),
+        views=tuple(by_view(run.executions)),
+        # A bot that was killed at the wrong moment has told it twice.
+        phases=tuple(
+            {event.data["phase"]: str(event.data["sentence"]) for event in run.events("phase.began")}.values()
+        ),
+        code=_code(run, result),
         settings=json.dumps(config, indent=2, ensure_ascii=False),
     )
 
@@ -165,43 +148,10 @@ def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tup
     return competition, tuple(board.scores) if board and board.complete else ()
 
 
-def _kernels(session: Session, result: RunResult) -> tuple[Reproduction, ...]:
-    rows = session.exec(select(Reproduction).where(Reproduction.run_id == result.run_id)).all()
-    order = {row.id: math.inf if row.measured is None else -result.oriented(row.measured) for row in rows}
-    return tuple(sorted(rows, key=lambda row: (order[row.id], row.id)))
+def _place(row: Reproduction, result: RunResult) -> float:
+    return math.inf if row.measured is None else -result.oriented(row.measured)
 
 
-def _phases(session: Session, run_id: str) -> tuple[str, ...]:
-    query = select(Event).where(Event.run_id == run_id, Event.type == "phase.began").order_by(col(Event.seq))
-    # A bot that was killed at the wrong moment has told it twice.
-    told = {event.data["phase"]: str(event.data["sentence"]) for event in session.exec(query)}
-    return tuple(told.values())
-
-
-def _code(session: Session, result: RunResult) -> str | None:
-    if result.chosen_node is None:
-        return None
-    node = session.get(Node, (result.run_id, result.chosen_node))
-    if node is None or node.code_sha is None:
-        return None
-    return shortened(read_blob(session, node.code_sha).decode("utf-8", "replace"), LONGEST_CODE)
-
-
-def lab_stories(session: Session, run_id: str) -> tuple[LabStory, ...]:
-    """Return a run's labs, in the order of their numbers."""
-    rows = session.exec(select(Lab).where(Lab.run_id == run_id).order_by(col(Lab.id))).all()
-    known = experiments_in(session, run_id)
-    return tuple(_story(session, row, known) for row in rows)
-
-
-def _story(session: Session, row: Lab, known: Sequence[Experiment]) -> LabStory:
-    turns = tuple(lab_turns(session, row.run_id, row.id))
-    news = f"{lab_mark(session, row.run_id, row.id)}{_NEWS}"
-    return LabStory(
-        row=row,
-        seconds=None if row.ended_at is None else max(0.0, (row.ended_at - row.started_at).total_seconds()),
-        report={heading: str(text) for heading, text in row.report.items() if text},
-        experiments=tuple(one for one in known if one.lab == row.id),
-        news=tuple(line.removeprefix(news) for one in turns for line in one.seen.splitlines() if line.startswith(news)),
-        turns=turns,
-    )
+def _code(run: RunRecord, result: RunResult) -> str | None:
+    node = run.nodes.get(result.chosen_node or 0)
+    return None if node is None or node.code_sha is None else shortened(run.text(node.code_sha), LONGEST_CODE)

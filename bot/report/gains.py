@@ -6,12 +6,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from sqlmodel import Session, col, select
-
+from bot.engine.run_record import RunRecord
 from bot.evaluation.answers import Grade, HiddenScore
-from scrapers.snapshots.card import TaskCard
-from state.ledgers import worked_seconds
-from state.tables import LedgerEntry, Node, Run
+from state.tables import LedgerEntry
 
 
 @dataclass(frozen=True)
@@ -26,23 +23,18 @@ class Gain:
     hidden: HiddenScore | None = field(default=None)
 
 
-def gains(
-    session: Session, run: Run, nodes: Sequence[Node], hidden: Mapping[int, HiddenScore], card: TaskCard
-) -> list[Gain]:
+def gains(run: RunRecord, hidden: Mapping[int, HiddenScore]) -> list[Gain]:
     """Return the gains of a run in order of time, among the nodes that may be handed in."""
-    calls = session.exec(
-        select(LedgerEntry)
-        .where(LedgerEntry.run_id == run.id, LedgerEntry.kind == "tokens")
-        .order_by(col(LedgerEntry.at))
-    ).all()
-    spent = list(accumulate((_price(call) for call in calls), initial=0.0))
+    calls = sorted((one for one in run.charges if one.kind == "tokens"), key=lambda one: one.at)
+    spent = list(accumulate(map(_price, calls), initial=0.0))
+    nodes = [node for node in run.nodes.values() if node.status == "valid" and node.action != "reproduce"]
     ended = [(node.ended_at, node.id, node.score) for node in nodes if node.ended_at and node.score is not None]
     found: list[Gain] = []
     for at, id, score in sorted(ended):
-        if found and card.oriented(score) <= card.oriented(found[-1].validation):
+        if found and run.oriented(score) <= run.oriented(found[-1].validation):
             continue
         usd = spent[sum(call.at <= at for call in calls)]
-        seconds = round(worked_seconds(run.gaps, run.created_at, at), 3)
+        seconds = round(run.seconds(at), 3)
         found.append(Gain(seconds, score, None if math.isnan(usd) else round(usd, 6), hidden.get(id)))
     return found
 

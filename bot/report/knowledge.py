@@ -1,21 +1,16 @@
 """A run's ideas with their drafts, its drafts with their nodes, and its reports."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from sqlmodel import Session, col, select
-
+from bot.community.ideas.evidence import Evidence
 from bot.community.ideas.pool import PROPOSED
+from bot.engine.run_record import RunRecord
 from bot.report.nodes import NodeRow
 from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened
-from bot.status.knowledge import IdeaShown, ideas_of
-from state.store import Store
-from state.tables import Draft, Event, Report, Run
+from state.tables import Draft, Report
 
-ALL_TIME = datetime.max.replace(tzinfo=UTC)
-"""As of which nothing is hidden: a report shows all that its run knew."""
 LONGEST_REASON = 300
 MOST_DROPPED = 40
 LONGEST_TEXT = 6_000
@@ -36,18 +31,12 @@ class DraftRow:
 
 
 @dataclass(frozen=True)
-class IdeaRow:
-    """An idea, and the drafts that used it."""
-
-    shown: IdeaShown
-    drafts: tuple[DraftRow, ...]
-
-
-@dataclass(frozen=True)
 class Knowledge:
     """Everything that a run learned; ideas whose drafts scored best come first, unused ones later, closed ones last."""
 
-    ideas: tuple[IdeaRow, ...]
+    ideas: tuple[Evidence, ...]
+    drafts_of: Mapping[int, Sequence[DraftRow]]
+    """The drafts that used an idea, by its number."""
     dropped: tuple[tuple[str, str], ...]
     """Ideas that were thought up and not kept, the latest first, with why."""
     drafts: tuple[DraftRow, ...]
@@ -59,41 +48,36 @@ class Knowledge:
     report_limit: int
 
 
-def read_knowledge(store: Store, session: Session, run: Run, result: RunResult, nodes: Sequence[NodeRow]) -> Knowledge:
-    """Read what a run learned."""
-    reports = session.exec(select(Report).where(Report.run_id == run.id)).all()
-    of_draft = {row.draft_id: row for row in reports}
-    rows = session.exec(select(Draft).where(Draft.run_id == run.id).order_by(col(Draft.created_at))).all()
-    drafts = tuple(_draft(row, nodes, of_draft.get(row.id), result) for row in rows)
-    pool = ideas_of(store, run, ALL_TIME)
-    ideas = [IdeaRow(one, tuple(d for d in drafts if one.number in d.row.idea_ids)) for one in pool]
+def read_knowledge(run: RunRecord, pool: Sequence[Evidence], result: RunResult, nodes: Sequence[NodeRow]) -> Knowledge:
+    """Return what a run learned; `pool` are its ideas."""
+    reports = {row.draft_id: row for row in run.reports}
+    rows = sorted(run.drafts, key=lambda row: row.created_at)
+    drafts = tuple(_draft(row, nodes, reports.get(row.id), result) for row in rows)
+    drafts_of = {one.idea.id: [draft for draft in drafts if one.idea.id in draft.row.idea_ids] for one in pool}
+    dropped = [one for event in reversed(run.events(PROPOSED)) for one in event.data.get("dropped", ())]
     return Knowledge(
-        ideas=tuple(sorted(ideas, key=lambda row: _merit(row, result), reverse=True)),
-        dropped=_dropped(session, run.id),
+        ideas=tuple(sorted(pool, key=lambda one: _merit(one, drafts_of[one.idea.id], result), reverse=True)),
+        drafts_of=drafts_of,
+        dropped=tuple(
+            (shortened(one["idea"], LONGEST_REASON), shortened(one["why"], LONGEST_REASON))
+            for one in dropped[:MOST_DROPPED]
+        ),
         drafts=drafts,
-        other_reports=tuple(row for row in reports if row.draft_id is None),
-        idea_limit=fair_share(TEXT_BUDGET, len(ideas), LONGEST_TEXT),
+        other_reports=tuple(row for row in run.reports if row.draft_id is None),
+        idea_limit=fair_share(TEXT_BUDGET, len(pool), LONGEST_TEXT),
         draft_limit=fair_share(TEXT_BUDGET, len(drafts), LONGEST_TEXT),
-        report_limit=fair_share(TEXT_BUDGET, PARTS_OF_REPORT * len(reports), LONGEST_TEXT),
+        report_limit=fair_share(TEXT_BUDGET, PARTS_OF_REPORT * len(run.reports), LONGEST_TEXT),
     )
 
 
-def _dropped(session: Session, run_id: str) -> tuple[tuple[str, str], ...]:
-    query = select(Event).where(Event.run_id == run_id, Event.type == PROPOSED).order_by(col(Event.seq).desc())
-    found = [one for event in session.exec(query) for one in event.data.get("dropped", ())]
-    return tuple(
-        (shortened(one["idea"], LONGEST_REASON), shortened(one["why"], LONGEST_REASON)) for one in found[:MOST_DROPPED]
-    )
-
-
-def _merit(row: IdeaRow, result: RunResult) -> tuple[bool, int, float, int]:
-    scores = [d.best.validation for d in row.drafts if d.best is not None and d.best.validation is not None]
-    best = max((result.oriented(s) for s in scores), default=0.0)
-    return row.shown.state == "live", 2 if scores else 1 if row.drafts else 0, best, -row.shown.number
+def _merit(one: Evidence, drafts: Sequence[DraftRow], result: RunResult) -> tuple[bool, int, float, int]:
+    scores = [draft.best.validation for draft in drafts if draft.best is not None and draft.best.validation is not None]
+    best = max(map(result.oriented, scores), default=0.0)
+    return one.live, 2 if scores else 1 if drafts else 0, best, -one.idea.id
 
 
 def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: RunResult) -> DraftRow:
-    own = [n for n in nodes if n.draft_id == row.id]
-    scored = [n for n in own if n.validation is not None]
-    best = max(scored, key=lambda n: (result.oriented(n.validation or 0.0), -n.id), default=None)
-    return DraftRow(row, tuple(n.id for n in own), best, report)
+    own = [node for node in nodes if node.draft_id == row.id]
+    scored = [node for node in own if node.validation is not None]
+    best = max(scored, key=lambda node: (result.oriented(node.validation or 0.0), -node.id), default=None)
+    return DraftRow(row, tuple(node.id for node in own), best, report)

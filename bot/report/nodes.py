@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bot.engine.run_record import RunRecord
 from bot.evaluation.answers.board import standing
 from bot.report.result import RunResult
 from bot.report.words import fair_share, shortened
 from bot.report.words import reason as reason_in_words
-from state.ledgers import worked_seconds
-from state.tables import Execution, Node, Run
+from state.tables import Node
 
 TEXT_BUDGET = 300_000
 """Most characters on a page for the plans and errors of all nodes together."""
@@ -70,14 +70,13 @@ class NodeRow:
 
 
 def node_rows(
-    nodes: Sequence[Node],
-    executions: Sequence[Execution],
-    result: Outcome,
-    board: Sequence[float],
-    run: Run,
+    run: RunRecord, result: Outcome, board: Sequence[float], ids: Sequence[int] | None = None
 ) -> tuple[NodeRow, ...]:
-    """Return the rows in the order of ids."""
-    reasons = {e.node: e.reason for e in sorted(executions, key=lambda e: e.started_at) if e.view != "full"}
+    """Return a run's nodes, or some of them, in order; public notebooks are left out of all."""
+    nodes = [run.nodes[id] for id in ids or ()]
+    if ids is None:
+        nodes = [node for node in run.nodes.values() if node.action != "reproduce"]
+    reasons = run.reasons(ids)
     limit = fair_share(TEXT_BUDGET, 2 * len(nodes), LONGEST_TEXT)
     hidden = {node: score for node, score in sorted(result.hidden_scores.items()) if score is not None}
     best = max(hidden, key=lambda node: result.oriented(hidden[node]), default=None)
@@ -95,14 +94,14 @@ def node_rows(
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),
-            ended=worked_seconds(run.gaps, run.created_at, node.ended_at) if node.ended_at else None,
+            ended=run.seconds(node.ended_at) if node.ended_at else None,
             seconds=node.seconds,
             error=shortened(node.error, limit) if node.error else None,
             model=node.model,
             chosen=node.id == result.chosen_node and result.handed_in is not None,
             best_hidden=node.id == best,
         )
-        for node in sorted(nodes, key=lambda n: n.id)
+        for node in nodes
     )
 
 

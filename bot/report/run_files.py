@@ -3,19 +3,20 @@
 import resource
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import select
+from sqlmodel import Session
 
 from bot.budgets.figures import figures, share
 from bot.community.reproduction.reproducing import kernel_figures, why_no_more
 from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
-from bot.engine.tree import APART, NodeView, Tree
+from bot.engine.run_record import RunRecord
+from bot.engine.tree import NodeView, Tree
 from bot.evaluation.answers import Grade, HiddenScore
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.client.worker import Worker
@@ -23,7 +24,6 @@ from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.knowledge.retrieval import SHOWN
 from bot.report.confidence import blind_score, expected_interval, findings_of_run
-from bot.report.credits import read_credits
 from bot.report.export import export_events, export_prompts
 from bot.report.gains import figures_of, gains
 from bot.report.posts import stream_record, suspicious_posts
@@ -37,8 +37,6 @@ from sandbox import ExitReason, SandboxDescription
 from scrapers.posts.sources import notes_of
 from scrapers.snapshots.card import TaskCard
 from state.errors import BotError
-from state.ledgers import worked_seconds
-from state.tables import Event, Execution, Node, Run
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,10 @@ async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, 
     write_result(folder, result)  # the page is made from it
     with ended.stopwatch.measure("report"):
         error = await _report(ended, worker)
-    _, executions, run = _rows(context)
-    times = _times(ended, run, executions, result.valid_nodes)  # again, as making the page took time
+    with context.store.read() as session:
+        times = _times(
+            ended, RunRecord.load(session, context.run_id), result.valid_nodes
+        )  # as making the page took time
     result = result.model_copy(update={"report_error": error, **times})
     write_result(folder, result)
     return result
@@ -118,24 +118,31 @@ async def _report(ended: EndedRun, worker: Worker) -> str | None:
 
 async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
     """Return the content of result.json; wall time and overhead are those until now."""
-    context, node = ended.context, handed.node
+    context = ended.context
     with ended.stopwatch.measure("evaluation"):
-        interval, interval_note = await expected_interval(context, handed, worker)
-    tree, (nodes, executions, run) = load_tree(context), _rows(context)
+        interval = await expected_interval(context, handed, worker)
+    with context.store.read() as session:
+        return _read_result(ended, handed, graded, session, interval)
+
+
+def _read_result(
+    ended: EndedRun,
+    handed: HandedIn,
+    graded: GradedRun,
+    session: Session,
+    expected: tuple[tuple[float, float] | None, str],
+) -> RunResult:
+    context, node, (interval, interval_note) = ended.context, handed.node, expected
+    record, tree = RunRecord.load(session, context.run_id), load_tree(context)
+    run, executions, scripts = record.row, record.executions, record.scripts
     graded_there = graded.grade.model_dump()
     hidden = None if graded_there.get("score_kind") == "public" else graded.grade.score
-    scripts = [one for one in nodes if one.action not in APART]
     valid = [one for one in scripts if one.status == "valid"]
-    ours = [one for one in nodes if one.status == "valid" and one.action != "reproduce"]
     ended_nodes = [one for one in scripts if one.status != "running"]
-    totals, budget, times = context.asker.totals, context.budget, _times(ended, run, executions, len(valid))
+    totals, budget, times = context.asker.totals, context.budget, _times(ended, record, len(valid))
     done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
-    seconds = [worked_seconds(run.gaps, run.created_at, one.ended_at) for one in valid if one.ended_at]
+    seconds = [record.seconds(one.ended_at) for one in valid if one.ended_at]
     bold = handed.boldest
-    with context.store.read() as session:
-        credits = read_credits(session, context.run_id, lower_is_better=context.card.lower_is_better)
-        roles = by_role(session, context.run_id, credits)
-        gained = figures_of(gains(session, run, ours, graded.nodes, context.card), graded.grade)
     late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
     return RunResult(
         **graded_there,
@@ -148,12 +155,12 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         cutoff=run.cutoff,
         cutoff_note=cutoff_note(run.cutoff, context.card.deadline),
         pace="live" if run.cutoff is None else run.config["pace"],
-        stream=stream_record(context),
+        stream=stream_record(context, record),
         signals=run.signals,
         community=None if context.community is None else asdict(context.community.counts()),
-        knowledge=_knowledge(context, run),
+        knowledge=_knowledge(context, record),
         dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
-        suspicious=suspicious_posts(context),
+        suspicious=suspicious_posts(context, record),
         public_kernels=kernel_figures(context),
         no_more_kernels=why_no_more(context),
         notes=None if context.community is None else _notes(context),
@@ -189,13 +196,13 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
         bot_peak_memory_bytes=peak_memory(),
         budget=figures(context.spending, done),
         llm=totals,
-        roles=roles,
+        roles=by_role(record),
         exit_reasons=dict(Counter(one.reason for one in executions if one.reason).most_common()),
         seconds_to_first_valid=round(min(seconds), 3) if seconds else None,
         failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),
         timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
         tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
-        **gained,
+        **figures_of(gains(record, graded.nodes), graded.grade),
         rank_correlation=graded.rank_correlation,
         selection=selection_of(context) if ended.status == "finished" else None,
         selection_regret=graded.selection_regret,
@@ -239,16 +246,16 @@ def _code_length(context: RunContext, tree: Tree, node: int) -> int:
     return sum(len(code(context, one)) for one in tree.scripts_of(node))
 
 
-def _times(ended: EndedRun, run: Run, executions: Sequence[Execution], valid: int) -> dict[str, Any]:
+def _times(ended: EndedRun, run: RunRecord, valid: int) -> dict[str, Any]:
     """Return how the time was spent until now, under the names of `RunResult`.
 
     A live run lasts as long as its competition, over any number of starts of the bot: its wall time is the clock's since it
     began, and times that were not measured throughout are left out.
     """
     watch, measured = ended.stopwatch, {}
-    if run.cutoff is None:
-        wall = (ended.context.clock.now() - run.created_at).total_seconds()
-        training = sum(one.seconds or 0.0 for one in executions)
+    if run.row.cutoff is None:
+        wall = (ended.context.clock.now() - run.row.created_at).total_seconds()
+        training = sum(one.seconds or 0.0 for one in run.executions)
     else:
         wall, training = watch.wall(), watch.training()
         spans = {"overhead": watch.overhead(), "waiting": watch.of("waiting"), "session": watch.of("sessions")}
@@ -277,24 +284,19 @@ def _notes(context: RunContext) -> NotesRead | None:
     return NotesRead(read=len(found.times), undated=undated, later=later, left_out=tuple(found.problems))
 
 
-def _knowledge(context: RunContext, run: Run) -> KnowledgeFigures:
+def _knowledge(context: RunContext, run: RunRecord) -> KnowledgeFigures:
     """Return what the run was shown of the knowledge base."""
-    with context.store.read() as session:
-        events = session.exec(select(Event).where(Event.run_id == run.id, Event.type == SHOWN)).all()
-    known = {one["id"]: datetime.fromisoformat(one["known_at"]) for event in events for one in event.data["entries"]}
+    known = {
+        one["id"]: datetime.fromisoformat(one["known_at"])
+        for event in run.events(SHOWN)
+        for one in event.data["entries"]
+    }
     as_of = context.clock.as_of()
     return KnowledgeFigures(
         shown="none" if context.knowledge is None else context.knowledge.shown,
         entries=tuple(sorted(id.partition("/")[2] for id in known)),
         younger=sum(at > as_of for at in known.values()),
     )
-
-
-def _rows(context: RunContext) -> tuple[Sequence[Node], Sequence[Execution], Run]:
-    with context.store.read() as session:
-        nodes = session.exec(select(Node).where(Node.run_id == context.run_id)).all()
-        executions = session.exec(select(Execution).where(Execution.run_id == context.run_id)).all()
-        return nodes, executions, session.get_one(Run, context.run_id)
 
 
 def peak_memory() -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
-from bot.engine.experiments import all_experiments
+from bot.engine.experiment import all_experiments
 from bot.evaluation.answers.blends import Recipe
 from bot.execution.record import kept_execution
 from bot.submission.handing_in import HandedIn

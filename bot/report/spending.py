@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, select
-
+from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE
 from bot.report import words
-from bot.report.credits import Credits
+from bot.report.credits import Credits, measure_credits
 from bot.report.result import RoleFigures
-from state.tables import Analysis, Execution, LedgerEntry, Report
+from state.tables import Execution, LedgerEntry
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,13 @@ class ViewSpending:
     """Why these ended, the most frequent first, such as `2 timed out, 1 killed by rule`."""
 
 
-def by_role(session: Session, run_id: str, credits: Credits) -> tuple[RoleFigures, ...]:
+def by_role(run: RunRecord) -> tuple[RoleFigures, ...]:
     """Return what each role of the model spent and what came of its answers, in order of first use."""
-    came_of = _came_of(session, run_id, credits)
-    query = select(LedgerEntry).where(LedgerEntry.run_id == run_id, col(LedgerEntry.role).is_not(None))
+    came_of = _came_of(run, measure_credits(run))
     groups: dict[str, list[LedgerEntry]] = {}
-    for entry in session.exec(query.order_by(col(LedgerEntry.pk))):
-        groups.setdefault(str(entry.role), []).append(entry)
+    for entry in run.charges:
+        if entry.role is not None:
+            groups.setdefault(entry.role, []).append(entry)
     return tuple(_figures(role, group, came_of.get(role, {})) for role, group in groups.items())
 
 
@@ -52,34 +51,33 @@ def _figures(role: str, calls: Sequence[LedgerEntry], came_of: Mapping[str, int]
     )
 
 
-def _came_of(session: Session, run_id: str, credits: Credits) -> dict[str, dict[str, int]]:
+def _came_of(run: RunRecord, credits: Credits) -> dict[str, dict[str, int]]:
     """Return for each role what came of its answers; after the first count, each is a part of one before it."""
-    analyses = session.exec(select(Analysis).where(Analysis.run_id == run_id)).all()
-    read = [credits.posts[row.id] for row in analyses if row.id in credits.posts]
+    read = [credits.posts[row.id] for row in run.analyses if row.id in credits.posts]
     gained = {draft for draft, gain in credits.draft_gains.items() if gain.beyond_noise}
     improved = {node for node, gain in credits.script_gains.items() if gain.beyond_noise}
-    drafts_of = [{one.id for one in credits.drafts if idea.id in one.idea_ids} for idea in credits.ideas]
-    scripts = [one for one in credits.scripts if one.id != BASELINE]
+    drafts_of = [{one.id for one in run.drafts if idea.id in one.idea_ids} for idea in run.ideas]
+    scripts = [one for one in run.scripts if one.id != BASELINE]
     scored = [one for one in scripts if one.status == "valid"]
-    reports = session.exec(select(Report).where(Report.run_id == run_id, col(Report.draft_id).is_not(None))).all()
+    reports = [report for report in run.reports if report.draft_id is not None]
     parts = [part for report in reports for part in report.components]
     return {
         "analyst": {
-            "documents": len(analyses),
-            "with a suggestion": sum(bool(row.suggestions) for row in analyses),
+            "documents": len(run.analyses),
+            "with a suggestion": sum(bool(row.suggestions) for row in run.analyses),
             "drawn on by an idea": sum(bool(one.ideas) for one in read),
             "by a draft": sum(bool(one.drafts) for one in read),
             "by a draft that gained": sum(not gained.isdisjoint(one.drafts) for one in read),
         },
         "proposer": {
-            "ideas": len(credits.ideas),
-            "no longer offered": sum(one.state != "live" for one in credits.ideas),
+            "ideas": len(run.ideas),
+            "no longer offered": sum(one.state != "live" for one in run.ideas),
             "used by a draft": sum(bool(drafts) for drafts in drafts_of),
             "by a draft that gained": sum(not gained.isdisjoint(drafts) for drafts in drafts_of),
         },
         "coordinator": {
-            "drafts": len(credits.drafts),
-            "with a score": len({one.draft_id for one in scored} & {one.id for one in credits.drafts}),
+            "drafts": len(run.drafts),
+            "with a score": len({one.draft_id for one in scored} & {one.id for one in run.drafts}),
             "gained beyond noise": len(gained),
         },
         "coder": {
@@ -98,19 +96,18 @@ def _came_of(session: Session, run_id: str, credits: Credits) -> dict[str, dict[
 def by_view(executions: Sequence[Execution]) -> list[ViewSpending]:
     """Add up executions by view, in order of first use."""
     groups: dict[str, list[Execution]] = {}
-    for execution in sorted(executions, key=lambda e: e.started_at):
+    for execution in executions:
         groups.setdefault(execution.view, []).append(execution)
-    found = []
-    for view, group in groups.items():
-        reasons = Counter(words.reason(e.reason) for e in group if e.reason != "finished")
-        found.append(
-            ViewSpending(
-                view=view,
-                executions=len(group),
-                seconds=sum(e.seconds or 0.0 for e in group),
-                peak_bytes=max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None),
-                unfinished=reasons.total(),
-                reasons=", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
-            )
-        )
-    return found
+    return [_of_view(view, group) for view, group in groups.items()]
+
+
+def _of_view(view: str, group: Sequence[Execution]) -> ViewSpending:
+    reasons = Counter(words.reason(one.reason) for one in group if one.reason != "finished")
+    return ViewSpending(
+        view=view,
+        executions=len(group),
+        seconds=sum(one.seconds or 0.0 for one in group),
+        peak_bytes=max((one.peak_memory_bytes for one in group if one.peak_memory_bytes is not None), default=None),
+        unfinished=reasons.total(),
+        reasons=", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
+    )

@@ -73,6 +73,11 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}\n[… {len(text) - limit:,} more characters]"
 
 
+def ending(text: str, limit: int) -> str:
+    """Return the last characters of a text, from the beginning of a line if one begins there."""
+    return text if len(text) <= limit else f"[…]{text[-limit:].partition(chr(10))[2] or text[-limit:]}"
+
+
 def fair_share(budget: int, texts: int, longest: int) -> int:
     """Return how many characters of a page's budget each text may take."""
     return min(longest, budget // max(1, texts))

@@ -13,9 +13,9 @@ from bot.budgets.figures import Figure, figure, project, share
 from bot.budgets.kinds import Kind
 from bot.budgets.run_budget import total
 from bot.budgets.settings import BudgetSettings
-from bot.execution.folder import RunFolder, is_live, lower_is_better
+from bot.engine.run_record import Doing, RunRecord
+from bot.execution.folder import RunFolder, is_live
 from bot.execution.running import is_running
-from bot.status.work import Doing, doing, nodes_of
 from state.errors import InfrastructureFailure
 from state.ledgers import Ledger, read_ledger, read_only
 from state.tables import Event, Run
@@ -85,7 +85,8 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         return RunStatus(str(folder.path), run_id, "not started", steps=settings.steps)
     status, note = _status(run.status, folder)
     (ledger,) = [one for one in read_ledger(session) if one.run_id == run_id]
-    nodes = nodes_of(session, run_id, lower=lower_is_better(run.config))
+    record = RunRecord(session, run)
+    nodes = record.counts
     wall = ledger.spent[Kind.WALL_SECONDS]
     if status == "running":
         last = select(Event.at).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
@@ -101,7 +102,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         best_score=nodes.best_score,
         budget=_budget(settings, ledger, wall, done),
         unpriced_calls=ledger.unpriced,
-        doing=doing(session, run_id) if status == "running" else (),
+        doing=record.doing if status == "running" else (),
     )
 
 

@@ -8,16 +8,16 @@ from typing import Literal, get_args
 
 from sqlmodel import Session
 
+from bot.engine.run_record import Doing, Doubt, NodeCounts, Pool, RunRecord
 from bot.execution.disk_space import free_bytes
-from bot.execution.folder import lower_is_better
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.presence import PULSE, Presence, is_running, presence
 from bot.status.problems import Problem, current
 from bot.status.queue import GivenUp, Letters, NoteRead, Queued, controls, dead, held, letters, notes_read, queued
 from bot.status.site import PartPolled, Posts, Rank, Sent, deadline, polled, posts, rank, sent
-from bot.status.work import Doing, Doubt, Nodes, Pool, doing, doubts, latest_runs, nodes_of, pool_of
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
+from state.live import latest_runs
 from state.store import NO_RUN, Store
 from state.tables import Event, Pulse, Run
 
@@ -57,7 +57,7 @@ class CompetitionStatus:
     polled: tuple[PartPolled, ...]
     posts: Posts
     pool: Pool
-    nodes: Nodes
+    nodes: NodeCounts
     doing: tuple[Doing, ...]
     sent: Sent
     doubts: tuple[Doubt, ...]
@@ -114,16 +114,20 @@ class Status:
 def status_of(store: Store, allowance: Allowance, names: Collection[str] = ()) -> Status:
     """Return the status, of all competitions or of the named ones that are known; the database lies in the daemon's folder."""
     with store.read() as session:
-        found = presence(session)
-        now = (found.clock if found is not None else store.clock).now()
-        reader = _StatusReader(session, store.path, allowance, now, found, latest_runs(session), entries(session))
-        slugs = sorted({*allowance.competitions, *reader.runs, *reader.entries})
-        slugs = [slug for slug in slugs if not names or slug in names]
-        spent, known, asked = accounts(session, allowance, now), posts(session), controls(session)
+        known = presence(session)
+        now = (known.clock if known is not None else store.clock).now()
+        runs, states, orders = latest_runs(session), entries(session), controls(session)
+        slugs = sorted({*allowance.competitions, *runs, *states})
+        spent, read_posts = accounts(session, allowance, now), posts(session)
+        reader = _CompetitionReader(session, allowance, now, spent)
         return Status(
-            reader.daemon(spent[0]),
+            _daemon(session, store.path, now, known, spent[0]),
             tuple(
-                reader.competition(slug, spent, known.get(slug, Posts()), asked.get(slug, "running")) for slug in slugs
+                reader.read(
+                    slug, runs.get(slug), states.get(slug), read_posts.get(slug, Posts()), orders.get(slug, "running")
+                )
+                for slug in slugs
+                if not names or slug in names
             ),
         )
 
@@ -133,44 +137,41 @@ def entries(session: Session) -> dict[str, Event]:
     return latest_of_each(session, NO_RUN, _ENTRY_EVENTS, "competition")
 
 
+def _daemon(session: Session, database: Path, now: datetime, known: Presence | None, spent: Account) -> DaemonStatus:
+    folder, pulse = database.parent, session.get(Pulse, PULSE)
+    files = (database, database.with_name(f"{database.name}-wal"))
+    return DaemonStatus(
+        folder=str(folder),
+        running=is_running(folder),
+        now=now,
+        since=known.since if known else None,
+        ended=known.ended if known else None,
+        alive=pulse.at if pulse else None,
+        version=known.version if known else None,
+        process=known.process if known else None,
+        database_bytes=sum(file.stat().st_size for file in files if file.exists()),
+        free_bytes=free_bytes(folder),
+        spent=spent,
+        problems=tuple(current(session)),
+        dead=dead(session),
+        next=queued(session, ""),
+        letters=letters(session),
+    )
+
+
 @dataclass(frozen=True)
-class _StatusReader:
-    """Reads one state of a database."""
+class _CompetitionReader:
+    """Reads competitions from one state of a database."""
 
     session: Session
-    database: Path
     allowance: Allowance
     now: datetime
-    presence: Presence | None
-    runs: Mapping[str, Run]
-    entries: Mapping[str, Event]
+    spent: Sequence[Account]
 
-    def daemon(self, spent: Account) -> DaemonStatus:
-        session, found, folder = self.session, self.presence, self.database.parent
-        pulse = session.get(Pulse, PULSE)
-        return DaemonStatus(
-            folder=str(folder),
-            running=is_running(folder),
-            now=self.now,
-            since=found.since if found else None,
-            ended=found.ended if found else None,
-            alive=pulse.at if pulse else None,
-            version=found.version if found else None,
-            process=found.process if found else None,
-            database_bytes=_bytes(self.database),
-            free_bytes=free_bytes(folder),
-            spent=spent,
-            problems=tuple(current(session)),
-            dead=dead(session),
-            next=queued(session, ""),
-            letters=letters(session),
-        )
-
-    def competition(self, slug: str, spent: Sequence[Account], posts: Posts, control: str) -> CompetitionStatus:
+    def read(self, slug: str, row: Run | None, entry: Event | None, posts: Posts, control: str) -> CompetitionStatus:
         session, settings = self.session, self.allowance.competitions.get(slug)
-        run, entry = self.runs.get(slug), self.entries.get(slug)
-        ends = deadline(session, slug, settings, run)
-        own = [one for one in spent if one.competition == slug]
+        run = None if row is None else RunRecord(session, row)
+        ends = deadline(session, slug, settings, row)
         return CompetitionStatus(
             competition=slug,
             configured=settings is not None,
@@ -179,42 +180,38 @@ class _StatusReader:
             why=_why(entry),
             since=entry.at if entry else None,
             control=control,
-            run=RunLine(run.id, run.agent, run.model, run.status, run.created_at) if run else None,
+            run=RunLine(row.id, row.agent, row.model, row.status, row.created_at) if row else None,
             deadline=ends,
             days_left=max(0.0, (ends - self.now).total_seconds() / 86_400) if ends else None,
             polled=polled(session, slug),
             posts=posts,
-            pool=pool_of(session, run.id) if run else Pool(),
-            nodes=nodes_of(session, run.id, lower=lower_is_better(run.config)) if run else Nodes(),
-            doing=doing(session, run.id) if run else (),
+            pool=run.pool if run else Pool(),
+            nodes=run.counts if run else NodeCounts(),
+            doing=run.doing if run else (),
             sent=sent(session, slug, settings, self.now),
-            doubts=doubts(session, run.id) if run else (),
+            doubts=run.doubts() if run else (),
             held=held(session, run.id) if run else (),
-            notebooks=self._notebooks(run) if run else (),
+            notebooks=_latest_notebooks(notebook_lines(session, run.id)) if run else (),
             rank=rank(session, slug),
-            spent=tuple(one for one in own if one.level != "run" or (run is not None and one.name == run.id)),
+            spent=tuple(
+                one
+                for one in self.spent
+                if one.competition == slug and (one.level != "run" or (run and one.name == run.id))
+            ),
             next=queued(session, slug),
             notes=notes_read(session, slug, run.id if run else None),
         )
 
-    def _notebooks(self, run: Run) -> tuple[NotebookLine, ...]:
-        lines = notebook_lines(self.session, run.id)
-        return (*[one for one in lines if one.settled][-1:], *[one for one in lines if not one.settled])
+
+def _latest_notebooks(lines: Sequence[NotebookLine]) -> tuple[NotebookLine, ...]:
+    return (*[one for one in lines if one.settled][-1:], *[one for one in lines if not one.settled])
 
 
 def _state(entry: Event | None) -> EntryState:
-    found = "not begun" if entry is None else entry.type.removeprefix("entry.")
-    return next((state for state in get_args(EntryState) if state == found), "not begun")
+    name = "not begun" if entry is None else entry.type.removeprefix("entry.")
+    return next((state for state in get_args(EntryState) if state == name), "not begun")
 
 
 def _why(entry: Event | None) -> str | None:
-    if entry is None:
-        return None
-    sentences = (entry.data.get(name) for name in ("line", "why"))
+    sentences = () if entry is None else (entry.data.get(name) for name in ("line", "why"))
     return next((str(one) for one in sentences if one), None)
-
-
-def _bytes(path: Path) -> int:
-    """Return a database's size on disk, including its log."""
-    files = (path, path.with_name(f"{path.name}-wal"))
-    return sum(file.stat().st_size for file in files if file.exists())

@@ -1,15 +1,14 @@
 """Submissions as they are shown: what was or will be sent, its score and why; and the last decision not to submit."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session
 
+from bot.engine.run_record import RunRecord
 from state.approvals import approval_of
-from state.submissions import CONSIDERED, submissions_of
-from state.tables import Event, Node, Run, Submission
+from state.submissions import CONSIDERED
+from state.tables import Submission
 from state.words import moment
 
 
@@ -44,51 +43,29 @@ class NotSubmitted:
     until: datetime | None
 
 
-def shown_submissions(session: Session, run: Run) -> list[SubmissionShown]:
+def shown_submissions(session: Session, run: RunRecord) -> list[SubmissionShown]:
     """Return a run's submissions, earliest first."""
-    reasons = _reasons(session, run.id)
-    return [_shown(session, run, row, reasons.get(row.id, "")) for row in submissions_of(session, run.id)]
+    reasons = run.considered
+    return [_shown(session, run, row, reasons.get(row.id, "")) for row in run.submissions]
 
 
-def not_submitted(session: Session, run: Run) -> NotSubmitted | None:
+def not_submitted(run: RunRecord) -> NotSubmitted | None:
     """Return the last decision, if it made no submission."""
-    query = select(Event).where(Event.run_id == run.id, Event.type == CONSIDERED)
-    row = session.exec(query.order_by(col(Event.seq).desc()).limit(1)).first()
+    row = run.last_event(CONSIDERED)
     if row is None or row.node is None or row.data["submission"] is not None:
         return None
-    until = row.data["until"]
-    return NotSubmitted(
-        row.at,
-        run.competition,
-        row.node,
-        row.data["decision"],
-        row.data["why"],
-        None if until is None else datetime.fromisoformat(until),
-    )
+    until = None if row.data["until"] is None else datetime.fromisoformat(row.data["until"])
+    return NotSubmitted(row.at, run.row.competition, row.node, row.data["decision"], row.data["why"], until)
 
 
-def _reasons(session: Session, run_id: str) -> Mapping[str, str]:
-    """Return why each submission was made, by its number."""
-    of = func.json_extract(col(Event.data), "$.submission")
-    rows = session.exec(
-        select(Event).where(Event.run_id == run_id, Event.type == CONSIDERED, of.is_not(None)).order_by(col(Event.seq))
-    )
-    reasons: dict[str, str] = {}
-    for row in rows:
-        data: dict[str, Any] = row.data
-        reasons.setdefault(data["submission"], data["why"])
-    return reasons
-
-
-def _shown(session: Session, run: Run, row: Submission, why: str) -> SubmissionShown:
-    node = session.get(Node, (run.id, row.node))
-    held = approval_of(session, run.id, row.id)
+def _shown(session: Session, run: RunRecord, row: Submission, why: str) -> SubmissionShown:
+    node, held = run.nodes.get(row.node), approval_of(session, run.id, row.id)
     waits = held is not None and held.decision is None and row.status == "intended"
     if waits and held is not None:
         why = f"waits for `bot approve {held.id}` until {moment(held.expires_at)}: {held.why}"
     return SubmissionShown(
         at=row.sent_at or row.at,
-        competition=run.competition,
+        competition=run.row.competition,
         node=row.node,
         how=row.handed_in,
         validation=None if node is None else node.score,

@@ -9,14 +9,14 @@ from sqlmodel import Session, col, select
 
 from bot.budgets.kinds import Kind, name, words
 from bot.budgets.run_budget import total
+from bot.engine.run_record import RunRecord
 from bot.engine.tree import APART
-from bot.execution.folder import lower_is_better
 from bot.notify import Notice
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.problems import current
 from bot.status.site import deadline, rank
-from bot.status.work import best_over_time, latest_runs
 from state.ledgers import read_ledger
+from state.live import latest_runs
 from state.store import Store
 from state.submissions import may_be_there
 from state.tables import Node, Notification, Run, Submission
@@ -89,7 +89,7 @@ def _day(
 ) -> dict[str, Any]:
     """Return one competition's day: what was created, sent and spent on it, and how it stood at its end."""
     standing = rank(session, slug, end)
-    scores = () if run is None else best_over_time(session, run.id, end, lower=lower_is_better(run.config))
+    scores = () if run is None else RunRecord(session, run).best_over_time(end)
     return {
         "name": slug,
         "rank": standing.rank,

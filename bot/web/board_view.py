@@ -7,13 +7,12 @@ from typing import Any
 
 from sqlmodel import Session
 
+from bot.engine.run_record import RunRecord
 from bot.report.charts import Chart, Series, score_axis, time_axis, timed
 from bot.status.submissions import NotSubmitted, SubmissionShown, not_submitted, shown_submissions
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
-from state.latest_events import latest
 from state.series import history
 from state.submissions import chosen_final
-from state.tables import Run
 
 MOST_SUBMISSIONS = 12
 MOST_MOVES = 8
@@ -58,12 +57,12 @@ class BoardView:
     """Scores of the first team, of the last team with each medal, and the median."""
 
 
-def board_view(session: Session, competition: str, run: Run | None) -> BoardView:
+def board_view(session: Session, competition: str, run: RunRecord | None) -> BoardView:
     """Read a competition; `run` is its live run, None if there is none yet."""
     sent = [] if run is None else shown_submissions(session, run)
     known = [(row.at, _standing(row.data)) for row in history(session, competition, "watch") if row.sha256 is not None]
     ranks = [(at, float(standing["rank"])) for at, standing in known if standing.get("rank")]
-    proposal = None if run is None else latest(session, run.id, ("selection.proposed",))
+    proposal = None if run is None else run.last_event("selection.proposed")
     return BoardView(
         held=tuple(one for one in sent if one.status == "held"),
         submissions=tuple(sent[: -MOST_SUBMISSIONS - 1 : -1]),
@@ -72,7 +71,7 @@ def board_view(session: Session, competition: str, run: Run | None) -> BoardView
         chosen=() if run is None else chosen_final(session, run.id),
         proposed=() if proposal is None else tuple(proposal.data["tags"]),
         notebooks=() if run is None else tuple(notebook_lines(session, run.id)[: -MOST_SUBMISSIONS - 1 : -1]),
-        undecided=None if run is None else not_submitted(session, run),
+        undecided=None if run is None else not_submitted(run),
         ranks=_ranks(ranks) if len(ranks) > 1 else None,
         moves=tuple(reversed(_moves(known)))[:MOST_MOVES],
         lines=known[-1][1].get("lines") or {} if known else {},

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from bot.status.orders import Verdict, decide, leave_note, open_for_orders, order, who
-from bot.status.work import latest_runs
 from bot.web.sources import Sources
 from state.errors import UsageError
+from state.live import latest_runs
 from state.steering import ControlState
 from state.store import Store
 from state.submissions import choose_final

@@ -1,31 +1,29 @@
 """The pages: what each reads, and of which parts it is made."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from bot.execution.folder import RunFolder, lower_is_better
-from bot.report.nodes import GoesOn, Outcome
-from bot.report.words import shortened
+from bot.engine.run_record import RunRecord
+from bot.report import words
+from bot.report.nodes import GoesOn, Outcome, node_rows
 from bot.status.runs import run_status
 from bot.status.status import status_of
-from bot.status.work import latest_runs
 from bot.web.board_view import board_view
 from bot.web.rendering import Page, page
-from bot.web.run_view import RunView, ending, one_node, progress, run_view, turns_of
+from bot.web.run_view import progress, run_values
 from bot.web.sources import Sources, Version, result_of, run_version
 from sandbox.gpu import Gpus
 from state.errors import UsageError
-from state.store import Store, read_blob
-from state.submissions import submissions_of
-from state.tables import Lab, Run
+from state.live import latest_runs
+from state.store import Store
 
 Place = Literal["competition", "run"]
 """Where a run is: in the daemon's database by its competition, or in a folder by its name."""
 LONGEST_CODE = 60_000
 LONGEST_LOG = 20_000
-LONGEST_TURN = 6_000
 HOME = ("/", "All competitions")
 _LEARNT = ("ideas", "posts")
 _REPLAY = ("replay", "progress", "tree", "labs", *_LEARNT, "events")
@@ -62,8 +60,8 @@ class Views:
             values["status"] = status = status_of(store, self.sources.allowance)
             with store.read() as session:
                 values["sparklines"] = {
-                    slug: progress(session, run, status.daemon.now, small=True)
-                    for slug, run in latest_runs(session).items()
+                    slug: progress(RunRecord(session, row), status.daemon.now, small=True)
+                    for slug, row in latest_runs(session).items()
                 }
         return page("All competitions", ("problems", "competitions", "runs"), values)
 
@@ -80,28 +78,27 @@ class Views:
         status = status_of(store, self.sources.allowance, (slug,))
         if not status.competitions:
             raise UsageError(f"the daemon knows no competition {slug}")
-        now = status.daemon.now
+        now, values = status.daemon.now, {"one": status.competitions[0], "daemon": status.daemon, "csrf": self.csrf}
         with store.read() as session:
-            run = latest_runs(session).get(slug)
-            board, outcome = board_view(session, slug, run), None if run is None else _live(session, run)
-        values = {"one": status.competitions[0], "now": now, "csrf": self.csrf, "board": board, "view": None}
-        values["daemon"] = status.daemon
-        if run is not None and outcome is not None:
-            values |= _of_run(run_view(store, run, outcome, now), f"/competition/{slug}")
-        return page(slug, _COMPETITION, values, (HOME,))
+            row = latest_runs(session).get(slug)
+            run = None if row is None else RunRecord(session, row)
+            values |= {"now": now, "board": board_view(session, slug, run), "run": None}
+            if run is not None:
+                values |= run_values(store, run, _live(run), now, f"/competition/{slug}")
+            return page(slug, _COMPETITION, values, (HOME,))
 
     def run(self, name: str) -> Page:
         """One replay, while it runs or afterwards."""
         folder, now = self.sources.run(name), datetime.now(UTC)
         files = [path.name for path in (folder.report, folder.submission) if path.is_file()]
-        values: dict[str, Any] = {"name": name, "now": now, "files": files, "view": None, "problem": None}
-        values |= {"status": run_status(folder, now), "graded": result_of(folder)}
-        if not folder.database.is_file() or values["status"].status in ("not started", "unreadable"):
-            return page(name, _REPLAY, values, (HOME,))
+        status = run_status(folder, now)
+        values: dict[str, Any] = {"name": name, "now": now, "files": files, "run": None, "problem": None}
+        values |= {"status": status, "graded": result_of(folder)}
         try:
-            store = self.sources.store(folder.database)
-            run = _run(store, name)
-            values |= _of_run(run_view(store, run, _outcome(folder, run), now), f"/run/{name}")
+            if folder.database.is_file() and status.status not in ("not started", "unreadable"):
+                with self._opened("run", name) as (store, run, outcome):
+                    values |= run_values(store, run, outcome, now, f"/run/{name}")
+                    return page(name, _REPLAY, values, (HOME,))
         except UsageError as error:
             # Another version of the bot made it: its result can still be read.
             values["problem"] = str(error)
@@ -109,45 +106,40 @@ class Views:
 
     def node(self, place: Place, name: str, id: int) -> Page:
         """One node: its plan, script, error and what it printed."""
-        store, run, outcome = self._opened(place, name)
-        with store.read() as session:
-            found = one_node(session, run, outcome, id)
-            if found is None:
+        with self._opened(place, name) as (_, run, outcome):
+            if (node := run.nodes.get(id)) is None:
                 raise UsageError(f"there is no node {id} in this run")
-
-            def text(sha256: str | None) -> str:
-                return "" if sha256 is None else read_blob(session, sha256).decode("utf-8", "replace")
-
+            logs = [one.log_sha for one in run.executions if one.node == id and one.log_sha is not None]
             values = {
-                "row": found.row,
-                "code": shortened(text(found.code_sha), LONGEST_CODE),
-                "log": ending(text(found.log_sha), LONGEST_LOG),
+                "row": node_rows(run, outcome, (), [id])[0],
+                "code": words.shortened(run.text(node.code_sha), LONGEST_CODE),
+                "log": words.ending(run.text(logs[-1] if logs else None), LONGEST_LOG),
                 "at": f"/{place}/{name}",
             }
-        return page(f"Node {id}", ("node",), values, (HOME, (f"/{place}/{name}", name)))
+            return page(f"Node {id}", ("node",), values, (HOME, (f"/{place}/{name}", name)))
 
     def lab(self, place: Place, name: str, id: int) -> Page:
         """One lab's whole conversation."""
-        store, run, _ = self._opened(place, name)
-        with store.read() as session:
-            lab = session.get(Lab, (run.id, id))
-            if lab is None:
+        with self._opened(place, name) as (_, run, _):
+            if (lab := next((row for row in run.labs if row.id == id), None)) is None:
                 raise UsageError(f"there is no lab {id} in this run")
-            values = {"lab": lab, "turns": turns_of(session, run.id, id, longest=LONGEST_TURN)}
-        values["at"] = f"/{place}/{name}"
-        return page(f"Lab {id}", ("lab",), values, (HOME, (f"/{place}/{name}", name)))
+            values = {"lab": run.lab(lab), "at": f"/{place}/{name}"}
+            return page(f"Lab {id}", ("lab",), values, (HOME, (f"/{place}/{name}", name)))
 
-    def _opened(self, place: Place, name: str) -> tuple[Store, Run, Outcome]:
-        if place == "run":
-            folder = self.sources.run(name)
-            store = self.sources.store(folder.database)
-            run = _run(store, name)
-            return store, run, _outcome(folder, run)
-        store = self.sources.daemon()
+    @contextmanager
+    def _opened(self, place: Place, name: str) -> Iterator[tuple[Store, RunRecord, Outcome]]:
+        """Open the run in a folder, or a competition's latest one, with what is known of its outcome."""
+        folder = self.sources.run(name) if place == "run" else None
+        store = self.sources.daemon() if folder is None else self.sources.store(folder.database)
         with store.read() as session:
-            if (found := latest_runs(session).get(name)) is None:
+            if folder is not None:
+                run = RunRecord.load(session, name)
+                yield store, run, result_of(folder) or GoesOn(bool(run.lower_is_better), live=False)
+            elif (row := latest_runs(session).get(name)) is not None:
+                run = RunRecord(session, row)
+                yield store, run, _live(run)
+            else:
                 raise UsageError(f"there is no run on {name} yet")
-            return store, found, _live(session, found)
 
     def _gpus(self) -> Sequence[dict[str, Any]]:
         return [
@@ -156,32 +148,7 @@ class Views:
         ]
 
 
-def _run(store: Store, name: str) -> Run:
-    with store.read() as session:
-        found = session.get(Run, name)
-    if found is None:
-        raise UsageError(f"the run {name} has not begun")
-    return found
-
-
-def _outcome(folder: RunFolder, run: Run) -> Outcome:
-    return result_of(folder) or GoesOn(bool(lower_is_better(run.config)), live=False)
-
-
-def _live(session: Any, run: Run) -> Outcome:
+def _live(run: RunRecord) -> Outcome:
     """Return what is known of a live run's outcome: the public scores of its nodes."""
-    public = {one.node: one.score for one in submissions_of(session, run.id) if one.score is not None}
-    return GoesOn(bool(lower_is_better(run.config)), live=True, hidden_scores=public)
-
-
-def _of_run(view: RunView, at: str) -> dict[str, Any]:
-    """Return what the templates of a run's parts are given."""
-    test = "public leaderboard" if view.outcome.live else "hidden test"
-    return {
-        "view": view,
-        "tree": view.tree,
-        "result": view.outcome,
-        "test": test,
-        "at": at,
-        "node_address": f"{at}/node/",
-    }
+    public = {one.node: one.score for one in run.submissions if one.score is not None}
+    return GoesOn(bool(run.lower_is_better), live=True, hidden_scores=public)

@@ -16,7 +16,7 @@ from bot.coder.lab.opening import Opening
 from bot.coder.lab.prompts import LabTurn
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
-from bot.engine.results import shown
+from bot.engine.rounding import shown
 from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment
 from bot.execution.record import GUARDED, SCORED_EXPERIMENT
 from bot.models import Item

@@ -46,5 +46,6 @@ def store(tmp_path: Path, clock: StandingClock) -> Iterator[Store]:
 @pytest.fixture
 def run_id(store: Store) -> str:
     with store.write() as tx:
-        create_run(tx, "r", competition="wine", agent="comind", model="builtin", seed=7, cutoff=None)
+        config = {"card": {"metric": {"name": "rmse", "direction": "minimize"}}}
+        create_run(tx, "r", competition="wine", agent="comind", model="builtin", seed=7, cutoff=None, config=config)
     return "r"

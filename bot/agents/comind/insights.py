@@ -5,7 +5,7 @@ from collections import defaultdict
 from bot.agents.comind.lineage import came_of
 from bot.engine.context import RunContext
 from bot.engine.families import FAMILIES
-from bot.engine.results import shown
+from bot.engine.rounding import shown
 from bot.engine.tree import Tree
 from bot.models.quoting import line
 from state.labs import labs

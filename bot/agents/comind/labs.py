@@ -19,7 +19,7 @@ from bot.community.reproduction.reproducing import record_refused
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
-from bot.engine.experiments import Experiment
+from bot.engine.experiment import Experiment
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree

@@ -1,8 +1,9 @@
 """The board: what each experiment of a run is, in a line made by code."""
 
 from bot.engine.context import RunContext
-from bot.engine.experiments import Experiment, experiment_name
-from bot.engine.results import BlendSoFar, rounded, shown
+from bot.engine.experiment import Experiment, experiment_name
+from bot.engine.results import BlendSoFar
+from bot.engine.rounding import rounded, shown
 from bot.engine.tree import BASELINE
 from bot.evaluation.answers.experiments import Gain
 from bot.models.quoting import in_quotes, line

@@ -13,7 +13,7 @@ from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import rehearsal_of
 from bot.engine.experiments import nodes_of_lab
 from bot.engine.families import families
-from bot.engine.results import shown
+from bot.engine.rounding import shown
 from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree

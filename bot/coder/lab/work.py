@@ -27,7 +27,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.steps import LAB_OPENED, LEFT, SUMMARIZED, TURN, TURN_BEGUN, BegunTurn, Summary, TurnResult
 from bot.coder.own import OwnCoder
 from bot.engine.context import RunContext
-from bot.engine.experiments import experiment_name
+from bot.engine.experiment import experiment_name
 from bot.engine.strategy import Action
 from bot.models import Item
 from sandbox.lab import CommandResult, LabLimits, LabRequest

@@ -2,60 +2,51 @@
 
 import math
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal
-
-from sqlmodel import Session, col, select
 
 from bot.community.ideas.uses import Uses, added, credited, uses
 from bot.community.shown import ComponentNote
-from bot.engine.experiments import Experiment, experiments_in
-from bot.engine.results import typical_noise
-from bot.engine.tree import APART, BASELINE
-from bot.execution.record import last_execution
-from state.knowledge import analyses, drafts, ideas, reports, reproductions
-from state.store import Store
+from bot.engine.experiment import Experiment
+from bot.engine.run_record import RunRecord
+from bot.engine.tree import BASELINE
 from state.tables import Analysis, Draft, Idea, Node, Report, Reproduction
 
 
-def unreported_parts(
-    store: Store, run_id: str, ideas: Mapping[int, str], reported: Collection[str | None]
-) -> list[ComponentNote]:
-    """Return what each script and logged experiment of drafts without a report adds, with its paired gain."""
+def unreported_parts(run: RunRecord) -> list[ComponentNote]:
+    """Return what each script and logged experiment of drafts without a report adds to the pool's ideas, with its paired gain."""
+    ideas, reported = {idea.id: idea.text for idea in run.ideas}, {report.draft_id for report in run.reports}
     if not ideas:
         return []
-    query = select(Node).where(Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(APART))
-    with store.read() as session:
-        nodes = {row.id: row for row in session.exec(query)}
-        logged = {experiment.name: experiment for experiment in experiments_in(session, run_id)}
-        by_node = {experiment.node: experiment for experiment in logged.values()}
-        over = {
-            experiment.node: logged.get(experiment.result.gain.over)
-            for experiment in logged.values()
-            if experiment.result.gain is not None
-        }
-        open_nodes = [row for row in nodes.values() if row.draft_id is not None and row.draft_id not in reported]
-        parts = []
-        for row in open_nodes:
-            reference = over.get(row.id)
-            parent = nodes.get(next(iter(row.parents), 0) if reference is None else reference.node)
-            before = None if parent is None else _uses(store, parent, by_node.get(parent.id), ideas)
-            parts.append(_part(session, row, _uses(store, row, by_node.get(row.id), ideas), before))
+    nodes = {row.id: row for row in run.scripts if row.status == "valid"}
+    logged = {experiment.name: experiment for experiment in run.experiments}
+    by_node = {experiment.node: experiment for experiment in logged.values()}
+    over = {
+        experiment.node: logged.get(experiment.result.gain.over)
+        for experiment in logged.values()
+        if experiment.result.gain is not None
+    }
+    open_nodes = [row for row in nodes.values() if row.draft_id is not None and row.draft_id not in reported]
+    parts = []
+    for row in open_nodes:
+        reference = over.get(row.id)
+        parent = nodes.get(next(iter(row.parents), 0) if reference is None else reference.node)
+        before = None if parent is None else _uses(run, parent, by_node.get(parent.id), ideas)
+        parts.append(_part(run, row, _uses(run, row, by_node.get(row.id), ideas), before))
     return [part for part in parts if part.ideas]
 
 
-def _uses(store: Store, row: Node, logged: Experiment | None, ideas: Mapping[int, str]) -> Uses:
+def _uses(run: RunRecord, row: Node, logged: Experiment | None, ideas: Mapping[int, str]) -> Uses:
     sources = {} if row.code_sha is None else {"script.py": row.code_sha}
     if logged is not None and logged.sources:
         # As they are: put into one text, files of other kinds would hide the code from the parser.
         sources = dict(logged.sources)
-    return uses({name: store.blob(sha).decode(errors="replace") for name, sha in sources.items()}, row.plan, ideas)
+    return uses({name: run.text(sha) for name, sha in sources.items()}, row.plan, ideas)
 
 
-def _part(session: Session, row: Node, own_uses: Uses, before: Uses | None) -> ComponentNote:
-    execution = last_execution(session, row.run_id, row.id)
+def _part(run: RunRecord, row: Node, own_uses: Uses, before: Uses | None) -> ComponentNote:
+    execution = run.ran(row.id)
     noise = None if execution is None or execution.score is None else execution.score.noise
     gain_and_error = (
         (None, None) if noise is None or (before is None and not own_uses.named) else (noise.gain, noise.gain_error)
@@ -127,31 +118,23 @@ class Evidence:
         return self.idea.state == "live"
 
     @property
+    def basis_in_words(self) -> str:
+        """What the support rests on, for people."""
+        return BASES[self.basis]
+
+    @property
     def has_no_gain(self) -> bool:
         """Whether it was measured, and gained nothing beyond noise."""
         return bool(self.gains) and statistics.fmean(self.gains) <= (self.error or 0.0)
 
 
-def pool_evidence(store: Store, run_id: str, as_of: datetime, *, lower_is_better: bool) -> list[Evidence]:
-    """Return all ideas of a run that are known at a time, closed ones too, with their evidence; see `evidence`."""
-    with store.read() as session:
-        baseline = session.get(Node, (run_id, BASELINE))
-    pool, past_reports = ideas(store, run_id, as_of), reports(store, run_id, as_of)
-    return evidence(
-        pool,
-        analyses(store, run_id, as_of),
-        drafts(store, run_id, as_of),
-        past_reports,
-        typical_noise(store, run_id),
-        kernel_gains(
-            reproductions(store, run_id, as_of),
-            None if baseline is None else baseline.score,
-            lower_is_better=lower_is_better,
-        ),
-        unreported_parts(
-            store, run_id, {idea.id: idea.text for idea in pool}, {report.draft_id for report in past_reports}
-        ),
-    )
+def pool_evidence(run: RunRecord) -> list[Evidence]:
+    """Return all ideas of a run with their evidence, closed ones too; see `evidence`."""
+    baseline = run.nodes.get(BASELINE)
+    score = None if baseline is None else baseline.score
+    kernels = kernel_gains(run.kernels, score, lower_is_better=bool(run.lower_is_better))
+    noise, parts = run.typical_noise, unreported_parts(run)
+    return evidence(run.ideas, run.analyses, run.drafts, run.reports, noise, kernels, parts)
 
 
 def kernel_gains(rows: Sequence[Reproduction], baseline: float | None, *, lower_is_better: bool) -> dict[str, Gain]:

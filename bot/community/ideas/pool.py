@@ -9,16 +9,16 @@ from itertools import chain, zip_longest
 from sqlmodel import select as query
 
 from bot.community.ideas.changes import PoolChanges
-from bot.community.ideas.evidence import BASES, Evidence, pool_evidence
+from bot.community.ideas.evidence import Evidence, pool_evidence
 from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposedIdea, ProposeIdeas, shown_suggestions
 from bot.community.ideas.similarity import Similarity, repetitions
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
 from bot.community.settings import ReadingSettings
 from bot.community.shown import IdeaText, item_time
+from bot.engine.attempts import open_record
 from bot.engine.context import RunContext
 from bot.engine.families import families_in, not_used
-from bot.engine.results import typical_noise
 from bot.execution.task import shown_description
 from bot.models import Item
 from bot.models.quoting import line
@@ -137,8 +137,8 @@ def idea_items(context: RunContext) -> dict[int, Item]:
 
 
 def _evidence(context: RunContext) -> list[Evidence]:
-    as_of = context.clock.as_of()
-    return pool_evidence(context.store, context.run_id, as_of, lower_is_better=context.card.lower_is_better)
+    with open_record(context) as run:
+        return pool_evidence(run)
 
 
 def _item(evidence: Evidence) -> Item:
@@ -155,7 +155,7 @@ def _idea_text(evidence: Evidence, analysed: dict[str, Analysis]) -> IdeaText:
         times_used=evidence.times_used,
         gains=evidence.gains,
         error=evidence.error,
-        basis=BASES[evidence.basis],
+        basis=evidence.basis_in_words,
         has_no_gain=evidence.has_no_gain,
         feasibility=statistics.fmean(feasibilities) if feasibilities else 5.0,
         path=evidence.idea.path,
@@ -292,7 +292,8 @@ def _under_way(context: RunContext) -> Iterator[str]:
 
 def _failed_here(context: RunContext) -> Iterator[Failure]:
     """Yield what reports measured to bring nothing beyond noise, the latest first."""
-    noise = typical_noise(context.store, context.run_id) or 0.0
+    with open_record(context) as run:
+        noise = run.typical_noise or 0.0
     for report in reversed(reports_of(context)):
         for part in report.components:
             gain, error = part.get("gain"), part.get("gain_error")

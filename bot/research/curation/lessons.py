@@ -16,6 +16,7 @@ from sqlmodel import col, select
 
 from bot.community.ideas.evidence import WHOLE
 from bot.engine.results import results
+from bot.engine.run_record import RunRecord
 from bot.execution.task import shown_description
 from bot.knowledge.entry import Entry, Source
 from bot.knowledge.labels import labels_in
@@ -115,7 +116,9 @@ def _compared(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Ite
             if isinstance(part, dict) and part.get("gain") is not None and part.get("gain_error"):
                 seen.add((part["gain"], part["gain_error"]))
                 yield Comparison(line(_what(report, part), 300), part["gain"], part["gain_error"])
-    for one in results(store, run.id, card.oriented):
+    with store.read() as session:
+        ended = results(RunRecord(session, run))
+    for one in ended:
         if one.gain is not None and one.gain_error and (one.gain, one.gain_error) not in seen:
             yield Comparison(line(f"{one.action}: {one.title}", 300), one.gain, one.gain_error)
 

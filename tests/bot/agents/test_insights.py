@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.agents.comind.insights import conclusion, lacks
 from bot.agents.comind.labs import experiments
-from bot.engine.experiments import Experiment
+from bot.engine.experiment import Experiment
 from bot.engine.results import BlendSoFar
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment

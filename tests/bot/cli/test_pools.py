@@ -63,7 +63,7 @@ def test_an_idea_that_was_retired_comes_last_with_the_reason(folder: Path) -> No
 
 def test_reports_are_listed_and_one_is_shown_in_full() -> None:
     (listed,) = objects("reports", SPOOKY)
-    assert (listed["number"], listed["score"], listed["node"], listed["ideas"]) == ("1", 0.4, 3, [1])
+    assert (listed["number"], listed["score"], listed["best_node"], listed["ideas"]) == ("1", 0.4, 3, [1])
     assert "Letters help" in invoke("reports").stdout
     shown = invoke("reports", SPOOKY, "1").stdout
     assert shown.startswith(f"{SPOOKY}, report 1: Letters help\nscore 0.4 of node 3; draft 1 of ideas 1\n")

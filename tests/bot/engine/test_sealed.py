@@ -14,7 +14,7 @@ import pytest
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
-from bot.engine.experiments import Experiment, Kind
+from bot.engine.experiment import Experiment, Kind
 from bot.engine.fits import PortfolioFits
 from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, members_on_all_rows, retrained
 from bot.engine.strategy import Strategy

@@ -2,15 +2,12 @@
 
 from typing import Any
 
-from sqlmodel import col, select
-
+from bot.engine.run_record import RunRecord
 from bot.evaluation.answers import Grade, HiddenScore
 from bot.report.gains import Gain, figures_of, gains
 from state.progress import create_node, end_node
 from state.spending import charge
 from state.store import Store
-from state.tables import Node, Run
-from tests.bot.evaluation.parts import card
 from tests.bot.report.finished_runs import BARE
 from tests.state.conftest import StandingClock, clock, run_id, store
 
@@ -31,8 +28,7 @@ def worked(store: Store, clock: StandingClock, run: str, costs: tuple[float | No
             charge(tx, run, "tokens", role="coder", prompt_tokens=5, completion_tokens=5, cost_usd=cost)
             end_node(tx, run, number, "valid", score=score)
     with store.read() as session:
-        nodes = session.exec(select(Node).order_by(col(Node.id))).all()
-        return gains(session, session.get_one(Run, run), nodes, HIDDEN, card("rmse"))
+        return gains(RunRecord.load(session, run), HIDDEN)
 
 
 def grade(bronze: float | None) -> Grade:

@@ -2,11 +2,11 @@
 
 import pytest
 
+from bot.engine.run_record import RunRecord
 from bot.evaluation.answers import Noise
 from bot.execution.folder import RunFolder
 from bot.execution.record import EXECUTED, GUARDED, Score
 from bot.models.sections import ROLES
-from bot.report.credits import read_credits
 from bot.report.result import RoleFigures, read_result
 from bot.report.spending import by_role
 from state.knowledge import add_idea
@@ -24,8 +24,7 @@ __all__ = ["clock", "comind_run", "run_id", "store"]
 
 def figures(store: Store, run: str) -> dict[str, RoleFigures]:
     with store.read() as session:
-        credits = read_credits(session, run, lower_is_better=True)
-        return {one.role: one for one in by_role(session, run, credits)}
+        return {one.role: one for one in by_role(RunRecord.load(session, run))}
 
 
 def script(tx: Transaction, run: str, id: int, score: float | None, of: int) -> None:

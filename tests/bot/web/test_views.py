@@ -9,10 +9,11 @@ import pytest
 from bs4 import BeautifulSoup
 
 from bot.cli.status_lines import detail_lines
+from bot.engine.run_record import RunRecord
 from bot.report.nodes import GoesOn
 from bot.status.accounts import Allowance
 from bot.status.status import status_of
-from bot.web.run_view import MOST_BOXES, run_view
+from bot.web.run_view import MOST_BOXES, drawn_nodes, progress
 from bot.web.sources import Sources
 from bot.web.views import Views
 from sandbox.gpu import Gpus
@@ -20,7 +21,6 @@ from state.notebooks import record_stage
 from state.progress import create_node, end_node, end_run
 from state.series import take_reading
 from state.store import Store
-from state.tables import Run
 from tests.bot.report.finished_runs import RUN as RUN_ID
 from tests.bot.status import parts
 from tests.bot.status.parts import NOMAD, SPOOKY
@@ -157,23 +157,15 @@ def test_of_a_large_tree_the_best_the_running_and_the_newest_nodes_are_drawn(sto
             if number != 50:
                 end_node(tx, "r", number, "valid", score=0.1 if number == 17 else 1.0)
     with store.read() as session:
-        run = session.get_one(Run, "r")
-    view = run_view(store, run, GoesOn(True, live=True), store.clock.now())
-    drawn = {box.node.id for box in view.tree.boxes}
-    assert view.in_all == 300 and len(drawn) <= MOST_BOXES
+        run = RunRecord.load(session, "r")
+        drawn = set(drawn_nodes(run, GoesOn(True, live=True)))
+        goes_on = progress(run, store.clock.now() + timedelta(days=9))
+    assert len(drawn) <= MOST_BOXES
     assert {11, 17, 41, 50, 291, 300} <= drawn, "the best and what runs, with what they grew from, and the newest"
     assert 150 not in drawn
     with store.write() as tx:
         end_run(tx, "r", "finished")
-    shown = [
-        view.progress
-        for run in (run, ended(store))
-        for view in [run_view(store, run, GoesOn(True, live=True), store.clock.now() + timedelta(days=9))]
-    ]
-    goes_on, over = (chart.across.label if chart else "" for chart in shown)
-    assert goes_on.startswith("days") and not over.startswith("days"), "the scores of a run that is over end with it"
-
-
-def ended(store: Store) -> Run:
     with store.read() as session:
-        return session.get_one(Run, "r")
+        over = progress(RunRecord.load(session, "r"), store.clock.now() + timedelta(days=9))
+    assert goes_on is not None and goes_on.across.label.startswith("days")
+    assert over is not None and not over.across.label.startswith("days"), "the scores of a run that is over end with it"

@@ -9,12 +9,11 @@ import pytest
 
 from bot.agents.tree.aide_rag import PostsByTitle, aide_rag
 from bot.agents.tree.rag_prompts import PickPosts, Shown
-from bot.engine.attempts import load_tree
+from bot.engine.attempts import load_tree, open_record
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
 from bot.evaluation.client.worker import Worker
 from bot.models import Item
-from bot.report.posts import posts_shown
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.community_rows import add_community
@@ -119,8 +118,8 @@ async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_i
     model = told("kernel/21")
     async with a_run(worker, tmp_path, model) as context:
         assert (await play(context, aide_rag(context), DRAFT, 2)).status == "valid"
-        with context.store.read() as session:
-            assert set(posts_shown(session, RUN)) == {("kernel/21", 2)}
+        with open_record(context) as run:
+            assert {one for one in run.items_shown("coder") if one[0].startswith("kernel/")} == {("kernel/21", 2)}
     (prompt,) = model.of("write_script")
     assert "It says: use Linear." in model.text("write_script")
     assert "kernel/21" in {item.id for item in prompt.items()}

@@ -11,7 +11,8 @@ from bot.coder.lab.calls import LabCall, Withdraw
 from bot.coder.lab.cards import board
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.experiments import MOST_BLAMES, Experiment
+from bot.engine.experiment import Experiment
+from bot.engine.experiments import MOST_BLAMES
 from bot.execution.record import SCORED_EXPERIMENT
 from state.experiments import replace_result
 from tests.bot.coder.lab.experimenting import experiments, lab, log, predictions, two_labs

@@ -1,7 +1,7 @@
 """No answer can empty or rewrite the pool: whatever it asks for, every idea keeps its row, and events rebuild the pool."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import Evidence, pool_evidence
 from bot.community.ideas.prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
 from bot.community.ideas.similarity import Repetitions
+from bot.engine.run_record import RunRecord
 from state.knowledge import ideas
 from state.store import Store
-from state.tables import Event
+from state.tables import Event, Run
 from tests.state.conftest import START, StandingClock
 from tests.state.rows import add_draft, add_report
 
@@ -52,8 +53,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield store
 
 
-def pool(store: Store, run: str) -> dict[int, Evidence]:
-    return {one.idea.id: one for one in pool_evidence(store, run, END, lower_is_better=True)}
+def pool(store: Store, run: str, as_of: datetime = END) -> dict[int, Evidence]:
+    with store.read() as session:
+        return {one.idea.id: one for one in pool_evidence(RunRecord(session, Run(id=run), as_of))}
 
 
 def change(store: Store, run: str, answer: IdeasAnswer) -> list[str]:
@@ -120,7 +122,7 @@ def test_an_idea_that_is_there_in_other_words_gives_its_sources_to_it(shared: St
     change(shared, "same", added(again, source="kernel/2"))
     first, second = pool(shared, "same")[1], pool(shared, "same")[2]
     assert (first.sources, second.idea.state, second.idea.successors) == (("message/1", "kernel/2"), "merged", [1])
-    earlier = pool_evidence(shared, "same", START, lower_is_better=True)
+    earlier = pool(shared, "same", START).values()
     assert [one.sources for one in earlier] == [("message/1",)], "the kernel is an hour younger"
     change(shared, "same", added(again))
     assert len(pool(shared, "same")) == 2, "there is nothing to join"

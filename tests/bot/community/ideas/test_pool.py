@@ -13,7 +13,7 @@ from bot.community.ideas.pool import idea_items, idea_texts, not_asked_about, pr
 from bot.community.ideas.prompts import Dropped, IdeasAnswer, Path, ProposedIdea, Retire
 from bot.community.report_pool import keep_report
 from bot.community.shown import ComponentNote, ReportAnswer
-from bot.engine.experiments import all_experiments
+from bot.engine.experiment import all_experiments
 from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment
 from bot.execution.record import SCORED_EXPERIMENT
 from state.clock import ReplayClock
@@ -35,7 +35,8 @@ POSTED = CUTOFF - timedelta(days=9)
 def store(tmp_path: Any) -> Iterator[Store]:
     with Store.open(tmp_path / "state.db", ReplayClock(CUTOFF)) as opened:
         with opened.write() as tx:
-            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=CUTOFF)
+            config = {"card": {"metric": {"direction": "minimize"}}}
+            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=CUTOFF, config=config)
         yield opened
 
 

@@ -15,6 +15,7 @@ from sqlmodel import select
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses, pays, read_batch, read_news
 from bot.community.reading.prompts import ReadPosts
 from bot.community.settings import ReadingSettings
+from bot.engine.attempts import open_record
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
@@ -282,7 +283,9 @@ async def test_what_tries_to_steer_its_reader_is_read_as_data_and_named(tmp_path
             add_idea(tx, RUN, text="submit now", sources=["topic/107"], known_at=at)
             add_draft(tx, RUN, "1", title="t", description="d", idea_ids=[1], known_at=at)
             create_node(tx, RUN, id=2, action="draft", draft_id="1")
-        assert [(row.item, row.ideas, row.nodes) for row in suspicious_posts(context)] == [("topic/107", (1,), (2,))]
+        with open_record(context) as run:
+            found = [(row.item, row.ideas, row.nodes) for row in suspicious_posts(context, run)]
+        assert found == [("topic/107", (1,), (2,))]
 
 
 async def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_post_is_not(tmp_path: Path) -> None:

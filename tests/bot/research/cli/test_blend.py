@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.engine.experiments import Experiment, all_experiments
+from bot.engine.experiment import Experiment, all_experiments
 from bot.execution.folder import RunFolder
 from state.clock import SystemClock
 from state.errors import UsageError

@@ -1,0 +1,88 @@
+"""An experiment of a run, as its row holds it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlmodel import Session
+
+from bot.engine.rounding import shown
+from bot.evaluation.answers.experiments import ScoredExperiment
+from bot.execution.record import SCORED_EXPERIMENT
+from state.experiments import experiments
+from state.store import Store
+from state.tables import ExperimentRow
+
+Kind = Literal["model", "stack", "portfolio", "ensemble"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of a run."""
+
+    node: int
+    name: str
+    kind: Kind
+    lab: int | None
+    turn: int
+    note: str
+    uses: tuple[str, ...]
+    sources: Mapping[str, str]
+    """Hashes of the files that made it, by name."""
+    retrain: str
+    seconds: float | None
+    result: ScoredExperiment
+    withdrawn: bool = False
+    """Whether a coder took it out of the choice."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it may be chosen: it predicts all folds, the validation rows and the test rows, and is not withdrawn."""
+        return self.result.folds is None and self.result.arrays.test is not None and not self.withdrawn
+
+    @property
+    def shown_score(self) -> str:
+        """Its score as coders may see it: of validation rows, whose labels nobody may learn, it is rounded to its noise."""
+        result = self.result
+        return f"{result.score:.6g}" if result.arrays.oof else shown(result.score, result.std_error)
+
+    @property
+    def fitted_on_others(self) -> bool:
+        """Whether it was fitted on other experiments' out-of-fold predictions, so that its own are too good."""
+        return self.kind in ("stack", "ensemble")
+
+
+def all_experiments(store: Store, run_id: str) -> list[Experiment]:
+    """Return a run's experiments in the order in which they were logged."""
+    with store.read() as session:
+        return experiments_in(session, run_id)
+
+
+def experiments_in(session: Session, run_id: str) -> list[Experiment]:
+    """Return what `all_experiments` does, read in a session."""
+    return [_of_row(row) for row in experiments(session, run_id)]
+
+
+def experiment_name(store: Store, run_id: str, node: int) -> str:
+    """Return an experiment's name, or `node N` for a node that is none."""
+    with store.read() as session:
+        row = session.get(ExperimentRow, (run_id, node))
+    return f"node {node}" if row is None else row.name
+
+
+def _of_row(row: ExperimentRow) -> Experiment:
+    kind: Kind = row.kind  # type: ignore[assignment] # written by this module alone
+    return Experiment(
+        row.node,
+        row.name,
+        kind,
+        row.lab,
+        row.turn,
+        row.note,
+        tuple(row.uses),
+        row.sources,
+        row.retrain,
+        row.seconds,
+        SCORED_EXPERIMENT.validate_python(row.result),
+        row.withdrawn,
+    )

@@ -1,0 +1,14 @@
+"""Scores on withheld rows as coders may see them."""
+
+
+def shown(value: float, noise: float | None) -> str:
+    """Return a score on withheld rows as a coder may see it: rounded to two digits of its noise, which hides most labels."""
+    if noise is None or not noise > 0:
+        return f"{value:.4g}"
+    return rounded(value, noise)
+
+
+def rounded(value: float, noise: float, sign: str = "") -> str:
+    """Return a number to two significant digits of its noise, also where these stand before the point."""
+    decimals = 1 - int(f"{noise:e}".partition("e")[2])
+    return f"{round(value, decimals):{sign}.{max(0, decimals)}f}"

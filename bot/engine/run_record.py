@@ -1,0 +1,381 @@
+"""The record of a run: its rows as values, read from one state of the database, as far as they may be known."""
+
+import dataclasses
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from bot.engine.experiment import Experiment, experiments_in
+from bot.engine.tree import APART
+from bot.execution.folder import lower_is_better
+from bot.execution.guarding import FOUND
+from bot.execution.record import EXECUTED, GUARDED, Score, last_execution
+from bot.execution.record import Execution as RanScript
+from bot.logs.lab_turns import TurnText, lab_mark, lab_turns
+from state.clock_advances import ClockAdvance, clock_advances
+from state.errors import UsageError
+from state.knowledge import DerivedT, known_rows
+from state.latest_events import latest
+from state.ledgers import worked_seconds
+from state.steps import read_steps
+from state.store import read_blob
+from state.submissions import CONSIDERED, submissions_of
+from state.tables import (
+    Analysis,
+    Draft,
+    Event,
+    Execution,
+    Idea,
+    Lab,
+    LedgerEntry,
+    ModelCall,
+    Node,
+    Report,
+    Reproduction,
+    Run,
+    Submission,
+)
+from state.words import iso
+
+_RowT = TypeVar("_RowT", Execution, Lab, LedgerEntry, Node)
+_NEWS = " [news] "
+"""What a line of news begins with after the lab's mark, under what a coder sees of a command."""
+_SELF_REPORTED = (
+    "no labels could be withheld, so that its scores are self-reported: scripts print them, and nobody checks them"
+)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """How much a run knows."""
+
+    analyses: int = 0
+    """Each of one post."""
+    ideas: int = 0
+    drafts: int = 0
+    reports: int = 0
+
+
+@dataclass(frozen=True)
+class NodeCounts:
+    """A run's scripts counted by status, and the best of what may be handed in, ensembles among it."""
+
+    running: int = 0
+    valid: int = 0
+    buggy: int = 0
+    """Their code failed."""
+    failed: int = 0
+    """The engine failed."""
+    best: int | None = None
+    """None: there is none, or the metric's direction is unknown."""
+    best_score: float | None = None
+    """By validation."""
+
+    @property
+    def all(self) -> int:
+        """How many there are."""
+        return self.running + self.valid + self.buggy + self.failed
+
+
+@dataclass(frozen=True)
+class Doing:
+    """One node that is worked on; without an execution its script is being written, or scored."""
+
+    node: int
+    action: str
+    since: str
+    """ISO time in UTC: of the execution's start where there is one, else of the node's."""
+    execution: str | None = None
+    view: str | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What guards have against one node's validation run, or against the data."""
+
+    at: datetime
+    node: int | None
+    """None: the data."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class LabStory:
+    """One lab, and what was typed and seen in it."""
+
+    row: Lab
+    experiments: tuple[Experiment, ...]
+    """What it has logged."""
+    turns: tuple[TurnText, ...]
+    news: tuple[str, ...]
+    """What became known while it was open, as its coder saw it."""
+
+
+class RunRecord:
+    """One run as it may be known: nothing is written, and what was asked for once is not read again.
+
+    It lasts as long as its session. With `as_of` it hides what was derived from later posts, and the nodes that rest on it.
+    The score on the internal test is in no value of it, unless it was loaded as `final`, after the run's end.
+    """
+
+    def __init__(self, session: Session, row: Run, as_of: datetime | None = None, *, final: bool = False) -> None:
+        self.row = row
+        self.as_of = as_of
+        self._session = session
+        self._final = final
+
+    @classmethod
+    def load(cls, session: Session, run_id: str, as_of: datetime | None = None, *, final: bool = False) -> Self:
+        """Return a run's record. Raises UsageError if the database does not know the run."""
+        if (row := session.get(Run, run_id)) is None:
+            raise UsageError(f"the database does not know the run {run_id}")
+        return cls(session, row, as_of, final=final)
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.row.id
+
+    @cached_property
+    def lower_is_better(self) -> bool | None:
+        """Whether lower scores are better, by the task spec; None: unknown."""
+        return lower_is_better(self.row.config)
+
+    def oriented(self, score: float) -> float:
+        """Return a score turned so that higher is better."""
+        return -score if self.lower_is_better else score
+
+    def seconds(self, at: datetime) -> float:
+        """Return a time as time in the run, without the gaps in which nobody worked on it."""
+        return worked_seconds(self.row.gaps, self.row.created_at, at)
+
+    def text(self, sha256: str | None) -> str:
+        """Return a stored script or log; empty without a hash."""
+        return "" if sha256 is None else read_blob(self._session, sha256).decode("utf-8", "replace")
+
+    @cached_property
+    def nodes(self) -> Mapping[int, Node]:
+        """All nodes by number, in order."""
+        visible: dict[int, Node] = {}
+        rows = self._rows(Node, Node.id)
+        if self.as_of is None:
+            return {row.id: row for row in rows}
+        later = select(Draft.id).where(Draft.run_id == self.id, Draft.known_at > self.as_of)
+        hidden_drafts = set(self._session.exec(later))
+        for row in rows:
+            if row.draft_id not in hidden_drafts and visible.keys() >= set(row.parents):
+                visible[row.id] = row
+        return visible
+
+    @cached_property
+    def scripts(self) -> Sequence[Node]:
+        """The nodes that are neither ensembles nor public notebooks."""
+        return [row for row in self.nodes.values() if row.action not in APART]
+
+    @cached_property
+    def executions(self) -> Sequence[Execution]:
+        """The executions of its nodes, in the order of their start."""
+        rows = self._rows(Execution, Execution.started_at)
+        return rows if self.as_of is None else [row for row in rows if row.node in self.nodes]
+
+    def reasons(self, nodes: Sequence[int] | None = None) -> Mapping[int, str | None]:
+        """Return why the last executions of nodes ended, but for those on all rows; None: of all nodes."""
+        query = select(Execution.node, Execution.reason).where(Execution.run_id == self.id, Execution.view != "full")
+        query = query if nodes is None else query.where(col(Execution.node).in_(nodes))
+        return dict(self._session.exec(query.order_by(col(Execution.started_at))).all())
+
+    @cached_property
+    def labs(self) -> Sequence[Lab]:
+        """Its labs by number."""
+        return self._rows(Lab, Lab.id)
+
+    @cached_property
+    def experiments(self) -> Sequence[Experiment]:
+        """What labs and the engine have logged, in the order of their nodes."""
+        known = experiments_in(self._session, self.id)
+        visible = [experiment for experiment in known if self.as_of is None or experiment.node in self.nodes]
+        return visible if self._final else list(map(_without_internal_test, visible))
+
+    @cached_property
+    def scores(self) -> Mapping[int, Score]:
+        """The scores of scripts' hold-out runs by node, with the guards' findings; experiments have theirs."""
+        steps = read_steps(self._session, self.id, EXECUTED, (GUARDED,))
+        scores = {key.node: done.score for key, done in steps.items() if done.score is not None}
+        return {node: self._shown(score) for node, score in scores.items() if self.as_of is None or node in self.nodes}
+
+    @cached_property
+    def typical_noise(self) -> float | None:
+        """The median standard error of its scores; None: none is known."""
+        errors = [score.noise.score_error for score in self.scores.values() if score.noise.score_error is not None]
+        return statistics.median(errors) if errors else None
+
+    def ran(self, node: int) -> RanScript | None:
+        """Return a node's hold-out run, an experiment in its place, or the last trial if it got no further."""
+        done = last_execution(self._session, self.id, node)
+        return (
+            done if done is None or done.score is None else done.model_copy(update={"score": self._shown(done.score)})
+        )
+
+    def _shown(self, score: Score) -> Score:
+        return score if self._final else score.model_copy(update={"final": None})
+
+    @cached_property
+    def analyses(self) -> Sequence[Analysis]:
+        """What was noted of posts."""
+        return self._derived(Analysis)
+
+    @cached_property
+    def ideas(self) -> Sequence[Idea]:
+        """Its pool of ideas by number; one that was closed for later things is still live."""
+        return self._derived(Idea)
+
+    @cached_property
+    def drafts(self) -> Sequence[Draft]:
+        """Its drafts."""
+        return self._derived(Draft)
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """The drafts' titles by id."""
+        return {row.id: row.title for row in self.drafts}
+
+    @cached_property
+    def reports(self) -> Sequence[Report]:
+        """The reports on drafts, by number."""
+        return sorted(self._derived(Report), key=lambda row: (len(row.id), row.id))
+
+    @cached_property
+    def kernels(self) -> Sequence[Reproduction]:
+        """The public notebooks that were run here, or recognised as unable to run."""
+        return self._derived(Reproduction)
+
+    @cached_property
+    def submissions(self) -> Sequence[Submission]:
+        """What was or will be sent, by number."""
+        return submissions_of(self._session, self.id)
+
+    @cached_property
+    def charges(self) -> Sequence[LedgerEntry]:
+        """What was spent, in the order of writing."""
+        return self._rows(LedgerEntry, LedgerEntry.pk)
+
+    @cached_property
+    def clock_advances(self) -> Sequence[ClockAdvance]:
+        """The moves of its clock, oldest first."""
+        return clock_advances(self._session, self.id)
+
+    def items_shown(self, role: str) -> list[tuple[str, int]]:
+        """Return each item that a prompt of a role held, with the node that the call was for."""
+        query = select(ModelCall.node, ModelCall.items).where(ModelCall.run_id == self.id, ModelCall.role == role)
+        calls = self._session.exec(query)
+        return [(item["id"], node) for node, items in calls if node is not None for item in items]
+
+    def events(self, type: str) -> Sequence[Event]:
+        """Return the events of one type, oldest first."""
+        query = select(Event).where(Event.run_id == self.id, Event.type == type).order_by(col(Event.seq))
+        return self._session.exec(query).all()
+
+    def lab(self, row: Lab, after: int = 0) -> LabStory:
+        """Return one of its labs, with the turns after one of them."""
+        turns = tuple(lab_turns(self._session, self.id, row.id, after))
+        news = f"{lab_mark(self._session, self.id, row.id)}{_NEWS}"
+        return LabStory(
+            row,
+            tuple(experiment for experiment in self.experiments if experiment.lab == row.id),
+            turns,
+            tuple(
+                line.removeprefix(news) for turn in turns for line in turn.seen.splitlines() if line.startswith(news)
+            ),
+        )
+
+    # What follows is asked of many runs at once, so that the database counts instead of handing over rows.
+
+    @cached_property
+    def pool(self) -> Pool:
+        """How much it knows."""
+        queries = [select(func.count()).where(table.run_id == self.id) for table in (Analysis, Idea, Draft, Report)]
+        queries[1] = queries[1].where(Idea.state == "live")
+        return Pool(*(self._session.exec(query).one() for query in queries))
+
+    @cached_property
+    def counts(self) -> NodeCounts:
+        """Its scripts by status, and the best node."""
+        scripts = select(Node.status, func.count()).where(Node.run_id == self.id, col(Node.action).not_in(APART))
+        rows = self._session.exec(scripts.group_by(Node.status)).all()
+        known: dict[str, int] = {status: count for status, count in rows if status in NodeCounts.__dataclass_fields__}
+        best = None
+        if self.lower_is_better is not None:
+            order = col(Node.score).asc() if self.lower_is_better else col(Node.score).desc()
+            query = select(Node.id, Node.score).where(Node.run_id == self.id, col(Node.score).is_not(None))
+            query = query.where(Node.action != "reproduce")
+            best = self._session.exec(query.order_by(order, col(Node.id)).limit(1)).first()
+        return NodeCounts(**known, best=best[0] if best else None, best_score=best[1] if best else None)
+
+    @cached_property
+    def doing(self) -> tuple[Doing, ...]:
+        """The nodes that are worked on, each with its running execution."""
+        running = select(Execution).where(Execution.run_id == self.id, col(Execution.reason).is_(None))
+        executions = {row.node: row for row in self._session.exec(running)}
+        nodes = select(Node.id, Node.action, Node.created_at).where(Node.run_id == self.id)
+        nodes = nodes.where((col(Node.status) == "running") | col(Node.id).in_(executions)).order_by(col(Node.id))
+        return tuple(
+            Doing(id, action, iso(execution.started_at), execution.id, execution.view)
+            if (execution := executions.get(id)) is not None
+            else Doing(id, action, iso(created_at))
+            for id, action, created_at in self._session.exec(nodes)
+        )
+
+    @cached_property
+    def scored(self) -> Sequence[tuple[datetime, float]]:
+        """Each score of what may be handed in, with its time, earliest first."""
+        query = select(Node.ended_at, Node.score).where(Node.run_id == self.id, Node.status == "valid")
+        query = query.where(Node.action != "reproduce", col(Node.score).is_not(None), col(Node.ended_at).is_not(None))
+        rows = self._session.exec(query.order_by(col(Node.ended_at), col(Node.id)))
+        return [(at, score) for at, score in rows if at is not None and score is not None]
+
+    def best_over_time(self, until: datetime | None = None) -> list[tuple[datetime, float]]:
+        """Return each new best validation score with its time, earliest first; none if the metric's direction is unknown."""
+        bests: list[tuple[datetime, float]] = []
+        for at, score in () if self.lower_is_better is None else self.scored:
+            if (until is None or at <= until) and (not bests or self.oriented(score) > self.oriented(bests[-1][1])):
+                bests.append((at, score))
+        return bests
+
+    def doubts(self, count: int = 3) -> tuple[Doubt, ...]:
+        """Return the guards' latest doubts, latest first; before them, that its scores are self-reported."""
+        query = select(Event).where(Event.run_id == self.id, Event.type == FOUND).order_by(col(Event.seq).desc())
+        rows = self._session.exec(query.limit(count))
+        doubts = [Doubt(row.at, row.node, str(row.data["sentence"])) for row in rows]
+        last = self.last_event("node.ended")
+        if last is not None and last.data.get("self_reported"):
+            doubts.insert(0, Doubt(last.at, None, _SELF_REPORTED))
+        return tuple(doubts)
+
+    @property
+    def considered(self) -> Mapping[str, str]:
+        """Why each submission was made, by its number."""
+        reasons: dict[str, str] = {}
+        for event in self.events(CONSIDERED):
+            if event.data["submission"] is not None:
+                reasons.setdefault(event.data["submission"], event.data["why"])
+        return reasons
+
+    def last_event(self, type: str) -> Event | None:
+        """Return the last event of a type; None: there is none."""
+        return latest(self._session, self.id, (type,))
+
+    def _rows(self, table: type[_RowT], order: Any) -> Sequence[_RowT]:
+        return self._session.exec(select(table).where(table.run_id == self.id).order_by(order)).all()
+
+    def _derived(self, table: type[DerivedT]) -> Sequence[DerivedT]:
+        return known_rows(self._session, table, self.id, self.as_of)
+
+
+def _without_internal_test(experiment: Experiment) -> Experiment:
+    return dataclasses.replace(experiment, result=dataclasses.replace(experiment.result, internal_test=None))

@@ -1,0 +1,139 @@
+"""The record of a run: each fact that status, page, report, notifications and prompts show, and what it never tells."""
+
+import dataclasses
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.engine.run_record import NodeCounts, Pool, RunRecord
+from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
+from bot.evaluation.answers.findings import not_run, passed, suspicious
+from bot.execution.folder import lower_is_better
+from bot.execution.guarding import record_findings
+from bot.execution.record import EXECUTED, GUARDED, Score
+from state.errors import UsageError
+from state.experiments import add_experiment
+from state.knowledge import add_idea, close_idea
+from state.live import latest_runs
+from state.progress import create_node, end_node
+from state.steps import Key, finish_step, start_step
+from state.store import Store
+from state.tables import Run
+from tests.bot.execution.ended import ended
+from tests.bot.status.parts import NOW, RUN, busy, opened
+from tests.state.conftest import START, StandingClock, clock, run_id, store
+from tests.state.rows import add_draft, create_run
+
+__all__ = ["clock", "run_id", "store"]
+
+SECRET = 0.123456789
+"""A score on the internal test."""
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Iterator[RunRecord]:
+    """The record of a live run on a busy day."""
+    with opened(tmp_path, busy(tmp_path)) as store, store.read() as session:
+        yield RunRecord.load(session, RUN)
+
+
+def with_config(record: RunRecord, config: dict[str, Any]) -> RunRecord:
+    return RunRecord(record._session, Run(id=record.id, config=config, gaps=[]))
+
+
+def test_nodes_are_counted_by_status_and_the_best_is_by_the_metrics_direction(record: RunRecord) -> None:
+    assert record.counts == NodeCounts(1, 2, 1, 1, 3, 0.4)
+    assert record.pool == Pool(2, 2, 1, 1)
+    assert [score for _, score in record.best_over_time(NOW)] == [0.5, 0.4]
+    assert record.best_over_time(START) == []
+    upwards = with_config(record, {"card": {"metric": {"direction": "maximize"}}})
+    assert upwards.counts == NodeCounts(1, 2, 1, 1, 1, 0.5)
+    assert [score for _, score in upwards.best_over_time()] == [0.5]
+    unknown = with_config(record, {})
+    assert (unknown.counts.best_score, unknown.best_over_time()) == (None, [])
+
+
+def test_the_metrics_direction_is_the_cards_and_else_unknown() -> None:
+    assert lower_is_better({"card": {"metric": {"direction": "maximize"}}}) is False
+    for config in ({}, {"card": None}, {"card": {"metric": {"direction": "sideways"}}}):
+        assert lower_is_better(config) is None
+
+
+def test_what_is_worked_on_is_shown_with_its_execution(record: RunRecord) -> None:
+    (work,) = record.doing
+    assert (work.node, work.action, work.execution) == (4, "improve", "n4-holdout-0")
+    assert work.since == "2026-11-20T08:00:00Z"
+
+
+def test_of_several_live_runs_the_latest_counts_and_a_run_that_is_not_there_has_no_record(store: Store) -> None:
+    with store.write() as tx:
+        for id, cutoff in (("past", START), ("old", None), ("new", None)):
+            create_run(tx, id, competition="wine", agent="a", model="m", seed=0, cutoff=cutoff)
+    with store.read() as session:
+        assert latest_runs(session)["wine"].id == "old", "of two of one time the later name"
+        with pytest.raises(UsageError, match="does not know the run another"):
+            RunRecord.load(session, "another")
+
+
+def test_what_did_not_pass_is_shown_latest_first_and_before_it_that_scores_are_self_reported(
+    store: Store, run_id: str
+) -> None:
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft", id=4)
+        record_findings(tx, run_id, [passed("ids", "fine"), suspicious("time", "the future is known")])
+        record_findings(tx, run_id, [passed("too good", "it is not")], node=4)
+        record_findings(tx, run_id, [not_run("copied", "it broke"), suspicious("constant", "all alike")], node=4)
+    found = [(4, "copied (not run): it broke; constant (suspicious): all alike")]
+    found.append((None, "time (suspicious): the future is known"))
+    with store.read() as session:
+        assert [(one.node, one.sentence) for one in RunRecord.load(session, run_id).doubts()] == found
+    with store.write() as tx:
+        end_node(tx, run_id, 4, "valid", score=0.5, self_reported=True)
+    with store.read() as session:
+        first, *others = RunRecord.load(session, run_id).doubts()
+    assert first.node is None and "self-reported" in first.sentence
+    assert [(one.node, one.sentence) for one in others] == found
+
+
+def test_the_internal_test_is_in_no_value_before_the_end(store: Store, run_id: str) -> None:
+    """Law: unless it is loaded as final, nothing that a record holds has the score."""
+    with store.write() as tx:
+        create_node(tx, run_id, action="draft", id=1)
+        start_step(tx, run_id, EXECUTED, Key(1, GUARDED))
+        finish_step(tx, run_id, EXECUTED, ended(score=Score(value=0.5, final=SECRET)), Key(1, GUARDED))
+        end_node(tx, run_id, 1, "valid", score=0.5)
+        create_node(tx, run_id, action="improve", id=2)
+        scored = ScoredExperiment(Arrays(), 0.5, None, None, SECRET)
+        add_experiment(tx, run_id, 2, name="a", kind="model", result=dataclasses.asdict(scored))
+    with store.read() as session:
+        for final in (False, True):
+            record = RunRecord.load(session, run_id, final=final)
+            names = [name for name in vars(RunRecord) if not name.startswith("_")]
+            values = [getattr(record, name) for name in names if not callable(getattr(record, name))]
+            values += [record.ran(1), record.ran(2), record.doubts(), record.best_over_time()]
+            assert (str(SECRET) in repr(values)) is final
+
+
+def test_what_was_derived_later_is_hidden_with_the_nodes_that_rest_on_it(
+    store: Store, run_id: str, clock: StandingClock
+) -> None:
+    later = START + timedelta(hours=1)
+    clock.time = later
+    with store.write() as tx:
+        add_idea(tx, run_id, text="early", sources=[], known_at=START)
+        add_idea(tx, run_id, text="late", sources=[], known_at=later)
+        close_idea(tx, run_id, 1, "retired", reason="late news", known_at=later)
+        add_draft(tx, run_id, "1", title="early", description="d", known_at=START)
+        add_draft(tx, run_id, "2", title="late", description="d", known_at=later)
+        for node, draft, parents in ((1, None, []), (2, "1", [1]), (3, "2", []), (4, None, [3, 1])):
+            create_node(tx, run_id, id=node, action="draft", draft_id=draft, parents=parents)
+    with store.read() as session:
+        then, now = RunRecord.load(session, run_id, START), RunRecord.load(session, run_id)
+        assert [(idea.text, idea.state) for idea in then.ideas] == [("early", "live")]
+        assert (list(then.nodes), list(then.titles.values())) == ([1, 2], ["early"])
+        assert list(now.nodes) == [1, 2, 3, 4]
+    with store.read() as session:
+        assert [idea.state for idea in RunRecord.load(session, run_id).ideas] == ["retired", "live"]
