@@ -3,7 +3,7 @@
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -49,37 +49,33 @@ def text_of(source: str, *, language: str | None = None, kernel_type: str | None
 
     A notebook becomes its markdown and its code cells in fences (see `cleaning.parts`), each with the text of its output:
     without images and progress bars, long logs cut. A script, R markdown and prose stay text. A source that does not match
-    its declared type is read as text, so that nothing raises; encoded data is always left out. The language is as the site
-    names it; a notebook's own metadata take precedence. Whether it is a `notebook` or a `script` is otherwise decided by
+    its declared type is read as text, so that nothing raises. Encoded data stays in code cells alone. The language is as the
+    site names it; a notebook's own metadata take precedence. Whether it is a `notebook` or a `script` is otherwise decided by
     the content.
     """
     looks = source[:200].lstrip("\ufeff \t\r\n").startswith("{") and ('"cells"' in source or '"worksheets"' in source)
     if (looks or kernel_type == "notebook") and len(source) <= _LARGEST_NOTEBOOK:
-        source = notebook_text(source.removeprefix("\ufeff"), language_named(language))
+        notebook = parse_notebook(source.removeprefix("\ufeff"))
+        if notebook is not None:
+            return _notebook_text(notebook, language_named(language))
     return readable(source)
 
 
-def notebook_text(source: str, language: str | None = None) -> str:
-    """Return a notebook's JSON as text, not cut; what is no notebook is returned without images.
+def _notebook_text(notebook: dict[str, Any], language: str | None) -> str:
+    """Return a notebook as text; of one that is too long, output is left out first, then prose, then encoded data.
 
-    Of one that is too long, the output is left out first. A notebook without code has one empty code cell, which tells it
-    from a script.
+    A notebook without code has one empty code cell, which tells it from a script.
     """
-    notebook = parse_notebook(source)
-    if notebook is None:
-        return without_encoded(source)
     named = notebook_language(notebook) or language or "python"
-    parts = [list(_cell_parts(cell, named)) for cell in _mappings(notebook["cells"])]
+    parts = [part for cell in _mappings(notebook["cells"]) for part in _cell_parts(cell, named)]
     if not code_cells(notebook):
-        parts.append([fenced_cell("", named)])
-    text = _with_gaps(part for of_cell in parts for part in of_cell)
-    if len(text) > LARGEST_TEXT // 2 and len(text.encode(errors="replace")) > LARGEST_TEXT:
-        text = _with_gaps(source for source, *_ in parts)
-    return text
-
-
-def _with_gaps(parts: Iterable[str]) -> str:
-    return "\n\n".join(part for part in parts if part.strip())
+        parts.append(("code", fenced_cell("", named)))
+    text = ""
+    for kinds in (("code", "prose", "output"), ("code", "prose"), ("code",)):
+        text = "\n\n".join(part for kind, part in parts if kind in kinds)
+        if len(text.encode()) <= LARGEST_TEXT:
+            return text
+    return readable(text)
 
 
 def code_cells(notebook: dict[str, Any]) -> list[str]:
@@ -124,16 +120,18 @@ def _upgraded(content: dict[str, Any]) -> Any:
         return None
 
 
-def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
-    """Yield a cell's source, then what it printed, where it printed something."""
-    source = without_encoded(clean(_joined(cell.get("source")))).strip("\n")
+def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[tuple[str, str]]:
+    """Yield a cell's code or prose, then what it printed, each unless it is blank."""
+    source = clean(_joined(cell.get("source")))
     if cell.get("cell_type") != "code":
-        yield without_cells(source)
+        if prose := without_cells(without_encoded(source)).strip("\n"):
+            yield "prose", prose
         return
-    yield fenced_cell(source, language) if source.strip() else ""
+    if source.strip():
+        yield "code", fenced_cell(source, language)
     text = "\n".join(text for text in map(_output_text, _mappings(cell.get("outputs"))) if text)
     if text:
-        yield "Output:\n" + fenced(without_cells(_shortened(clean(text))), "text")
+        yield "output", "Output:\n" + fenced(without_cells(_shortened(clean(text))), "text")
 
 
 def _output_text(output: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models import Item
 from bot.models.quoting import quoted
-from scrapers.posts.cleaning import both_ends
+from scrapers.posts.cleaning import both_ends, without_encoded
 from state.community import Post
 from state.steps import Key, Kind
 
@@ -54,7 +54,7 @@ def _identity(post: Post) -> str:
 
 
 def _material(post: Post) -> Material:
-    text = both_ends(post.text, KERNEL_CHARACTERS)
+    text = both_ends(without_encoded(post.text), KERNEL_CHARACTERS)
     shown = quoted(text, post.item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title)
     return Material(f"{_HEADING}\n{shown}", (Item(post.item, post.time),))
 

@@ -13,6 +13,7 @@ from bot.models import Item
 from bot.models.quoting import clean, in_quotes, line, quoted
 from sandbox.collect import collect
 from sandbox.lab.remains import KEPT_BYTES
+from scrapers.posts.cleaning import without_encoded
 from state.community import TEAM, Post
 from state.knowledge import analyses, reproductions
 
@@ -56,7 +57,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
     kernels += [post for post in posts if post.kind == "kernel" and post.tier == TEAM and post not in kernels]
     index, best, most = list[str](), list[str](), list[str]()
     for post in kernels:
-        text = _bounded(post.text)
+        text = _bounded(without_encoded(post.text))
         # A notebook is its text with its code in fences.
         suffix = "md" if "\n```" in text else _SUFFIX.get((post.language or "").lower(), "txt")
         name = f"kernels/{_plain(post.id)}.{suffix}"

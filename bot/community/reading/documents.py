@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.community.reading.code_excerpts import code_excerpt
-from scrapers.posts.cleaning import LARGEST_TEXT
+from scrapers.posts.cleaning import LARGEST_TEXT, without_encoded
 from state.community import TEAM, CommunityView, Post
 
 _WORD = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W_]{3,}")
@@ -63,7 +63,8 @@ def documents(view: CommunityView) -> list[Document]:
     threads, found_documents = defaultdict[str, list[Post]](list), []
     for post in view.posts():
         if post.kind == "kernel":
-            found_documents.append(Document(post.item, post.time, (post,), post.votes))
+            shown = replace(post, text=without_encoded(post.text))
+            found_documents.append(Document(post.item, post.time, (shown,), post.votes))
         elif post.topic_id is not None and len(words_of(post)) >= _LEAST_WORDS:
             threads[post.topic_id].append(post)
     for topic in view.topics():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapers.posts.cleaning import LARGEST_TEXT, parts
-from scrapers.posts.kernel_text import code_cells, notebook_text, parse_notebook, text_of
+from scrapers.posts.kernel_text import code_cells, parse_notebook, text_of
 from scrapers.snapshots.community import kernel_file
 from tests.scrapers.in_process import read
 
@@ -29,7 +29,7 @@ def _stream(text: str | list[str]) -> dict[str, Any]:
 
 
 def test_prose_and_code_alternate_with_their_outputs() -> None:
-    text = notebook_text(
+    text = text_of(
         _notebook({"cell_type": "markdown", "source": ["# Title\n", "prose"]}, _code("print(1)", _stream("1\n")))
     )
     assert text == "# Title\nprose\n\n```python cell\nprint(1)\n```\n\nOutput:\n```text\n1\n```"
@@ -37,13 +37,13 @@ def test_prose_and_code_alternate_with_their_outputs() -> None:
 
 def test_the_language_of_the_notebook_is_that_of_its_fences() -> None:
     metadata = {"language_info": {"name": "R"}}
-    assert notebook_text(_notebook(_code("x <- 1"), metadata=metadata)) == "```r cell\nx <- 1\n```"
+    assert text_of(_notebook(_code("x <- 1"), metadata=metadata)) == "```r cell\nx <- 1\n```"
 
 
 def test_images_are_left_out_everywhere() -> None:
     image = {"output_type": "display_data", "data": {"image/png": PICTURE, "text/plain": "<Figure>"}}
     markdown = {"cell_type": "markdown", "source": f"![a](data:image/png;base64,{PICTURE}) after"}
-    text = notebook_text(_notebook(_code("plot()", image), markdown))
+    text = text_of(_notebook(_code("plot()", image), markdown))
     assert "iVBOR" not in text
     assert "[image left out]" in text
     assert text.endswith("![a]([encoded data left out]) after")
@@ -52,12 +52,12 @@ def test_images_are_left_out_everywhere() -> None:
 def test_progress_bars_and_overwritten_lines_are_left_out() -> None:
     log = "start\n 10%|█         | 1/10 [00:01<00:09,  1.0it/s]\r100%|██████████| 10/10 [00:10<00:00]\nstep 1\rstep 9\n"
     keras = "Epoch 1\n128/128 [==============================] - ETA: 0s - loss: 0.3\nval 0.42\n\x1b[31mred\x1b[0m"
-    text = notebook_text(_notebook(_code("fit()", _stream(log), _stream(keras))))
+    text = text_of(_notebook(_code("fit()", _stream(log), _stream(keras))))
     assert text.split("```text\n")[1] == "start\nstep 9\nEpoch 1\nval 0.42\nred\n```"
 
 
 def test_a_long_log_is_cut_and_says_so() -> None:
-    text = notebook_text(_notebook(_code("fit()", _stream([f"round {i}\n" for i in range(5000)]))))
+    text = text_of(_notebook(_code("fit()", _stream([f"round {i}\n" for i in range(5000)]))))
     assert len(text) < 2500
     assert "round 0\n" in text and "round 4999" in text
     assert "characters of output cut" in text
@@ -65,22 +65,22 @@ def test_a_long_log_is_cut_and_says_so() -> None:
 
 def test_an_error_keeps_its_name_and_loses_its_traceback() -> None:
     error = {"output_type": "error", "ename": "ValueError", "evalue": "bad", "traceback": ["long"] * 99}
-    assert "Output:\n```text\nValueError: bad\n```" in notebook_text(_notebook(_code("x", error)))
+    assert "Output:\n```text\nValueError: bad\n```" in text_of(_notebook(_code("x", error)))
 
 
 def test_a_table_that_is_only_markup_becomes_text() -> None:
     table = {"output_type": "execute_result", "data": {"text/html": "<table><td>0.5 &lt; 1</td></table>"}}
-    assert "0.5 < 1" in notebook_text(_notebook(_code("t", table)))
+    assert "0.5 < 1" in text_of(_notebook(_code("t", table)))
 
 
 def test_code_with_fences_does_not_close_its_own() -> None:
-    text = notebook_text(_notebook(_code('doc = """\n```\nx\n```\n"""')))
+    text = text_of(_notebook(_code('doc = """\n```\nx\n```\n"""')))
     assert text.startswith("````python cell\n") and text.endswith("\n````")
 
 
 def test_a_broken_notebook_is_read_as_text_without_its_images() -> None:
     broken = _notebook(_code("fit()", {"data": {"image/png": PICTURE}}))[:-20]
-    text = notebook_text(broken)
+    text = text_of(broken)
     assert "fit()" in text
     assert "iVBOR" not in text
 
@@ -90,7 +90,7 @@ def test_a_broken_notebook_is_read_as_text_without_its_images() -> None:
     ["", "null", "[1]", '{"cells": 3}', '{"cells": [1, {"source": 5}]}', '{"worksheets": [null]}', "[" * 99_999],
 )
 def test_what_is_no_notebook_never_raises(source: str) -> None:
-    assert isinstance(notebook_text(source), str)
+    assert isinstance(text_of(source), str)
 
 
 KEYS = ["cells", "worksheets", "source", "input", "outputs", "data", "text", "text/plain", "cell_type", "level"]
@@ -104,7 +104,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_can_be_read(content: object) -> None:
-    assert isinstance(notebook_text(json.dumps(content)), str)
+    assert isinstance(text_of(json.dumps(content)), str)
 
 
 def _file(folder: Path, name: str, data: bytes) -> str:
@@ -174,7 +174,7 @@ def notebook(cells: list[tuple[str, str, str]]) -> str:
 
 @given(st.lists(st.tuples(st.sampled_from(["code", "markdown", "raw"]), TEXTS, TEXTS), max_size=5))
 def test_the_text_of_a_notebook_gives_back_its_code_cells(cells: list[tuple[str, str, str]]) -> None:
-    code = [text.strip("\n").replace("\u200b", "") for kind, text, _ in cells if kind == "code"]
+    code = [text.replace("\u200b", "") for kind, text, _ in cells if kind == "code"]
     assert cells_in(text_of(notebook(cells))) == [text for text in code if text.strip()]
 
 
@@ -183,11 +183,19 @@ def test_a_notebook_of_prose_alone_has_no_code() -> None:
     assert cell.text == ""
 
 
-def test_a_long_notebook_loses_its_output_before_its_code() -> None:
-    cells = [("code", f"x{number} = 1", f"{number}\n" * 900) for number in range(150)]
-    text = text_of(notebook(cells))
-    assert cells_in(text) == [source for _, source, _ in cells]
-    assert "Output:" not in text
+def test_a_long_notebook_loses_output_then_prose_then_encoded_data_and_its_code_last() -> None:
+    code = [("code", f"x{number} = 1", f"{number}\n" * 900) for number in range(150)]
+    prose, encoded = ("markdown", "long prose " * 20_000, ""), ("code", f"y = '{'A1b2' * 60_000}'", "")
+    for cells, begins in (([("markdown", "prose", ""), *code], "prose"), ([prose, *code], "```python cell\nx0 = 1")):
+        text = text_of(notebook(cells))
+        assert text.startswith(begins) and "Output:" not in text
+        assert cells_in(text) == [source for _, source, _ in code]
+    assert cells_in(text_of(notebook([*code, encoded])))[-1] == "y = '[encoded data left out]'"
+
+
+def test_code_keeps_the_encoded_data_that_it_reads() -> None:
+    source = f"weights = b64decode('{'A1b2' * 500}')"
+    assert cells_in(text_of(notebook([("code", source, ""), ("markdown", source, "")]))) == [source]
 
 
 def test_a_notebook_of_format_3_is_upgraded() -> None:
