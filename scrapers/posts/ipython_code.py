@@ -26,6 +26,8 @@ _IPYTHON_PROMPT = re.compile(r"^(?:(?:(?:\[(?:nav|ins)\])? )?In \[\d+\]: |\s*\.{
 _TIMERS = ("time", "timeit", "prun", "memit", "lprun", "mprun")
 """Magics whose argument, or cell, is Python all the same."""
 _OPTIONS = re.compile(r"(?:(?:-[nrpslTDfm]\s*\S+|--?[a-zA-Z][\w-]*)\s+)*")
+_AUTOMAGIC = re.compile(r"\s*((?:pip|conda|ls|cd|pwd|cat|mkdir|cp|mv|rm|who|whos|matplotlib|env)\b[^\n]*)\s*")
+"""What IPython takes for a magic without its sign, where it is all of a cell and no Python."""
 _SHELLS = ("bash", "sh", "!", "sx", "system", "script")
 _PYLAB = "import numpy, numpy as np; from matplotlib import pylab, mlab, pyplot; plt = pyplot; from numpy import *"
 _FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -139,7 +141,8 @@ def plain_cell(cell: str) -> PlainCell:
     try:
         tree = ast.parse(code)
     except _FAULTS:
-        return PlainCell(code)
+        magic = _AUTOMAGIC.fullmatch(cell)
+        return PlainCell("pass\n", [f"%{magic[1]}"]) if magic else PlainCell(code)
     # By bytes, as the tree counts them.
     source, starts = code.encode(), [0]
     for line in source.split(b"\n"):

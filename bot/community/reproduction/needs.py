@@ -10,12 +10,15 @@ from pathlib import PurePosixPath
 
 from state.errors import UnsupportedKernel
 
-_INPUT = re.compile(r"(?:\.\./input|/kaggle/input)/([^/'\"{}*\s]+)(/?)([^'\"\s]*)")
+_INPUT = re.compile(
+    r"(?:\.\./input|/kaggle/input)/(?:competitions/|datasets/[^/'\"{}*\s]+/)?([^/'\"{}*\s]+)(/?)([^'\"\s]*)"
+)
+"""Kaggle mounts data sets by their names, and since 2025 also below their owners'."""
 TABLE = re.compile(
     r"\.(?:csv|tsv|json|parquet|feather|h5|hdf5|pkl|pickle|npy|npz|zip|gz|7z|txt|bin|vec)$", re.IGNORECASE
 )
 _OTHERS_FILE = re.compile(
-    r"(?:sub(?:mission)?s?|blend|stack|ensemble|lb|best|pred(?:iction)?s?)[^/]*\.csv$|\d\.\d{2,}[^/]*\.csv$",
+    r"(?<![a-z])(?:sub(?:mission)?s?|blend|stack|ensemble|lb|best|preds?|predictions)(?![a-z])[^/]*\.csv$|\d\.\d{2,}[^/]*\.csv$",
     re.IGNORECASE,
 )
 _NETWORK = frozenset(
@@ -59,7 +62,6 @@ _PROVIDED_BY = {
     "bayes_opt": ("bayesian-optimization",),
 }
 _SHELL_NETWORK = re.compile(r"^[!%]\s*(?:sudo\s+)?(wget|curl|git\s+clone|kaggle|gdown|apt-get|apt|conda)\b")
-_INSTALL = re.compile(r"^[!%]\s*(?:python3? -m )?pip3?\s+install\b(.*)")
 _WRITES = re.compile(r"\.to_csv\b|\bsavetxt\b|\bwriter?\(|\.write_csv\b|['\"]w[bt+]*['\"]|>\s*\w+\.csv")
 _TRAINS, _PREDICTS = re.compile(r"\.(?:fit|fit_generator|train)\("), re.compile(r"\.predict\w*\(")
 _ANSWERS = re.compile(r"sub|pred|answer|result|output|final|solution|ans\b|\d\.\d{2,}", re.IGNORECASE)
@@ -68,7 +70,6 @@ _READS = re.compile(r"read_\w+|load|loadtxt|genfromtxt|fromfile|imread|load_mode
 _STORES = re.compile(r"to_\w+|save\w*|dump|write\w*|copy\w*|move|rename|makedirs|mkdir")
 _WHOLE = re.compile(r"[^_.-][^*{}%\n]*|\.{1,2}/[^*{}%\n]*")
 """A file's name or path that is no pattern, and no end of a name that is put together."""
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def check_needs(
@@ -97,8 +98,6 @@ def check_needs(
     for command in dropped_commands:
         if command_match := _SHELL_NETWORK.match(command):
             raise UnsupportedKernel(f"it needs the network: {command_match[1]}")
-        if (command_match := _INSTALL.match(command)) and (absent := list(_absent(command_match[1], packages))):
-            raise UnsupportedKernel(f"it installs what is not here: {_listed(absent)}")
     idle = unused_packages(tree)
     if missing_packages := [package for package in dict.fromkeys(_lacking(tree, packages)) if package not in idle]:
         raise UnsupportedKernel(f"it needs packages that are not here: {_listed(missing_packages)}")
@@ -303,17 +302,6 @@ def _is_provided(root: str, packages: set[str]) -> bool:
 
 def _plain(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
-
-
-def _absent(arguments: str, packages: Collection[str]) -> Iterator[str]:
-    plain = {_plain(package) for package in packages}
-    for argument in arguments.split():
-        if argument.startswith(("-", ">", "2>", "#")):
-            continue
-        name_match = _NAME.match(argument.split("/")[-1])
-        name = _plain(name_match[0]) if name_match else argument
-        if name not in plain and name not in ("pip", "setuptools", "wheel"):
-            yield name
 
 
 def _network_calls(tree: ast.AST) -> Iterator[str]:

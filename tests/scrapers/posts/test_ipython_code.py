@@ -106,6 +106,8 @@ def test_what_ipython_can_run_is_taken_as_ipython_takes_it(lines: list[str]) -> 
         ("%%html\n<b>x = 1</b>", "pass"),
         ("%%javascript\nvar x = 1", "pass"),
         ("%pip install x", "pass"),
+        ("pip install -q x\n", "pass"),
+        ("pip = 1", "pip = 1"),
         ("frame?", "pass"),
     ],
 )

@@ -36,12 +36,13 @@ WRITE = "\npd.DataFrame().to_csv('submission.csv')\n"
         "pd.read_csv(split + '_extra.csv'); pd.read_csv('../input/' + split + '_extra.csv')",
         "pd.read_csv(f'../input/another-slug/{x}_extra.csv')",
         "open('part.py', 'w').write('x = 1')\nimport part\npart.x",
+        "os.listdir('/kaggle/input/competitions/a-slug'); pd.read_csv('/kaggle/input/competitions/a-slug/train.csv')",
     ],
 )
 def test_what_is_here_is_not_missed(code: str) -> None:
     check_needs(
         code + WRITE,
-        ("%matplotlib inline", "!ls ../input", "!pip install pandas"),
+        ("%matplotlib inline", "!ls ../input", "!pip install pandas", "!pip install --upgrade not-here 2>/dev/null"),
         FILES,
         "a-slug",
         {"pandas", "scikit-learn", "python-dateutil"},
@@ -55,7 +56,8 @@ def test_what_is_here_is_not_missed(code: str) -> None:
         ("pd.read_csv('/kaggle/input/a-slug/extra.csv')", (), "extra.csv"),
         ("pd.read_csv('../input/subs/submission_0.97.csv')", (), "other people"),
         ("x = 1", ("!wget https://example.org/a.zip",), "wget"),
-        ("x = 1", ("!pip install git+https://example.org/fast.git",), "installs"),
+        ("pd.read_csv('/kaggle/input/datasets/ann/soil-data/soil_prediction.csv')", (), "competition's files: soil-data"),
+        ("pd.read_csv('../input/seoul-bike/SeoulBikeData.csv')", (), "competition's files: seoul-bike"),
         ("import lightgbm as lgb\nlgb.train(x)", (), "packages that are not here: lightgbm"),
         ("from my_features import *", (), "packages that are not here: my_features"),
         ("from .features import make\nmake()", (), "its author's modules"),
