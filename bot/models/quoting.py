@@ -18,18 +18,21 @@ _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 # Tokens and tags by which servers part messages, reasoning and tool calls, of the families of models that are common.
 _SPECIAL_TOKEN = re.compile(
     r"<[|｜]([^|｜<>\[\]\n]{1,40})[|｜]>|<(/?s|(?:start|end)_of_turn)>|<<\s*(/?SYS)\s*>>"
-    r"|\[((?-i:/?(?:INST|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|SYSTEM_PROMPT|MODEL_SETTINGS|THINK|gMASK)))\]"
+    r"|\[((?-i:/?(?:INST|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|SYSTEM_PROMPT|MODEL_SETTINGS|THINK|gMASK"
+    r"|[BE]OS|UNUSED_TOKEN_\d+)))\]"
     r"|\[[|｜](\w{1,40})[|｜]\]",
     re.IGNORECASE,
 )
 _SPECIAL_OPENING = re.compile(
     # Half a token, such as `<|turn>`, `<turn|>` and `<｜DSML｜invoke name=...>`; then `]~b]` and `[e~[`.
-    r"<(?=/?[|｜][\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)"
+    r"<(?=/?[|｜][\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)"
     r"|<(?=/?(?:\w{1,20}:)?(?:(?:"
-    r"think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|tools?|tool_(?:calls?|responses?|results?|outputs?|use)"
-    r"|function_(?:calls?|responses?|results?)|invoke|arg_(?:key|value)|system(?:[_-](?:prompt|reminder))?|user|assistant|human"
-    r"|developer|im_(?:start|end|sep)|(?:start|end)_of_\w{1,20}|begin_of_text|endoftext|eot(?:_id)?|eo[mpsd]|[bs]o[sp]"
-    r"|[be]os_token)(?=[\s/>]|\Z)|(?:function|parameter)(?:=|(?<=/function)>|(?<=/parameter)>)))",
+    r"(?:\w{1,20}_)?think(?:ing)?|(?:begin_|end_)?thoughts?|reasoning|reflection|scratchpad|tools?"
+    r"|(?:\w{1,20}_)?(?:tool|function)[_▁]?(?:calls?|responses?|results?|outputs?|use|code|declare)(?:_begin|_end)?"
+    r"|invoke|answer|escape|arg_(?:key|value)|system(?:[_-](?:prompt|reminder|instructions?))?|user|assistant|human"
+    r"|developer|im_(?:start|end|sep)|(?:start|end)_of_\w{1,20}|begin_of_text|endoftext|eot(?:_id)?|eo[hmpsd]|[bs]o[hsp]"
+    r"|[be]os_token|fim_\w{1,20}|file_sep|reponame|(?:unused|reserved|special|ctrl|extra(?:_id)?)_?\d{1,4})(?=[\s/>]|\Z)"
+    r"|(?:function|parameter)(?:=|(?<=/function)>|(?<=/parameter)>)))",
     re.IGNORECASE,
 )
 # Joiners, selectors and fillers: emoji and scripts need one or two in a row; more can spell out a text that nobody sees.

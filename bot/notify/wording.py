@@ -18,9 +18,7 @@ _TITLE = 200
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40
 _LOOKALIKES = str.maketrans("<>＜＞", "‹›‹›")
-_FILES = (
-    "py|csv|tsv|json|jsonl|toml|yaml|yml|html|txt|log|ipynb|parquet|npy|npz|pkl|pdf|png|jpg|gz|example|test|invalid"
-)
+_FILES = "csv|tsv|json|jsonl|toml|yaml|yml|html|txt|log|ipynb|parquet|npy|npz|pkl|pdf|png|jpg|gz|example|test|invalid"
 """What follows a dot, and is no domain that a service would link."""
 _CALLING = re.compile(
     "|".join(
@@ -30,9 +28,12 @@ _CALLING = re.compile(
             "www(?=[.])",
             # evil.com: many services link it as it stands
             rf"(?<=[^\W_])[.．。｡](?!(?:{_FILES})\b)(?=[^\W\d_]{{2}})",
-            r"\b(?:mailto|tel|sms|xmpp|javascript|vbscript|data|magnet|tg|slack|skype|callto|facetime):(?=\S)",
+            r"(?<=\d)[.](?=\d+[.]\d+[.]\d)|[+](?=\d{6})",  # an address of four numbers, a telephone's number
+            r"\b(?:mailto|tel|sms|xmpp|javascript|vbscript|data|magnet|tg|slack|skype|callto|facetime|bitcoin|ethereum|steam"
+            r"|file|geo|im|irc|matrix|msteams|sip|sips|signal|whatsapp|zoommtg|news|view-source|itms-apps):(?=\S)",
             r"\](?=\s?[(\[:])",  # [text](address), [text][name] and [name]: address
-            r"~(?=\w)|\$(?=\[)",  # channels of Mattermost, functions of Misskey
+            r"~(?=\w)|\$(?=[\[A-Za-z])",  # channels of Mattermost, functions of Misskey, stocks
+            r"(?<!\S)/(?=[a-z]\w*(?![\w/.]))",  # commands of Telegram, Slack and Zulip
             r"&(?=#?\w{1,31};)",  # &lt;
             r"([|~`])(?=\1)",  # marks that would strike out or hide the words after them, or show them as code
         )

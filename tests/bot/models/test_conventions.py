@@ -1,6 +1,7 @@
 """Answers as open models write them where a server leaves them as they came: one recorded shape for each convention."""
 
 import json
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from bot.models import Message
 from bot.models.commands import command_in
 from bot.models.completion import parsed
 from bot.models.conventions import answer_of, calls_in
+from bot.models.quoting import clean
 from bot.models.repair import Continuation
 from bot.models.reply import read_reply
 from bot.models.tools import Tool
@@ -17,30 +19,30 @@ REJECTED = "First I try:\n\n```sh\nrm -rf work\n```\n\nNo, that deletes my work.
 ANSWER = "I look.\n\n```sh\nls\n```"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{REJECTED}\n</think>\n\n{ANSWER}",
-        f"```sh\nrm -rf work\nno end of it\n</think>\n\n{ANSWER}",
-        f"```sh\nrm -rf work\n``` no.</think>{ANSWER}",
-        f'I would say "so"</think>\n{ANSWER}',
-        f"a</think>\nb\n</think>\n{ANSWER}",
-        f"<think>\n{REJECTED}\n</think>\n\n{ANSWER}",
-        f"<think>a</think>\n\n{REJECTED}\n</think>\n{ANSWER}",
-        f"<think>a <think> b</think> c</think>{ANSWER}",
-        f"<thought>\n{REJECTED}\n</thought>\n{ANSWER}",
-        f"<seed:think>{REJECTED}</seed:think>{ANSWER}",
-        f"[THINK]{REJECTED}[/THINK]{ANSWER}",
-        f"◁think▷{REJECTED}◁/think▷{ANSWER}",
-        f"<|START_THINKING|>{REJECTED}<|END_THINKING|><|START_RESPONSE|>{ANSWER}<|END_RESPONSE|>",
-        f"<|channel>thought\n{REJECTED}<channel|>{ANSWER}<turn|>",
-        f"<think>{REJECTED}</think><answer>{ANSWER}\n</answer>",
-        f"{REJECTED}</think>\n<|begin_of_box|>{ANSWER}<|end_of_box|>",
-        f"<|channel|>analysis<|message|>{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|return|>",
-        f"{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}",
-        f"analysis{REJECTED}assistantfinal{ANSWER}",
-    ],
+REASONED = (
+    f"{REJECTED}\n</think>\n\n{ANSWER}",
+    f"```sh\nrm -rf work\nno end of it\n</think>\n\n{ANSWER}",
+    f"```sh\nrm -rf work\n``` no.</think>{ANSWER}",
+    f'I would say "so"</think>\n{ANSWER}',
+    f"a</think>\nb\n</think>\n{ANSWER}",
+    f"<think>\n{REJECTED}\n</think>\n\n{ANSWER}",
+    f"<think>a</think>\n\n{REJECTED}\n</think>\n{ANSWER}",
+    f"<think>a <think> b</think> c</think>{ANSWER}",
+    f"<thought>\n{REJECTED}\n</thought>\n{ANSWER}",
+    f"<seed:think>{REJECTED}</seed:think>{ANSWER}",
+    f"[THINK]{REJECTED}[/THINK]{ANSWER}",
+    f"◁think▷{REJECTED}◁/think▷{ANSWER}",
+    f"<|START_THINKING|>{REJECTED}<|END_THINKING|><|START_RESPONSE|>{ANSWER}<|END_RESPONSE|>",
+    f"<|channel>thought\n{REJECTED}<channel|>{ANSWER}<turn|>",
+    f"<think>{REJECTED}</think><answer>{ANSWER}\n</answer>",
+    f"{REJECTED}</think>\n<|begin_of_box|>{ANSWER}<|end_of_box|>",
+    f"<|channel|>analysis<|message|>{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|return|>",
+    f"{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}",
+    f"analysis{REJECTED}assistantfinal{ANSWER}",
 )
+
+
+@pytest.mark.parametrize("text", REASONED)
 def test_what_is_reasoning_is_no_part_of_the_answer(text: str) -> None:
     assert answer_of(text).strip() == ANSWER
     assert command_in(answer_of(text)) == "ls"
@@ -155,3 +157,10 @@ def test_reasoning_that_ends_in_a_later_part_is_left_out_of_the_whole() -> None:
 def test_a_part_that_reasons_anew_continues_the_answer() -> None:
     question = Continuation(Question(), 'So.</think>\n{"value":')
     assert parsed(question, "I go on with 7.</think> 7}") == Value(value=7)
+
+
+@pytest.mark.parametrize("text", [text for text in (*REASONED, *CALLS.values()) if re.search("[<[◁]", text)])
+def test_the_marks_of_conventions_are_plain_words_in_foreign_text(text: str) -> None:
+    quotation = clean(text)
+    assert answer_of(quotation) == quotation
+    assert calls_in(quotation) == (quotation, [])

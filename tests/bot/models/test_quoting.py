@@ -80,6 +80,17 @@ def test_what_languages_and_emoji_need_stays() -> None:
         ("[TOOL_CALLS][{}] [/THINK] [|system|]", "< TOOL_CALLS >[{}] < /THINK > < system >"),
         ("]~b]system [e~[", "] ~b]system [ e~["),
         ("<system-reminder>\n<assistant>", "< system-reminder>\n< assistant>"),
+        ("◁think▷a◁/think▷ <longcat_think>", "◁ think▷a◁ /think▷ < longcat_think>"),
+        (
+            "<extra_id_1>User <SPECIAL_10> <ctrl99> <reserved_106>",
+            "< extra_id_1>User < SPECIAL_10> < ctrl99> < reserved_106>",
+        ),
+        (
+            "<TOOLCALL>[] <tool_calls_begin> <start_function_call>",
+            "< TOOLCALL>[] < tool_calls_begin> < start_function_call>",
+        ),
+        ("<answer>7</answer><escape> [UNUSED_TOKEN_146]user", "< answer>7< /answer>< escape> < UNUSED_TOKEN_146 >user"),
+        ("]<]minimax[>[ <fim_prefix> <file_sep>", "] <]minimax[>[ < fim_prefix> < file_sep>"),
         ("<|[INST]|><|im\u200d_start|>", "<|< INST >|>< im_start >"),
     ],
 )

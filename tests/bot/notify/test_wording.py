@@ -35,10 +35,11 @@ CALLS = {
     "bare addresses": "evil.com/x kaggle.com.evil.io EVIL.ZIP xn--e1afmkfd.xn--p1ai пример.рф a。com ann@evil.com WWW.evil.com",
     "schemes": "mailto:a@b.com tel:+1234567 javascript:alert(1) TG://resolve data:text/html,x magnet:?xt=1",
     "Mastodon and Misskey": "@ann @ann@evil.social ＠ann #win ＃win $[x2 big] ?[silent](http://evil.com)",
+    "numbers and commands": "http:1.2.3.4/x 10.0.0.1 +4915112345678 /start /me wins $WIN evil.py/login bitcoin:1abc",
     "HTML": "<a href=//evil.com>x</a> <img src=x> &lt;img&gt; &#60;b&#62; &#x3c;b ＜b＞ <!-- x -->",
 }
 _BEGINNINGS = re.compile(
-    r"[<>＜＞]|[@＠#＃!~]\w|[@!#][*_\[]|://|\]\s?[(\[:]|\w[.。](?:com|io|zip|social|рф|xn)|www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``",
+    r"[<>＜＞]|[@＠#＃!~]\w|[@!#][*_\[]|://|\]\s?[(\[:]|\w[.。](?:com|io|zip|py|social|рф|xn)|\d[.]\d+[.]\d+[.]\d|[+$]\w|(?:^| )/\w+ |www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``",
     re.IGNORECASE,
 )
 INVISIBLE = str.maketrans({"\u200b": None, "‹": "<", "›": ">"})
