@@ -16,6 +16,8 @@ from scrapers.snapshots.fields import sentences
 
 _ADDRESSES = ("url", "uri", "file_id", "container_id")
 """How keys end of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
+_CHOICES = ("auto", "any", "none", "tool", "function", "custom", "allowed_tools", "local_shell")
+"""Kinds of choices among the agent's own tools."""
 _HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
 
 
@@ -99,6 +101,9 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
     plain = main == "input" and isinstance(given, str)
     if not plain and not (isinstance(given, list) and given and all(isinstance(one, dict) for one in given)):
         raise Refused(400, f"{main} is no list of messages")
+    if not plain and not all("role" in one or (main == "input" and "type" in one) for one in given):
+        # By its id alone, the endpoint would take a message that it has kept.
+        raise Refused(400, f"{main} holds a message that has no role")
     for name in dialect.conversation:
         for key in _addresses(body.get(name)):
             raise Refused(400, f"{key} is not passed on: send the data itself, as nothing is fetched for a lab")
@@ -124,12 +129,12 @@ def _addresses(value: Any) -> Iterator[str]:
 
 def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:
     """Leave out tools that the endpoint would run: they would reach past the walls, and past the clock."""
-    if "tools" not in body:
-        return body
-    tools = _own(body["tools"], dialect)
-    if tools:
-        return {**body, "tools": tools}
-    return {name: one for name, one in body.items() if name not in ("tools", "tool_choice", "parallel_tool_calls")}
+    tools, choice = _own(body.get("tools"), dialect), body.get("tool_choice")
+    if not tools:
+        return {name: one for name, one in body.items() if name not in ("tools", "tool_choice", "parallel_tool_calls")}
+    if isinstance(choice, dict) and choice.get("type") not in _CHOICES:
+        body = {name: one for name, one in body.items() if name != "tool_choice"}
+    return {**body, "tools": tools}
 
 
 def _own(tools: object, dialect: Dialect) -> list[Json]:

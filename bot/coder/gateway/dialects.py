@@ -77,7 +77,7 @@ class Dialect(ABC):
         for field_name, name in _THOUGHTS:
             settings = _dict(body.get(field_name))
             if isinstance(thoughts := settings.get(name), int) and thoughts >= room:
-                bounded[field_name] = {**settings, name: min(thoughts, max(_FEWEST_THOUGHTS, room // 2))}
+                bounded[field_name] = {**settings, name: max(min(_FEWEST_THOUGHTS, room - 1), room // 2)}
         return bounded
 
     def asked_tokens(self, body: Json) -> int | None:

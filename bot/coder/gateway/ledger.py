@@ -13,6 +13,7 @@ from bot.models.ask import Asker
 from bot.models.bounds import Bound
 from bot.models.calls import Attempt, Calls, Outcome
 from bot.models.recorded import step_key
+from bot.models.usefulness import Usefulness
 from state.patience import patiently
 from state.steps import Key, Kind, finish_step, start_step
 from state.store import Transaction, put_blob
@@ -84,17 +85,20 @@ class Exchanges:
             self._usefulness.ensure(_ROLE)
         outcome = await self._calls.make(exchange, asked, own, book)
         if self._usefulness is not None:
-            if outcome.error is not None:
-                self._usefulness.note_failure(str(outcome.error))
-            else:
-                self._usefulness.note(
-                    _ROLE, outcome.refused or (None if outcome.reply.text.strip() else "it was empty")
-                )
+            self._note(self._usefulness, outcome)
         self._kept += len(outcome.reply.text)
         if exchange.estimated:
             with self._calls.store.write() as tx:
                 tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=asked.step)
         return outcome
+
+    @staticmethod
+    def _note(usefulness: Usefulness, outcome: Outcome) -> None:
+        """Note whether an answer could be used; once one could, a refusal is the agent's own, and says nothing of the model."""
+        if outcome.error is not None:
+            usefulness.note_failure(str(outcome.error))
+        elif outcome.refused is None or usefulness.none_used is not None:
+            usefulness.note(_ROLE, outcome.refused or (None if outcome.reply.text.strip() else "it was empty"))
 
     async def settle(self) -> None:
         """Charge what was sent, and whose end nobody saw: at what was booked, the most that it can have used."""

@@ -21,6 +21,7 @@ from bot.models.ask import Asker
 from bot.models.bounds import free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.pricing import Pricing
+from bot.models.usefulness import Usefulness
 from state.spending import Spent, spent
 from state.steps import Steps
 from state.store import Store
@@ -249,6 +250,7 @@ async def scene(
     retries: int = 0,
     store: Store | None = None,
     wrap: Callable[[OpenAIModel], Any] = lambda model: model,
+    usefulness: Usefulness | None = None,
     **options: Any,
 ) -> AsyncIterator[Scene]:
     """Open a gateway before an upstream.
@@ -263,6 +265,7 @@ async def scene(
         retries: of a request.
         store: that of an earlier gateway, in the same folder.
         wrap: returns what is asked in place of the model.
+        usefulness: of an earlier gateway's answers in the same run.
         options: of the gateway.
     """
     async with AsyncExitStack() as stack:
@@ -280,7 +283,17 @@ async def scene(
         asked = wrap(model)
         estimate = getattr(asked, "estimate", free)
         steps, limits = Steps(held, RUN), CallLimits(seconds)
-        asker = Asker(asked, held, RUN, HurriedClock(CUTOFF), steps, budget=budget, estimate=estimate, limits=limits)
+        asker = Asker(
+            asked,
+            held,
+            RUN,
+            HurriedClock(CUTOFF),
+            steps,
+            budget=budget,
+            estimate=estimate,
+            limits=limits,
+            usefulness=usefulness or Usefulness(held, RUN),
+        )
         lines: list[str] = []
         path = folder / "lab3" / "socket" / "gateway"
         gateway = Gateway(path, asker, dialect=dialect, model=MODEL, node=NODE, say=lines.append, **options)

@@ -27,6 +27,9 @@ ECHO = {"error": {"message": f"Invalid prompt: '{MARK} provided'"}}
 ANSWERS: dict[str, tuple[int, Any]] = {
     "400 that repeats the request": (400, ECHO),
     "401": (401, {"error": {"message": "not for you"}}),
+    "a code of no credit": (429, {"error": {"message": "x", "code": "insufficient_quota"}}),
+    "405": (405, {"error": "Method Not Allowed"}),
+    "a redirect": (301, b""),
     "402": (402, {"error": {"message": "no credit"}}),
     "403": (403, {"error": {"message": "forbidden"}}),
     "404": (404, {"error": {"message": "model not found", "code": "model_not_found"}}),
@@ -118,6 +121,26 @@ async def test_several_refusals_in_a_row_end_the_lab_and_not_the_run(tmp_path: P
         sent = len(it.upstream.came)
         got = await it.ask()
         assert got.status == 403 and it.gateway.closed in got.error and len(it.upstream.came) == sent
+
+
+async def test_refusals_in_many_labs_end_the_run_only_if_no_request_was_ever_answered(tmp_path: Path) -> None:
+    async def script(came: Came, wire: Wire) -> None:
+        if MARK in str(came.body):
+            await wire.answer(ECHO, status=400)
+        else:
+            await answering(came, wire)
+
+    for answered in (True, False):
+        folder = tmp_path / str(answered)
+        folder.mkdir()
+        async with scene(folder, script) as it:
+            if answered:
+                await it.ask()
+            for _ in range(3):
+                async with scene(folder, script, store=it.store, usefulness=it.asker.usefulness) as lab:
+                    for _ in range(5):
+                        await lab.ask(saying(MARK, "chat"))
+            assert (lab.gateway.over is None) is answered
 
 
 async def test_a_key_that_is_wrong_for_the_engine_too_ends_the_run(tmp_path: Path) -> None:
@@ -298,6 +321,12 @@ DROPPED: dict[str, tuple[DialectName, dict[str, Any], dict[str, Any]]] = {
         {"tools": [{"type": "function", "name": "sh", "parameters": {"type": "object"}, "server_url": "https://x"}]},
         {"tools": [{"type": "function", "name": "sh", "parameters": {"type": "object"}}]},
     ),
+    "a choice of what the endpoint would run": (
+        "responses",
+        {"tools": [{"type": "function", "name": "sh"}], "tool_choice": {"type": "mcp", "server_label": "x"}},
+        {"tools": [{"type": "function", "name": "sh"}]},
+    ),
+    "a choice without tools": ("chat", {"tool_choice": {"type": "web_search_preview"}}, {}),
     "of the context": (
         "messages",
         {"context_management": {"edits": [{"type": "clear_tool_uses_20250919", "x": 1}], "y": 2}},
@@ -312,7 +341,7 @@ async def test_keys_that_are_not_known_are_left_out_of_objects(tmp_path: Path, n
     async with scene(tmp_path, answering, dialect=dialect) as it:
         assert (await it.ask(**given)).status == 200
     body = it.upstream.came[0].body
-    assert {key: body[key] for key in sent} == sent
+    assert {key: body[key] for key in given if key in body} == sent
 
 
 WRONG: tuple[tuple[DialectName, dict[str, Any]], ...] = (
@@ -332,6 +361,9 @@ WRONG: tuple[tuple[DialectName, dict[str, Any]], ...] = (
     ("messages", {"thinking": {"type": "enabled", "budget_tokens": 10**9}}),
     ("messages", {"thinking": {"type": "enabled", "budget_tokens": True}}),
     ("messages", {"stop_sequences": [{}]}),
+    ("messages", {"messages": [{"id": "msg_1"}]}),
+    ("chat", {"messages": [{"role": "user", "content": "x"}, {"type": "message"}]}),
+    ("responses", {"input": [{"id": "msg_1"}]}),
     ("messages", {"output_config": {"effort": 3}}),
 )
 
@@ -360,5 +392,6 @@ async def test_thoughts_are_a_part_of_the_answer(
     tmp_path: Path, dialect: DialectName, limit: str, setting: str, name: str
 ) -> None:
     async with scene(tmp_path, answering, dialect=dialect) as it:
-        assert (await it.ask(**{limit: 4_000, setting: {name: 100_000}})).status == 200
-    assert it.upstream.came[0].body[setting][name] == 2_000
+        for room, thoughts in ((4_000, 2_000), (1_100, 1_024), (1_000, 999)):
+            assert (await it.ask(**{limit: room, setting: {name: 100_000}})).status == 200
+            assert it.upstream.came[-1].body[setting][name] == thoughts
