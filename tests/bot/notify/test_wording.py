@@ -39,7 +39,8 @@ CALLS = {
     "HTML": "<a href=//evil.com>x</a> <img src=x> &lt;img&gt; &#60;b&#62; &#x3c;b ＜b＞ <!-- x -->",
 }
 _BEGINNINGS = re.compile(
-    r"[<>＜＞]|[@＠#＃!~]\w|[@!#][*_\[]|://|\]\s?[(\[:]|\w[.。](?:com|io|zip|py|social|рф|xn)|\d[.]\d+[.]\d+[.]\d|[+$]\w|(?:^| )/\w+ |www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``",
+    r"[<>＜＞]|[@＠#＃!~]\w|[@!#][*_\[]|://|\]\s?[(\[:]|\w[.。](?:com|io|zip|py|social|рф|xn)|\d[.]\d+[.]\d+[.]\d"
+    r"|[+$]\w|(?:^| )/\w+ |www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``",
     re.IGNORECASE,
 )
 INVISIBLE = str.maketrans({"\u200b": None, "‹": "<", "›": ">"})

@@ -56,7 +56,11 @@ def test_what_is_here_is_not_missed(code: str) -> None:
         ("pd.read_csv('/kaggle/input/a-slug/extra.csv')", (), "extra.csv"),
         ("pd.read_csv('../input/subs/submission_0.97.csv')", (), "other people"),
         ("x = 1", ("!wget https://example.org/a.zip",), "wget"),
-        ("pd.read_csv('/kaggle/input/datasets/ann/soil-data/soil_prediction.csv')", (), "competition's files: soil-data"),
+        (
+            "pd.read_csv('/kaggle/input/datasets/ann/soil-data/soil_prediction.csv')",
+            (),
+            "competition's files: soil-data",
+        ),
         ("pd.read_csv('../input/seoul-bike/SeoulBikeData.csv')", (), "competition's files: seoul-bike"),
         ("import lightgbm as lgb\nlgb.train(x)", (), "packages that are not here: lightgbm"),
         ("from my_features import *", (), "packages that are not here: my_features"),
