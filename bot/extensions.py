@@ -8,7 +8,7 @@ from typing import Literal
 
 __all__ = ["Group", "declared"]
 
-Group = Literal["commands", "importers", "rules"]
+Group = Literal["agents", "commands", "importers", "rules"]
 
 
 @cache

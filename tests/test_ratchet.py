@@ -20,13 +20,13 @@ LIMITS = {
     # Marks on the engine's lines in labs, and sentences on odd headers.
     # Tables as people have them: any encoding, form of numbers, packing; features and labels in two files.
     # What it runs without is measured by itself: WINGS.
-    "lines of bot": 71_000,
-    "lines of bot/research": 7_100,
+    "lines of bot": 69_800,
+    "lines of bot/research": 8_300,
     "lines of sandbox": 9_680,
     "lines of scrapers": 11_400,
     "lines of state": 5_070,
     "names that do not say what they hold": 6_020,
-    "public names of more than one class": 89,
+    "public names of more than one class": 88,
     "classes with a field for a score": 45,
     "JSON paths in SQL outside of state": 1,
 }

@@ -1,50 +1,69 @@
 """The agents: each in a folder of its own: a policy that chooses the next actions, its prompts and settings."""
 
+from dataclasses import dataclass
+from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Literal
+
+from bot.extensions import declared
 
 if TYPE_CHECKING:
     from bot.engine.context import RunContext
     from bot.engine.strategy import Strategy
 
-__all__ = ["AGENTS", "IN_LABS", "AgentName", "LiveAgentName", "blends", "open_agent"]
+__all__ = ["AGENTS", "COMIND_PARTS", "Agent", "AgentName", "LiveAgentName", "Part", "agent_of", "blends", "open_agent"]
 
-AGENTS = {
-    "comind": "bot.agents.comind.briefing:comind",
-    "hybrid": "bot.agents.comind.hybrid:hybrid",
-    "aide": "bot.agents.tree.aide:aide",
-    "aide-mlebench": "bot.agents.tree.aide:aide_mlebench",
-    "aide-code": "bot.agents.tree.aide_code:aide_code",
-    "aide-rag": "bot.agents.tree.aide_rag:aide_rag",
-    "automind": "bot.agents.tree.automind:automind",
-    "solo": "bot.agents.solo:solo",
+Part = Literal["community", "reproduction", "labs", "knowledge", "adaptive-coding", "blend"]
+"""What an agent has unless it is told to go without; with labs, its coders may work in them on rows with labels withheld."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What is known of an agent before its module is loaded."""
+
+    opening: str
+    """`module:function`; the function makes the agent for one run."""
+    parts: tuple[Part, ...] = ()
+    """Agents that are to be as in their papers have no blend."""
+
+
+COMIND_PARTS: tuple[Part, ...] = ("community", "reproduction", "labs", "knowledge", "blend")
+
+_OWN = {
+    "comind": Agent("bot.agents.comind.briefing:comind", COMIND_PARTS),
+    "aide": Agent("bot.agents.tree.aide:aide"),
+    "aide-mlebench": Agent("bot.agents.tree.aide:aide_mlebench"),
+    "solo": Agent("bot.agents.solo:solo", ("blend",)),
 }
-"""By name, the function that makes the agent for one run; its module is loaded when it is chosen."""
 
 _REPLAYS_ONLY = ("solo",)
 """A yardstick: nothing that it makes is scored before it would be sent."""
 
-IN_LABS = ("comind", "hybrid")
-"""Agents whose coders may work in labs, on rows with labels withheld."""
-
-_UNBLENDED = ("aide", "aide-mlebench", "aide-code", "aide-rag", "automind")
-"""Agents that are to be as in their papers, which have no blend."""
+AGENTS = (*_OWN, *declared("agents"))
+"""The names of the bot's agents, and of those that are entry points of the group `bot.agents`."""
 
 if TYPE_CHECKING:
     AgentName = str
     LiveAgentName = str
 else:
     # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
-    AgentName = Literal[tuple(AGENTS)]
+    AgentName = Literal[AGENTS]
     LiveAgentName = Literal[tuple(name for name in AGENTS if name not in _REPLAYS_ONLY)]
+
+
+@cache
+def agent_of(name: AgentName) -> Agent:
+    """Return what is known of an agent; its module is not loaded."""
+    agent: Agent = _OWN[name] if name in _OWN else resolve_name(declared("agents")[name])
+    return agent
 
 
 def blends(name: AgentName) -> bool:
     """Return whether an agent's scored scripts are blended by default."""
-    return name not in _UNBLENDED
+    return "blend" in agent_of(name).parts
 
 
 def open_agent(name: AgentName, context: "RunContext") -> "Strategy":
     """Return the agent of that name, at work on one run."""
-    strategy: Strategy = resolve_name(AGENTS[name])(context)
+    strategy: Strategy = resolve_name(agent_of(name).opening)(context)
     return strategy

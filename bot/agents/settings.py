@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from bot.agents import IN_LABS, AgentName
+from bot.agents import AgentName, agent_of
 from bot.agents.comind.policy import RoundsSettings
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.coder.lab.settings import LabSettings
@@ -28,7 +28,7 @@ class AgentRunSettings(RunSettings):
     @property
     def in_labs(self) -> bool:
         """Whether the agent's coders work in labs with validation rows; `solo` has a lab with the competition's own files."""
-        return self.agent in IN_LABS and self.rounds.coder == "lab"
+        return "labs" in agent_of(self.agent).parts and self.rounds.coder == "lab"
 
     @property
     def withholding(self) -> Withholding:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.agents import IN_LABS, AgentName, blends
+from bot.agents import Part, agent_of, blends
 from bot.replay.settings import ReplaySettings
 
 
@@ -15,28 +15,24 @@ class Ablation:
     """The setting that rules it; in a table of settings after a dot."""
     off: object
     """The setting's value where the part is left out."""
-    agents: tuple[AgentName, ...] | None = None
-    """Agents that have the part; None: all."""
+    part: Part
+    """The part of an agent that is left out."""
     within: str | None = None
     """The word of the larger part that it is of: without that one, its absence is no news."""
 
 
 ABLATIONS: Mapping[str, Ablation] = {
-    "no-community": Ablation("community", False, ("comind", "hybrid", "aide-code", "aide-rag")),
-    "no-reproduction": Ablation("reproduction.kernels", 0, ("comind", "hybrid"), within="no-community"),
-    "no-labs": Ablation("rounds.coder", "script", IN_LABS),
-    "no-knowledge": Ablation("knowledge", "none", ("comind", "hybrid", "automind")),
-    "no-adaptive-coding": Ablation("adaptive_coding.threshold", 5, ("automind",)),
-    "no-blend": Ablation("blend", False),
+    "no-community": Ablation("community", False, "community"),
+    "no-reproduction": Ablation("reproduction.kernels", 0, "reproduction", within="no-community"),
+    "no-labs": Ablation("rounds.coder", "script", "labs"),
+    "no-knowledge": Ablation("knowledge", "none", "knowledge"),
+    "no-adaptive-coding": Ablation("adaptive_coding.threshold", 5, "adaptive-coding"),
+    "no-blend": Ablation("blend", False, "blend"),
 }
 """By the word that a plan and `result.json` have for it."""
 
 BLENDS = "blend"
 """The word for an agent that blends though it usually does not."""
-
-
-_IN_LABS = (*IN_LABS, "solo")
-"""Agents in whose labs the owner's coding agent may work."""
 
 
 def without(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
@@ -52,7 +48,8 @@ def without(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
 def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     """Return what a run does otherwise than its agent usually does, in words, as `RunResult.variant` has it."""
     left_out = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
-    own = settings.coder.own if settings.agent in _IN_LABS and settings.rounds.coder == "lab" else None
+    has_lab = settings.agent == "solo" or "labs" in agent_of(settings.agent).parts
+    own = settings.coder.own if has_lab and settings.rounds.coder == "lab" else None
     more = [*([BLENDS] if settings.blend and not blends(settings.agent) else []), *([own.name] if own else [])]
     return (*left_out, *more)
 
@@ -63,13 +60,11 @@ def _is_off(settings: ReplaySettings, word: str) -> bool:
 
 def _has(settings: ReplaySettings, word: str) -> bool:
     """Return whether a run's agent usually has the part, and the larger part that it is of."""
-    part = ABLATIONS[word]
-    if part.agents is not None and settings.agent not in part.agents:
+    ablation = ABLATIONS[word]
+    if ablation.part not in agent_of(settings.agent).parts:
         return False
-    if part.within is not None and _is_off(settings, part.within):
+    if ablation.within is not None and _is_off(settings, ablation.within):
         return False
     if word == "no-knowledge" and settings.agent == "comind":
         return settings.rounds.coder == "lab"  # its scripts alone are shown none
-    if word == "no-labs":
-        return settings.model != "builtin" and settings.sandbox != "process"
-    return blends(settings.agent) if word == "no-blend" else True
+    return word != "no-labs" or (settings.model != "builtin" and settings.sandbox != "process")

@@ -7,10 +7,8 @@ and a seed, and returns the answer's text.
 from pkgutil import resolve_name
 from typing import Any
 
-from bot.agents.builtin import coding, ideas, plans, posts, reports
+from bot.agents.builtin import coding, ideas, posts, reports
 from bot.agents.builtin.coding import baseline_script
-from bot.agents.tree.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
-from bot.agents.tree.rag_prompts import PickPosts, SummarisePost
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.drafts.prompts import PlanDrafts
 from bot.community.drafts.reporting import WriteReport
@@ -64,18 +62,6 @@ class BuiltinModel:
                 return posts.label_task(prompt)
             case WriteReport():
                 return reports.report(prompt)
-            case PickPosts():
-                return posts.pick_posts(prompt)
-            case SummarisePost():
-                return posts.summarise_post(prompt)
-            case PlanSolution():
-                return plans.plan(prompt, self._seed)
-            case ScorePlan():
-                return plans.complexity(prompt)
-            case SplitPlan():
-                return plans.split(prompt)
-            case WriteSubstep():
-                return plans.substep(prompt)
         if rule := declared("rules").get(prompt.name):
             return str(resolve_name(rule)(prompt, self._seed))
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")

@@ -5,7 +5,6 @@ import math
 import re
 
 from bot.agents.builtin.techniques import how, named_in, vocabulary
-from bot.agents.tree.rag_prompts import PickPosts, SummarisePost
 from bot.community.reading.documents import Document
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reading.suspicion import steering
@@ -15,7 +14,6 @@ from state.community import Post
 
 DEFAULT_LABEL = "tabular/classification"
 """Where no word shows what kind of task it is."""
-_MOST_PICKS = 2
 _DOUBTFUL = re.compile(
     r"\b(no gain|worse|useless|waste|harm\w*|(does|did)(n'?t| not) help|don'?t|do not|never|nothing|noise)\b|\?\s*$",
     re.IGNORECASE,
@@ -103,27 +101,6 @@ def _effectiveness(post: Post) -> float:
         score += min(2.0, 0.5 * math.log2(1 + max(0, post.votes)) - 1)
     score += 0.5 * (post.public_score is not None) - 3 * bool(_UNSOUND.search(post.text))
     return round(min(10.0, max(0.0, score)), 1)
-
-
-def pick_posts(prompt: PickPosts) -> str:
-    """Answer `pick_posts`: titles that name a technique go first, those read before last; of equals the earlier ones."""
-    sound = [title for title in prompt.shown if steering(title.title, "") is None]
-    best_first = sorted(sound, key=lambda title: (title.read, not named_in(title.title)))
-    return json.dumps({"pick": [title.item.id for title in best_first[:_MOST_PICKS]]})
-
-
-def summarise_post(prompt: SummarisePost) -> str:
-    """Answer `summarise_post` with the techniques that its sound posts suggest, without their words."""
-    sound = [post for post in prompt.document.posts if not is_hostile(post)]
-    techniques = dict.fromkeys(title for post in sound for title in suggestions(post))
-    failure_lines = [f'No gain, it says: "{sentence}"' for post in sound for sentence in failures(post)][:2]
-    warnings = (
-        ["It holds orders to its readers, of which nothing is taken."]
-        if len(sound) < len(prompt.document.posts)
-        else []
-    )
-    lines = [f"Recommends: {how(title)}" for title in techniques] or ["It recommends nothing that could be tried."]
-    return "\n".join((*lines, *failure_lines, *warnings))
 
 
 def label_task(prompt: LabelTask) -> str:

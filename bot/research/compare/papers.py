@@ -7,7 +7,7 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any, Literal
 
-from bot.replay.ablations import ABLATIONS
+from bot.agents import AGENTS, agent_of
 from bot.report.result import RunResult
 from bot.report.words import NONE, percent, score
 from bot.research.compare.comparison import Comparison
@@ -229,9 +229,8 @@ def _splits(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
     for contender in (row.contender for row in found.rows):
         results = [_of(found, contender, competitions) for competitions in sets]
         if results[-1]:
-            read = (
-                contender.agent in (ABLATIONS["no-community"].agents or ()) and "no-community" not in contender.variant
-            )
+            parts = agent_of(contender.agent).parts if contender.agent in AGENTS else ()
+            read = "community" in parts and "no-community" not in contender.variant
             name = f"{found.title(contender)}{', with community' if read else ''}"
             rows.append(("ours", (name, *map(_medals, results))))
     if not rows:

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, SplitPlan, WriteSubstep
-from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.lab.failures import Failure
 from bot.coder.lab.prompts import FoldFacts, LabTask
 from bot.coder.prompts import ReviewRun
@@ -24,6 +22,15 @@ from bot.live.reading.card import ReadCard
 from bot.live.reading.quotes import ReadPage
 from bot.live.reading.rules import ReadRules
 from bot.models import Item
+from bot.research.agents.automind_prompts import (
+    FailedSubstep,
+    PlanSolution,
+    ScorePlan,
+    SplitPlan,
+    WorkingSubsteps,
+    WriteSubstep,
+)
+from bot.research.agents.rag_prompts import DocumentTitle, PickPosts, SummarisePost
 from bot.research.curation.prompts import ExtractTricks
 from tests.bot.agents.builtin.parts import (
     MACHINE,
@@ -131,7 +138,7 @@ PROMPTS = [
     ),
     ReadCard("a title", "RMSE", "lower", ("id", "x"), ("id", "a", "x"), ("id", "a"), (PAGE,), NOW),
     ReadRules("a title", PAGE, NOW),
-    PickPosts(TASK, (Shown(Item("topic/1", NOW), "Use trees", 3, 0.5, 2, False),), "debug", "an error"),
+    PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "Use trees", 3, 0.5, 2, False),), "debug", "an error"),
     SummarisePost(TASK, document(replace(post("Use extra trees."), language="python"))),
     PlanSolution(TASK, "a table", MACHINE, "improve", "", "", BROKEN, "it helps", (RESULT,), 60.0, 90.0),
     ScorePlan("Use trees."),
@@ -143,8 +150,8 @@ PROMPTS = [
         "Use trees.",
         ("Read.", "Fit."),
         2,
-        SoFar("x = 1", "1 row", 1.0),
-        Failed("y = 2", "KeyError: 'y'", "a trace"),
+        WorkingSubsteps("x = 1", "1 row", 1.0),
+        FailedSubstep("y = 2", "KeyError: 'y'", "a trace"),
         BROKEN,
         60.0,
         20.0,
@@ -203,6 +210,10 @@ def test_titles_of_posts_stand_inside_a_quotation(title: str) -> None:
     for prompt in (ReadPosts(TASK, (named,)), SummarisePost(TASK, named)):
         text = prompt.messages()[-1].content
         assert title.splitlines()[0] in text and title.splitlines()[0] not in FENCE.sub("", text)
-    shown = PickPosts(TASK, (Shown(Item("topic/1", NOW), title, 3, 0.5, 2, False),), "draft", "").messages()[-1].content
+    shown = (
+        PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), title, 3, 0.5, 2, False),), "draft", "")
+        .messages()[-1]
+        .content
+    )
     [line] = [line for line in shown.splitlines() if line.startswith("- topic/1")]
     assert line.count('"') == 2 and line.endswith('" (a thread, 2 messages of it; votes 3; public score 0.5)')

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents import blends
+from bot.agents import AGENTS, agent_of, blends
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.replay.ablations import ABLATIONS, variant_of, without
 from bot.replay.settings import ReplaySettings, parse_cutoff
@@ -59,8 +59,7 @@ def test_a_usual_run_goes_without_nothing(agent: str) -> None:
 
 @pytest.mark.parametrize("word", ABLATIONS)
 def test_a_run_without_a_part_is_known_by_its_word_and_nothing_else_changes(word: str) -> None:
-    agents = ABLATIONS[word].agents
-    usual = settings(agents[0] if agents else "comind")
+    usual = settings(next(name for name in AGENTS if ABLATIONS[word].part in agent_of(name).parts))
     done = without(usual, [word])
     assert variant_of(done) == (word,)
     changed = {name for name in ReplaySettings.model_fields if getattr(done, name) != getattr(usual, name)}

@@ -7,13 +7,20 @@ from typing import Any
 import pytest
 
 from bot.agents.builtin import NAME, BuiltinModel
-from bot.agents.tree.automind_prompts import Failed, PlanSolution, ScorePlan, SoFar, SplitPlan, WriteSubstep
-from bot.agents.tree.rag_prompts import PickPosts, Shown, SummarisePost
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.reporting import WriteReport
 from bot.community.reading.prompts import ReadPosts
 from bot.knowledge.prompts import LabelTask
 from bot.models import CallLimits, Item, Message
+from bot.research.agents.automind_prompts import (
+    FailedSubstep,
+    PlanSolution,
+    ScorePlan,
+    SplitPlan,
+    WorkingSubsteps,
+    WriteSubstep,
+)
+from bot.research.agents.rag_prompts import DocumentTitle, PickPosts, SummarisePost
 from bot.research.curation.prompts import ExtractTricks
 from state.errors import ModelRefused
 from tests.bot.agents.builtin.parts import (
@@ -40,7 +47,7 @@ PROMPTS = [
     write_script("improve", attempts=[attempt("x = 1", error="slow")], codebase="y = 2", earlier="node 1"),
     ReviewRun(TASK, attempt("x = 1", error="slow"), (RESULT,)),
     WriteReport(TASK, "A draft", "Use LDA.", (attempt("x = 1", error="slow"),), best=1),
-    PickPosts(TASK, (Shown(Item("topic/1", NOW), "Use LDA", 3, 0.4, 2, True),), "improve", "A plan."),
+    PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "Use LDA", 3, 0.4, 2, True),), "improve", "A plan."),
     SummarisePost(TASK, document(replace(post("Use extra trees, 0.123."), language="python"))),
     PlanSolution(
         TASK,
@@ -64,8 +71,8 @@ PROMPTS = [
         "Use LDA.",
         ("Read.", "Predict."),
         2,
-        SoFar("x = 1", "It printed.", 3.0),
-        Failed("y = 2", "KeyError", "A trace."),
+        WorkingSubsteps("x = 1", "It printed.", 3.0),
+        FailedSubstep("y = 2", "KeyError", "A trace."),
         attempt("z = 3", error="slow"),
         60.0,
         20.0,

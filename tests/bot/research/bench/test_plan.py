@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents import AGENTS, agent_of
 from bot.execution.folder import run_folders
 from bot.replay.ablations import ABLATIONS
 from bot.report.result import write_result
@@ -231,8 +232,7 @@ def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() ->
 
 @pytest.mark.parametrize("word", [word for word in ABLATIONS if word not in ("no-labs", "no-knowledge")])
 def test_each_ablation_is_one_word_and_makes_a_contender_of_its_own(place: Path, word: str) -> None:
-    agents = ABLATIONS[word].agents
-    agent = agents[-1] if agents else "comind"
+    agent = next(name for name in AGENTS if ABLATIONS[word].part in agent_of(name).parts)
     listed = '["comind", "comind no-blend no-community", "aide"]'
     usual, without = planned(place, PLAN.replace(listed, f'["{agent}", "{agent} {word}"]')).groups[0]
     assert contender_of(without.settings).variant == (word,)

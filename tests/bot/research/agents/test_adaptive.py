@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from bot.agents.tree.automind import automind
-from bot.agents.tree.automind_prompts import Failed, WriteSubstep
 from bot.agents.tree.settings import AdaptiveSettings
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
 from bot.evaluation.client.worker import Worker
+from bot.research.agents.automind import automind
+from bot.research.agents.automind_prompts import FailedSubstep, WriteSubstep
 from state.tables import Execution
-from tests.bot.agents.tree.parts import HALVES, Told, a_run, as_json, fenced, play, row
+from tests.bot.research.agents.parts import HALVES, Told, a_run, as_json, fenced, play, row
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -78,8 +78,8 @@ async def test_a_substep_that_is_no_python_or_fails_is_rewritten_with_the_messag
         assert (await play(context, automind(context), Action("draft"), 2)).status == "valid"
         assert executions(context)[-1] == "n2-holdout-0"
     _, second, third, last = (prompt.failed for prompt in model.of("write_substep"))
-    assert isinstance(second, Failed) and "it is no valid Python" in second.error and second.code == "rows = (\n"
-    assert isinstance(third, Failed) and "KeyError: 'rows'" in third.error and "look here" in third.output
+    assert isinstance(second, FailedSubstep) and "it is no valid Python" in second.error and second.code == "rows = (\n"
+    assert isinstance(third, FailedSubstep) and "KeyError: 'rows'" in third.error and "look here" in third.output
     assert last is None, "the next substep has not failed"
     assert "KeyError: 'rows'" in model.text("write_substep", 2)
 

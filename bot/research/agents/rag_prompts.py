@@ -20,7 +20,7 @@ _SUMMARY_CHARACTERS = 3_000
 
 
 @dataclass(frozen=True)
-class Shown:
+class DocumentTitle:
     """A document as its title shows it."""
 
     item: Item
@@ -39,7 +39,7 @@ class Shown:
         return cls(item, document.title, document.votes, document.public_score, len(document.posts), read)
 
 
-class Picked(BaseModel):
+class SelectedDocuments(BaseModel):
     """The documents to read."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -48,20 +48,20 @@ class Picked(BaseModel):
 
 
 @dataclass(frozen=True)
-class PickPosts(TemplatePrompt[Picked]):
+class PickPosts(TemplatePrompt[SelectedDocuments]):
     """Ask which documents to read before a script is written."""
 
     template: ClassVar[str] = "pick_posts.j2"
 
     task: TaskText
-    shown: tuple[Shown, ...]
+    shown: tuple[DocumentTitle, ...]
     action: ActionKind
     sought: str
     """What is to be repaired or improved; empty for a draft."""
 
-    def parse(self, text: str) -> Picked:
+    def parse(self, text: str) -> SelectedDocuments:
         """Read the JSON answer; raises Unparsable where it names what was not shown."""
-        answer = json_answer(text, Picked)
+        answer = json_answer(text, SelectedDocuments)
         unknown = set(answer.pick) - {one.item.id for one in self.shown}
         if unknown:
             raise Unparsable(f"pick: {', '.join(sorted(unknown))} is not in the list; give ids as they stand there")

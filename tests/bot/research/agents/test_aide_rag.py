@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from bot.agents.tree.aide_rag import PostsByTitle, aide_rag
-from bot.agents.tree.rag_prompts import PickPosts, Shown
 from bot.engine.attempts import load_tree, open_record
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
 from bot.evaluation.client.worker import Worker
 from bot.models import Item
+from bot.research.agents.aide_rag import PostsByTitle, aide_rag
+from bot.research.agents.rag_prompts import DocumentTitle, PickPosts
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
 from state.community_rows import add_community
@@ -21,8 +21,8 @@ from state.errors import Unparsable
 from state.progress import create_node, end_node
 from state.tables import KernelVersion, Message, Observation, Topic
 from tests.bot.agents.builtin.parts import NOW, TASK
-from tests.bot.agents.tree.parts import HALVES, Told, a_run, as_json, fenced, play
 from tests.bot.engine.parts import RUN
+from tests.bot.research.agents.parts import HALVES, Told, a_run, as_json, fenced, play
 from tests.tiny_snapshot import SLUG
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -133,7 +133,7 @@ async def test_without_a_community_nothing_is_asked(worker: Worker, tmp_path: Pa
 
 
 async def test_a_pick_of_what_was_not_shown_is_to_be_repaired():
-    prompt = PickPosts(TASK, (Shown(Item("topic/1", NOW), "One", 3, None, 2, False),), "draft", "")
+    prompt = PickPosts(TASK, (DocumentTitle(Item("topic/1", NOW), "One", 3, None, 2, False),), "draft", "")
     assert prompt.parse('{"pick": ["topic/1"]}').pick == ("topic/1",)
     with pytest.raises(Unparsable, match="kernel/9 is not in the list"):
         prompt.parse('{"pick": ["kernel/9"]}')

@@ -1,8 +1,6 @@
 """AutoMind: plans from a knowledge base, then scripts by self-adaptive coding (arXiv 2506.10974)."""
 
-from bot.agents.tree.adaptive import AdaptivePlaybook
 from bot.agents.tree.aide import TASKS
-from bot.agents.tree.automind_prompts import PlanSolution
 from bot.agents.tree.memory import Memory
 from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
 from bot.agents.tree.settings import TreeSearchSettings
@@ -15,6 +13,8 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.knowledge.retrieval import Found
+from bot.research.agents.adaptive import AdaptivePlaybook
+from bot.research.agents.automind_prompts import PlanSolution
 from state.errors import BudgetExceeded, ModelRefused
 
 _HEADINGS = {

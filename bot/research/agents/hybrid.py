@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from bot.agents.comind.briefing import CoMindBriefing, in_rounds, open_intake
 from bot.agents.comind.labs import LabsBriefing, LabTerms, starting_point
-from bot.agents.comind.phases import PhasedLabs, PhasedRounds, lab_seconds
 from bot.agents.comind.policy import RoundsSettings
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import LabSettings
@@ -19,6 +18,7 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.tree import Tree
 from bot.knowledge.retrieval import Found
+from bot.research.agents.phases import PhasedLabs, PhasedRounds, lab_seconds
 from state.steps import Key, Kind
 from state.store import Transaction
 

@@ -118,7 +118,7 @@ class SplitPlan(TemplatePrompt[Substeps]):
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedSubstep:
     """The code of a substep that failed, and why."""
 
     code: str
@@ -127,7 +127,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class SoFar:
+class WorkingSubsteps:
     """The code of the substeps that work, what it printed on the sample, and the seconds that it took."""
 
     code: str
@@ -149,9 +149,9 @@ class WriteSubstep(TemplatePrompt[str]):
     substeps: tuple[str, ...]
     number: int
     """Of the substep to write, from 1."""
-    so_far: SoFar | None
+    so_far: WorkingSubsteps | None
     """The substeps before it; None before the first."""
-    failed: Failed | None
+    failed: FailedSubstep | None
     """The last code of this substep; None: it was not written yet."""
     parent: Attempt | None
     seconds: float

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from bot.agents.tree.aide_code import KernelByVotes, aide_code
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
 from bot.engine.tree import Tree
 from bot.evaluation.client.worker import Worker
 from bot.report.posts import suspicious_posts
+from bot.research.agents.aide_code import KernelByVotes, aide_code
 from state.clock import StreamClock
 from state.community_rows import add_community
 from state.tables import KernelVersion, Observation
-from tests.bot.agents.tree.parts import HALVES, Told, a_run, fenced, play
+from tests.bot.research.agents.parts import HALVES, Told, a_run, fenced, play
 from tests.tiny_snapshot import SLUG
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,7 +11,6 @@ import pytest
 from sqlmodel import select
 
 from bot.agents.builtin import BuiltinModel
-from bot.agents.comind.hybrid import hybrid
 from bot.agents.comind.policy import RoundsSettings
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
@@ -23,6 +22,7 @@ from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.retrieval import Retriever, Task
 from bot.knowledge.similarity import WordSimilarity
 from bot.models import CallLimits, Completion, Prompt, Usage
+from bot.research.agents.hybrid import hybrid
 from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock

@@ -8,7 +8,6 @@ import ast
 import asyncio
 import hashlib
 
-from bot.agents.tree.automind_prompts import MOST_SUBSTEPS, Failed, ScorePlan, SoFar, SplitPlan, WriteSubstep
 from bot.agents.tree.settings import AdaptiveSettings
 from bot.coder.playbook import SAMPLE_SECONDS, Assignment, Briefing, ScriptPlaybook, Written
 from bot.coder.writing import action_after
@@ -18,6 +17,14 @@ from bot.engine.scripts import Limits, best_seconds, seconds_left
 from bot.engine.strategy import Script
 from bot.engine.tree import Tree
 from bot.execution.record import DEBUG, Execution
+from bot.research.agents.automind_prompts import (
+    MOST_SUBSTEPS,
+    FailedSubstep,
+    ScorePlan,
+    SplitPlan,
+    WorkingSubsteps,
+    WriteSubstep,
+)
 from sandbox import ExitReason
 from state.errors import ModelRefused
 from state.steps import Key, Kind
@@ -97,7 +104,7 @@ class _InSubsteps:
         self._best = best_seconds(context, tree)
         self._limits = limits
         self._substeps = substeps
-        self._so_far: SoFar | None = None
+        self._so_far: WorkingSubsteps | None = None
         """The substeps that work."""
         self._runs = 0
 
@@ -110,9 +117,9 @@ class _InSubsteps:
                 return Written(whole, given_up=f"substep {number}: {failed.error}")
         return Written(self._script(_joined(self._so_far)), tried=True)
 
-    async def _substep(self, number: int) -> Failed | None:
+    async def _substep(self, number: int) -> FailedSubstep | None:
         """Have a substep written until it works, and add it to the script; return how it failed at last."""
-        failed: Failed | None = None
+        failed: FailedSubstep | None = None
         for attempt in range(self._settings.rewrites + 1):
             # Raises where too little time is left for the scored run.
             seconds_left(self._context, self._best, self._limits)
@@ -125,7 +132,7 @@ class _InSubsteps:
             self._context.say(f"node {self._node}: substep {number} of {len(self._substeps)} failed: {failed.error}")
         return failed
 
-    def _prompt(self, number: int, failed: Failed | None) -> WriteSubstep:
+    def _prompt(self, number: int, failed: FailedSubstep | None) -> WriteSubstep:
         context, assignment = self._context, self._assignment
         return WriteSubstep(
             task=context.task,
@@ -146,20 +153,20 @@ class _InSubsteps:
     def _sample_seconds(self) -> float:
         return min(SAMPLE_SECONDS, self._limits.seconds, max(_LEAST_SECONDS, SAMPLE_SHARE * self._limits.seconds))
 
-    async def _try(self, number: int, code: str) -> Failed | None:
+    async def _try(self, number: int, code: str) -> FailedSubstep | None:
         """Parse and run the script up to a substep; keep the substep if it works, else return how it failed."""
         script = _joined(self._so_far, code)
         try:
             ast.parse(script)
         except (SyntaxError, ValueError) as error:
-            return Failed(code, f"it is no valid Python: {error}", "")
+            return FailedSubstep(code, f"it is no valid Python: {error}", "")
         done = await self._run(script)
         if done.reason is not ExitReason.FINISHED:
             # Files that are complete at the time limit count for a scored run; what does not end on a sample will not on more.
-            return Failed(code, done.error or "it was still running at its time limit", done.output)
+            return FailedSubstep(code, done.error or "it was still running at its time limit", done.output)
         if number == len(self._substeps) and done.error is not None:
-            return Failed(code, done.error, done.output)
-        self._so_far = SoFar(script, done.output, done.seconds)
+            return FailedSubstep(code, done.error, done.output)
+        self._so_far = WorkingSubsteps(script, done.output, done.seconds)
         return None
 
     async def _run(self, script: str) -> Execution:
@@ -170,6 +177,6 @@ class _InSubsteps:
         return Script(self._assignment.plan or "", code, action_after(self._assignment.attempts))
 
 
-def _joined(so_far: SoFar | None, *more: str) -> str:
+def _joined(so_far: WorkingSubsteps | None, *more: str) -> str:
     parts = (*((so_far.code,) if so_far else ()), *more)
     return "\n\n\n".join(part.strip() for part in parts) + "\n"

@@ -1,4 +1,4 @@
-"""The planner's, improver's and analyzer's rules: a plan that names techniques, its complexity, and its two substeps."""
+"""The rule-based model's answers to AutoMind's prompts: a plan that names techniques, its complexity, and its two substeps."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, parts_of, plain_config
 from bot.agents.builtin.techniques import Technique, how, kinds_in, named_in, suitable, suits
-from bot.agents.tree.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
+from bot.research.agents.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
 
 _FIRST = "Write plain answers into both files with nothing but Python's own modules, before anything else is imported."
 
@@ -59,18 +59,18 @@ def _rng(prompt: PlanSolution, seed: int) -> random.Random:
     return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
 
 
-def complexity(prompt: ScorePlan) -> str:
+def complexity(prompt: ScorePlan, seed: int) -> str:
     """Answer `score_plan` by how many techniques a plan names."""
     named = named_in(prompt.plan)
     return json.dumps({"complexity": min(5, max(1, len(named))), "why": f"it names {', '.join(named) or 'nothing'}"})
 
 
-def split(prompt: SplitPlan) -> str:
+def split(prompt: SplitPlan, seed: int) -> str:
     """Answer `split_plan`: the recipe has two parts."""
     return json.dumps({"substeps": [_FIRST, f"Then carry out the plan: {prompt.plan}"[:2_000]]}, ensure_ascii=False)
 
 
-def substep(prompt: WriteSubstep) -> str:
+def substep(prompt: WriteSubstep, seed: int) -> str:
     """Answer `write_substep` with the recipe's next part; after a failure with a CONFIG that costs less."""
     before = config_in(prompt.so_far.code if prompt.so_far else "") or _config(prompt)
     number = min(prompt.number, 2)

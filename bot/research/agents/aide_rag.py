@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from bot.agents.tree.aide import Material, searching
-from bot.agents.tree.rag_prompts import MOST_PICKED, PickPosts, Shown, SummarisePost
 from bot.community.reading.documents import Document, documents, excerpt
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
@@ -13,6 +12,7 @@ from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models import Item
 from bot.models.quoting import quoted
+from bot.research.agents.rag_prompts import MOST_PICKED, DocumentTitle, PickPosts, SummarisePost
 from state.errors import ModelRefused
 from state.steps import Key, Kind
 
@@ -69,7 +69,7 @@ class PostsByTitle:
             offered = [found[item] for item in offer if item in found]
             if not offered:
                 return ()
-            shown = tuple(Shown.of(document, read=offer[document.item]) for document in offered)
+            shown = tuple(DocumentTitle.of(document, read=offer[document.item]) for document in offered)
             prompt = PickPosts(context.task, shown, action.kind, sought)
             try:
                 answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)

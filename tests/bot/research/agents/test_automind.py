@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bot.agents.tree.automind import AutoMindBriefing, automind
 from bot.agents.tree.settings import AdaptiveSettings
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
@@ -18,9 +17,10 @@ from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.entry import Entry, PaperFields, Source
 from bot.knowledge.retrieval import Retriever, Task
 from bot.knowledge.similarity import WordSimilarity
+from bot.research.agents.automind import AutoMindBriefing, automind
 from state.errors import ModelRefused
-from tests.bot.agents.tree.parts import HALVES, Told, a_run, fenced, play
 from tests.bot.engine.parts import RUN
+from tests.bot.research.agents.parts import HALVES, Told, a_run, fenced, play
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

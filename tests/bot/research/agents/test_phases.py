@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.agents.comind.phases import PhasedLabs, PhasedRounds, goes_wide, lab_seconds
 from bot.agents.comind.policy import RoundsSettings, ScriptTimes
 from bot.coder.lab.settings import LabSettings
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
+from bot.research.agents.phases import PhasedLabs, PhasedRounds, goes_wide, lab_seconds
 
 BASELINE = NodeView(1, "draft", "valid", score=0.1, baseline=True)
 HOURS = 3600.0
