@@ -16,28 +16,32 @@ _DECLINED: tuple[Verdict, ...] = ("refused", "expired")
 WishState = Literal["open", "intended", "refused"]
 
 
-def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: datetime, why: str) -> Approval:
+def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: datetime, reason: str) -> Approval:
     """Hold a submission until somebody decides; a question that was asked already stays as it is."""
-    known = approval_of(tx.session, run_id, submission)
-    if known is not None:
-        return known
-    row = Approval(run_id=run_id, submission=submission, asked_at=tx.now(), expires_at=expires_at, why=why)
+    approval = approval_of(tx.session, run_id, submission)
+    if approval is not None:
+        return approval
+    row = Approval(run_id=run_id, submission=submission, asked_at=tx.now(), expires_at=expires_at, why=reason)
     tx.add(row)
     tx.session.flush()
-    tx.record("approval.asked", run_id=run_id, submission=submission, approval=row.id, expires_at=expires_at, why=why)
+    tx.record(
+        "approval.asked", run_id=run_id, submission=submission, approval=row.id, expires_at=expires_at, why=reason
+    )
     return row
 
 
-def decide_approval(tx: Transaction, id: int, verdict: Verdict, by: str) -> Approval:
+def decide_approval(tx: Transaction, id: int, verdict: Verdict, decider: str) -> Approval:
     """Record a decision. Raises UsageError if another one was made before."""
     row = tx.session.get_one(Approval, id)
     if row.decision is not None:
         if row.decision != verdict:
             raise UsageError(_decided(tx.session, row))
         return row
-    row.decision, row.decided_at, row.by = verdict, tx.now(), by
+    row.decision, row.decided_at, row.by = verdict, tx.now(), decider
     tx.add(row)
-    tx.record("approval.decided", run_id=row.run_id, submission=row.submission, approval=id, decision=verdict, by=by)
+    tx.record(
+        "approval.decided", run_id=row.run_id, submission=row.submission, approval=id, decision=verdict, by=decider
+    )
     return row
 
 
@@ -48,10 +52,10 @@ def _decided(session: Session, row: Approval) -> str:
         return f"submission {row.id} waited too long: nobody approved it within {hours:g} hours"
     if row.decision != "moot":
         return f"submission {row.id} was {row.decision} already, by {row.by}"
-    sent = session.get(Submission, (row.run_id, row.submission))
-    if sent is None or sent.status != "withdrawn":
+    submission = session.get(Submission, (row.run_id, row.submission))
+    if submission is None or submission.status != "withdrawn":
         return f"submission {row.id} needs no decision any more: the site has answered it"
-    return f"submission {row.id} was withdrawn{f': {sent.message}' if sent.message else ''}"
+    return f"submission {row.id} was withdrawn{f': {submission.message}' if submission.message else ''}"
 
 
 def approval_of(session: Session, run_id: str, submission: str) -> Approval | None:
@@ -68,28 +72,28 @@ def undecided(session: Session) -> Sequence[Approval]:
 def declined(session: Session, rows: Iterable[Submission]) -> list[Submission]:
     """Return the submissions that their owner refused, or left undecided until the question expired."""
     query = select(Approval.run_id, Approval.submission).where(col(Approval.decision).in_(_DECLINED))
-    known = set(session.exec(query))
-    return [row for row in rows if (row.run_id, row.id) in known]
+    pairs = set(session.exec(query))
+    return [row for row in rows if (row.run_id, row.id) in pairs]
 
 
 def find_approval(session: Session, name: str) -> Approval | None:
     """Return the question with a number, or that about the submission with a tag."""
     if name.isascii() and name.isdigit():
         return session.get(Approval, int(name))
-    sent = session.exec(select(Submission).where(Submission.tag == name)).first()
-    return None if sent is None else approval_of(session, sent.run_id, sent.id)
+    submission = session.exec(select(Submission).where(Submission.tag == name)).first()
+    return None if submission is None else approval_of(session, submission.run_id, submission.id)
 
 
-def make_wish(tx: Transaction, run_id: str, node: int, by: str) -> Wish:
+def make_wish(tx: Transaction, run_id: str, node: int, requester: str) -> Wish:
     """Ask for a node to be submitted; where a wish for it is open already, return that one unchanged."""
-    same = select(Wish).where(Wish.run_id == run_id, Wish.node == node, Wish.state == "open")
-    known = tx.session.exec(same).first()
-    if known is not None:
-        return known
-    row = Wish(run_id=run_id, node=node, wished_at=tx.now(), by=by)
+    query = select(Wish).where(Wish.run_id == run_id, Wish.node == node, Wish.state == "open")
+    wish = tx.session.exec(query).first()
+    if wish is not None:
+        return wish
+    row = Wish(run_id=run_id, node=node, wished_at=tx.now(), by=requester)
     tx.add(row)
     tx.session.flush()
-    tx.record("submission.wished", run_id=run_id, node=node, wish=row.id, by=by)
+    tx.record("submission.wished", run_id=run_id, node=node, wish=row.id, by=requester)
     return row
 
 
@@ -105,10 +109,10 @@ def wish_for(session: Session, run_id: str, submission: str) -> Wish | None:
     return session.exec(query).first()
 
 
-def answer_wish(tx: Transaction, id: int, state: WishState, why: str, submission: str | None = None) -> Wish:
+def answer_wish(tx: Transaction, id: int, state: WishState, reason: str, submission: str | None = None) -> Wish:
     """Record a daemon's answer to a wish, or what became of it."""
     row = tx.session.get_one(Wish, id)
-    row.seen_at, row.state, row.why, row.submission = tx.now(), state, why, submission
+    row.seen_at, row.state, row.why, row.submission = tx.now(), state, reason, submission
     tx.add(row)
-    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, why=why)
+    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, why=reason)
     return row

@@ -25,10 +25,10 @@ def back_up(store: Store, *, keep: int = 7) -> Path:
         OSError: the folder cannot be written.
     """
     path, free = store.path, free_bytes(store.path)
-    needed = path.stat().st_size + _RESERVE
-    if free < needed:
+    needed_bytes = path.stat().st_size + _RESERVE
+    if free < needed_bytes:
         raise StateUnavailable(
-            f"no backup of {path} was made: its disk has {free / 1e6:.0f} MB free, and {needed / 1e6:.0f} MB are needed."
+            f"no backup of {path} was made: its disk has {free / 1e6:.0f} MB free, and {needed_bytes / 1e6:.0f} MB are needed."
         )
     folder = path.parent / BACKUPS
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -43,8 +43,8 @@ def back_up(store: Store, *, keep: int = 7) -> Path:
         sync(partial)
     sync(folder)
     # The new copy stays even if the clock was set back.
-    others = [file for file in find_backups(path) if file != copy]
-    for file in others[: max(0, len(others) - keep + 1)]:
+    older = [file for file in find_backups(path) if file != copy]
+    for file in older[: max(0, len(older) - keep + 1)]:
         file.unlink(missing_ok=True)
     with store.write() as tx:
         tx.record("backup.made", run_id=NO_RUN, file=f"{BACKUPS}/{copy.name}", bytes=copy.stat().st_size)

@@ -86,17 +86,17 @@ class StreamClock(SystemClock):
         way = (self.cutoff - self.start).total_seconds()
         return self.start + timedelta(seconds=int(way * max(0.0, share)))
 
-    def move(self, to: datetime) -> None:
+    def move(self, time: datetime) -> None:
         """Move on to a time. Raises ValueError if it is before the present one, or after the cutoff."""
-        if not self._as_of <= to <= self.cutoff:
-            raise ValueError(f"the clock is at {self._as_of} and ends at {self.cutoff}: it cannot move to {to}")
-        self._as_of = to.astimezone(UTC)
+        if not self._as_of <= time <= self.cutoff:
+            raise ValueError(f"the clock is at {self._as_of} and ends at {self.cutoff}: it cannot move to {time}")
+        self._as_of = time.astimezone(UTC)
 
 
 class FastClock:
     """Runs faster than the machine's clock, for a rehearsal; processes with the same arguments have the same time."""
 
-    def __init__(self, start: datetime, speed: float, began: float | None = None) -> None:
+    def __init__(self, start: datetime, speed: float, start_time: float | None = None) -> None:
         """Start at a time, with `speed` seconds per second of the machine; `began` is its `time.time()` then (None: now)."""
         if start.tzinfo is None:
             raise ValueError("the start must be an aware time")
@@ -104,7 +104,7 @@ class FastClock:
             raise ValueError("a clock's speed must be above 0")
         self.start = start.astimezone(UTC)
         self.speed = speed
-        self.began = time.time() if began is None else began
+        self.began = time.time() if start_time is None else start_time
 
     def now(self) -> datetime:
         """Return its time."""

@@ -140,9 +140,11 @@ class CommunityView:
             queries.append(("message", query.order_by(time.desc(), col(Message.id).desc()).limit(count)))
         time = col(KernelVersion.created_at)
         query = self._latest_versions.where(time <= visibility.as_of(), _after(time, since))
-        queries.append(("kernel", query.order_by(*(one.desc() for one in version_order(KernelVersion))).limit(count)))
-        found = {post.item: post for post in self._posts(*queries)}
-        return in_order(found.values())[-count:]
+        queries.append(
+            ("kernel", query.order_by(*(column.desc() for column in version_order(KernelVersion))).limit(count))
+        )
+        posts = {post.item: post for post in self._posts(*queries)}
+        return in_order(posts.values())[-count:]
 
     def find(self, items: Iterable[str]) -> list[Post]:
         """Return the visible ones of some items, such as `message/233009`, by time, kernels in any version. Raises ValueError."""
@@ -151,17 +153,17 @@ class CommunityView:
             "message": ("message", Message, self._messages),
             "kernel": ("kernel", KernelVersion, self._kernels),
         }
-        wanted: dict[str, set[str]] = {name: set() for name in tables}
+        ids: dict[str, set[str]] = {name: set() for name in tables}
         for item in items:
             name, _, id = item.partition("/")
-            if name not in wanted:
+            if name not in ids:
                 raise ValueError(f"{item!r} is not a post's item, such as message/233009")
-            wanted[name].add(id)
+            ids[name].add(id)
         return self._posts(
             *(
-                (kind, query.where(col(table.id).in_(some)))
+                (kind, query.where(col(table.id).in_(batch)))
                 for name, (kind, table, query) in tables.items()
-                for some in _batches(sorted(wanted[name]))
+                for batch in _batches(sorted(ids[name]))
             )
         )
 
@@ -182,8 +184,8 @@ class CommunityView:
     def _posts(self, *queries: tuple[PostKind, Select[Any]]) -> list[Post]:
         """Run queries on one state of the database, and sort what they return."""
         with self._store.read() as session:
-            found = [_read(kind, session.execute(query, self._parameters())) for kind, query in queries]
-            return in_order(chain.from_iterable(found))
+            posts = [_read(kind, session.execute(query, self._parameters())) for kind, query in queries]
+            return in_order(chain.from_iterable(posts))
 
 
 def _read(kind: PostKind, rows: Result[Any]) -> Iterator[Post]:

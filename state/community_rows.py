@@ -60,8 +60,8 @@ def observe(
     news = {name: value for name, value in read.items() if value is not None and value != getattr(row, name)}
     if not news:
         return False
-    where = {"competition": row.competition, "target": _TARGETS[type(row)], "target_id": row.id}
-    reading = Observation.model_validate({**where, "at": tx.now(), "served_at": served_at, **news})
+    key = {"competition": row.competition, "target": _TARGETS[type(row)], "target_id": row.id}
+    reading = Observation.model_validate({**key, "at": tx.now(), "served_at": served_at, **news})
     for name, value in news.items():
         setattr(row, name, value)
     tx.add(reading)
@@ -72,36 +72,36 @@ def _add_posts(session: Session, competition: str, table: type[PostT], rows: Seq
     if not rows:
         return
     query = select(table).where(table.competition == competition, col(table.id).in_([row.id for row in rows]))
-    known = {row.id: row for row in session.exec(query)}
+    rows_by_id = {row.id: row for row in session.exec(query)}
     new: dict[str, dict[str, Any]] = {}
     for row in rows:
         values = row.model_dump() | {"competition": competition}
-        if (there := known.get(row.id)) is not None:
-            for name, value in _later_state(table, there.model_dump(), values).items():
-                setattr(there, name, value)
+        if (stored := rows_by_id.get(row.id)) is not None:
+            for name, value in _later_state(table, stored.model_dump(), values).items():
+                setattr(stored, name, value)
         else:
             new[row.id] = _later_state(table, new[row.id], values) if row.id in new else values
     session.flush()
     _insert(session, table, list(new.values()))
 
 
-def _later_state(table: type[PostT], there: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+def _later_state(table: type[PostT], stored: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return a repeated row's values, or the stored ones if the row is older than a message's last edit."""
     if table is not Message:
         return values
-    deleted = values["deleted"] or there["deleted"]
-    older = (values["edited_at"] or _NEVER) < (there["edited_at"] or _NEVER)
-    return (there if older else values) | {"deleted": deleted}
+    deleted = values["deleted"] or stored["deleted"]
+    older = (values["edited_at"] or _NEVER) < (stored["edited_at"] or _NEVER)
+    return (stored if older else values) | {"deleted": deleted}
 
 
 def _add_observations(session: Session, competition: str, rows: Sequence[Observation]) -> None:
     if not rows:
         return
-    known = {_reading(row) for query in _at_these_times(competition, rows) for row in session.exec(query)}
+    readings = {_reading(row) for query in _at_these_times(competition, rows) for row in session.exec(query)}
     new = []
     for row in rows:
-        if _reading(row) not in known:
-            known.add(_reading(row))
+        if _reading(row) not in readings:
+            readings.add(_reading(row))
             new.append(row.model_dump(exclude={"pk"}) | {"competition": competition})
     _insert(session, Observation, new)
 

@@ -46,14 +46,14 @@ def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS, redactor: Redacto
 def _hide_secrets(engine: Engine, redactor: Redactor) -> None:
     def hidden(values: Any) -> Any:
         if isinstance(values, list):
-            return [hidden(one) for one in values]
+            return [hidden(value) for value in values]
         # One search through all texts of a row, as hardly any row holds a secret.
-        given = values.values() if isinstance(values, dict) else values
-        if not redactor.may_hold_own("\n".join(one for one in given if isinstance(one, str))):
+        items = values.values() if isinstance(values, dict) else values
+        if not redactor.may_hold_own("\n".join(item for item in items if isinstance(item, str))):
             return values
         if isinstance(values, dict):
-            return {name: redactor.own(one) if isinstance(one, str) else one for name, one in values.items()}
-        return tuple(redactor.own(one) if isinstance(one, str) else one for one in values)
+            return {name: redactor.own(value) if isinstance(value, str) else value for name, value in values.items()}
+        return tuple(redactor.own(value) if isinstance(value, str) else value for value in values)
 
     def before_execute(
         _: Connection, __: object, statement: str, parameters: Any, ___: object, ____: bool
@@ -89,10 +89,10 @@ def _engine(path: Path, busy_seconds: float, *, connections: int, query_only: bo
         cursor.close()
 
     def on_error(context: ExceptionContext) -> BaseException | None:
-        ours = translated(context.original_exception, path)
+        mapped = translated(context.original_exception, path)
         # A reader that writes is a bug of ours, which no permission would fix.
         mistaken = query_only and "readonly" in str(context.original_exception)
-        return None if mistaken and isinstance(ours, StateUnavailable) else ours
+        return None if mistaken and isinstance(mapped, StateUnavailable) else mapped
 
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "handle_error", on_error)

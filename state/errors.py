@@ -52,8 +52,8 @@ class GraderFailed(InvalidSubmission):
         """Compose the sentence of the exception's class (or a whole sentence), its text, and its line in grade.py."""
         self.kind = kind
         self.line = line
-        where = "" if line is None else f" (grade.py, line {line})"
-        super().__init__(f"The grader failed with {kind}{where}: {words}" if words or where else kind)
+        place = "" if line is None else f" (grade.py, line {line})"
+        super().__init__(f"The grader failed with {kind}{place}: {words}" if words or place else kind)
 
 
 class UnsupportedLayout(BotError):
@@ -241,11 +241,11 @@ class RateLimited(SiteUnavailable):
 class Retry(BotError):
     """A task is to be tried again later, for a reason that is no failure of the bot's."""
 
-    def __init__(self, seconds: float, why: str = "", *, counted: bool = True) -> None:
+    def __init__(self, seconds: float, reason: str = "", *, counted: bool = True) -> None:
         """Set the pause in the bot's seconds, and whether this try counts towards the number of tries of a task."""
         self.seconds = seconds
         self.counted = counted
-        super().__init__(why or f"it is to be tried again after {seconds:g} s")
+        super().__init__(reason or f"it is to be tried again after {seconds:g} s")
 
 
 class KeepsFailing(BotError):

@@ -55,13 +55,13 @@ def replace_result(tx: Transaction, run_id: str, node: int, result: Mapping[str,
     tx.record("experiment.completed", run_id=run_id, node=node, name=row.name)
 
 
-def withdraw_experiment(tx: Transaction, run_id: str, node: int, why: str) -> None:
+def withdraw_experiment(tx: Transaction, run_id: str, node: int, reason: str) -> None:
     """Take an experiment out of the choice, for a coder's reason; a second time does nothing."""
     row = tx.session.get_one(ExperimentRow, (run_id, node))
     if not row.withdrawn:
         row.withdrawn = True
         tx.add(row)
-        tx.record("experiment.withdrawn", run_id=run_id, node=node, name=row.name, why=why)
+        tx.record("experiment.withdrawn", run_id=run_id, node=node, name=row.name, why=reason)
 
 
 def experiments(session: Session, run_id: str) -> list[ExperimentRow]:

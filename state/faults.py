@@ -31,9 +31,9 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path.parent).free
 
 
-def damaged(path: Path, what: str) -> StateCorrupted:
+def damaged(path: Path, detail: str) -> StateCorrupted:
     """Return the error for a damaged database, which names the damage, the newest backup and how to put it back."""
-    return StateCorrupted(f"the database {path} is damaged ({what}). {restore_advice(path)}")
+    return StateCorrupted(f"the database {path} is damaged ({detail}). {restore_advice(path)}")
 
 
 def restore_advice(path: Path) -> str:
@@ -82,8 +82,8 @@ def translating(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if ours := translated(error, path):
-            raise ours from error
+        if mapped := translated(error, path):
+            raise mapped from error
         raise
 
 

@@ -31,8 +31,8 @@ def ensure_sound(path: Path, *, busy_seconds: float = 10.0) -> None:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB and not find_backups(path):
             raise UsageError(f"{path} is not a SQLite database.") from error
-        if ours := translated(error, path):
-            raise ours from error
+        if mapped := translated(error, path):
+            raise mapped from error
         raise
     if fault is not None:
         raise damaged(path, fault)
@@ -50,6 +50,6 @@ def connect(path: Path, busy_seconds: float = 10.0) -> sqlite3.Connection:
 def first_fault(connection: sqlite3.Connection) -> str | None:
     """Return the first fault in the structure of a database in SQLite's words, None if it is sound."""
     connection.execute("PRAGMA cell_size_check=ON")
-    found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     # SQLite heads some findings with "*** in database main ***".
-    return None if found == "ok" else found.replace("*** in database main ***", "").strip().splitlines()[0]
+    return None if verdict == "ok" else verdict.replace("*** in database main ***", "").strip().splitlines()[0]

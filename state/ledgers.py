@@ -64,19 +64,21 @@ def read_only(path: Path) -> Iterator[Session]:
             session.connection().exec_driver_sql("BEGIN")
             yield session
     except (DBAPIError, sqlite3.Error) as error:
-        why = error.orig if isinstance(error, DBAPIError) else error
-        raise InfrastructureFailure(f"{path} cannot be read: {why}") from error
+        reason = error.orig if isinstance(error, DBAPIError) else error
+        raise InfrastructureFailure(f"{path} cannot be read: {reason}") from error
 
 
 def read_ledger(session: Session, since: datetime | None = None, until: datetime | None = None) -> list[Ledger]:
     """Return the ledger of each run in a database: of what was spent from `since` on, and before `until`."""
     connection = session.connection()
     start, end = as_stored(since) if since else "", as_stored(until) if until else _NO_END
-    spent = {row.pop("run_id"): row for row in map(dict, connection.exec_driver_sql(_SPENT, (start, end)).mappings())}
+    spending = {
+        row.pop("run_id"): row for row in map(dict, connection.exec_driver_sql(_SPENT, (start, end)).mappings())
+    }
     ledgers = []
     runs = connection.exec_driver_sql("SELECT id, competition, created_at, gaps FROM run")
     for id, competition, created_at, gaps in runs.all():
-        amounts = spent.get(id, {})
+        amounts = spending.get(id, {})
         last = connection.exec_driver_sql(_LAST, (id, end)).first()
         begin = _time(max(start, created_at))
         wall = worked_seconds(json.loads(gaps), begin, _time(last[0]) if last else begin)
@@ -89,10 +91,10 @@ def worked_seconds(gaps: Iterable[tuple[str, float]], begin: datetime, end: date
     away = 0.0
     for resumed, seconds in gaps:
         back = datetime.fromisoformat(resumed)
-        left = max(begin, back - timedelta(seconds=seconds))
-        away += max(0.0, (min(back, end) - left).total_seconds())
+        pause_start = max(begin, back - timedelta(seconds=seconds))
+        away += max(0.0, (min(back, end) - pause_start).total_seconds())
     return max(0.0, (end - begin).total_seconds() - away)
 
 
-def _time(stored: str) -> datetime:
-    return datetime.fromisoformat(stored).replace(tzinfo=UTC)
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -76,17 +76,17 @@ def notebook_states(session: Session, run_id: str, package: str | None = None) -
     query = select(Event).where(Event.run_id == run_id, col(Event.type).in_((*_TYPES, REMOVED)))
     query = query if package is None else query.where(of_it == package)
     facts: dict[str, dict[str, Any]] = {}
-    found: dict[str, NotebookState] = {}
+    states: dict[str, NotebookState] = {}
     for event in session.exec(query.order_by(col(Event.seq))):
         of = str(event.data["package"])
-        known = facts.setdefault(of, {})
+        facts_so_far = facts.setdefault(of, {})
         if event.type == REMOVED:
-            found[of] = replace(found[of], removed=True)
+            states[of] = replace(states[of], removed=True)
             continue
-        known.update({name: value for name, value in event.data.items() if name != "package"})
+        facts_so_far.update({name: value for name, value in event.data.items() if name != "package"})
         stage = cast(Stage, event.type.removeprefix("notebook."))
-        found[of] = NotebookState(event.node or 0, stage, event.at, **known)
-    return found
+        states[of] = NotebookState(event.node or 0, stage, event.at, **facts_so_far)
+    return states
 
 
 def failures_of(session: Session, run_id: str) -> Mapping[int, str]:

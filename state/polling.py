@@ -66,14 +66,14 @@ class RequestMeter:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def admit(self, day: date, family: str, most: int) -> bool:
+    def admit(self, day: date, family: str, limit: int) -> bool:
         """Count one more request of a family, unless the day has seen `most` in all; return whether. Raises StateUnavailable."""
         # A power cut may lose the last few; a flush to the disk for each request would cost more than they are worth.
         with self._store.write(durable=False) as tx:
             total: int = tx.connection.exec_driver_sql(_TOTAL, (day.isoformat(),)).scalar_one()
-            if total < most:
+            if total < limit:
                 tx.connection.exec_driver_sql(_COUNT, (day.isoformat(), family))
-        return total < most
+        return total < limit
 
     def counts(self, day: date) -> dict[str, int]:
         """Return the counts of a UTC day by family."""

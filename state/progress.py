@@ -111,7 +111,7 @@ def restart_node(tx: Transaction, run_id: str, node: int) -> int:
 
     Return the number of restarts in a row without a step of the node finishing in between, this one included.
     """
-    done: int = tx.session.exec(
+    step_count: int = tx.session.exec(
         select(func.count())
         .select_from(Step)
         .where(Step.run_id == run_id, Step.node == node, Step.status == "finished")
@@ -119,8 +119,8 @@ def restart_node(tx: Transaction, run_id: str, node: int) -> int:
     earlier = tx.session.exec(
         select(Event).where(Event.run_id == run_id, Event.node == node, Event.type == "node.restarted")
     ).all()
-    times = 1 + len([event for event in earlier if event.data["steps"] == done])
-    tx.record("node.restarted", run_id=run_id, node=node, steps=done, times=times)
+    times = 1 + len([event for event in earlier if event.data["steps"] == step_count])
+    tx.record("node.restarted", run_id=run_id, node=node, steps=step_count, times=times)
     return times
 
 
@@ -191,9 +191,9 @@ def end_execution(
     row.log_sha = None if log is None else put_blob(tx, log)
     tx.add(row)
     fields = {"execution": id, "reason": reason, "exit_code": exit_code, "seconds": seconds, "log_sha": row.log_sha}
-    told = {"detail": detail, "notes": list(notes), "peak_gpu_memory_bytes": peak_gpu_memory_bytes}
-    more = {key: value for key, value in told.items() if value}
-    tx.record("execution.ended", run_id=run_id, node=row.node, **fields, **more)
+    optional = {"detail": detail, "notes": list(notes), "peak_gpu_memory_bytes": peak_gpu_memory_bytes}
+    present = {key: value for key, value in optional.items() if value}
+    tx.record("execution.ended", run_id=run_id, node=row.node, **fields, **present)
     return row
 
 

@@ -38,12 +38,12 @@ def can_be_secret(text: str) -> bool:
     anything else made of a few words; removing those from every text would change its meaning.
     """
     prefix = _PREFIX.match(text)
-    rest = text[prefix.end() :] if prefix else text
-    if len(text) < SHORTEST or len(set(text)) < _FEWEST_CHARACTERS or len(set(rest)) == 1:
+    body = text[prefix.end() :] if prefix else text
+    if len(text) < SHORTEST or len(set(text)) < _FEWEST_CHARACTERS or len(set(body)) == 1:
         return False
-    if rest.isdecimal():
-        return prefix is not None or len(rest) >= _FEWEST_DIGITS
-    return len(rest) > _LONGEST_WORDS or not _WORDS.fullmatch(rest)
+    if body.isdecimal():
+        return prefix is not None or len(body) >= _FEWEST_DIGITS
+    return len(body) > _LONGEST_WORDS or not _WORDS.fullmatch(body)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SecretPattern:
 
     def mask(self, text: str) -> str:
         """Return a text with each match masked."""
-        if self.any_of and not any(one in text for one in self.any_of):
+        if self.any_of and not any(word in text for word in self.any_of):
             return text
         return self.pattern.sub(MASK, text)
 
@@ -71,12 +71,14 @@ class Redactor:
             form: name for secret, name in (secrets or {}).items() if can_be_secret(secret) for form in _forms(secret)
         }
         # The longest first, as a form may be the beginning of another.
-        ordered = sorted(self._names, key=lambda form: (-len(form), form))
-        self._own = re.compile("|".join(map(re.escape, ordered))) if ordered else None
-        self._forms_bytes = encoded = [form.encode(errors="surrogatepass") for form in ordered]
+        forms = sorted(self._names, key=lambda form: (-len(form), form))
+        self._own = re.compile("|".join(map(re.escape, forms))) if forms else None
+        self._forms_bytes = encoded = [form.encode(errors="surrogatepass") for form in forms]
         self._own_bytes = re.compile(b"|".join(map(re.escape, encoded))) if encoded else None
         # Where none of these is, no form is; looking for each by itself is five times as fast as the pattern.
-        self._cores = tuple(form for form in ordered if not any(one in form for one in ordered if one != form))
+        self._cores = tuple(
+            form for form in forms if not any(other_form in form for other_form in forms if other_form != form)
+        )
         self._cores_bytes = tuple(core.encode(errors="surrogatepass") for core in self._cores)
         self._patterns = tuple(patterns)
         self._warned: set[tuple[str, str]] = set()
@@ -96,7 +98,7 @@ class Redactor:
     def may_hold_any(self, text: str) -> bool:
         """Return whether `text` may change a text, or a value whose JSON it is; a quick check."""
         return self.may_hold_own(text) or any(
-            not look.any_of or any(one in text for one in look.any_of) for look in self._patterns
+            not look.any_of or any(word in text for word in look.any_of) for look in self._patterns
         )
 
     def own(self, text: str, place: str = "") -> str:
@@ -108,14 +110,14 @@ class Redactor:
             return text
         if len(text) > _LONG and not self.may_hold_own(text):
             return text
-        found: set[str] = set()
+        names: set[str] = set()
 
         def masked(match: re.Match[str]) -> str:
-            found.add(self._names[match[0]])
+            names.add(self._names[match[0]])
             return MASK
 
         text = self._own.sub(masked, text)
-        for name in sorted(found) if place else ():
+        for name in sorted(names) if place else ():
             if (name, place) not in self._warned:
                 self._warned.add((name, place))
                 _LOG.warning("the secret in %s occurred in %s, and was replaced by %s", name, place, MASK)
@@ -149,9 +151,9 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.value(key): self.value(one) for key, one in value.items()}
+            return {self.value(key): self.value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.value(one) for one in value]
+            return [self.value(item) for item in value]
         return value
 
 
@@ -165,9 +167,9 @@ class RedactedStream:
     def pass_on(self, piece: bytes, *, last: bool = False) -> bytes:
         """Return what comes next of the redacted stream; what may be the beginning of a secret is held back till the last."""
         data = self._redactor.own_bytes(self._held + piece)
-        held = 0 if last else self._redactor.begun(data)
-        self._held = data[len(data) - held :]
-        return data[: len(data) - held]
+        held_bytes = 0 if last else self._redactor.begun(data)
+        self._held = data[len(data) - held_bytes :]
+        return data[: len(data) - held_bytes]
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -175,7 +177,7 @@ def _forms(secret: str) -> Iterator[str]:
     yield secret
     for url in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield url
-        yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), url)
+        yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), url)
     for ascii_only in (True, False):
         escaped = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
         yield escaped
@@ -193,7 +195,7 @@ def _base64_forms(secret: bytes) -> Iterator[str]:
         coded = base64.b64encode(bytes(before) + secret).decode()
         # Characters that also encode bits of the neighbouring bytes.
         first = -(-before * 8 // _BASE64_BITS)
-        seen = coded[first : (before + len(secret)) * 8 // _BASE64_BITS]
-        if len(seen) >= SHORTEST:
-            yield seen
-            yield seen.replace("+", "-").replace("/", "_")
+        visible = coded[first : (before + len(secret)) * 8 // _BASE64_BITS]
+        if len(visible) >= SHORTEST:
+            yield visible
+            yield visible.replace("+", "-").replace("/", "_")

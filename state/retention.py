@@ -121,16 +121,16 @@ def prune_expired(store: Store, deadlines: Mapping[str, datetime], keep_days: fl
     Skipped are competitions with nothing left to remove, so that this may be called every day, and those with a run that
     has not ended.
     """
-    done = []
+    results = []
     for competition in sorted(deadlines):
         if now - deadlines[competition] <= timedelta(days=keep_days):
             continue
         with store.read() as session:
             running = _running(session.connection(), competition)
-        there = prunable(store, competition)
-        if not running and (there.posts or there.derived):
-            done.append(prune_community(store, competition))
-    return done
+        contents = prunable(store, competition)
+        if not running and (contents.posts or contents.derived):
+            results.append(prune_community(store, competition))
+    return results
 
 
 def _running(connection: Connection, competition: str) -> Sequence[str]:
@@ -141,9 +141,9 @@ def _running(connection: Connection, competition: str) -> Sequence[str]:
 def _counted(connection: Connection, competition: str) -> Pruned:
     its = {"competition": competition}
 
-    def count(where: str, *tables: str) -> int:
-        counted = (_sql("SELECT count(*) FROM", where, table) for table in tables)
-        return sum(connection.exec_driver_sql(query, its).scalar_one() for query in counted)
+    def count(condition: str, *tables: str) -> int:
+        queries = (_sql("SELECT count(*) FROM", condition, table) for table in tables)
+        return sum(connection.exec_driver_sql(query, its).scalar_one() for query in queries)
 
     return Pruned(
         competition=competition,
@@ -158,11 +158,11 @@ def _counted(connection: Connection, competition: str) -> Pruned:
 def _remove(tx: Transaction, competition: str) -> None:
     deleted = [(_BODIES, "blob"), (_BANDS, "sketchband")]
     deleted += [(_COMPETITIONS, table) for table in BY_COMPETITION] + [(_ITS_RUNS, table) for table in BY_RUN]
-    statements = [_sql("DELETE FROM", where, table) for where, table in deleted]
+    statements = [_sql("DELETE FROM", condition, table) for condition, table in deleted]
     for statement in (*statements, *(_sql(wiped) for wiped in _WIPED)):
         tx.connection.exec_driver_sql(statement, {"competition": competition})
 
 
-def _sql(start: str, where: str = "", table: str = "") -> str:
+def _sql(start: str, condition: str = "", table: str = "") -> str:
     """Compose a statement from constants."""
-    return " ".join((start, where)).format(table=table, runs=_RUNS)
+    return " ".join((start, condition)).format(table=table, runs=_RUNS)

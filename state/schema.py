@@ -26,20 +26,20 @@ def create(connection: Connection) -> None:
 @cache
 def _statements() -> tuple[str, ...]:
     """Return what creates all tables and indices; they are compiled once, where `create_all` compiles them for each file."""
-    dialect, found = sqlite.dialect(), list[str]()
+    dialect, statements = sqlite.dialect(), list[str]()
     for table in SQLModel.metadata.sorted_tables:
-        found.append(str(CreateTable(table).compile(dialect=dialect)))
+        statements.append(str(CreateTable(table).compile(dialect=dialect)))
         indices = sorted(table.indexes, key=lambda index: str(index.name))
-        found += [str(CreateIndex(index).compile(dialect=dialect)) for index in indices]
-    return tuple(found)
+        statements += [str(CreateIndex(index).compile(dialect=dialect)) for index in indices]
+    return tuple(statements)
 
 
 def ensure_ours(connection: Connection) -> None:
     """Check that a file has this version of our tables. Raises UsageError if it has not."""
-    found, path = connection.exec_driver_sql("PRAGMA user_version").scalar_one(), connection.engine.url.database
-    if found == 0:
+    version, path = connection.exec_driver_sql("PRAGMA user_version").scalar_one(), connection.engine.url.database
+    if version == 0:
         raise UsageError(f"{path} is not a database of this program: its tables are not ours, or it has none")
-    if found != VERSION:
+    if version != VERSION:
         raise UsageError(
-            f"{path} was made by another version of this program (schema {found}, this one has {VERSION}): use that version"
+            f"{path} was made by another version of this program (schema {version}, this one has {VERSION}): use that version"
         )

@@ -27,12 +27,12 @@ def beside(path: Path, folder: Path) -> Path:
     return path if path.is_absolute() else (folder / path).resolve()
 
 
-def state_folder(given: Path | None) -> Path:
+def state_folder(folder: Path | None) -> Path:
     """Return where a daemon's state lies: in the folder that is given, else systemd's, else the user's for state."""
-    if given:
-        return given.expanduser().absolute()
-    if told := os.environ.get("STATE_DIRECTORY"):
-        return Path(told.split(":")[0]).absolute()
+    if folder:
+        return folder.expanduser().absolute()
+    if directories := os.environ.get("STATE_DIRECTORY"):
+        return Path(directories.split(":")[0]).absolute()
     state = os.environ.get("XDG_STATE_HOME")
     return (Path(state) if state else Path.home() / ".local" / "state").absolute() / "kaggle-bot"
 

@@ -72,9 +72,9 @@ def log_model_call(tx: Transaction, row: ModelCall) -> None:
     last = tx.session.exec(select(func.max(ModelCall.seq)).where(ModelCall.run_id == row.run_id)).one()
     row.seq = (last or 0) + 1
     tx.add(row)
-    told = {"call": row.seq, "step": row.step, "role": row.role, "prompt": row.prompt_name, "model": row.model}
+    facts = {"call": row.seq, "step": row.step, "role": row.role, "prompt": row.prompt_name, "model": row.model}
     tokens = {name: getattr(row, name) for name in ("prompt_tokens", "cached_tokens", "completion_tokens")}
-    tx.record("model.called", run_id=row.run_id, node=row.node, **told, **tokens, cost_usd=row.cost_usd)
+    tx.record("model.called", run_id=row.run_id, node=row.node, **facts, **tokens, cost_usd=row.cost_usd)
 
 
 def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:

@@ -22,12 +22,12 @@ _JOINERS = "\u200c\u200d"
 """Invisible, but some scripts need them."""
 
 
-def add_note(tx: Transaction, competition: str, text: str, by: str = "owner") -> Note:
+def add_note(tx: Transaction, competition: str, text: str, author: str = "owner") -> Note:
     """Store a note, without invisible characters. Raises UsageError if it is empty, too long, or has control characters."""
-    row = Note(competition=competition, text=_cleaned(text), at=tx.now(), by=by)
+    row = Note(competition=competition, text=_cleaned(text), at=tx.now(), by=author)
     tx.add(row)
     tx.session.flush()
-    tx.record("note.added", run_id=NO_RUN, competition=competition, note=row.id, by=by)
+    tx.record("note.added", run_id=NO_RUN, competition=competition, note=row.id, by=author)
     return row
 
 
@@ -43,25 +43,34 @@ def control(session: Session, competition: str) -> ControlState:
     return "running" if row is None else cast(ControlState, row.state)
 
 
-def set_control(tx: Transaction, competition: str, state: ControlState, by: str = "owner") -> bool:
+def set_control(tx: Transaction, competition: str, state: ControlState, author: str = "owner") -> bool:
     """Set whether a competition is to be worked on; return whether that is a change."""
     before = control(tx.session, competition)
     if before == state:
         return False
-    tx.session.merge(Control(competition=competition, state=state, at=tx.now(), by=by))
-    tx.record("control.changed", run_id=NO_RUN, competition=competition, state=state, before=before, by=by)
+    tx.session.merge(Control(competition=competition, state=state, at=tx.now(), by=author))
+    tx.record("control.changed", run_id=NO_RUN, competition=competition, state=state, before=before, by=author)
     return True
 
 
 def _cleaned(text: str) -> str:
     """Return the text as it is stored; errors as of `add_note`."""
     text = text.replace("\r\n", "\n")
-    kept = "".join(one for one in text if unicodedata.category(one) != "Cf" or one in _JOINERS).strip()
-    wrong = next((one for one in kept if one not in "\n\t" and unicodedata.category(one) in ("Cc", "Cs")), None)
+    cleaned = "".join(
+        character for character in text if unicodedata.category(character) != "Cf" or character in _JOINERS
+    ).strip()
+    wrong = next(
+        (
+            character
+            for character in cleaned
+            if character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs")
+        ),
+        None,
+    )
     if wrong is not None:
         raise UsageError(f"the note holds the control character U+{ord(wrong):04X}: remove it")
-    if not kept.strip(_JOINERS):
+    if not cleaned.strip(_JOINERS):
         raise UsageError("the note is empty: give a text, or - to have it read from stdin")
-    if len(kept) > LONGEST_NOTE:
-        raise UsageError(f"the note has {len(kept)} characters, and may have {LONGEST_NOTE}: shorten it")
-    return kept
+    if len(cleaned) > LONGEST_NOTE:
+        raise UsageError(f"the note has {len(cleaned)} characters, and may have {LONGEST_NOTE}: shorten it")
+    return cleaned

@@ -95,10 +95,10 @@ class Steps:
             StateUnavailable: the database could not be written to; for the result this is tried for ten minutes.
             Whatever `make` raises; the step then stays unfinished.
         """
-        mine = (kind.name, key)
-        if mine in self._in_flight:
-            raise RuntimeError(f"step {mine} is already running")
-        self._in_flight.add(mine)
+        step_id = (kind.name, key)
+        if step_id in self._in_flight:
+            raise RuntimeError(f"step {step_id} is already running")
+        self._in_flight.add(step_id)
         try:
             # A start need not outlive a power cut: the step runs again with or without it.
             with self._store.write(durable=False) as tx:
@@ -116,7 +116,7 @@ class Steps:
             await patiently(self._store, keep)
             return result
         finally:
-            self._in_flight.discard(mine)
+            self._in_flight.discard(step_id)
 
     async def decision(self, kind: Kind[T], n: int, choose: Callable[[random.Random], T]) -> T:
         """Return the run's n-th decision, made once by `choose` with `rng(seed of the run, n)`."""
@@ -151,7 +151,7 @@ def read_steps(
     session: Session, run_id: str, kind: Kind[T], parts: Sequence[str] = ("",), nodes: Collection[int] | None = None
 ) -> dict[Key, T]:
     """Return the results of a kind's finished steps, part by part, each in order of attempts; `nodes` None: of all."""
-    found: dict[Key, T] = {}
+    results: dict[Key, T] = {}
     for part in parts:
         query = select(_STEP.c.node, _STEP.c.attempt, _STEP.c.result).where(
             _STEP.c.run_id == run_id, _STEP.c.name == kind.step(part), _STEP.c.status == "finished"
@@ -159,8 +159,8 @@ def read_steps(
         if nodes is not None:
             query = query.where(_STEP.c.node.in_(nodes))
         for row in session.connection().execute(query.order_by(_STEP.c.attempt, _STEP.c.node)):
-            found[Key(row.node, part, row.attempt)] = kind.adapter.validate_python(row.result)
-    return found
+            results[Key(row.node, part, row.attempt)] = kind.adapter.validate_python(row.result)
+    return results
 
 
 def start_step(
@@ -168,25 +168,25 @@ def start_step(
 ) -> T | None:
     """Return the result of a finished step, or mark this one as started."""
     bound = _bound(run_id, kind, key)
-    known = tx.connection.execute(_LOOK, bound).one_or_none()
-    if known is not None and known.status == "finished":
-        if known.prompt_hash != prompt_hash:
-            _record(tx, "step.prompt_changed", run_id, kind, key, stored=known.prompt_hash, now=prompt_hash)
-        return kind.adapter.validate_python(known.result)
-    begun = {"started_at": tx.now(), "prompt_hash": prompt_hash}
-    if known is None:
-        own = {name: bound[f"its_{name}"] for name in _ID}
-        tx.connection.execute(_INSERT, {**own, **begun, "status": "started"})
+    row = tx.connection.execute(_LOOK, bound).one_or_none()
+    if row is not None and row.status == "finished":
+        if row.prompt_hash != prompt_hash:
+            _record(tx, "step.prompt_changed", run_id, kind, key, stored=row.prompt_hash, now=prompt_hash)
+        return kind.adapter.validate_python(row.result)
+    start = {"started_at": tx.now(), "prompt_hash": prompt_hash}
+    if row is None:
+        id_values = {name: bound[f"its_{name}"] for name in _ID}
+        tx.connection.execute(_INSERT, {**id_values, **start, "status": "started"})
     else:
-        tx.connection.execute(_BEGIN_AGAIN, {**bound, **begun})
+        tx.connection.execute(_BEGIN_AGAIN, {**bound, **start})
     _record(tx, "step.started", run_id, kind, key)
     return None
 
 
 def finish_step(tx: Transaction, run_id: str, kind: Kind[T], result: T, key: Key = RUN) -> None:
     """Store the result of a started step."""
-    done = {"status": "finished", "result": kind.adapter.dump_python(result, mode="json"), "ended_at": tx.now()}
-    tx.connection.execute(_FINISH, {**_bound(run_id, kind, key), **done})
+    finish = {"status": "finished", "result": kind.adapter.dump_python(result, mode="json"), "ended_at": tx.now()}
+    tx.connection.execute(_FINISH, {**_bound(run_id, kind, key), **finish})
     _record(tx, "step.ended", run_id, kind, key)
 
 

@@ -95,14 +95,14 @@ def update_submission(tx: Transaction, run_id: str, id: str, *, score: float) ->
     return row
 
 
-def choose_final(tx: Transaction, run_id: str, tags: Sequence[str], by: str) -> None:
+def choose_final(tx: Transaction, run_id: str, tags: Sequence[str], chooser: str) -> None:
     """Record which of a run's submissions are to count in the end; none: the bot proposes. Raises UsageError for others."""
-    known = [row.tag for row in submissions_of(tx.session, run_id) if row.status == "confirmed"]
-    if wrong := next((tag for tag in tags if tag not in known), None):
+    confirmed_tags = [row.tag for row in submissions_of(tx.session, run_id) if row.status == "confirmed"]
+    if wrong := next((tag for tag in tags if tag not in confirmed_tags), None):
         raise UsageError(f"{wrong} is no submission of this run that the site has taken")
     if len(set(tags)) > MOST_FINAL:
         raise UsageError(f"{MOST_FINAL} submissions count at most, and these are {len(set(tags))}")
-    tx.record(FINAL_CHOSEN, run_id=run_id, tags=list(dict.fromkeys(tags)), by=by)
+    tx.record(FINAL_CHOSEN, run_id=run_id, tags=list(dict.fromkeys(tags)), by=chooser)
 
 
 def chosen_final(session: Session, run_id: str) -> tuple[str, ...]:

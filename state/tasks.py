@@ -70,10 +70,10 @@ def claim_task(
     """
     now = tx.now()
     tx.session.flush()
-    found = _first(tx.session, now, kinds, busy)
-    if found is None or found[1] > now:
+    task_and_time = _first(tx.session, now, kinds, busy)
+    if task_and_time is None or task_and_time[1] > now:
         return None
-    row = tx.session.get_one(Task, found[0])
+    row = tx.session.get_one(Task, task_and_time[0])
     row.status, row.owner, row.tried_at = "leased", owner, now
     tx.add(row)
     return row
@@ -83,8 +83,8 @@ def next_due(
     session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]] = ()
 ) -> datetime | None:
     """Return when the next task of these kinds is due, a past time if one is due already; None if none waits."""
-    found = _first(session, now, kinds, busy)
-    return None if found is None else found[1]
+    task_and_time = _first(session, now, kinds, busy)
+    return None if task_and_time is None else task_and_time[1]
 
 
 def finish_task(tx: Transaction, key: str, owner: str) -> bool:
@@ -96,7 +96,7 @@ def finish_task(tx: Transaction, key: str, owner: str) -> bool:
 
 
 def retry_task(
-    tx: Transaction, key: str, owner: str, *, due_at: datetime, error: str, most: int, counted: bool = True
+    tx: Transaction, key: str, owner: str, *, due_at: datetime, error: str, limit: int, counted: bool = True
 ) -> Task | None:
     """Put a task back after a try that failed, or give it up after `most` tries that counted.
 
@@ -107,7 +107,7 @@ def retry_task(
         return None
     row.tries += counted
     row.error = error[:_MOST_WORDS]
-    if row.tries >= most:
+    if row.tries >= limit:
         _let_go(tx, row, "dead")
     else:
         row.due_at, row.tried_at = due_at, tx.now()
@@ -154,24 +154,24 @@ def has_open_task(session: Session, kind: str, competition: str) -> bool:
 
 def prune_tasks(tx: Transaction, before: datetime) -> int:
     """Delete tasks that ended before a time, and return how many; a task put again under such a key is done again."""
-    done = delete(Task).where(col(Task.status).in_(("done", "dead")), col(Task.ended_at) < before)
-    return len(tx.session.execute(done.returning(col(Task.key))).all())
+    query = delete(Task).where(col(Task.status).in_(("done", "dead")), col(Task.ended_at) < before)
+    return len(tx.session.execute(query.returning(col(Task.key))).all())
 
 
-def coming_tasks(session: Session, *, competition: str | None = None, most: int = 20) -> list[Task]:
+def coming_tasks(session: Session, *, competition: str | None = None, limit: int = 20) -> list[Task]:
     """Return the tasks in progress and in the queue by due time; `competition` None means all."""
     query = select(Task).where(col(Task.status).in_(("leased", "queued")))
     if competition is not None:
         query = query.where(Task.competition == competition)
-    return list(session.exec(query.order_by(col(Task.due_at), col(Task.key)).limit(most)).all())
+    return list(session.exec(query.order_by(col(Task.due_at), col(Task.key)).limit(limit)).all())
 
 
 def _first(
     session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]]
 ) -> tuple[str, datetime] | None:
     """Return the key and the due time of the next task that may begin."""
-    given = {"now": as_stored(now), "kinds": json.dumps(list(kinds)), "busy": _as_json(busy)}
-    row = session.connection().exec_driver_sql(_FIRST, given).first()
+    parameters = {"now": as_stored(now), "kinds": json.dumps(list(kinds)), "busy": _as_json(busy)}
+    row = session.connection().exec_driver_sql(_FIRST, parameters).first()
     return None if row is None else (row.key, datetime.fromisoformat(row.due).replace(tzinfo=UTC))
 
 

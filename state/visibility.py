@@ -116,8 +116,8 @@ def latest_versions(*, collected: bool) -> Select[Any]:
 def counts() -> Select[*tuple[Any, ...]]:
     """Select how many posts are visible, and how many have no time, by the fields of `CommunityCounts`."""
 
-    def count(name: str, table: PostTable, *where: ColumnElement[bool]) -> ColumnElement[int]:
-        return select(func.count()).select_from(table).where(*where).scalar_subquery().label(name)
+    def count(name: str, table: PostTable, *conditions: ColumnElement[bool]) -> ColumnElement[int]:
+        return select(func.count()).select_from(table).where(*conditions).scalar_subquery().label(name)
 
     def undated(name: str, table: PostTable, time: SQLCoreOperations[Any]) -> ColumnElement[int]:
         return count(name, table, col(table.competition) == _competition(), time.is_(None))

@@ -30,9 +30,9 @@ def moment(time: datetime) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `did you mean X?` for the nearest known name, else `known are A, B`, or `there are none`."""
     names = sorted(known)
-    plain = {_plain(one): one for one in names}
-    if near := get_close_matches(_plain(name), plain, 1):
-        return f"did you mean {plain[near[0]]}?"
+    plain = {_plain(known_name): known_name for known_name in names}
+    if matches := get_close_matches(_plain(name), plain, 1):
+        return f"did you mean {plain[matches[0]]}?"
     return f"known are {', '.join(names)}" if names else "there are none"
 
 
@@ -42,5 +42,5 @@ def _plain(name: str) -> str:
 
 def slug_of(text: str) -> str:
     """Return the name of a competition whose address on Kaggle is given; any other text is returned as it is."""
-    found = _ADDRESS.fullmatch(text.strip())
-    return found[1] if found else text
+    match = _ADDRESS.fullmatch(text.strip())
+    return match[1] if match else text

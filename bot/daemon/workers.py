@@ -229,7 +229,7 @@ class Workers:
                 self._owner,
                 due_at=due_at,
                 error=words_of(outcome.error),
-                most=self._handlers[task.kind].tries,
+                limit=self._handlers[task.kind].tries,
                 counted=outcome.counted,
             )
             if left is not None and (left.status == "dead" or outcome.kind == "failed"):

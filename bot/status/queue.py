@@ -51,7 +51,7 @@ class Letters:
 
 def queued(session: Session, competition: str, most: int = 5) -> tuple[Queued, ...]:
     """Return a competition's tasks that are not over, by due time."""
-    return tuple(map(_queued, coming_tasks(session, competition=competition, most=most)))
+    return tuple(map(_queued, coming_tasks(session, competition=competition, limit=most)))
 
 
 def dead(session: Session, most: int = 20) -> tuple[GivenUp, ...]:

@@ -298,7 +298,7 @@ class Desk:
     def _hold(self, tx: Transaction, row: Submission, why: str) -> None:
         """Hold a submission until the owner has decided, and ask once."""
         until = tx.now() + timedelta(hours=self._settings.approval_hours)
-        held = ask_approval(tx, row.run_id, row.id, expires_at=until, why=why)
+        held = ask_approval(tx, row.run_id, row.id, expires_at=until, reason=why)
         about = {"tag": row.tag, "node": row.node, "validation_score": _validation(tx, row)}
         facts = {**about, "id": held.id, "why": why}
         notify(tx, Notice("approval.asked", self._slug, facts), row.run_id)

@@ -35,12 +35,12 @@ def kaggle_addresses(site: str, hosts: Collection[str] = ()) -> Check:
     Hosts are meant with all their subdomains. A stand-in on this machine may name this machine.
     """
     home = httpx2.URL(site).host
-    known = (*_STORAGE, *(host.lower() for host in hosts))
+    suffixes = (*_STORAGE, *(host.lower() for host in hosts))
 
     async def check(url: httpx2.URL) -> None:
-        named = url.host == home or any(url.host == one or url.host.endswith(f".{one}") for one in known)
-        here = is_loopback(home) and is_loopback(url.host)
-        if not (here or (named and url.scheme == "https")) or not _is_served(url):
+        is_known = url.host == home or any(url.host == suffix or url.host.endswith(f".{suffix}") for suffix in suffixes)
+        is_local = is_loopback(home) and is_loopback(url.host)
+        if not (is_local or (is_known and url.scheme == "https")) or not _is_served(url):
             raise UnknownAnswer(
                 f"Kaggle names an address at {_place(url)}, which is not https at a host of its own; if that is right, "
                 "name the host in `hosts` under [kaggle] in bot.toml"
@@ -54,14 +54,14 @@ def public_addresses(first: str) -> Check:
 
     If the first address is itself private, other private ones are accepted too.
     """
-    asked = httpx2.URL(first)
+    requested = httpx2.URL(first)
 
     async def check(url: httpx2.URL) -> None:
-        if not _is_served(url) or (asked.scheme == "https" and url.scheme != "https"):
-            raise DownloadFailed(f"the download leads from {_place(asked)} to {_place(url)}, which is not safe")
-        if url.host != asked.host and await _is_private(url.host) and not await _is_private(asked.host):
+        if not _is_served(url) or (requested.scheme == "https" and url.scheme != "https"):
+            raise DownloadFailed(f"the download leads from {_place(requested)} to {_place(url)}, which is not safe")
+        if url.host != requested.host and await _is_private(url.host) and not await _is_private(requested.host):
             raise DownloadFailed(
-                f"the download leads from {_place(asked)} to {_place(url)}, which is no public address"
+                f"the download leads from {_place(requested)} to {_place(url)}, which is no public address"
             )
 
     return check
@@ -111,7 +111,7 @@ def _place(url: httpx2.URL) -> str:
 async def _is_private(host: str) -> bool:
     """Return whether a host is on this machine or in its network; a host that only a proxy can resolve is not."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        results = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
-    return any(not ipaddress.ip_address(str(one[4][0]).partition("%")[0]).is_global for one in found)
+    return any(not ipaddress.ip_address(str(result[4][0]).partition("%")[0]).is_global for result in results)

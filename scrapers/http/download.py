@@ -76,7 +76,7 @@ class Download:
     open: Opener
     pin: Pin | None = None
     """The expected identity; None accepts any."""
-    progress: Callable[[int, int | None], None] = lambda have, total: None
+    progress: Callable[[int, int | None], None] = lambda received, total: None
     """Receives the number of bytes so far, and the total if known."""
     spare: int = SPARE_BYTES
     """Bytes that must stay free on the disk."""
@@ -111,7 +111,7 @@ class Download:
             OSError: it cannot be written.
             Also whatever `address` raises; the part is kept.
         """
-        furthest, in_vain = self._have(), 0
+        furthest, failures = self._have(), 0
         while True:
             asked_now = self._url is None
             url = self._url = self._url or await self.address()
@@ -120,12 +120,14 @@ class Download:
                 await self._fetch(url, asked_now)
                 return await self._finish(began_anew)
             except (Interrupted, SiteUnavailable, httpx2.TransportError) as error:
-                in_vain = 0 if self._have() >= furthest + _WORTH else in_vain + 1
+                failures = 0 if self._have() >= furthest + _WORTH else failures + 1
                 furthest = max(furthest, self._have())
-                if in_vain == ATTEMPTS:
-                    why = str(error) or type(error).__name__
-                    raise DownloadFailed(f"{self.name} could not be fetched in {ATTEMPTS} attempts: {why}") from error
-                await self.sleep(2.0 ** max(0, in_vain - 1))
+                if failures == ATTEMPTS:
+                    reason = str(error) or type(error).__name__
+                    raise DownloadFailed(
+                        f"{self.name} could not be fetched in {ATTEMPTS} attempts: {reason}"
+                    ) from error
+                await self.sleep(2.0 ** max(0, failures - 1))
 
     def _have(self) -> int:
         try:
@@ -134,48 +136,48 @@ class Download:
             return 0
 
     async def _finish(self, began_anew: bool) -> Pin:
-        found = await asyncio.to_thread(pin_of, self.part)
-        if self.pin is not None and found != self.pin:
+        pin = await asyncio.to_thread(pin_of, self.part)
+        if self.pin is not None and pin != self.pin:
             self.discard()
             if began_anew:
-                raise DownloadFailed(f"{self.name} is not the file of the list: its SHA-256 is {found.sha256}")
+                raise DownloadFailed(f"{self.name} is not the file of the list: its SHA-256 is {pin.sha256}")
             raise Interrupted("what was resumed does not fit together")
         self.part.chmod(0o644)
         self.part.replace(self.target)
         self._note.unlink(missing_ok=True)
-        return found
+        return pin
 
     async def _fetch(self, url: str, asked_now: bool) -> None:
         """Fetch what is missing of the part; on return it is whole."""
-        known, have = self._known(), self._have()
-        if self.pin is None and have and (known is None or not known.validator):
+        version, size = self._known(), self._have()
+        if self.pin is None and size and (version is None or not version.validator):
             self.discard()
-            known, have = None, 0
-        total = self.pin.bytes if self.pin else (known.total if known else None)
-        if total is not None and have and have >= total:
+            version, size = None, 0
+        total = self.pin.bytes if self.pin else (version.total if version else None)
+        if total is not None and size and size >= total:
             return
         headers = {}
-        if have:
-            headers["Range"] = f"bytes={have}-"
-            if known and known.validator:
-                headers["If-Range"] = known.validator
+        if size:
+            headers["Range"] = f"bytes={size}-"
+            if version and version.validator:
+                headers["If-Range"] = version.validator
         async with self.open(url, headers) as response:
-            self._check_status(response, asked_now=asked_now, have=have)
-            start, total = self._place(response, known, have)
+            self._check_status(response, asked_now=asked_now, size=size)
+            start, total = self._place(response, version, size)
             self._check_size(total, start)
             if start == 0:
                 self.part.write_bytes(b"")  # before the note, which would otherwise describe another file's bytes
                 self._note.write_text(json.dumps(asdict(_Version.of(response, total))), encoding="utf-8")
             await self._write(response, start, total)
 
-    def _check_status(self, response: httpx2.Response, *, asked_now: bool, have: int) -> None:
+    def _check_status(self, response: httpx2.Response, *, asked_now: bool, size: int) -> None:
         status = response.status_code
         if status in AGAIN:
             raise Interrupted(f"the server answered {status}")
         if status in _EXPIRED and not asked_now:
             self._url = None
             raise Interrupted(f"the address was answered with {status}")
-        if status == 416 and have:
+        if status == 416 and size:
             self.discard()
             raise Interrupted("the server has less than was fetched")
         if status not in (200, 206):
@@ -183,7 +185,7 @@ class Download:
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise DownloadFailed(f"{self.name}: the server sends it encoded, which was not asked for")
 
-    def _place(self, response: httpx2.Response, known: _Version | None, have: int) -> tuple[int, int | None]:
+    def _place(self, response: httpx2.Response, version: _Version | None, size: int) -> tuple[int, int | None]:
         """Return the offset of the response's body, and the file's length. Raises Interrupted if it does not fit."""
         if response.status_code == 200:
             length = response.headers.get("Content-Length", "")
@@ -191,42 +193,42 @@ class Download:
         match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         total = int(match[2]) if match and match[2] != "*" else None
         now = _Version.of(response, total)
-        same = known is None or (
-            (not now.etag or not known.etag or now.etag == known.etag) and known.total in (None, total)
+        is_same = version is None or (
+            (not now.etag or not version.etag or now.etag == version.etag) and version.total in (None, total)
         )
-        if match is None or int(match[1]) != have or not same:
+        if match is None or int(match[1]) != size or not is_same:
             self.discard()
             raise Interrupted("the file has changed at the server")
-        return have, total
+        return size, total
 
-    def _check_size(self, total: int | None, have: int) -> None:
+    def _check_size(self, total: int | None, size: int) -> None:
         """Raise DownloadFailed before anything is written, if the size differs from the list or does not fit."""
         if self.pin is not None and total is not None and total != self.pin.bytes:
             raise DownloadFailed(f"{self.name} has {total} bytes, not the {self.pin.bytes} of the list")
-        expected = total if total is not None else (self.pin.bytes if self.pin else have)
+        expected = total if total is not None else (self.pin.bytes if self.pin else size)
         free = shutil.disk_usage(self.part.parent).free
-        if expected - have + self.spare > free:
+        if expected - size + self.spare > free:
             raise DownloadFailed(
-                f"{self.name}: {expected - have:,} bytes are missing and {self.spare:,} must stay free, but "
+                f"{self.name}: {expected - size:,} bytes are missing and {self.spare:,} must stay free, but "
                 f"{self.part.parent} has only {free:,} free"
             )
 
-    async def _write(self, response: httpx2.Response, have: int, total: int | None) -> None:
+    async def _write(self, response: httpx2.Response, size: int, total: int | None) -> None:
         limit = self.pin.bytes if self.pin else None
-        with self.part.open("ab" if have else "wb") as file:
-            looked_at = have
+        with self.part.open("ab" if size else "wb") as file:
+            looked_at = size
             async for chunk in steady_chunks(response, self.window):
-                have += len(chunk)
-                if limit is None and total is None and have - looked_at > _LOOK_EVERY:
-                    self._check_size(None, have)
-                    looked_at = have
-                if limit is not None and have > limit:
+                size += len(chunk)
+                if limit is None and total is None and size - looked_at > _LOOK_EVERY:
+                    self._check_size(None, size)
+                    looked_at = size
+                if limit is not None and size > limit:
                     raise DownloadFailed(f"{self.name} has more than the {limit} bytes of the list")
                 file.write(chunk)
-                self.progress(have, limit or total)
+                self.progress(size, limit or total)
         expected = limit or total
-        if expected is not None and have < expected:
-            raise Interrupted(f"it ended after {have} of {expected} bytes")
+        if expected is not None and size < expected:
+            raise Interrupted(f"it ended after {size} of {expected} bytes")
 
     def _known(self) -> _Version | None:
         try:

@@ -36,7 +36,7 @@ class Interrupted(Exception):
     """An attempt failed that may succeed next time."""
 
 
-async def parts(response: httpx2.Response, most: int) -> AsyncGenerator[bytes, None]:
+async def parts(response: httpx2.Response, limit: int) -> AsyncGenerator[bytes, None]:
     """Yield the body of an open stream, unpacked; other tasks may run after each part of at most a megabyte.
 
     Raises:
@@ -51,16 +51,16 @@ async def parts(response: httpx2.Response, most: int) -> AsyncGenerator[bytes, N
     length = 0
     async for part in response.aiter_bytes():
         length += len(part)
-        if length > most:
-            raise httpx2.DecodingError(f"its body has more than {most:,} bytes")
+        if length > limit:
+            raise httpx2.DecodingError(f"its body has more than {limit:,} bytes")
         yield part
         await asyncio.sleep(0)
 
 
-async def receive(response: httpx2.Response, most: int) -> bytes:
+async def receive(response: httpx2.Response, limit: int) -> bytes:
     """Return a body, unpacked; the arguments and errors are those of `parts`."""
-    async with aclosing(parts(response, most)) as came:
-        return b"".join([part async for part in came])
+    async with aclosing(parts(response, limit)) as pieces:
+        return b"".join([part async for part in pieces])
 
 
 async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> AsyncIterator[bytes]:
@@ -74,19 +74,19 @@ async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> As
     if _codings(response):
         raise httpx2.DecodingError("it is encoded, which was not asked for")
     now = asyncio.get_running_loop().time
-    began, came = now(), 0
+    start, received = now(), 0
     async for part in response.aiter_bytes():
-        came += len(part)
-        if (took := now() - began) >= window:
-            if came < SLOWEST * took:
-                raise httpx2.ReadTimeout(f"only {came:,} bytes came in {took:.0f} s")
-            began, came = now(), 0
+        received += len(part)
+        if (seconds := now() - start) >= window:
+            if received < SLOWEST * seconds:
+                raise httpx2.ReadTimeout(f"only {received:,} bytes came in {seconds:.0f} s")
+            start, received = now(), 0
         yield part
 
 
 def _codings(response: httpx2.Response) -> list[str]:
-    given = (one.strip().lower() for one in response.headers.get_list("Content-Encoding", split_commas=True))
-    return [one for one in given if one not in ("", "identity")]
+    codings = (coding.strip().lower() for coding in response.headers.get_list("Content-Encoding", split_commas=True))
+    return [coding for coding in codings if coding not in ("", "identity")]
 
 
 def read_json(text: str) -> Any:
@@ -107,8 +107,12 @@ def read_json(text: str) -> Any:
         raise NoJson(str(error)) from None
     containers = [value]
     for _ in range(MOST_LEVELS):
-        inner = (one.values() if isinstance(one, dict) else one for one in containers if isinstance(one, dict | list))
-        containers = [one for values in inner for one in values if isinstance(one, dict | list)]
+        inner = (
+            container.values() if isinstance(container, dict) else container
+            for container in containers
+            if isinstance(container, dict | list)
+        )
+        containers = [child for values in inner for child in values if isinstance(child, dict | list)]
         if not containers:
             return value
     raise too_deep

@@ -39,28 +39,28 @@ class Upload:
             OSError: it cannot be read.
         """
         size = self.file.stat().st_size
-        have, furthest, in_vain = 0, 0, 0
+        size_there, furthest, failures = 0, 0, 0
         while True:
             try:
-                async with asyncio.timeout(self.seconds + (size - have) / SLOWEST):
-                    await self._send(have, size)
+                async with asyncio.timeout(self.seconds + (size - size_there) / SLOWEST):
+                    await self._send(size_there, size)
                 return
             except TimeoutError:
-                why = "it did not end in time"
+                reason = "it did not end in time"
             except (Interrupted, httpx2.HTTPError) as error:
-                why = str(error) or type(error).__name__
+                reason = str(error) or type(error).__name__
             try:
                 async with asyncio.timeout(self.seconds):
-                    have = await self._arrived(size)
+                    size_there = await self._arrived(size)
             except (TimeoutError, Interrupted, httpx2.HTTPError):
-                have = furthest  # it is asked again after the next attempt
-            if have == size:
+                size_there = furthest  # it is asked again after the next attempt
+            if size_there == size:
                 return
-            in_vain = 0 if have > furthest else in_vain + 1
-            furthest = max(furthest, have)
-            if in_vain == ATTEMPTS:
-                raise SiteUnavailable(f"the upload broke off: {why}")
-            await self.sleep(2.0**in_vain)
+            failures = 0 if size_there > furthest else failures + 1
+            furthest = max(furthest, size_there)
+            if failures == ATTEMPTS:
+                raise SiteUnavailable(f"the upload broke off: {reason}")
+            await self.sleep(2.0**failures)
 
     async def _send(self, start: int, size: int) -> None:
         """Send the rest from a byte on."""
@@ -77,10 +77,10 @@ class Upload:
         headers = {"Content-Length": "0", "Content-Range": f"bytes */{size}"}
         async with self.http.stream("PUT", self.url, headers=headers) as response:
             await self._check(response)
-            found = _ARRIVED.fullmatch(response.headers.get("Range", ""))
+            match = _ARRIVED.fullmatch(response.headers.get("Range", ""))
             if response.status_code in _DONE:
                 return size
-            return min(int(found[1]) + 1, size) if found else 0
+            return min(int(match[1]) + 1, size) if match else 0
 
     async def _check(self, response: httpx2.Response) -> None:
         status = response.status_code

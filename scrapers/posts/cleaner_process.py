@@ -20,16 +20,16 @@ from scrapers.posts.sketches import sketch_of
 Reading = Callable[[dict[str, Any]], str]
 
 
-def text_as(asked: dict[str, Any]) -> str:
+def text_as(request: dict[str, Any]) -> str:
     """Return the text of a `Source`, cleaned according to its form."""
-    if asked["form"] == "html":
+    if request["form"] == "html":
         # Imported here, as it takes a while, and a replay reads no HTML.
         from scrapers.posts.html import markdown_of
 
-        return markdown_of(asked["text"])
-    if asked["form"] == "markdown":
-        return readable(asked["text"])
-    return text_of(asked["text"], language=asked["language"], kernel_type=asked["kernel_type"])
+        return markdown_of(request["text"])
+    if request["form"] == "markdown":
+        return readable(request["text"])
+    return text_of(request["text"], language=request["language"], kernel_type=request["kernel_type"])
 
 
 def serve(memory_bytes: int, seconds: int, read: Reading = text_as) -> None:
@@ -44,20 +44,20 @@ def serve(memory_bytes: int, seconds: int, read: Reading = text_as) -> None:
     warnings.simplefilter("ignore")
     for line in sys.stdin.buffer:
         signal.alarm(seconds)
-        answer = [_cleaned(asked, read) for asked in json.loads(line)]
+        answer = [_cleaned(request, read) for request in json.loads(line)]
         signal.alarm(0)
         answers.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
         answers.flush()
 
 
-def _cleaned(asked: dict[str, Any], read: Reading) -> dict[str, Any]:
+def _cleaned(request: dict[str, Any], read: Reading) -> dict[str, Any]:
     answer: dict[str, Any] = {"sha256": None, "code": None, "prose": None, "problem": None}
     try:
-        text = read(asked)
-        kind, kernel_type = ("kernel", asked["kernel_type"]) if asked["form"] == "kernel" else ("message", None)
+        text = read(request)
+        kind, kernel_type = ("kernel", request["kernel_type"]) if request["form"] == "kernel" else ("message", None)
         sketch = sketch_of(text, kind, kernel_type)  # type: ignore[arg-type]  # one of the two it may be
     except Exception:  # a supervision boundary: an error affects only the text that caused it
-        shortened = readable(both_ends(asked["text"], 2 * LARGEST_TEXT))
+        shortened = readable(both_ends(request["text"], 2 * LARGEST_TEXT))
         return answer | {"text": shortened, "problem": traceback.format_exc(limit=-3)[-2_000:]}
     if sketch is not None:
         parts = {"code": sketch.code, "prose": sketch.prose}

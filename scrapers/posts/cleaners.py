@@ -103,24 +103,24 @@ class Cleaners:
             return []
         child = await self._idle.get()
         try:
-            done = await self._exchange(child, sources)
-            if done is not None:
-                return done
+            answer = await self._exchange(child, sources)
+            if answer is not None:
+                return answer
             if len(sources) == 1:
                 return [_cut_down(sources[0])]
             # One of them ended the child; one at a time, the others can be cleaned.
-            return [(await self._exchange(child, [one]) or [_cut_down(one)])[0] for one in sources]
+            return [(await self._exchange(child, [source]) or [_cut_down(source)])[0] for source in sources]
         finally:
             self._idle.put_nowait(child)
 
     async def _exchange(self, child: LineChild, sources: Sequence[Source]) -> list[Cleaned] | None:
         """Return a child's answer; None if it died of the texts or took too long, in which case it ends itself."""
-        bounded = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
+        requests = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
         try:
-            answer = await child.exchange(json.dumps(bounded, ensure_ascii=False).encode(errors="surrogatepass"))
+            answer = await child.exchange(json.dumps(requests, ensure_ascii=False).encode(errors="surrogatepass"))
         except (OSError, EOFError):
             return None
-        return [_cleaned(one) for one in json.loads(answer)]
+        return [_cleaned(entry) for entry in json.loads(answer)]
 
 
 def _cleaned(answer: dict[str, Any]) -> Cleaned:

@@ -87,28 +87,28 @@ def note_sketches(tx: Transaction, competition: str, posts: Iterable[Sketched]) 
     by_kind: dict[str, dict[str, Sketched]] = {"message": {}, "kernel": {}}
     for post in posts:
         by_kind[post.kind][post.id] = post
-    for kind, found in by_kind.items():
+    for kind, sketches in by_kind.items():
         book = _Book(tx.connection, competition, kind)
-        ids = sorted(found)
+        ids = sorted(sketches)
         for start in range(0, len(ids), _BATCH):
-            book.note([found[id] for id in ids[start : start + _BATCH]])
+            book.note([sketches[id] for id in ids[start : start + _BATCH]])
 
 
-def similarity(one: Sketch, other: Sketch, kind: str) -> float:
+def similarity(first: Sketch, second: Sketch, kind: str) -> float:
     """Return the similarity of two texts of one kind, from 0 to 1; 0 if they cannot be compared."""
-    if one.sha256 == other.sha256:
+    if first.sha256 == second.sha256:
         return 1.0
-    parts = [(one.code, other.code), (one.prose, other.prose)]
-    if kind == "kernel" and (one.code or other.code):
+    parts = [(first.code, second.code), (first.prose, second.prose)]
+    if kind == "kernel" and (first.code or second.code):
         parts = parts[:1]
-    compared = [pair for pair in parts if pair != (None, None)]
-    return min((_agreement(*pair) for pair in compared), default=0.0)
+    pairs = [pair for pair in parts if pair != (None, None)]
+    return min((_agreement(*pair) for pair in pairs), default=0.0)
 
 
-def _agreement(one: bytes | None, other: bytes | None) -> float:
-    if one is None or other is None:
+def _agreement(first: bytes | None, second: bytes | None) -> float:
+    if first is None or second is None:
         return 0.0
-    return sum(map(int.__eq__, array("I", one), array("I", other))) / PERMUTATIONS
+    return sum(map(int.__eq__, array("I", first), array("I", second))) / PERMUTATIONS
 
 
 def band_digests(sketch: Sketch, competition: str, kind: str) -> list[int]:
@@ -138,33 +138,33 @@ class _Book:
         """Update the likenesses of a batch."""
         ids = [post.id for post in posts]
         times = dict(self._in(_TIMES[self._kind], ids, self._competition))
-        known = {row[0]: row[1:] for row in self._in(_KNOWN, ids, self._competition, self._kind)}
-        placed: dict[str, tuple[Sketch, str]] = {}
+        rows = {row[0]: row[1:] for row in self._in(_KNOWN, ids, self._competition, self._kind)}
+        places: dict[str, tuple[Sketch, str]] = {}
         for post in posts:
-            time, old = times.get(post.id), known.get(post.id)
+            time, old = times.get(post.id), rows.get(post.id)
             if time is not None and (post.time is None or as_stored(post.time) != time):
                 continue
             new = (post.sketch, time) if time is not None and post.sketch is not None else None
             if old is not None and (new is None or (new[0].sha256, new[1]) != old[:2]):
                 self._forget(post.id, old[2])
             if new is not None and (old is None or (new[0].sha256, new[1]) != old[:2]):
-                placed[post.id] = new
-        self._place(placed)
+                places[post.id] = new
+        self._place(places)
 
-    def _place(self, placed: dict[str, tuple[Sketch, str]]) -> None:
+    def _place(self, places: dict[str, tuple[Sketch, str]]) -> None:
         """Add posts: find what each repeats, and let later similar posts that repeated a later one repeat it instead."""
-        numbers = self._keep({sketch.sha256: sketch for sketch, _ in placed.values()})
+        numbers = self._keep({sketch.sha256: sketch for sketch, _ in places.values()})
         rows = [
-            (self._competition, self._kind, id, numbers[sketch.sha256], time) for id, (sketch, time) in placed.items()
+            (self._competition, self._kind, id, numbers[sketch.sha256], time) for id, (sketch, time) in places.items()
         ]
         self._many("INSERT INTO likeness (competition, kind, post_id, sketch, known_at) VALUES (?, ?, ?, ?, ?)", rows)
-        alike = self._alike({numbers[sketch.sha256]: sketch for sketch, _ in placed.values()})
-        repeated = {row[0] for row in self._in(_SEVERAL, list(alike))}
+        likeness = self._alike({numbers[sketch.sha256]: sketch for sketch, _ in places.values()})
+        repeats = {row[0] for row in self._in(_SEVERAL, list(likeness))}
         for _, _, id, sketch, time in rows:
             # Most texts are unique and unlike any other.
-            if sketch in repeated or len(alike[sketch]) > 1:
-                self._match(id, time, alike[sketch])
-                later = [(id, time, share, number, time, id, time, id) for number, share in alike[sketch].items()]
+            if sketch in repeats or len(likeness[sketch]) > 1:
+                self._match(id, time, likeness[sketch])
+                later = [(id, time, share, number, time, id, time, id) for number, share in likeness[sketch].items()]
                 self._many(_LATER, later)
 
     def _keep(self, sketches: dict[str, Sketch]) -> dict[str, int]:
@@ -180,53 +180,53 @@ class _Book:
                 for sha256, sketch in new.items()
             ],
         )
-        bands = [(digest, numbers[one.sha256]) for one in new.values() for digest in self._digests(one)]
+        bands = [(digest, numbers[sketch.sha256]) for sketch in new.values() for digest in self._digests(sketch)]
         full = {row[0] for row in self._in(_FULL, {digest for digest, _ in bands}, after=(FULL,))}
         bands = [band for band in bands if band[0] not in full]
         self._many("INSERT INTO sketchband (digest, sketch) VALUES (?, ?)", bands)
         return numbers
 
-    def _match(self, id: str, time: str, alike: dict[int, float]) -> None:
+    def _match(self, id: str, time: str, likeness: dict[int, float]) -> None:
         """Record what a post repeats, if anything."""
-        found = self._in(_EARLIEST, list(alike), after=(time, id))
-        original = (found[0][0], found[0][1], alike[found[0][2]]) if found else (None, None, None)
+        earliest = self._in(_EARLIEST, list(likeness), after=(time, id))
+        original = (earliest[0][0], earliest[0][1], likeness[earliest[0][2]]) if earliest else (None, None, None)
         self._many(_MATCHED, [(*original, self._competition, self._kind, id)])
 
     def _alike(self, sketches: dict[int, Sketch]) -> dict[int, dict[int, float]]:
         """Return, for each sketch, the near-duplicates including itself, with their similarity."""
-        alike = {number: {number: 1.0} for number in sketches}
+        likeness = {number: {number: 1.0} for number in sketches}
         holders: dict[int, list[int]] = {}
         for number, sketch in sketches.items():
             for digest in self._digests(sketch):
                 holders.setdefault(digest, []).append(number)
-        near: dict[int, set[int]] = {number: set() for number in sketches}
-        for digest, other in self._in(_SHARED, list(holders)):
+        neighbours: dict[int, set[int]] = {number: set() for number in sketches}
+        for digest, candidate in self._in(_SHARED, list(holders)):
             for number in holders[digest]:
-                near[number].add(other)
-        others = set().union(*near.values()) - sketches.keys()
-        kept = sketches | {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted(others))}
-        for number, candidates in near.items():
-            for other in candidates:
-                share = similarity(kept[number], kept[other], self._kind)
+                neighbours[number].add(candidate)
+        strangers = set().union(*neighbours.values()) - sketches.keys()
+        all_sketches = sketches | {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted(strangers))}
+        for number, candidates in neighbours.items():
+            for candidate in candidates:
+                share = similarity(all_sketches[number], all_sketches[candidate], self._kind)
                 if share >= THRESHOLD:
-                    alike[number][other] = share
-        return alike
+                    likeness[number][candidate] = share
+        return likeness
 
     def _forget(self, id: str, sketch: int) -> None:
         """Remove a post, and its sketch if no other post has it; posts that repeated it are matched again."""
-        (own,) = (Sketch(*row[1:]) for row in self._in(_KEPT, [sketch]))
-        alike = self._alike({sketch: own})[sketch]
-        where = (self._competition, self._kind, id)
-        self._many("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", [where])
-        orphans = self._in(_ORPHANS, list(alike), after=(id,))
+        (sketch_itself,) = (Sketch(*row[1:]) for row in self._in(_KEPT, [sketch]))
+        likeness = self._alike({sketch: sketch_itself})[sketch]
+        key = (self._competition, self._kind, id)
+        self._many("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", [key])
+        orphans = self._in(_ORPHANS, list(likeness), after=(id,))
         if not self._in("SELECT 1 FROM likeness WHERE sketch IN ({}) LIMIT 1", [sketch]):
-            bands = [(digest, sketch) for digest in self._digests(own)]
+            bands = [(digest, sketch) for digest in self._digests(sketch_itself)]
             self._many("DELETE FROM sketchband WHERE digest = ? AND sketch = ?", bands)
             self._many("DELETE FROM keptsketch WHERE id = ?", [(sketch,)])
-        kept = {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted({row[2] for row in orphans}))}
-        found = self._alike(kept)
+        orphan_sketches = {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted({row[2] for row in orphans}))}
+        orphan_likeness = self._alike(orphan_sketches)
         for orphan, time, number in orphans:
-            self._match(orphan, time, found[number])
+            self._match(orphan, time, orphan_likeness[number])
 
     def _digests(self, sketch: Sketch) -> set[int]:
         return set(band_digests(sketch, self._competition, self._kind))

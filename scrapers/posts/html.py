@@ -106,7 +106,10 @@ class _Converter(MarkdownConverter):
     def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         text = text.strip("\n")
         holders = (el, el.find("code"), el.parent)
-        language = next((found for one in holders if isinstance(one, Tag) and (found := _language(one))), "")
+        language = next(
+            (language_name for holder in holders if isinstance(holder, Tag) and (language_name := _language(holder))),
+            "",
+        )
         return f"\n\n{fenced(text, language)}\n\n" if text.strip() else ""
 
     def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
@@ -156,8 +159,8 @@ def _image(tag: Tag) -> str:
     """Return an image's description; empty for a tracking pixel."""
     if {"0", "1"} & {tag.get("width"), tag.get("height")}:
         return ""
-    shown = " ".join(str(tag.get("alt") or tag.get("title") or "").split())[:_LONGEST_ALT]
-    return f"[image: {shown.replace(']', ')').replace('[', '(')}]" if shown else "[image]"
+    alt = " ".join(str(tag.get("alt") or tag.get("title") or "").split())[:_LONGEST_ALT]
+    return f"[image: {alt.replace(']', ')').replace('[', '(')}]" if alt else "[image]"
 
 
 def _is_hidden(tag: Tag) -> bool:
@@ -178,11 +181,11 @@ def _language(tag: Tag) -> str:
     """Return the language of code named by a class; empty if none is."""
     names = _classes(tag)
     for name in names:
-        if found := _LANGUAGE.fullmatch(name):
-            return found[1].lower()
-    others = [name.lower() for name in names if name.lower() not in _HIGHLIGHTERS]
-    known = len(others) < len(names) and others and re.fullmatch(r"[a-z0-9+#]{1,20}", others[0])
-    return others[0] if known else ""
+        if match := _LANGUAGE.fullmatch(name):
+            return match[1].lower()
+    words = [name.lower() for name in names if name.lower() not in _HIGHLIGHTERS]
+    is_language = len(words) < len(names) and words and re.fullmatch(r"[a-z0-9+#]{1,20}", words[0])
+    return words[0] if is_language else ""
 
 
 def _columns(cell: Tag) -> int:
@@ -205,6 +208,6 @@ def safe_address(address: str) -> str:
         parts = urlsplit(address)
     except ValueError:
         return ""
-    kept = [part for part in parts.query.split("&") if not _TRACKING.match(part)]
-    address = urlunsplit(parts._replace(query="&".join(kept))) if parts.query else address
-    return re.sub(r"[()<>\"\\]", lambda found: f"%{ord(found[0]):02X}", address)
+    query_parts = [part for part in parts.query.split("&") if not _TRACKING.match(part)]
+    address = urlunsplit(parts._replace(query="&".join(query_parts))) if parts.query else address
+    return re.sub(r"[()<>\"\\]", lambda match: f"%{ord(match[0]):02X}", address)

@@ -40,9 +40,9 @@ def ipython_calls(cell: str) -> str:
         head, _, body = text.partition("\n")
         name, _, line = head[2:].rstrip().partition(" ")
         return f"get_ipython().run_cell_magic({name!r}, {line!r}, {body!r})\n"
-    statements, at = list[str](), 0
-    while at < len(text):
-        statement, at = _statement(text, at)
+    statements, position = list[str](), 0
+    while position < len(text):
+        statement, position = _statement(text, position)
         statements.append(statement)
     return "".join(statements)
 
@@ -53,10 +53,10 @@ def _without_prompts(text: str) -> str:
     return _IPYTHON_PROMPT.sub("", text) if _IPYTHON_PROMPT.match(text) else text
 
 
-def _statement(text: str, at: int) -> tuple[str, int]:
+def _statement(text: str, position: int) -> tuple[str, int]:
     """Return the logical line that begins at a place, as Python, and where the next one begins."""
-    begin = _BLANK.match(text, at).end()  # type: ignore[union-attr]  # it matches everywhere
-    prefix = text[at:begin]
+    begin = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # it matches everywhere
+    prefix = text[position:begin]
     escaped = text[begin : begin + 1] in ("!", "?", "%", ",", ";", "/")
     limit = _continued_end(text, begin) if escaped else len(text)
     depth, last, last_at, assigned, end = 0, "", begin, False, limit
@@ -72,23 +72,23 @@ def _statement(text: str, at: int) -> tuple[str, int]:
         elif piece == "=" and depth == 0 and not assigned and not escaped:
             assigned = True
             for value, is_magic in ((_MAGIC_VALUE, True), (_SHELL_VALUE, False)):
-                if found := value.match(text, token.end()):
-                    end = _continued_end(text, found.end())
-                    command = _joined(text[found.end() : end])[1:]
+                if match := value.match(text, token.end()):
+                    end = _continued_end(text, match.end())
+                    command = _joined(text[match.end() : end])[1:]
                     call = _line_magic(command) if is_magic else f"get_ipython().getoutput({command!r})"
-                    return f"{text[at : found.end()]}{call}\n", end
+                    return f"{text[position : match.end()]}{call}\n", end
         if not piece.isspace() and piece != "\\\n":
             last, last_at = piece, token.start()
-    if last == "?" and last_at > begin and (found := _HELP.search(text[begin : last_at + 1])):
-        method = "pinfo2" if found[2] == "??" else "psearch" if "*" in found[1] else "pinfo"
-        return f"{prefix}get_ipython().run_line_magic({method!r}, {found[1]!r})\n", end
+    if last == "?" and last_at > begin and (match := _HELP.search(text[begin : last_at + 1])):
+        method = "pinfo2" if match[2] == "??" else "psearch" if "*" in match[1] else "pinfo"
+        return f"{prefix}get_ipython().run_line_magic({method!r}, {match[1]!r})\n", end
     if escaped:
         return f"{prefix}{_command(_joined(text[begin:limit]))}\n", limit
-    return text[at:end], end
+    return text[position:end], end
 
 
-def _continued_end(text: str, at: int) -> int:
-    return _CONTINUED.match(text, at).end()  # type: ignore[union-attr]  # it matches everywhere
+def _continued_end(text: str, position: int) -> int:
+    return _CONTINUED.match(text, position).end()  # type: ignore[union-attr]  # it matches everywhere
 
 
 def _joined(lines: str) -> str:
@@ -148,7 +148,7 @@ def plain_cell(cell: str) -> PlainCell:
     for line in source.split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.Expr | ast.Assign)]
-    pieces, commands, at = list[bytes](), list[str](), 0
+    pieces, commands, position = list[bytes](), list[str](), 0
     for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
         if (call := _shell_call(node.value)) is None:
             continue
@@ -157,9 +157,9 @@ def plain_cell(cell: str) -> PlainCell:
         begin = starts[place.lineno - 1] + place.col_offset
         before = source[starts[place.lineno - 1] : begin].decode()
         margin = before if not before.strip() else ""
-        pieces += [source[at:begin], indent(text, margin).removeprefix(margin).encode()]
-        at = starts[(place.end_lineno or place.lineno) - 1] + (place.end_col_offset or 0)
-    return PlainCell(b"".join([*pieces, source[at:]]).decode(), commands)
+        pieces += [source[position:begin], indent(text, margin).removeprefix(margin).encode()]
+        position = starts[(place.end_lineno or place.lineno) - 1] + (place.end_col_offset or 0)
+    return PlainCell(b"".join([*pieces, source[position:]]).decode(), commands)
 
 
 def _shell_call(node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
@@ -169,9 +169,16 @@ def _shell_call(node: ast.expr) -> tuple[str, tuple[str, ...]] | None:
     shell = node.func.value
     if not (isinstance(shell, ast.Call) and isinstance(shell.func, ast.Name) and shell.func.id == "get_ipython"):
         return None
-    texts = tuple(one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
-    method, wanted = node.func.attr, {"run_cell_magic": 3, "run_line_magic": 2, "magic": 1, "system": 1, "getoutput": 1}
-    if len(texts) != len(node.args) or wanted.get(method) != len(texts):
+    texts = tuple(
+        argument.value
+        for argument in node.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    )
+    method, argument_counts = (
+        node.func.attr,
+        {"run_cell_magic": 3, "run_line_magic": 2, "magic": 1, "system": 1, "getoutput": 1},
+    )
+    if len(texts) != len(node.args) or argument_counts.get(method) != len(texts):
         return None
     if method == "magic":
         name, _, arguments = texts[0].lstrip("%").partition(" ")
@@ -229,7 +236,7 @@ def _cell_magic(name: str, line: str, body: str, commands: list[str]) -> str:
         path = words[-1].strip("'\"")
         return f"with open({path!r}, {mode!r}) as written_by_cell: written_by_cell.write({body!r})"
     if name in _SHELLS:
-        commands += [f"!{one.strip()}" for one in body.splitlines() if one.strip()]
+        commands += [f"!{line.strip()}" for line in body.splitlines() if line.strip()]
     commands.append(f"%%{name} {line}".strip())
     return ""
 

@@ -66,10 +66,10 @@ def _notebook_text(notebook: dict[str, Any], language: str | None) -> str:
 
     A notebook without code has one empty code cell, which tells it from a script.
     """
-    named = notebook_language(notebook) or language or "python"
-    parts = [part for cell in _mappings(notebook["cells"]) for part in _cell_parts(cell, named)]
+    language_name = notebook_language(notebook) or language or "python"
+    parts = [part for cell in _mappings(notebook["cells"]) for part in _cell_parts(cell, language_name)]
     if not code_cells(notebook):
-        parts.append(("code", fenced_cell("", named)))
+        parts.append(("code", fenced_cell("", language_name)))
     text = ""
     for kinds in (("code", "prose", "output"), ("code", "prose"), ("code",)):
         text = "\n\n".join(part for kind, part in parts if kind in kinds)
@@ -150,8 +150,8 @@ def _without_progress(text: str) -> str:
     """Drop escape codes, text overwritten after a carriage return, progress bars and encoded data."""
     text = _ESCAPES.sub("", both_ends(text, _LONGEST_READ).replace("\r\n", "\n"))
     lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
-    kept = [line.rstrip() for line in lines if not _is_progress(line[:1000])]
-    return without_encoded("\n".join(kept)).strip("\n")
+    clean_lines = [line.rstrip() for line in lines if not _is_progress(line[:1000])]
+    return without_encoded("\n".join(clean_lines)).strip("\n")
 
 
 def _is_progress(line: str) -> bool:
@@ -184,7 +184,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _mappings(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def language_named(name: object) -> str | None:
@@ -192,8 +192,8 @@ def language_named(name: object) -> str | None:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+#.-]{0,30}", name):
         return None
     lower = name.lower()
-    known = _NAMES.get(lower) or _NAMES.get(re.sub(r"[-0-9.]+$", "", lower))
-    return known or (
+    language_name = _NAMES.get(lower) or _NAMES.get(re.sub(r"[-0-9.]+$", "", lower))
+    return language_name or (
         lower if re.fullmatch(r"[a-z+#]{1,20}", lower) and lower not in ("ipynb", "notebook", "script") else None
     )
 

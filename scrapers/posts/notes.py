@@ -44,31 +44,31 @@ class _Facts:
     votes: int | None
 
 
-def changes(folder: Path, competition: str, known: Mapping[str, Any], now: datetime) -> Iterator[Change]:
+def changes(folder: Path, competition: str, states: Mapping[str, Any], now: datetime) -> Iterator[Change]:
     """Yield each file that is new, or whose text was edited; see `CommunitySource`.
 
     Only the size and the time of a file that has not changed are looked at. An edited text replaces its message, known from
     when the edit was seen; an edited notebook or script is a new version beside the earlier one. Names that begin with a dot
     are passed over, and links that lead out of the folder.
     """
-    root, seen = folder.resolve(), set[str]()
+    root, keys = folder.resolve(), set[str]()
     unread: list[OSError] = []
     for number, path in enumerate(_files(root, unread)):
         key = " ".join(clean(path.relative_to(root).as_posix()).split())
         if number == MOST_FILES:
             unread.append(OSError(0, f"the folder holds more than {MOST_FILES:,} notes", str(path)))
             break
-        seen.add(key)
-        change = _change(root, path, key, competition, known.get(key, {}), now)
+        keys.add(key)
+        change = _change(root, path, key, competition, states.get(key, {}), now)
         if change is not None:
             yield change
     for error in unread:
         key = "from " + clean(os.path.relpath(error.filename, root)) + " on"
-        seen.add(key)
-        if key not in known:
+        keys.add(key)
+        if key not in states:
             yield Change(key, {"unread": True}, problem=f"nothing can be read: {error.strerror}")
     # What never was a note may be forgotten once it is gone.
-    yield from (Change(key, {}) for key, state in known.items() if key not in seen and "first" not in state)
+    yield from (Change(key, {}) for key, state in states.items() if key not in keys and "first" not in state)
 
 
 def _files(root: Path, unread: list[OSError]) -> Iterator[Path]:
@@ -121,7 +121,7 @@ class _Note:
     edited: datetime | None
 
     def topic(self, text: str, key: str) -> list[Raw]:
-        body = text[found.end() :] if (found := _FRONT.match(text)) else text
+        body = text[front.end() :] if (front := _FRONT.match(text)) else text
         heading = _HEADING.search(body)
         title = self.facts.title or (_line(heading[1]) if heading else "") or _line(key)
         shared: dict[str, Any] = {
@@ -157,8 +157,8 @@ class _Note:
 
     def _reading(self, target: str, id: str) -> Raw:
         """Return what a clock shows of a post's votes and of its author's tier."""
-        at, votes = self.edited or self.first, self.facts.votes
-        row = Observation(competition=self.competition, target=target, target_id=id, at=at, votes=votes, tier=TEAM)
+        time, votes = self.edited or self.first, self.facts.votes
+        row = Observation(competition=self.competition, target=target, target_id=id, at=time, votes=votes, tier=TEAM)
         return Raw(row)
 
 
@@ -202,17 +202,17 @@ def _facts(path: Path, text: str) -> _Facts:
         first = next(iter(notebook["cells"]), None)
         source = first.get("source") if isinstance(first, dict) else None
         text = "".join(map(str, source)) if isinstance(source, list) else str(source or "")
-    found = pattern.match(text[:_LONGEST_FRONT])
-    if found is None:
+    match = pattern.match(text[:_LONGEST_FRONT])
+    if match is None:
         if re.match(r"(# )?---[ \t]*\n(# )?\w+:", text):
             raise _LeftOut("is left out: its front matter is not closed by a line `---`")
         return _Facts(None, None, None, None)
-    keys = found["keys"] if pattern is _FRONT else re.sub(r"^# ?", "", found["keys"], flags=re.MULTILINE)
+    keys = match["keys"] if pattern is _FRONT else re.sub(r"^# ?", "", match["keys"], flags=re.MULTILINE)
     try:
         content = yaml.safe_load(keys)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        why = str(getattr(error, "problem", None) or error).splitlines()[0]
-        raise _LeftOut(f"is left out: its front matter cannot be read ({clean(why)[:200]})") from error
+        reason = str(getattr(error, "problem", None) or error).splitlines()[0]
+        raise _LeftOut(f"is left out: its front matter cannot be read ({clean(reason)[:200]})") from error
     if not isinstance(content, dict):
         # A rule, some prose, and another rule.
         return _Facts(None, None, None, None)
@@ -220,7 +220,7 @@ def _facts(path: Path, text: str) -> _Facts:
     if votes is not None and (type(votes) is not int or abs(votes) >= 2**31):
         raise _LeftOut("is left out: its votes are no whole number")
     # YAML's lists may refer to themselves, so that written out they are endless.
-    title, author = (_line(one) or None if isinstance(one, str) else None for one in (title, author))
+    title, author = (_line(field) or None if isinstance(field, str) else None for field in (title, author))
     return _Facts(_time(content.get("date")), title, author, votes)
 
 

@@ -54,14 +54,14 @@ def sketch_of(text: str, kind: Literal["message", "kernel"], kernel_kind: str | 
 
 
 def _code_and_prose(text: str, *, all_code: bool) -> tuple[str, str]:
-    found = list(parts(text))
-    if all_code and all(part.language is None for part in found):
+    text_parts = list(parts(text))
+    if all_code and all(part.language is None for part in text_parts):
         return text, ""
     # Output is in fences marked `text`; two runs of one program print different figures.
-    found = [part for part in found if part.language != "text"]
-    cells = any(part.is_cell for part in found)
-    code = [part for part in found if (part.is_cell if cells else part.language is not None)]
-    return "\n".join(part.text for part in code), "\n".join(part.text for part in found if part not in code)
+    text_parts = [part for part in text_parts if part.language != "text"]
+    cells = any(part.is_cell for part in text_parts)
+    code = [part for part in text_parts if (part.is_cell if cells else part.language is not None)]
+    return "\n".join(part.text for part in code), "\n".join(part.text for part in text_parts if part not in code)
 
 
 def _signature(words: Sequence[str], length: int) -> bytes | None:

@@ -42,7 +42,7 @@ class Change:
 class CommunitySource(Protocol):
     """Where posts come from. It runs in a thread, so that it may wait for a disk or a site."""
 
-    def __call__(self, folder: Path, competition: str, known: Mapping[str, Any], now: datetime) -> Iterator[Change]:
+    def __call__(self, folder: Path, competition: str, states: Mapping[str, Any], now: datetime) -> Iterator[Change]:
         """Yield each piece that is no longer in its last state (`known`, by key); what has disappeared stays known.
 
         `now` is the time from which a post counts as known that has no time of its own, or was edited: live, the present;
@@ -84,17 +84,17 @@ async def take_in(
     """
     with store.read() as session:
         marks = dict(watermark(session, competition, _PART).value)
-    found: list[Change] = []
+    changes: list[Change] = []
 
     def raws() -> Iterator[Raw]:
         for name in SOURCES:
             pieces = dict(marks.get(name, {}))
-            known = {key: piece["state"] for key, piece in pieces.items()}
+            states = {key: piece["state"] for key, piece in pieces.items()}
             source: CommunitySource = resolve_name(name)
-            for change in source(folder, competition, known, now):
-                found.append(change)
-                at = None if change.at is None else change.at.isoformat()
-                pieces[change.key] = {"state": dict(change.state), "at": at, "problem": change.problem}
+            for change in source(folder, competition, states, now):
+                changes.append(change)
+                time = None if change.at is None else change.at.isoformat()
+                pieces[change.key] = {"state": dict(change.state), "at": time, "problem": change.problem}
                 if not change.state:
                     del pieces[change.key]
                 yield from change.rows
@@ -103,6 +103,6 @@ async def take_in(
     shortened = await ingest(store, competition, raws(), cleaners)
     with store.write() as tx:
         mark_read(tx, competition, _PART, marks, None)
-    sentences = [f"{change.key} {change.problem}" for change in found if change.problem]
-    sentences += [f"{item} is kept in part: {why.splitlines()[-1]}" for item, why in shortened.items()]
-    return sum(bool(change.rows) for change in found), sentences
+    sentences = [f"{change.key} {change.problem}" for change in changes if change.problem]
+    sentences += [f"{item} is kept in part: {reason.splitlines()[-1]}" for item, reason in shortened.items()]
+    return sum(bool(change.rows) for change in changes), sentences

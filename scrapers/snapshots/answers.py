@@ -38,14 +38,14 @@ class Answers:
 
 def value(cell: str) -> Value:
     """Return a cell as a number if it is one ("1" and "1.0" are equal), otherwise as text without outer blanks."""
-    found = read_number(cell)
-    if found is None:
+    number = read_number(cell)
+    if number is None:
         return cell.strip()
-    return found if found == found else "nan"
+    return number if number == number else "nan"
 
 
 def check_answers(
-    root: Path, manifest: Manifest, found: Problems, cells_at_once: int = CELLS_AT_ONCE, *, own_grader: bool = False
+    root: Path, manifest: Manifest, problems: Problems, cells_at_once: int = CELLS_AT_ONCE, *, own_grader: bool = False
 ) -> Answers | None:
     """Check `answers.csv` and `sample_submission.csv`: their columns, and that both have the same ids, each as often.
 
@@ -58,7 +58,7 @@ def check_answers(
     rows = (manifest.id_column, *manifest.key_columns)
     predictions = manifest.prediction_columns
     labels = _other_columns(root, rows, predictions) if own_grader else predictions
-    return read_answers(root, rows, predictions, labels, found, cells_at_once)
+    return read_answers(root, rows, predictions, labels, problems, cells_at_once)
 
 
 def read_answers(
@@ -66,26 +66,26 @@ def read_answers(
     rows: Sequence[str],
     predictions: Sequence[str],
     labels: Sequence[str],
-    found: Problems,
+    problems: Problems,
     cells_at_once: int = CELLS_AT_ONCE,
 ) -> Answers | None:
     """Do the same as `check_answers`, with columns in place of the manifest.
 
     `rows` identify a row; `predictions` are the other columns of the sample, `labels` those of the answers that matter.
     """
-    wanted = [*rows, *predictions]
-    answers = _Table.open(root, ANSWERS, [*rows, *labels], len(rows), found)
-    sample = _Table.open(root, SAMPLE, wanted, len(rows), found)
-    if sample is not None and (extra := [name for name in sample.header if name not in wanted]):
-        found.add(SAMPLE, f"has columns that the manifest does not name: {_some(extra)}", 1)
+    columns = [*rows, *predictions]
+    answers = _Table.open(root, ANSWERS, [*rows, *labels], len(rows), problems)
+    sample = _Table.open(root, SAMPLE, columns, len(rows), problems)
+    if sample is not None and (extra := [name for name in sample.header if name not in columns]):
+        problems.add(SAMPLE, f"has columns that the manifest does not name: {_some(extra)}", 1)
     if answers is None:
         return None
-    parts = 1 + answers.length * len(wanted) // cells_at_once
+    parts = 1 + answers.length * len(columns) // cells_at_once
     for part in range(parts):
         if sample is not None:
-            _compare(answers.keys(part, parts), sample.keys(part, parts), found)
-    values, numbered = answers.values(0, parts)
-    return Answers(tuple(rows), tuple(labels), values, numbered, tuple(labels) == tuple(predictions))
+            _compare(answers.keys(part, parts), sample.keys(part, parts), problems)
+    values, are_numbered = answers.values(0, parts)
+    return Answers(tuple(rows), tuple(labels), values, are_numbered, tuple(labels) == tuple(predictions))
 
 
 def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) -> Sequence[str]:
@@ -95,24 +95,24 @@ def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) 
             header = next(table, (0, []))[1]
     except (NotCsv, OSError):
         return predictions  # the fault is reported when the table is read
-    others = [name for name in header if name not in (*rows, USAGE)]
-    return others if others and not set(predictions) <= set(header) else predictions
+    columns = [name for name in header if name not in (*rows, USAGE)]
+    return columns if columns and not set(predictions) <= set(header) else predictions
 
 
-def _compare(answered: Counter[str], asked: Counter[str], found: Problems) -> None:
-    if missing := sorted(answered.keys() - asked.keys()):
-        found.add(SAMPLE, f"lacks {len(missing):,} ids that {ANSWERS} has: {_some(missing)}", kind="missing ids")
-    if unknown := sorted(asked.keys() - answered.keys()):
-        found.add(SAMPLE, f"has {len(unknown):,} ids that {ANSWERS} lacks: {_some(unknown)}", kind="unknown ids")
-    for key in sorted(asked.keys() & answered.keys()):
-        if asked[key] != answered[key]:
-            times = f"{asked[key]:,} times, but {answered[key]:,} times in {ANSWERS}"
-            found.add(SAMPLE, f"has the id {shown_key(key)[:80]!r} {times}", kind="repeated ids")
+def _compare(answer_keys: Counter[str], sample_keys: Counter[str], problems: Problems) -> None:
+    if missing := sorted(answer_keys.keys() - sample_keys.keys()):
+        problems.add(SAMPLE, f"lacks {len(missing):,} ids that {ANSWERS} has: {_some(missing)}", kind="missing ids")
+    if unknown := sorted(sample_keys.keys() - answer_keys.keys()):
+        problems.add(SAMPLE, f"has {len(unknown):,} ids that {ANSWERS} lacks: {_some(unknown)}", kind="unknown ids")
+    for key in sorted(sample_keys.keys() & answer_keys.keys()):
+        if sample_keys[key] != answer_keys[key]:
+            times = f"{sample_keys[key]:,} times, but {answer_keys[key]:,} times in {ANSWERS}"
+            problems.add(SAMPLE, f"has the id {shown_key(key)[:80]!r} {times}", kind="repeated ids")
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(shown_key(name)[:80]) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown}, ..."
+    shown_names = ", ".join(repr(shown_key(name)[:80]) for name in names[:5])
+    return shown_names if len(names) <= 5 else f"{shown_names}, ..."
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class _Table:
     """Rows without the header."""
 
     @classmethod
-    def open(cls, root: Path, name: str, wanted: Sequence[str], width: int, found: Problems) -> "_Table | None":
+    def open(cls, root: Path, name: str, columns: Sequence[str], width: int, problems: Problems) -> "_Table | None":
         """Check the header, of which some columns are wanted, `width` key columns first, and the shape of every row.
 
         None: the table is of no use.
@@ -139,21 +139,21 @@ class _Table:
         if not path.is_file():
             return None
         try:
-            with found.reading(name), open_table(path) as rows:
+            with problems.reading(name), open_table(path) as rows:
                 header = tuple(next(rows, (0, []))[1])
-                if missing := [column for column in wanted if column not in header]:
-                    found.add(name, f"has no column {_some(missing)}", 1)
+                if missing := [column for column in columns if column not in header]:
+                    problems.add(name, f"has no column {_some(missing)}", 1)
                     return None
                 if len(set(header)) != len(header):
-                    found.add(name, "names a column twice", 1)
+                    problems.add(name, "names a column twice", 1)
                     return None
-                length = _check_rows(rows, name, header, found)
+                length = _check_rows(rows, name, header, problems)
                 if length == 0:
-                    found.add(name, "has no rows")
-                places = tuple(header.index(column) for column in wanted)
+                    problems.add(name, "has no rows")
+                places = tuple(header.index(column) for column in columns)
                 return cls(path, name, header, places[:width], places[width:], length)
         except NotCsv as error:
-            found.add(name, str(error), error.line)
+            problems.add(name, str(error), error.line)
         return None
 
     def _part(self, part: int, parts: int) -> Iterator[tuple[str, list[str]]]:
@@ -172,26 +172,28 @@ class _Table:
         """Return the labels by key, and whether keys are numbered, as hardly any occurs only once."""
         counts = self.keys(part, parts)
         once = sum(count == 1 for count in counts.values())
-        numbered = 2 * once < len(counts)
-        seen: dict[Value, Value] = {}
+        are_numbered = 2 * once < len(counts)
+        interned: dict[Value, Value] = {}
         result: dict[str, tuple[Value, ...]] = {}
         repeats = Repeats()
         for key, cells in self._part(part, parts):
-            if numbered or counts[key] == 1:
+            if are_numbered or counts[key] == 1:
                 row = (value(cells[place]) for place in self.places)
-                name = repeats.numbered(key) if numbered else key
-                result[name] = tuple(seen.setdefault(cell, cell) for cell in row)
-        return result, numbered
+                name = repeats.numbered(key) if are_numbered else key
+                result[name] = tuple(interned.setdefault(cell, cell) for cell in row)
+        return result, are_numbered
 
 
-def _check_rows(rows: Iterator[tuple[int, list[str]]], name: str, header: tuple[str, ...], found: Problems) -> int:
+def _check_rows(rows: Iterator[tuple[int, list[str]]], name: str, header: tuple[str, ...], problems: Problems) -> int:
     length = 0
     usage = header.index(USAGE) if name == ANSWERS and USAGE in header else None
     for line, cells in rows:
         length += 1
         if len(cells) != len(header):
             message = f"the row has {len(cells)} cells, the header {len(header)}"
-            found.add(name, message, line, kind="ragged rows")
+            problems.add(name, message, line, kind="ragged rows")
         elif usage is not None and cells[usage] not in _USAGES:
-            found.add(name, f"`{USAGE}` is {cells[usage][:40]!r}, not Public, Private or Ignored", line, kind="usage")
+            problems.add(
+                name, f"`{USAGE}` is {cells[usage][:40]!r}, not Public, Private or Ignored", line, kind="usage"
+            )
     return length

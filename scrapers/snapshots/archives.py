@@ -31,13 +31,13 @@ def is_archive(path: Path) -> bool:
     return path.name.lower().endswith(".zip")
 
 
-def check_archive(path: Path, name: str, found: Problems) -> bool:
+def check_archive(path: Path, name: str, problems: Problems) -> bool:
     """Read every member to its end, in pieces, and compare its checksum; return whether the archive is good."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return _check_members(archive, path.stat().st_size, name, found)
+            return _check_members(archive, path.stat().st_size, name, problems)
     except BROKEN as error:
-        found.add(name, f"is not a zip archive that can be read: {error}")
+        problems.add(name, f"is not a zip archive that can be read: {error}")
         return False
 
 
@@ -47,26 +47,26 @@ def is_litter(member_name: str) -> bool:
     return "__MACOSX" in path.parts or path.name == ".DS_Store" or path.name.startswith("._")
 
 
-def excess(members: Sequence[zipfile.ZipInfo], packed: int) -> str | None:
+def excess(members: Sequence[zipfile.ZipInfo], packed_bytes: int) -> str | None:
     """Return a sentence if members would unpack to more than real data of the archive's size in bytes; None if not."""
     plain = sum(member.file_size for member in members)
-    if plain > _LARGEST_PLAIN and plain > packed * _LARGEST_RATIO:
-        return f"would unpack to {plain:,} bytes from {packed:,}: refused"
+    if plain > _LARGEST_PLAIN and plain > packed_bytes * _LARGEST_RATIO:
+        return f"would unpack to {plain:,} bytes from {packed_bytes:,}: refused"
     return None
 
 
-def _check_members(archive: zipfile.ZipFile, packed: int, name: str, found: Problems) -> bool:
-    if too_large := excess(archive.infolist(), packed):
-        found.add(name, too_large)
+def _check_members(archive: zipfile.ZipFile, packed_bytes: int, name: str, problems: Problems) -> bool:
+    if too_large := excess(archive.infolist(), packed_bytes):
+        problems.add(name, too_large)
         return False
     outside = [member.filename for member in archive.infolist() if escapes(member.filename)]
     for member_name in outside:
-        found.add(name, f"its member {member_name[:200]!r} leads out of the folder", kind="members")
+        problems.add(name, f"its member {member_name[:200]!r} leads out of the folder", kind="members")
     try:
         broken = archive.testzip()
     except BROKEN as error:
-        found.add(name, f"cannot be read to its end: {error}")
+        problems.add(name, f"cannot be read to its end: {error}")
         return False
     if broken is not None:
-        found.add(name, f"its member {broken[:200]!r} is damaged")
+        problems.add(name, f"its member {broken[:200]!r} is damaged")
     return broken is None and not outside

@@ -39,42 +39,42 @@ def check(path: Path, metrics: Mapping[str, Direction], *, own_data: bool = Fals
     Every file of `data/` is read once or twice, in pieces: about a second for 20 MB in 14,000 archive members. A
     fault of the snapshot never raises. One's own data has no leaderboard and need have no answers.
     """
-    found = Problems()
+    problems = Problems()
     if missed := _misplaced(path):
-        found.add(MANIFEST, missed)
-        return Checked(None, [], Community(), found.problems)
-    check_links(path, found)
-    manifest = read_manifest(path, found)
+        problems.add(MANIFEST, missed)
+        return Checked(None, [], Community(), problems.problems)
+    check_links(path, problems)
+    manifest = read_manifest(path, problems)
     hashes = manifest.sha256 if manifest else {}
     for name in _REQUIRED if not own_data else _REQUIRED[:2]:
         if name not in hashes and resolve_inside(path, name) is None:
-            found.add(name, "is missing, or lies outside of the folder")
-    _check_hashes(path, hashes, found)
+            problems.add(name, "is missing, or lies outside of the folder")
+    _check_hashes(path, hashes, problems)
     if manifest:
-        _check_metric(path, manifest, metrics, found)
-    board = read_leaderboard(path, manifest.metric.direction if manifest else None, found)
-    community = read_community(path, found)
-    damaged = _check_data(path, hashes, found)
+        _check_metric(path, manifest, metrics, problems)
+    board = read_leaderboard(path, manifest.metric.direction if manifest else None, problems)
+    community = read_community(path, problems)
+    damaged = _check_data(path, hashes, problems)
     if manifest:
-        answers = check_answers(path, manifest, found, own_grader=manifest.metric.name not in metrics)
+        answers = check_answers(path, manifest, problems, own_grader=manifest.metric.name not in metrics)
         if answers is not None:
-            check_leaks(path, answers, found, damaged)
-    return Checked(manifest, board, community, found.problems)
+            check_leaks(path, answers, problems, damaged)
+    return Checked(manifest, board, community, problems.problems)
 
 
 def _misplaced(path: Path) -> str | None:
     """Return what to do where a path leads beside a snapshot: into one, above some, or nowhere."""
     if not path.is_dir():
-        beside = [one.name for one in _snapshots_in(path.parent)]
-        near = f"; {did_you_mean(path.name, beside)}" if beside else ""
-        return f"there is no folder {path}{near}"
+        siblings = [sibling.name for sibling in _snapshots_in(path.parent)]
+        suggestion = f"; {did_you_mean(path.name, siblings)}" if siblings else ""
+        return f"there is no folder {path}{suggestion}"
     if (path / MANIFEST).exists():
         return None
     if within := _snapshots_in(path):
-        shown = ", ".join(str(one) for one in within[:_SHOWN]) + (", ..." if len(within) > _SHOWN else "")
-        return f"{path} holds {plural(len(within), 'snapshot')}, and is none itself: name {shown}"
-    above = next((one for one in path.absolute().parents if (one / MANIFEST).is_file()), None)
-    return None if above is None else f"{path} is a part of the snapshot {above}: name that"
+        names = ", ".join(str(snapshot) for snapshot in within[:_SHOWN]) + (", ..." if len(within) > _SHOWN else "")
+        return f"{path} holds {plural(len(within), 'snapshot')}, and is none itself: name {names}"
+    parent = next((folder for folder in path.absolute().parents if (folder / MANIFEST).is_file()), None)
+    return None if parent is None else f"{path} is a part of the snapshot {parent}: name that"
 
 
 def _snapshots_in(folder: Path) -> list[Path]:
@@ -84,7 +84,7 @@ def _snapshots_in(folder: Path) -> list[Path]:
         return []
 
 
-def _check_data(root: Path, hashes: Mapping[str, str], found: Problems) -> frozenset[str]:
+def _check_data(root: Path, hashes: Mapping[str, str], problems: Problems) -> frozenset[str]:
     """Check every archive of `data/`, and that tables end with a row; return the names of archives that cannot be read.
 
     A download that broke off ends in the middle of a row. A hash has checked its file.
@@ -92,39 +92,39 @@ def _check_data(root: Path, hashes: Mapping[str, str], found: Problems) -> froze
     damaged: set[str] = set()
     if not (root / DATA).is_dir():
         return frozenset()
-    with found.reading(DATA):
+    with problems.reading(DATA):
         for path in walk(root / DATA):
             name = path.relative_to(root).as_posix()
             if not path.is_file():
                 continue
-            if is_archive(path) and not check_archive(path, name, found):
+            if is_archive(path) and not check_archive(path, name, problems):
                 damaged.add(name)
             elif name not in hashes and is_table(path.name) and ends_within_row(path):
-                found.add(name, "ends in the middle of a row: its end is missing", kind="truncated")
+                problems.add(name, "ends in the middle of a row: its end is missing", kind="truncated")
     return frozenset(damaged)
 
 
-def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Direction], found: Problems) -> None:
+def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Direction], problems: Problems) -> None:
     metric = manifest.metric
     expected = metrics.get(metric.name)
     if expected is None and resolve_inside(root, GRADER) is None:
-        near = did_you_mean(metric.name, metrics)
-        found.add(MANIFEST, f"the metric {metric.name!r} is unknown and there is no {GRADER}; {near}")
+        suggestion = did_you_mean(metric.name, metrics)
+        problems.add(MANIFEST, f"the metric {metric.name!r} is unknown and there is no {GRADER}; {suggestion}")
     elif expected is not None and expected != metric.direction:
-        found.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` is {metric.direction}")
+        problems.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` is {metric.direction}")
 
 
-def _check_hashes(root: Path, hashes: Mapping[str, str], found: Problems) -> None:
+def _check_hashes(root: Path, hashes: Mapping[str, str], problems: Problems) -> None:
     """Check that every file with a hash in the manifest exists inside the folder, and is unchanged."""
     for name, expected in sorted(hashes.items()):
         if escapes(name):
-            found.add(MANIFEST, f"`sha256` names {name!r}, which lies outside of the folder")
+            problems.add(MANIFEST, f"`sha256` names {name!r}, which lies outside of the folder")
             continue
         path = resolve_inside(root, name)
         if path is None:
-            found.add(name, f"is missing, or lies outside of the folder; {MANIFEST} gives its hash")
+            problems.add(name, f"is missing, or lies outside of the folder; {MANIFEST} gives its hash")
             continue
-        with found.reading(name):
+        with problems.reading(name):
             actual = sha256_of(path)
             if actual != expected:
-                found.add(name, f"has the SHA-256 {actual}, not {expected} as in {MANIFEST}")
+                problems.add(name, f"has the SHA-256 {actual}, not {expected} as in {MANIFEST}")

@@ -187,80 +187,80 @@ def kernel_file(path: Path) -> Source:
     return Source("kernel", data.decode("utf-8-sig", errors="replace"), language_of_file(path.name), kind)
 
 
-def read_community(root: Path, found: Problems) -> Community:
+def read_community(root: Path, problems: Problems) -> Community:
     """Read and check `community/`; a missing folder or file is legal and empty."""
-    topics = _unique(root, TOPICS, TopicRow, found)
-    messages = _unique(root, MESSAGES, MessageRow, found)
-    kernels = _unique(root, KERNELS, KernelRow, found)
-    _check_messages(messages, topics, found)
-    _check_files(root, kernels, found)
-    known = {"topic": topics.keys(), "message": messages.keys(), "kernel": kernels.keys()}
+    topics = _unique(root, TOPICS, TopicRow, problems)
+    messages = _unique(root, MESSAGES, MessageRow, problems)
+    kernels = _unique(root, KERNELS, KernelRow, problems)
+    _check_messages(messages, topics, problems)
+    _check_files(root, kernels, problems)
+    ids = {"topic": topics.keys(), "message": messages.keys(), "kernel": kernels.keys()}
     observations: list[ObservationRow] = []
-    for line, row in read_rows(root / OBSERVATIONS, OBSERVATIONS, ObservationRow, found):
+    for line, row in read_rows(root / OBSERVATIONS, OBSERVATIONS, ObservationRow, problems):
         observations.append(row)
-        if row.id not in known[row.target]:
-            found.add(OBSERVATIONS, f"there is no {row.target} with the id {row.id!r}", line, kind="references")
+        if row.id not in ids[row.target]:
+            problems.add(OBSERVATIONS, f"there is no {row.target} with the id {row.id!r}", line, kind="references")
     return Community(_rows(topics), _rows(messages), _rows(kernels), observations)
 
 
-def _unique(root: Path, name: str, model: type[RowT], found: Problems) -> dict[str, tuple[int, RowT]]:
+def _unique(root: Path, name: str, model: type[RowT], problems: Problems) -> dict[str, tuple[int, RowT]]:
     rows: dict[str, tuple[int, RowT]] = {}
-    for line, row in read_rows(root / name, name, model, found):
+    for line, row in read_rows(root / name, name, model, problems):
         if row.id in rows:
             first = rows[row.id][0]
-            found.add(name, f"the id {row.id!r} is already that of line {first}", line, kind="duplicate ids")
+            problems.add(name, f"the id {row.id!r} is already that of line {first}", line, kind="duplicate ids")
         else:
             rows[row.id] = line, row
     return rows
 
 
-def _rows(numbered: dict[str, tuple[int, RowT]]) -> list[RowT]:
-    return [row for _, row in numbered.values()]
+def _rows(rows_by_id: dict[str, tuple[int, RowT]]) -> list[RowT]:
+    return [row for _, row in rows_by_id.values()]
 
 
 def _check_messages(
-    messages: dict[str, tuple[int, MessageRow]], topics: dict[str, tuple[int, TopicRow]], found: Problems
+    messages: dict[str, tuple[int, MessageRow]], topics: dict[str, tuple[int, TopicRow]], problems: Problems
 ) -> None:
     for line, row in messages.values():
         if row.topic_id not in topics:
-            found.add(MESSAGES, f"there is no topic with the id {row.topic_id!r}", line, kind="references")
+            problems.add(MESSAGES, f"there is no topic with the id {row.topic_id!r}", line, kind="references")
         if row.parent_id is None:
             continue
         parent = messages.get(row.parent_id)
         if parent is None or row.parent_id == row.id:
-            found.add(MESSAGES, f"there is no other message with the id {row.parent_id!r}", line, kind="references")
+            problems.add(MESSAGES, f"there is no other message with the id {row.parent_id!r}", line, kind="references")
         elif parent[1].topic_id != row.topic_id:
-            found.add(MESSAGES, f"its parent {row.parent_id!r} belongs to another topic", line, kind="references")
+            problems.add(MESSAGES, f"its parent {row.parent_id!r} belongs to another topic", line, kind="references")
 
 
-def _check_files(root: Path, kernels: dict[str, tuple[int, KernelRow]], found: Problems) -> None:
+def _check_files(root: Path, kernels: dict[str, tuple[int, KernelRow]], problems: Problems) -> None:
     for line, row in kernels.values():
         for path in (row.path, row.output):
             if path is not None and resolve_inside(root / COMMUNITY, path) is None:
                 message = f"its file {path!r} is missing, or lies outside of {COMMUNITY}/"
-                found.add(KERNELS, message, line, kind="files")
+                problems.add(KERNELS, message, line, kind="files")
 
 
 LONGEST_LINE = 64_000_000
 """Bytes; a longer line is refused instead of being held in memory."""
 
 
-def read_rows(path: Path, name: str, row: type[RowT], found: Problems) -> Iterator[tuple[int, RowT]]:
+def read_rows(path: Path, name: str, row: type[RowT], problems: Problems) -> Iterator[tuple[int, RowT]]:
     """Yield (line number from 1, row) for each good line of the file, if it is there; blank lines are skipped."""
     if not path.is_file():
         return
-    with found.reading(name), path.open("rb") as file:
+    with problems.reading(name), path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
-                found.add(name, f"the line is longer than {LONGEST_LINE:,} bytes; the rest is not read", number)
+                problems.add(name, f"the line is longer than {LONGEST_LINE:,} bytes; the rest is not read", number)
                 return
             if not line.strip():
                 continue
-            content = json_object(line, name, number, found)
+            content = json_object(line, name, number, problems)
             if content is None:
                 continue
             try:
                 yield number, row.model_validate(content)
             except ValidationError as error:
                 for sentence in sentences(error):
-                    found.add(name, sentence, number, kind="fields")
+                    problems.add(name, sentence, number, kind="fields")

@@ -42,9 +42,9 @@ def write_demo(path: Path) -> Path:
             raise UsageError(f"the folder {path} is not empty: name a new or an empty one for the demo snapshot")
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".demo-", dir=path.parent) as scratch:
-            made = Path(scratch) / DEMO_SLUG
-            _make(made)
-            made.replace(path)
+            folder = Path(scratch) / DEMO_SLUG
+            _make(folder)
+            folder.replace(path)
     except OSError as error:
         raise UsageError(f"the demo snapshot cannot be written to {path}: {error.strerror or error}") from error
     return path
@@ -108,6 +108,6 @@ def _write_tables(folder: Path) -> None:
     rows = ([i, *pixels] for i, pixels in zip(test.ids, test.images.tolist(), strict=True))
     write_table(folder / "data/test.csv", [ID, *PIXELS], rows)
     write_table(folder / "data/sample_submission.csv", [ID, *CLASSES], ([i, *[0.1] * len(CLASSES)] for i in test.ids))
-    truth = ([int(digit == one) for one in range(len(CLASSES))] for digit in test.digits)
+    truth = ([int(digit == place) for place in range(len(CLASSES))] for digit in test.digits)
     rows = ([i, *row] for i, row in zip(test.ids, truth, strict=True))
     write_table(folder / "private/answers.csv", [ID, *CLASSES], rows)

@@ -34,19 +34,19 @@ def walk(folder: Path) -> Iterator[Path]:
         yield from (here / name for name in sorted(files))
 
 
-def check_links(root: Path, found: Problems) -> None:
+def check_links(root: Path, problems: Problems) -> None:
     """Report links that lead out of the snapshot (or from `data/` into `private/`), and entries that are not plain files."""
-    with found.reading("."):
+    with problems.reading("."):
         for path in walk(root):
             relative = path.relative_to(root).as_posix()
             bounds = root / DATA if relative.startswith(f"{DATA}/") else root
             mode = path.lstat().st_mode
             if relative == DATA:
-                found.add(relative, "is not a folder")
+                problems.add(relative, "is not a folder")
             elif stat.S_ISLNK(mode) and not _leads_into(path, bounds):
-                found.add(relative, f"is a link that leads out of {bounds.name}/ or nowhere", kind="links")
+                problems.add(relative, f"is a link that leads out of {bounds.name}/ or nowhere", kind="links")
             elif not stat.S_ISLNK(mode) and not stat.S_ISREG(mode):
-                found.add(relative, "is not a plain file", kind="special files")
+                problems.add(relative, "is not a plain file", kind="special files")
 
 
 def _leads_into(path: Path, root: Path) -> bool:

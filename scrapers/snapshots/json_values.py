@@ -24,29 +24,29 @@ def json_values(file: TextIO, longest: int = _LONGEST) -> Iterator[tuple[str, An
     """
     decoder, text, step = json.JSONDecoder(), file.read(_CHUNK).lstrip(_BLANK), _CHUNK
     array = text.startswith("[")
-    between, at = _BETWEEN[array], int(array)
+    between, position = _BETWEEN[array], int(array)
     while True:
-        at = between.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-        if array and text.startswith("]", at):
+        position = between.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if array and text.startswith("]", position):
             return
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, position)
         except ValueError:
             end = len(text)
-            if end - at > longest:
+            if end - position > longest:
                 raise
         if end < len(text):
-            yield text[at:end], value
-            at, step = end, _CHUNK
+            yield text[position:end], value
+            position, step = end, _CHUNK
             continue
-        more = file.read(step)
-        if not more:
-            if at < len(text):
-                value, end = decoder.raw_decode(text, at)
-                yield text[at:end], value
+        chunk = file.read(step)
+        if not chunk:
+            if position < len(text):
+                value, end = decoder.raw_decode(text, position)
+                yield text[position:end], value
             return
         # Twice as much each time, so that a long record is not parsed again for every chunk.
-        text, at, step = text[at:] + more, 0, 2 * step
+        text, position, step = text[position:] + chunk, 0, 2 * step
 
 
 def json_cell(value: Any) -> str:

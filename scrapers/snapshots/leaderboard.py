@@ -10,38 +10,38 @@ from scrapers.snapshots.tables import NotCsv, finite_number, open_table
 LEADERBOARD = "leaderboard.csv"
 
 
-def read_leaderboard(root: Path, direction: Direction | None, found: Problems) -> list[float]:
+def read_leaderboard(root: Path, direction: Direction | None, problems: Problems) -> list[float]:
     """Return the column `score`, each entry a finite number, in file order, of which the first must be the best."""
     path = root / LEADERBOARD
     scores: list[float] = []
     if not path.is_file():
         return scores
     try:
-        with found.reading(LEADERBOARD), open_table(path) as rows:
+        with problems.reading(LEADERBOARD), open_table(path) as rows:
             header = next(rows, (0, []))[1]
             if "score" not in header:
-                found.add(LEADERBOARD, "has no column `score`", 1)
+                problems.add(LEADERBOARD, "has no column `score`", 1)
                 return scores
             for line, cells in rows:
-                _check_time(dict(zip(header, cells, strict=False)).get("submitted_at"), line, found)
+                _check_time(dict(zip(header, cells, strict=False)).get("submitted_at"), line, problems)
                 score = finite_number(cells[header.index("score")] if len(cells) > header.index("score") else "")
                 if score is None:
-                    found.add(LEADERBOARD, "`score` is not a finite number", line, kind="scores")
+                    problems.add(LEADERBOARD, "`score` is not a finite number", line, kind="scores")
                 else:
                     scores.append(score)
     except NotCsv as error:
-        found.add(LEADERBOARD, str(error), error.line)
+        problems.add(LEADERBOARD, str(error), error.line)
     if not scores:
-        found.add(LEADERBOARD, "has no scores")
+        problems.add(LEADERBOARD, "has no scores")
     elif direction and (scores[0] > scores[-1] if direction == "minimize" else scores[0] < scores[-1]):
-        found.add(LEADERBOARD, f"is not best first: the metric's direction is {direction}")
+        problems.add(LEADERBOARD, f"is not best first: the metric's direction is {direction}")
     return scores
 
 
-def _check_time(cell: str | None, line: int, found: Problems) -> None:
+def _check_time(cell: str | None, line: int, problems: Problems) -> None:
     if not cell:
         return
     try:
         parse_time(cell)
     except ValueError as error:
-        found.add(LEADERBOARD, f"`submitted_at`: {error}", line, kind="times")
+        problems.add(LEADERBOARD, f"`submitted_at`: {error}", line, kind="times")

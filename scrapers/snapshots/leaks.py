@@ -22,43 +22,43 @@ _FEWEST_IDS = 10
 _TRUTH: dict[str, Value] = {"true": 1.0, "false": 0.0}
 
 
-def check_leaks(root: Path, answers: Answers, found: Problems, damaged: frozenset[str]) -> None:
+def check_leaks(root: Path, answers: Answers, problems: Problems, damaged: frozenset[str]) -> None:
     """Search every table of `data/`, but in archives that are `damaged`, for the answers, whatever its format and place."""
-    with found.reading(DATA):
+    with problems.reading(DATA):
         for path in walk(root / DATA):
             name = path.relative_to(root).as_posix()
             if path.is_file() and name not in damaged:
-                check_for_answers(path, name, root / ANSWERS, answers, found)
+                check_for_answers(path, name, root / ANSWERS, answers, problems)
 
 
-def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, found: Problems) -> None:
+def check_for_answers(path: Path, name: str, answers_file: Path, answers: Answers, problems: Problems) -> None:
     """Search one file for the answers: by name, by the bytes of `answers_file`, and by column. Raises OSError."""
     if path.name.lower() == _ANSWERS_NAME:
-        found.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
+        problems.add(name, "has the name of the answers; agents may read data/", kind="answers by name")
     elif path.stat().st_size == answers_file.stat().st_size and sha256_of(path) == sha256_of(answers_file):
-        found.add(name, "is a copy of the answers", kind="answers by content")
+        problems.add(name, "is a copy of the answers", kind="answers by content")
     elif is_table(path.name) and path.stat().st_size == 0:
-        found.add(name, "is empty")
+        problems.add(name, "is empty")
     else:
-        _check_tables(path, name, answers, found)
+        _check_tables(path, name, answers, problems)
 
 
-def _check_tables(path: Path, name: str, answers: Answers, found: Problems) -> None:
+def _check_tables(path: Path, name: str, answers: Answers, problems: Problems) -> None:
     try:
         for member, rows in tables_within(path, answers.rows):
             place = "" if member is None else f"its member {member[:200]!r} "
             if member is not None and PurePosixPath(member.lower()).name == _ANSWERS_NAME:
-                found.add(name, f"{place}has the name of the answers; agents may read data/")
+                problems.add(name, f"{place}has the name of the answers; agents may read data/")
             else:
                 columns = leaked_columns(rows, answers)
-                shown = ", ".join(repr(column) for column in columns[:5])
-                message = f"{place}gives the answers away: {shown} is that of {ANSWERS} on all shared ids"
+                names = ", ".join(repr(column) for column in columns[:5])
+                message = f"{place}gives the answers away: {names} is that of {ANSWERS} on all shared ids"
                 if columns:
-                    found.add(name, message, kind="answers by content")
+                    problems.add(name, message, kind="answers by content")
     except NotCsv as error:
-        found.add(name, f"a table in it {error}" if is_archive(path) else str(error), error.line)
+        problems.add(name, f"a table in it {error}" if is_archive(path) else str(error), error.line)
     except BROKEN as error:
-        found.add(name, f"cannot be read to its end: {error}")
+        problems.add(name, f"cannot be read to its end: {error}")
 
 
 def leaked_columns(rows: Rows, answers: Answers) -> list[str]:
@@ -85,20 +85,20 @@ def leaked_columns(rows: Rows, answers: Answers) -> list[str]:
 
 def _keys(header: list[str], first: Sequence[list[str]], answers: Answers) -> Iterator["_Key"]:
     """Yield the key columns by name; for a single one also columns with its ids in most of the first rows."""
-    named: list[int] = []
+    places: list[int] = []
     if set(answers.rows) <= set(header):
-        named = [header.index(column) for column in answers.rows]
-        yield _Key(named, header, answers, named=True)
+        places = [header.index(column) for column in answers.rows]
+        yield _Key(places, header, answers, named=True)
     if len(answers.rows) > 1:
         return
-    own, known = answers.rows[0].strip().lower(), dict[int, int]()
+    id_name, counts = answers.rows[0].strip().lower(), dict[int, int]()
     for place, name in enumerate(header):
         ids = [cells[place] for cells in first if place < len(cells) and cells[place] in answers.values]
         different = len(set(ids))
         are_ids = 2 * len(ids) > len(first) and different >= _FEWEST_IDS
-        if place not in named and (are_ids or name.strip().lower() == own):
-            known[place] = different
-    for place in sorted(known, key=lambda place: -known[place])[:_MOST_KEYS]:
+        if place not in places and (are_ids or name.strip().lower() == id_name):
+            counts[place] = different
+    for place in sorted(counts, key=lambda place: -counts[place])[:_MOST_KEYS]:
         if header[place] in answers.values:  # there is no header
             key = _Key([place], [f"column {number}" for number in range(1, len(header) + 1)], answers, named=False)
             if key.agrees(header):
@@ -115,51 +115,51 @@ class _Key:
         self._repeats = Repeats()
         self._ids: set[str] = set()
         """Shared ids so far, at most as many as are needed."""
-        self._possible = {place: held for place in range(len(header)) if (held := self._held(place))}
+        self._possible = {place: mask for place in range(len(header)) if (mask := self._held(place))}
         """By place, a bit for each prediction column that may be there, and one for the name of the column that is 1."""
         self._seen: dict[int, set[Value]] = {place: set() for place in self._possible}
         """At most two different answers: one is a constant."""
 
     def agrees(self, cells: Sequence[str]) -> bool:
         """Whether any column still holds the answers with this row."""
-        known, places = self._answers.values, self._places
+        values, places = self._answers.values, self._places
         key = row_key([cells[place] for place in places]) if max(places) < len(cells) else None
-        if key in known and self._answers.numbered:
+        if key in values and self._answers.numbered:
             key = self._repeats.numbered(key)
-        truth = known.get(key) if key is not None else None
+        truth = values.get(key) if key is not None else None
         if key is None or truth is None:
             return True
         if len(self._ids) < _FEWEST_IDS:
             self._ids.add(key)
         bits = _columns_by_value(truth, self._answers.columns)
         read: dict[str, tuple[Value, int]] = {}
-        for place, held in list(self._possible.items()):
+        for place, mask in list(self._possible.items()):
             cell = cells[place] if place < len(cells) else None
             if cell is not None and cell not in read:
                 plain = _plain(value(cell))
                 read[cell] = plain, bits.get(plain, 0)
-            plain, same = read[cell] if cell is not None else ("", 0)
-            if not held & same:
+            plain, matching = read[cell] if cell is not None else ("", 0)
+            if not mask & matching:
                 del self._possible[place]
                 continue
-            self._possible[place] = held & same
-            if len(seen := self._seen[place]) < 2:
-                seen.add(plain)
+            self._possible[place] = mask & matching
+            if len(values_seen := self._seen[place]) < 2:
+                values_seen.add(plain)
         return bool(self._possible)
 
     def columns(self) -> Iterator[str]:
         """Yield the columns that hold the answers."""
-        many = len(self._ids) >= _FEWEST_IDS
-        for place, held in self._possible.items():
-            if len(self._seen[place]) > 1 and (many or (self._named and held & self._own(place))):
+        is_enough = len(self._ids) >= _FEWEST_IDS
+        for place, mask in self._possible.items():
+            if len(self._seen[place]) > 1 and (is_enough or (self._named and mask & self._own(place))):
                 yield self._header[place]
 
     def _held(self, place: int) -> int:
         """Return the bits that a column may hold at first."""
         if place in self._places:
             return 0
-        others = (1 << len(self._answers.columns)) - 1 if self._answers.predicted else 0
-        return others | self._own(place)
+        mask = (1 << len(self._answers.columns)) - 1 if self._answers.predicted else 0
+        return mask | self._own(place)
 
     def _own(self, place: int) -> int:
         """Return the bits for a column's own name, or for the name of a class: beside the key's own name few ids suffice."""
@@ -183,6 +183,6 @@ def _columns_by_value(truth: tuple[Value, ...], columns: tuple[str, ...]) -> dic
     return bits
 
 
-def _plain(one: Value) -> Value:
+def _plain(value: Value) -> Value:
     """Return 1 and 0 for true and false, however they are written: JSON has them as words."""
-    return _TRUTH.get(one.lower(), one) if isinstance(one, str) else one
+    return _TRUTH.get(value.lower(), value) if isinstance(value, str) else value

@@ -20,18 +20,18 @@ def link_or_copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def link_files(source: Path, target: Path, wanted: Callable[[str], bool], tick: Callable[[int], None]) -> None:
+def link_files(source: Path, target: Path, is_wanted: Callable[[str], bool], tick: Callable[[int], None]) -> None:
     """Make every wanted file of `source` appear below the existing folder `target`; nothing in `source` is changed.
 
     A link to a file within `source` becomes that file; any other link is copied as it is. `wanted` gets paths relative to
     the source, `tick` often the number of files done. Raises OSError.
     """
-    for done, path in enumerate(walk(source), start=1):
+    for count, path in enumerate(walk(source), start=1):
         name = path.relative_to(source).as_posix()
-        if wanted(name):
+        if is_wanted(name):
             if file := resolve_inside(source, name):
                 link_or_copy(file, target / name)
             else:
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 (target / name).symlink_to(path.readlink())
-        tick(done)
+        tick(count)

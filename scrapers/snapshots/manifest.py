@@ -98,8 +98,8 @@ class Manifest(BaseModel):
             max_daily_submissions=self.max_daily_submissions,
             split=self.split,
         )
-        named = [name for name in TaskCard.model_fields if name != "sources"]
-        sources = {name: MANIFEST if name in self.model_fields_set else f"default ({MANIFEST})" for name in named}
+        fields = [name for name in TaskCard.model_fields if name != "sources"]
+        sources = {name: MANIFEST if name in self.model_fields_set else f"default ({MANIFEST})" for name in fields}
         return card.model_copy(update={"sources": sources | {"description": DESCRIPTION}})
 
 
@@ -110,23 +110,23 @@ def hashes_of(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): sha256_of(path) for path in files}
 
 
-def read_manifest(path: Path, found: Problems) -> Manifest | None:
+def read_manifest(path: Path, problems: Problems) -> Manifest | None:
     """Read `snapshot.json` in the folder `path`; None, with the reasons in `found`, if it is not valid."""
     content = None
-    with found.reading(MANIFEST):
+    with problems.reading(MANIFEST):
         file = path / MANIFEST
         if file.stat().st_size > _LARGEST_MANIFEST:
-            found.add(MANIFEST, "is far too large for a manifest")
+            problems.add(MANIFEST, "is far too large for a manifest")
         else:
-            content = json_object(file.read_bytes(), MANIFEST, None, found)
+            content = json_object(file.read_bytes(), MANIFEST, None, problems)
     if content is None:
         return None
     if content.get("format") != FORMAT:
-        found.add(MANIFEST, f"has the format {content.get('format')!r}; this program reads format {FORMAT}")
+        problems.add(MANIFEST, f"has the format {content.get('format')!r}; this program reads format {FORMAT}")
         return None
     try:
         return Manifest.model_validate(content)
     except ValidationError as error:
         for sentence in sentences(error):
-            found.add(MANIFEST, sentence)
+            problems.add(MANIFEST, sentence)
         return None

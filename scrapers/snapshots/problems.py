@@ -46,17 +46,17 @@ class Problems:
         return (*self._problems, *cut)
 
 
-def json_object(data: bytes, file: str, line: int | None, found: Problems) -> dict[str, Any] | None:
+def json_object(data: bytes, file: str, line: int | None, problems: Problems) -> dict[str, Any] | None:
     """Return the JSON object that a file, or one line of it from 1, holds; None, with the reason in `found`, if none."""
     try:
         content = json.loads(data.decode("utf-8"))
     except json.JSONDecodeError as error:
-        found.add(file, f"is not JSON: {error.msg} (character {error.colno})", line or error.lineno, kind="JSON")
+        problems.add(file, f"is not JSON: {error.msg} (character {error.colno})", line or error.lineno, kind="JSON")
         return None
     except (ValueError, RecursionError) as error:  # not UTF-8, a number of thousands of digits, absurd nesting
-        found.add(file, f"is not JSON in UTF-8: {type(error).__name__}", line, kind="JSON")
+        problems.add(file, f"is not JSON in UTF-8: {type(error).__name__}", line, kind="JSON")
         return None
     if not isinstance(content, dict):
-        found.add(file, "is not a JSON object", line, kind="JSON")
+        problems.add(file, "is not a JSON object", line, kind="JSON")
         return None
     return content

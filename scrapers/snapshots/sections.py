@@ -72,38 +72,38 @@ def sections(text: str) -> list[Section]:
 
     A heading may also be underlined, a bold line, or a usual title alone on a line.
     """
-    above: list[tuple[int, str, Topic]] = [(0, "", "overview")]
-    found: list[Section] = []
+    ancestors: list[tuple[int, str, Topic]] = [(0, "", "overview")]
+    sections_so_far: list[Section] = []
     lines: list[str] = []
     paragraph: list[str] = []
     fence = ""
 
     def close() -> None:
-        titles = tuple(title for _, title, _ in above[1:])
+        titles = tuple(title for _, title, _ in ancestors[1:])
         if titles or any(line.strip() for line in lines):
-            found.append(Section(titles, above[-1][2], above[-1][0], tuple(lines)))
+            sections_so_far.append(Section(titles, ancestors[-1][2], ancestors[-1][0], tuple(lines)))
         lines.clear()
 
     for line in text.splitlines():
-        opened = FENCE.match(line)
-        heading = None if fence or opened else _heading(line, paragraph)
+        fence_match = FENCE.match(line)
+        heading = None if fence or fence_match else _heading(line, paragraph)
         if heading is None:
             lines.append(line)
-            if opened:
-                fence = "" if fence and opened[1].startswith(fence) else fence or opened[1]
-            plain = line.strip() and not opened and not fence and not RULE.match(line)
+            if fence_match:
+                fence = "" if fence and fence_match[1].startswith(fence) else fence or fence_match[1]
+            plain = line.strip() and not fence_match and not fence and not RULE.match(line)
             paragraph = [*([] if ITEM.match(line) else paragraph), line] if plain else []
             continue
         if RULE.match(line):
             lines.pop()
         close()
         level, title = heading
-        while len(above) > 1 and above[-1][0] >= level:
-            above.pop()
-        above.append((level, title, topic_of(title) or above[-1][2]))
+        while len(ancestors) > 1 and ancestors[-1][0] >= level:
+            ancestors.pop()
+        ancestors.append((level, title, topic_of(title) or ancestors[-1][2]))
         paragraph = []
     close()
-    return found
+    return sections_so_far
 
 
 def _heading(line: str, paragraph: Sequence[str]) -> tuple[int, str] | None:

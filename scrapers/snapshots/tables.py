@@ -43,7 +43,7 @@ def open_table(path: Path) -> Iterator[Rows]:
     """
     with path.open("rb") as raw:
         if path.name.lower().endswith(".gz"):
-            with gzip.open(raw) as unpacked, as_text(unpacked) as text:
+            with gzip.open(raw) as stream, as_text(stream) as text:
                 yield rows_of(text, delimiter_of(path.name))
         else:
             refuse_packed(raw.peek(4))
@@ -80,7 +80,7 @@ def ends_within_row(path: Path) -> bool:
     lines = end.splitlines(keepends=True)
     # The last row may be several lines long, where a quoted cell holds line ends.
     candidates = (b"".join(lines[-count:]) for count in range(1, min(len(lines), _LONGEST_ROW) + 1))
-    return width > 1 and not any(len(_only_row(one, delimiter) or ()) >= width for one in candidates)
+    return width > 1 and not any(len(_only_row(line, delimiter) or ()) >= width for line in candidates)
 
 
 def _only_row(content: bytes, delimiter: str) -> list[str] | None:

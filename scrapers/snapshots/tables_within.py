@@ -59,14 +59,14 @@ def tables_within(path: Path, key: Sequence[str]) -> Iterator[tuple[str | None, 
         NotCsv: a file named as a table, here or within a zip archive, is packed or cannot be tokenised.
         OSError: the file cannot be read; a damaged archive raises any of `BROKEN`.
     """
-    named = is_table(path.name)
+    is_named = is_table(path.name)
     with path.open("rb") as file:
         if is_archive(path):
             yield from _zipped(file, key)
-        elif named and path.name.lower().endswith(".gz"):
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield None, _rows(_buffered(unpacked), key, path.name)
-        elif named:
+        elif is_named and path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=file) as stream:
+                yield None, _rows(_buffered(stream), key, path.name)
+        elif is_named:
             refuse_packed(file.peek(_HEAD))
             yield None, _rows(file, key, path.name)
         elif file.peek(_HEAD).startswith(_ZIP):
@@ -129,10 +129,10 @@ def _lines(text: io.TextIOWrapper, key: Sequence[str], name: str | None) -> Rows
         opening.append(line)
         if line.strip():
             break
-    header, own = opening[-1:], delimiter_of(name or "")
-    delimiter = _delimiter(header, own, key)
+    header, own_delimiter = opening[-1:], delimiter_of(name or "")
+    delimiter = _delimiter(header, own_delimiter, key)
     rows = rows_of(chain(opening, lines), delimiter)
-    promised = name is not None and delimiter == own and set(key) <= set(_split(header, own))
+    promised = name is not None and delimiter == own_delimiter and set(key) <= set(_split(header, own_delimiter))
     yield from rows if promised else _while_readable(rows)
 
 
@@ -146,10 +146,10 @@ def _records(text: io.TextIOWrapper) -> Rows:
         yield number, [json_cell(record.get(name)) for name in header]
 
 
-def _delimiter(header: list[str], own: str, key: Sequence[str]) -> str:
+def _delimiter(header: list[str], own_delimiter: str, key: Sequence[str]) -> str:
     """Return the delimiter that splits a header into the key and others, else into the most cells; blanks if none does."""
-    split = {delimiter: _split(header, delimiter) for delimiter in (own, *_DELIMITERS)}
-    best = max(split, key=lambda one: (set(key) <= set(split[one]), len(split[one])))
+    split = {delimiter: _split(header, delimiter) for delimiter in (own_delimiter, *_DELIMITERS)}
+    best = max(split, key=lambda delimiter: (set(key) <= set(split[delimiter]), len(split[delimiter])))
     return best if len(split[best]) > 1 else " "
 
 

@@ -32,7 +32,7 @@ class Unpacking:
     """The zip's name in errors."""
     archive: Path
     folder: Path
-    progress: Callable[[int, int], None] = lambda done, total: None
+    progress: Callable[[int, int], None] = lambda count, total: None
     """Receives the number of bytes unpacked so far, and the total."""
     stopped: Callable[[], bool] = lambda: False
     spare: int = SPARE_BYTES
@@ -54,12 +54,12 @@ class Unpacking:
             OSError: it cannot be written.
         """
         try:
-            with zipfile.ZipFile(self.archive) as opened:
-                members = self._checked(opened)
+            with zipfile.ZipFile(self.archive) as archive:
+                members = self._checked(archive)
                 self._total = sum(member.file_size for member in members)
                 self._ask_for_room(self._total)
                 for member in members:
-                    self._member(opened, member, PurePosixPath(member.filename))
+                    self._member(archive, member, PurePosixPath(member.filename))
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno not in _OF_NAMES:
                 raise  # the disk's failure, not the zip's
@@ -68,15 +68,15 @@ class Unpacking:
             self._replace_by_table(inner)
         return self.files
 
-    def _checked(self, opened: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-        members = opened.infolist()
+    def _checked(self, archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        members = archive.infolist()
         if len(members) > _MOST_MEMBERS:
             raise DownloadFailed(f"{self.name} has {len(members):,} members; at most {_MOST_MEMBERS:,} are taken")
         if too_large := excess(members, self.archive.stat().st_size):
             raise DownloadFailed(f"{self.name} {too_large}")
         if wrong := list(_wrong(members)):
-            more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
-            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_SHOWN])}{more}: nothing of it is unpacked")
+            and_more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
+            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_SHOWN])}{and_more}: nothing of it is unpacked")
         return [member for member in members if not is_litter(member.filename)]
 
     def _ask_for_room(self, size: int) -> None:
@@ -87,7 +87,7 @@ class Unpacking:
                 f"only {free:,} free"
             )
 
-    def _member(self, opened: zipfile.ZipFile, member: zipfile.ZipInfo, path: PurePosixPath) -> None:
+    def _member(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: PurePosixPath) -> None:
         target = self.folder / path
         if member.is_dir():
             target.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ class Unpacking:
         target.parent.mkdir(parents=True, exist_ok=True)
         digest, size = hashlib.sha256(), 0
         # "x": if the file system treats two names as one, the second must not replace the first.
-        with opened.open(member) as source, target.open("xb") as file:
+        with archive.open(member) as source, target.open("xb") as file:
             while chunk := source.read(_CHUNK):
                 if self.stopped():
                     raise DownloadFailed(f"{self.name} was not unpacked completely, as that was cancelled")
@@ -113,24 +113,24 @@ class Unpacking:
         """Replace a zip that holds nothing but a table by the table; any other zip stays."""
         path = self.folder / inner
         try:
-            with zipfile.ZipFile(path) as opened:
-                kept = [
-                    member for member in opened.infolist() if not member.is_dir() and not is_litter(member.filename)
+            with zipfile.ZipFile(path) as archive:
+                members = [
+                    member for member in archive.infolist() if not member.is_dir() and not is_litter(member.filename)
                 ]
-                names = [PurePosixPath(member.filename).name for member in kept]
+                names = [PurePosixPath(member.filename).name for member in members]
                 if (
-                    len(kept) != 1
+                    len(members) != 1
                     or not is_table(names[0])
                     or names[0].lower().endswith(".gz")
-                    or list(_wrong(kept))
-                    or excess(kept, path.stat().st_size)
+                    or list(_wrong(members))
+                    or excess(members, path.stat().st_size)
                 ):
                     return
                 place = PurePosixPath(inner).parent / names[0]
                 if str(place) in self.files:
                     return
-                self._ask_for_room(kept[0].file_size)
-                self._member(opened, kept[0], place)
+                self._ask_for_room(members[0].file_size)
+                self._member(archive, members[0], place)
         except BROKEN as error:
             if isinstance(error, OSError) and error.errno not in _OF_NAMES:
                 raise
@@ -142,15 +142,15 @@ class Unpacking:
 def members_of(archive: Path) -> dict[str, int]:
     """Return the sizes in bytes of a zip's files, by name. Raises DownloadFailed if it is not a zip."""
     try:
-        with zipfile.ZipFile(archive) as opened:
-            return {member.filename: member.file_size for member in opened.infolist() if not member.is_dir()}
+        with zipfile.ZipFile(archive) as zip_file:
+            return {member.filename: member.file_size for member in zip_file.infolist() if not member.is_dir()}
     except BROKEN as error:
         raise DownloadFailed(f"{archive.name} is no zip that can be read: {error}") from error
 
 
 def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
     """Describe the members that may not be unpacked."""
-    seen: set[str] = set()
+    paths: set[str] = set()
     for member in members:
         name, mode = member.filename, member.external_attr >> 16
         path = PurePosixPath(name)
@@ -162,6 +162,6 @@ def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
             yield f"{name[:200]!r}, which lies too deep"
         elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
             yield f"{name[:200]!r}, which is a link or no plain file"
-        elif str(path) in seen:
+        elif str(path) in paths:
             yield f"{name[:200]!r} twice"
-        seen.add(str(path))
+        paths.add(str(path))

@@ -148,7 +148,7 @@ def _plant_posts(store: Store) -> None:
         kernel = KernelVersion(id="3", ref="a/b", text=EVERY_FORM, raw_sha=raw, created_at=EARLIER, **post)
         add_community(tx, "spooky", [*rows, kernel])
         take_reading(tx, "spooky", "page", "rules", {"by": PLANTED}, content=EVERY_FORM)
-        add_note(tx, "spooky", PLANTED, by="ada")
+        add_note(tx, "spooky", PLANTED, author="ada")
 
 
 async def _plant_answers(store: Store) -> None:

@@ -60,7 +60,7 @@ def collect(store: Store, name: str) -> None:
         note_sketches(tx, name, [Sketched("message", "10", START, sketch), Sketched("kernel", "20", START, sketch)])
         put_task(tx, f"learn:{name}", "learn", competition=name)
         claim_task(tx, "owner", kinds=["learn"])
-        retry_task(tx, f"learn:{name}", "owner", due_at=at, error=f"no SECRET-{name}-words", most=1)
+        retry_task(tx, f"learn:{name}", "owner", due_at=at, error=f"no SECRET-{name}-words", limit=1)
         tx.record("task.died", run_id="bot", competition=name, error=f"SECRET-{name}", traceback=f"SECRET-{name}-trace")
     with store.write() as tx:
         # An edit leaves the older text in the file.

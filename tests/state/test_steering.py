@@ -11,7 +11,7 @@ from tests.state.conftest import START, StandingClock
 
 def add(store: Store, text: str, competition: str = "wine") -> str:
     with store.write() as tx:
-        return add_note(tx, competition, text, by="ada").text
+        return add_note(tx, competition, text, author="ada").text
 
 
 def test_notes_come_oldest_first_each_with_its_time_and_of_one_competition_alone(store, clock) -> None:
@@ -73,7 +73,7 @@ def test_a_competition_is_worked_on_until_that_is_changed(store: Store, clock: S
     with store.read() as session:
         assert control(session, "wine") == "running"
     with store.write() as tx:
-        assert set_control(tx, "wine", "paused", by="ada")
+        assert set_control(tx, "wine", "paused", author="ada")
     clock.pass_by(60)
     with store.write() as tx:
         assert set_control(tx, "wine", "stopped")

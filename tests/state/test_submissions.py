@@ -99,7 +99,7 @@ def row(store: Store, run_id: str) -> Submission:
 def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id: str, row: Submission) -> None:
     for why in ("a gain", "another reason"):
         with store.write() as tx:
-            held = ask_approval(tx, run_id, row.id, expires_at=START + timedelta(hours=1), why=why)
+            held = ask_approval(tx, run_id, row.id, expires_at=START + timedelta(hours=1), reason=why)
     assert (held.id, held.why, held.decision) == (1, "a gain", None)
     for _ in range(2):
         with store.write() as tx:
@@ -113,7 +113,7 @@ def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id:
 
 def test_what_was_never_decided_is_told_in_words(store: Store, run_id: str, row: Submission) -> None:
     with store.write() as tx:
-        ask_approval(tx, run_id, row.id, expires_at=tx.now() + timedelta(hours=24), why="a gain")
+        ask_approval(tx, run_id, row.id, expires_at=tx.now() + timedelta(hours=24), reason="a gain")
         decide_approval(tx, 1, "expired", "bot")
     with pytest.raises(UsageError, match="1 waited too long: nobody approved it within 24 hours"), store.write() as tx:
         decide_approval(tx, 1, "approved", "ann")
@@ -121,7 +121,7 @@ def test_what_was_never_decided_is_told_in_words(store: Store, run_id: str, row:
 
 def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, row: Submission) -> None:
     with store.write() as tx:
-        ask_approval(tx, run_id, row.id, expires_at=tx.now(), why="a gain")
+        ask_approval(tx, run_id, row.id, expires_at=tx.now(), reason="a gain")
         advance_submission(tx, run_id, row.id, "withdrawn", message="a better file replaced it")
         decide_approval(tx, 1, "moot", "bot")
     with pytest.raises(UsageError, match="1 was withdrawn: a better file replaced it"), store.write() as tx:
@@ -130,7 +130,7 @@ def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, r
 
 def test_it_is_found_by_its_number_or_the_tag(store: Store, run_id: str, row: Submission) -> None:
     with store.write() as tx:
-        ask_approval(tx, run_id, row.id, expires_at=START, why="")
+        ask_approval(tx, run_id, row.id, expires_at=START, reason="")
     with store.read() as session:
         found = [find_approval(session, name) for name in ("1", row.tag, "2", "no such tag", "")]
         assert [None if one is None else one.id for one in found] == [1, 1, None, None, None]

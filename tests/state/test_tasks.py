@@ -58,7 +58,7 @@ def claim(store: Store, owner: str = "me", *kinds: str, busy: tuple[tuple[str, s
 def fail(store: Store, key: str = POLL, *, seconds: float = 30.0, most: int = 3, counted: bool = True) -> Task | None:
     with store.write() as tx:
         due_at = tx.now() + timedelta(seconds=seconds)
-        return retry_task(tx, key, "me", due_at=due_at, error="broken", most=most, counted=counted)
+        return retry_task(tx, key, "me", due_at=due_at, error="broken", limit=most, counted=counted)
 
 
 def recover(store: Store, *running: str) -> list[str]:
@@ -143,7 +143,7 @@ def test_only_the_owner_of_a_lease_ends_or_gives_back(store: Store) -> None:
     claim(store)
     with store.write() as tx:
         assert not finish_task(tx, POLL, "another")
-        assert retry_task(tx, POLL, "another", due_at=tx.now(), error="x", most=1) is None
+        assert retry_task(tx, POLL, "another", due_at=tx.now(), error="x", limit=1) is None
         assert release_tasks(tx, "another", [POLL]) == 0
     assert row(store).owner == "me"
     assert finish(store)
@@ -223,7 +223,7 @@ def test_what_was_due_once_does_not_wait_again_when_the_clock_is_put_back(store:
     claim(store)
     with store.write() as tx:
         release_tasks(tx, "me", ["poll:released"])
-        retry_task(tx, "poll:tried", "me", due_at=tx.now() + timedelta(hours=1), error="x", most=3)
+        retry_task(tx, "poll:tried", "me", due_at=tx.now() + timedelta(hours=1), error="x", limit=3)
     clock.pass_by(-DAY)
     with store.read() as session:
         assert due(store, session) == 0
@@ -272,7 +272,7 @@ def test_what_comes_next_is_shown_in_order(store: Store) -> None:
     finish(store, "poll:done")
     with store.read() as session:
         assert [task.key for task in coming_tasks(session)] == ["poll:now", "poll:spooky", "poll:late"]
-        assert [task.key for task in coming_tasks(session, competition="titanic", most=1)] == ["poll:now"]
+        assert [task.key for task in coming_tasks(session, competition="titanic", limit=1)] == ["poll:now"]
 
 
 def test_a_pause_that_began_before_the_clock_was_put_back_is_over(store: Store, clock: StandingClock) -> None:

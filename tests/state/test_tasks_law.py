@@ -93,7 +93,7 @@ class World:
             assert release_tasks(tx, self.name, [key]) == 1
         else:
             counted = what == "fail"
-            left = retry_task(tx, key, self.name, due_at=due_at, error="x", most=TRIES, counted=counted)
+            left = retry_task(tx, key, self.name, due_at=due_at, error="x", limit=TRIES, counted=counted)
             if left.status == "dead":
                 self.dead.add(key)
 

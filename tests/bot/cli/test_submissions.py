@@ -54,7 +54,7 @@ def store(here: Path) -> Iterator[Store]:
             advance_submission(tx, RUN, one.id, "confirmed", ref="7")
             update_submission(tx, RUN, one.id, score=0.65)
             two = intend_submission(tx, RUN, node=2, handed_in="holdout", file_sha="cd" * 32)
-            ask_approval(tx, RUN, two.id, expires_at=tx.now() + timedelta(hours=1), why="a gain of 0.1")
+            ask_approval(tx, RUN, two.id, expires_at=tx.now() + timedelta(hours=1), reason="a gain of 0.1")
         yield opened
 
 

@@ -35,8 +35,8 @@ def store(tmp_path: Path, clock: StandingClock) -> Iterator[Store]:
                 tx.record("ledger.charged", run_id=run, kind="tokens")
             clock.pass_by(3_600)
         with store.write() as tx:
-            add_note(tx, "titanic", "look", by="ada")
-            set_control(tx, "wine", "paused", by="ada")
+            add_note(tx, "titanic", "look", author="ada")
+            set_control(tx, "wine", "paused", author="ada")
             end_node(tx, "wine-comind-1", 1, "buggy", error="it is wrong")
         yield store
 

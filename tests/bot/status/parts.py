@@ -144,7 +144,7 @@ def _today(store: Store, clock: StandingClock) -> None:
     with store.write() as tx:
         call(tx, items=[("note/1", NOW - timedelta(hours=2))])
         claim_task(tx, "me", kinds=["learn"])
-        retry_task(tx, f"learn:{SPOOKY}", "me", due_at=NOW, error="no answer", most=1)
+        retry_task(tx, f"learn:{SPOOKY}", "me", due_at=NOW, error="no answer", limit=1)
     clock.time = NOW - timedelta(minutes=20)
     with store.write() as tx:
         add_note(tx, SPOOKY, "and at stop words")

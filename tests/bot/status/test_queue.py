@@ -14,7 +14,7 @@ def give_up(store: Store, key: str, kind: str, error: str, competition: str = "w
     with store.write() as tx:
         put_task(tx, key, kind, competition=competition)
         claim_task(tx, "me", kinds=[kind])
-        retry_task(tx, key, "me", due_at=tx.now(), error=error, most=1)
+        retry_task(tx, key, "me", due_at=tx.now(), error=error, limit=1)
 
 
 def shown(store: Store) -> tuple[GivenUp, ...]:
