@@ -47,7 +47,7 @@ def no_database(path: Path) -> UsageError:
 
 def daemon_is_running(store: "Store") -> bool:
     """Return whether a daemon uses this database."""
-    from bot.status.presence import is_running
+    from bot.status.lock import is_running
 
     return is_running(store.path.parent)
 

@@ -14,9 +14,9 @@ from bot.cli.configured import configured
 from bot.cli.daemon_reading import daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config
 from bot.cli.output import print_json
+from bot.engine.lab_turns import TurnText, lab_turns
 from bot.execution.folder import RunFolder
 from bot.logs.events import EventLog, LoggedEvent
-from bot.logs.lab_turns import TurnText, lab_turns
 from bot.models.commands import prose_and_command
 from bot.models.quoting import clean
 from state import labs

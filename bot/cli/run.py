@@ -11,8 +11,7 @@ import typer
 from bot.cli.configured import daemon_folder, settings_file
 from bot.cli.options import Config
 from bot.cli.places import of_place
-from bot.status.asking import LOCK, works_already
-from sandbox.locks import is_held
+from bot.status.lock import LOCK, is_running, works_already
 from state.errors import BotError, ConfigurationError, UsageError
 
 EX_CONFIG = 78
@@ -34,7 +33,6 @@ def run(
     """
     file = settings_file(config)
     _refuse_second(file)
-    from bot.cli.status_daemon import look
     from bot.configuration import read_configuration
     from bot.configuration.own_secrets import open_redactor
     from bot.daemon.log import open_log, sayer
@@ -58,7 +56,7 @@ def run(
     redactor = open_redactor(configuration.settings)
     try:
         with open_log(configuration.settings.daemon, redactor, sys.stderr) as logs:
-            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log), look))
+            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log)))
     except UsageError as error:
         print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
         raise typer.Exit(EX_CONFIG) from None
@@ -89,7 +87,7 @@ def tell_of_missing_key(terminal: TextIO) -> None:
 def _refuse_second(file: Path | None) -> None:
     """End at once where another daemon works in the folder: what a daemon needs takes seconds to import."""
     folder = daemon_folder(file)
-    if folder is None or not (folder / LOCK).is_file() or not is_held(folder / LOCK):
+    if folder is None or not (folder / LOCK).is_file() or not is_running(folder):
         return
     print(f"bot: {works_already(folder)}", file=sys.stderr)
     raise typer.Exit(EX_CONFIG)

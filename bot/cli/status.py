@@ -1,16 +1,12 @@
 """`bot status`: the status of the daemon and its competitions, or of runs in folders."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from bot.cli.configured import daemon_folder, settings_file
 from bot.cli.daemon_store import daemon_database
 from bot.cli.options import Config
-from bot.cli.output import print_json
-from bot.cli.status_page import Page, print_page
-from bot.status.asking import Question, ask
 from state.errors import UsageError
 from state.words import slug_of
 
@@ -43,48 +39,25 @@ def status(
     # No name of a competition is a path of several parts.
     if paths and any(path.is_dir() or Path(name).name != name for path, name in zip(paths, names, strict=True)):
         _show_runs(paths, json=json)
-        return
-    file = settings_file(config)
-    question = Question(str(file) if file else None, names, json)
-    found = _asked(file, question) or _read(config, question)
-    if found is None:
-        _show_runs([_RUNS], json=json)
-        return
-    if json:
-        print_json(found)
-        return
-    print_page(Page(**found))
-    if not question.names and _RUNS.is_dir():
-        typer.echo(f"there are also folders of runs: `bot status {_RUNS}` shows them")
-
-
-def _asked(file: Path | None, question: Question) -> dict[str, Any] | None:
-    """Return a running daemon's answer; None if none answers, or the file is wrong."""
-    folder = daemon_folder(file)
-    return None if folder is None else ask(folder, question)
-
-
-def _read(config: Path | None, question: Question) -> dict[str, Any] | None:
-    """Return the status from the daemon's database; None if there are only runs. Raises UsageError if there is neither."""
-    database = daemon_database(config)
-    if database.is_file():
+    elif (database := daemon_database(config)).is_file():
         # Imported here: only a command with a database should pay for what reads it.
-        from bot.cli.daemon_reading import daemon_to_read
-        from bot.cli.status_daemon import look
+        from bot.cli.status_daemon import show_daemon
 
-        with daemon_to_read(config) as store:
-            return look(store, question)
-    if question.names:
+        show_daemon(config, names, json=json)
+        if not json and not names and _RUNS.is_dir():
+            typer.echo(f"there are also folders of runs: `bot status {_RUNS}` shows them")
+    elif names:
         raise UsageError(
-            f"there is no folder {question.names[0]}, and no daemon's database with a competition of that name: name a "
-            "run, the folder that holds the runs, or with --config the bot.toml that `bot run` uses"
+            f"there is no folder {names[0]}, and no daemon's database with a competition of that name: name a run, the "
+            "folder that holds the runs, or with --config the bot.toml that `bot run` uses"
         )
-    if not _RUNS.is_dir():
+    elif _RUNS.is_dir():
+        _show_runs([_RUNS], json=json)
+    else:
         raise UsageError(
             f"there is neither a daemon's database {database} nor a folder {_RUNS}: name the bot.toml that `bot run` uses, "
             "a run, or the folder that holds the runs"
         )
-    return None
 
 
 def _show_runs(asked: list[Path], *, json: bool) -> None:

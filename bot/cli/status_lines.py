@@ -7,7 +7,6 @@ from datetime import datetime
 from bot.budgets.figures import Figure
 from bot.budgets.kinds import Kind
 from bot.cli.output import number
-from bot.cli.status_page import WIDTH
 from bot.engine.run_record import Doing, Doubt
 from bot.models.quoting import clean
 from bot.status.accounts import Account
@@ -17,6 +16,8 @@ from bot.status.status import CompetitionStatus, DaemonStatus
 from state.words import moment, plural
 
 COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")
+_WIDTH = 80
+"""Most characters of a line."""
 _LABEL = 10
 _NAME = 22
 
@@ -59,7 +60,7 @@ def row(one: CompetitionStatus) -> tuple[str, ...]:
 def detail_lines(one: CompetitionStatus, now: datetime, *, running: bool = True) -> Iterator[str]:
     """Yield what the table has no room for; `running`: whether a daemon works on it."""
     run = f": {one.run.agent} with {one.run.model}, run {one.run.id} ({one.run.status})" if one.run else ": no run yet"
-    yield from textwrap.wrap(one.competition + run, WIDTH, subsequent_indent="  ")
+    yield from textwrap.wrap(one.competition + run, _WIDTH, subsequent_indent="  ")
     stands = running or one.state != "working"
     since = "" if one.since is None else f" for {span(now, one.since)}" if stands else " when the daemon stopped"
     parts = [f"{one.state}{since}", one.why]
@@ -118,7 +119,7 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
     first = f"  {label:{_LABEL}}"
     indent = " " * len(first)
     # Names of competitions have hyphens, and are to be found and copied whole.
-    lines = textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    lines = textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
     yield from lines or [first.rstrip()]
 
 

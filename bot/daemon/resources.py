@@ -15,7 +15,7 @@ from bot.live.models import choice_of
 from bot.live.shared import Shared
 from bot.live.slots import Slots
 from bot.models.settings import Environment, ModelSettings
-from bot.status.asking import LOCK, works_already
+from bot.status.lock import LOCK, works_already
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.configuration import Configuration, Settings, read_configuration
-from bot.daemon.answering import Look, answering
 from bot.daemon.claims import Claims
 from bot.daemon.failures import record_failure
 from bot.daemon.page import keep_page
@@ -56,11 +55,11 @@ class Options:
 
 
 async def serve(
-    configuration: Configuration, options: Options, redactor: Redactor, say: Callable[[str, str], None], look: Look
+    configuration: Configuration, options: Options, redactor: Redactor, say: Callable[[str, str], None]
 ) -> None:
     """Compete until stopped.
 
-    `say` logs a line, for a competition or for none (empty); `look` answers `bot status`.
+    `say` logs a line, for a competition or for none (empty).
 
     Raises:
         UsageError: another daemon works in the same folder, or for the same account on one of the competitions; or
@@ -83,7 +82,6 @@ async def serve(
         )
         services = open_services(settings.notify)
         daemon = _Daemon(shared, options, services, systemd, claims)
-        stack.enter_context(answering(store, look))
         with store.write() as tx:
             began(tx, os.getpid())
         try:

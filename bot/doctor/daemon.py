@@ -10,7 +10,7 @@ from bot.doctor import Finding, nearest
 from bot.execution.disk_space import DiskSettings, free_bytes
 from bot.notify.services import open_services
 from bot.notify.settings import NotifySection
-from bot.status.presence import is_running
+from bot.status.lock import is_running
 from state.clock import SystemClock
 from state.errors import BotError, UsageError
 from state.integrity import ensure_sound

@@ -12,12 +12,12 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.experiment import Experiment, experiments_in
+from bot.engine.lab_turns import TurnText, lab_mark, lab_turns
 from bot.engine.tree import APART
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FOUND
 from bot.execution.record import EXECUTED, GUARDED, Score, last_execution
 from bot.execution.record import Execution as RanScript
-from bot.logs.lab_turns import TurnText, lab_mark, lab_turns
 from state.clock_advances import ClockAdvance, clock_advances
 from state.errors import UsageError
 from state.knowledge import DerivedT, known_rows

@@ -4,13 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from sqlmodel import Session
 
-from bot.status.asking import LOCK
-from sandbox.locks import is_held
 from state.clock import Clock, FastClock, SystemClock
 from state.latest_events import latest
 from state.store import NO_RUN, Transaction
@@ -67,8 +64,3 @@ def clock_of(data: Mapping[str, Any] | None) -> Clock:
     if data is None:
         return SystemClock()
     return FastClock(datetime.fromisoformat(data["start"]), float(data["speed"]), float(data["began"]))
-
-
-def is_running(folder: Path) -> bool:
-    """Return whether a daemon works in a folder, or may do so."""
-    return is_held(folder / LOCK)

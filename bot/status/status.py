@@ -11,7 +11,8 @@ from sqlmodel import Session
 from bot.engine.run_record import Doing, Doubt, NodeCounts, Pool, RunRecord
 from bot.execution.disk_space import free_bytes
 from bot.status.accounts import Account, Allowance, accounts
-from bot.status.presence import PULSE, Presence, is_running, presence
+from bot.status.lock import is_running
+from bot.status.presence import PULSE, Presence, presence
 from bot.status.problems import Problem, current
 from bot.status.queue import GivenUp, Letters, NoteRead, Queued, controls, dead, held, letters, notes_read, queued
 from bot.status.site import PartPolled, Posts, Rank, Sent, deadline, polled, posts, rank, sent

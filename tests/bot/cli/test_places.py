@@ -10,7 +10,7 @@ import pytest
 
 from bot.cli import main
 from bot.cli.places import of_place
-from bot.status.asking import LOCK
+from bot.status.lock import LOCK
 from sandbox.locks import take
 from scrapers.snapshots.demo import write_demo
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from bot.status import presence, problems
-from bot.status.asking import LOCK
+from bot.status.lock import LOCK
 from bot.status.presence import PULSE
 from sandbox.locks import take
 from state.clock import FastClock

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from bot.cli.run import EX_CONFIG
-from bot.status.asking import Question, ask
 from tests import needs
 from tests.bot.daemon.rehearsing import wait_for
 from tests.source_tree import ROOT
@@ -133,10 +132,7 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         wait_for(lambda: '"waiting: ' in (other / "log").read_text().rpartition(left_alone)[2], 60, asked)
         assert "works on titanic" not in _status(other)
         assert second("../other/bot.toml", one).startswith("bot: another process already works on spooky ")
-        state, asked_by = other / ".local/state/kaggle-bot", Question(str(other / "bot.toml"), json=True)
-        answer = ask(state, asked_by)
-        assert answer is not None and answer["daemon"]["running"]
-    assert ask(state, asked_by) is None, "it was killed"
+        assert "running since" in _status(other)
     assert "stopped without ending in order" in _status(other)
 
 

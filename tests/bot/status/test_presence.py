@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 
-from bot.status.asking import LOCK
-from bot.status.presence import began, ended, is_running, presence
+from bot.status.lock import LOCK, is_running
+from bot.status.presence import began, ended, presence
 from sandbox.locks import take
 from state.clock import FastClock, SystemClock
 from state.store import Store
