@@ -1,11 +1,13 @@
 """Leases: cores and GPUs that belong to one execution at a time, among all bots of this machine."""
 
 import asyncio
+import math
 import os
 import stat
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +32,10 @@ _SLACK = 256 * 1024**2
 
 Name = TypeVar("Name", bound=Hashable)
 Held = Mapping[Name, Sequence[Lock]]
+
+
+class NoneFree(InfrastructureFailure):
+    """What was to be leased did not come free in time."""
 
 
 def leases_folder() -> Path:
@@ -126,10 +132,12 @@ class Leases:
         say: Callable[[str], None] | None = None,
         memory_bytes: int = 0,
         lab: LabPlace | None = None,
+        share_after: float = math.inf,
     ) -> AsyncIterator[Lease]:
         """Hold that many cores (all of them, if there are fewer) and GPUs; wait for them if need be.
 
-        `seconds` is the longest time to wait, and `say` receives a sentence on a wait, or on a GPU that is withheld.
+        `seconds` is the longest time to wait. After `share_after` seconds of it the cores that are free will do, or else one
+        that another holds. And `say` receives a sentence on a wait, or on a GPU that is withheld.
         Only a fleet counts `memory_bytes` and the place of the `lab` whose commands it is for.
 
         Raises:
@@ -147,9 +155,17 @@ class Leases:
                 uuids = tuple(found)
                 used = {uuid: self._gpus.used_bytes(uuid) for uuid in uuids}
                 stack.push_async_callback(self._give_back_gpus, found, used, say)
-            cores = await self._first_come("cpu", lambda: self._try_cores(count), deadline, say, f"{count} core(s)")
+            patience = min(deadline, time.monotonic() + share_after)
+            try:
+                cores = await self._first_come("cpu", lambda: self._try_cores(count), patience, say, f"{count} core(s)")
+            except NoneFree:
+                if share_after == math.inf:
+                    raise
+                cores = next((held for few in range(count - 1, 0, -1) if (held := self._try_cores(few))), {})
+                if say:
+                    say("running on the cores that are free" if cores else "running on a core that others use, too")
             stack.callback(_release, cores)
-            yield Lease(tuple(cores), uuids)
+            yield Lease(tuple(cores) or (self._cores[os.getpid() % len(self._cores)],), uuids)
 
     async def _first_come(
         self,
@@ -167,11 +183,10 @@ class Leases:
                 while not line.is_first(place) or (found := attempt()) is None:
                     now = time.monotonic()
                     if now >= deadline:
-                        raise InfrastructureFailure(
-                            f"{what} did not come free in {now - began:.0f} s{self._why(kind)}."
-                        )
+                        raise NoneFree(f"{what} did not come free in {now - began:.0f} s{self._why(kind)}.")
                     if say and not reported and now - began >= _SAY_AFTER:
-                        say(f"waiting for {what}{self._why(kind)}")
+                        since = datetime.now().astimezone() - timedelta(seconds=now - began)
+                        say(f"waiting since {since:%H:%M:%S} for {what}{self._why(kind)}")
                         reported = True
                     await asyncio.sleep(min(_PAUSE, deadline - now))
                 return found

@@ -14,7 +14,7 @@ from bot.execution.folder import RunFolder
 from bot.replay.progress import ReplayProgress, print_line
 from bot.replay.several import Failed, Job, Outcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import against_blind, disbelief, interval, is_like_constant, made_as, medal
+from bot.report.words import beside_simple, disbelief, interval, made_as, medal, unbeaten
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 from sandbox.leftovers import left_by_killed
@@ -82,12 +82,11 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.run_id}: {result.error}"
         return
     if result.own_data:
-        lines = [verdict_of(result), *filter(None, [against_blind(result)])]
-        yield from reversed(lines) if is_like_constant(result) else lines
+        yield from filter(None, [unbeaten(result)])
+        yield verdict_of(result)
+        yield from beside_simple(result)
         yield f"expected on new rows (95%): {_expected(result)}"
-        if result.baseline_handed_in:
-            yield "no script was better than the safe baseline: more --time, or a language model with --model, may be"
-    if not result.valid_submission:
+    if not result.valid_submission and not result.own_data:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.handed_in:
         yield f"handed in: node {result.chosen_node}, {made_as(result)}: {result.handed_in_note}"

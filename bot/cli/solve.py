@@ -73,6 +73,7 @@ def solve(
     yes: Annotated[
         bool, typer.Option("--yes", help="where the data can be read in two ways, take the likelier")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="hand in the result even if a constant scores better")] = False,
     notes: Annotated[
         Path | None, typer.Option(help="a folder with notes of your own (.md, .txt, .ipynb, .py), read as posts are")
     ] = None,
@@ -118,7 +119,7 @@ def solve(
             if notes is not None and not notes.is_dir():
                 raise UsageError(f"--notes {notes}: there is no such folder")
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
-            update = {"notes": notes and notes.resolve(), "community": notes is not None}
+            update = {"notes": notes and notes.resolve(), "community": notes is not None, "force": force}
             settings = settings.model_copy(update=update)
             detected.add("validation", asyncio.run(_split(grown, options.split_seed, settings.withholding)))
             for what, sentence in detected.lines:

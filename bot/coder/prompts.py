@@ -73,7 +73,9 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
 
     def parse(self, text: str) -> ScriptAnswer:
         """Read the plan before the fenced scripts; raises Unparsable when there is none that compiles."""
-        code, infer = scripts_in(text) if self.task.notebook is not None else (one_code_block(text), None)
+        code, infer = (
+            scripts_in(text) if self.task.notebook or self.task.stores_models else (one_code_block(text), None)
+        )
         for name, script in (("solution.py", code), ("infer.py", infer or "")):
             try:
                 compile(script, name, "exec")

@@ -124,7 +124,7 @@ def _view(row: Node, lower_is_better: bool, score: Score | None) -> NodeView:
         lower_is_better=lower_is_better,
         draft_id=None if row.draft_id is None else int(row.draft_id),
         seconds=row.seconds or 0.0,
-        baseline=row.id == BASELINE,
+        baseline=row.id == BASELINE or row.action == "baseline",
         spoiled=score is not None and score.spoiled,
         gain_error=0.0 if score is None else score.noise.gain_error or 0.0,
         families=tuple(row.families),

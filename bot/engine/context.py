@@ -86,6 +86,8 @@ class RunContext:
     """Whether the task is of a person's own data, for which a script is wanted that predicts new rows."""
     blender: Worker | None = None
     """Fits blends; None: nothing is blended."""
+    simple: tuple[Script, ...] = ()
+    """Simple models that a result of own data is compared with: baselines after the first one."""
     notes: Callable[[], tuple[OwnerNote, ...]] = tuple
     """Returns the owner's notes on this competition so far."""
     knowledge: Retriever | None = None
@@ -121,7 +123,9 @@ class RunContext:
     def task(self) -> TaskText:
         """The task for prompts, with the owner's notes so far."""
         by_itself = self.executor.self_reported is not None
-        return TaskText.from_card(self.card, self.notes(), self_reported=by_itself, limits=self.notebook_limits)
+        return TaskText.from_card(
+            self.card, self.notes(), self_reported=by_itself, stores_models=self.own_data, limits=self.notebook_limits
+        )
 
     @property
     def results(self) -> tuple[Result, ...]:

@@ -14,12 +14,13 @@ DECIDED = Kind("decision", tuple[Action, ...])
 class Decisions:
     """The decisions of a run's policy and labs so far, those before a restart included.
 
-    Nodes are numbered in the order of the actions that they carry out, after the baseline. So an action has its number
+    Nodes are numbered in the order of the actions that they carry out, after the baselines. So an action has its number
     even if the bot was killed before it made the node. A lab has the number of its first node.
     """
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: Steps, baselines: int = 1) -> None:
         self._steps = steps
+        self._first = BASELINE + baselines
         found = steps.all(DECIDED)
         self._count = len(found)
         self._actions = [action for actions in found.values() for action in actions]
@@ -27,7 +28,7 @@ class Decisions:
 
     def __iter__(self) -> Iterator[tuple[int, Action]]:
         """Yield each action with the number of its node."""
-        return enumerate(self._actions, BASELINE + 1)
+        return enumerate(self._actions, self._first)
 
     @property
     def count(self) -> int:
@@ -83,7 +84,7 @@ class Decisions:
     async def _decide(self, choose: Callable[[Random], Sequence[Action]]) -> list[tuple[int, Action]]:
         async with self._lock:
             actions = await self._steps.decision(DECIDED, self._count, lambda rng: tuple(choose(rng)))
-            first = BASELINE + 1 + len(self._actions)
+            first = self._first + len(self._actions)
             self._count += 1
             self._actions += actions
         return list(enumerate(actions, first))

@@ -147,7 +147,7 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     scaled = _scaled(ran, counts, hidden, executor.growth if stage.script.trains else 1.0)
     reason = _disagrees(context, stage, own, ran[1]) or _too_slow(stage, ran, counts, hidden, scaled, limits.hours)
     await asyncio.to_thread(shutil.rmtree, flat, True)
-    await asyncio.to_thread(_trim_weights, context)
+    await asyncio.to_thread(trim_weights, context)
     return Rehearsed(reason=reason, seconds=ran[1].seconds, scaled=scaled, rows=hidden, score=ran[1].value)
 
 
@@ -221,12 +221,16 @@ def _rows_of(data: Path) -> int:
         return max(1, sum(1 for _ in csv.reader(file)) - 1)
 
 
-def _trim_weights(context: RunContext) -> None:
-    """Remove what all but the best nodes have saved: only the best are handed in, or become part of a blend."""
+def trim_weights(context: RunContext) -> None:
+    """Remove what all but the best nodes have saved: only the best are handed in, or become part of an ensemble."""
     tree = load_tree(context)
     ranked = sorted(tree.candidates(), key=lambda one: (-one.fitness, one.id))
     kept = {script for node in ranked[:_KEPT] for script in tree.scripts_of(node.id)}
-    if context.blender is not None:
+    if context.own_data:
+        kept.update(
+            one.id for one in sorted(tree.valid(), key=lambda one: (one.spoiled, -one.fitness, one.id))[:_BLENDED]
+        )
+    elif context.blender is not None:
         kept.update(_best_rehearsed(context))
     for node in tree.valid():
         if node.id not in kept:

@@ -1,11 +1,12 @@
 """Running a node's script on a sample and on the hold-out view, scoring it, and recording the result."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
 from bot.engine.attempts import holdout_seconds
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import rehearsed
+from bot.engine.dress_rehearsal import rehearsed, trim_weights
 from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
@@ -78,6 +79,8 @@ async def run_script(
         # A few seconds: what cannot be handed in is worth nothing, and its coder is told why.
         refused = (await rehearsed(context, node, lease)).reason
     _end(context, node, done, begun, refused)
+    if context.own_data:
+        await asyncio.to_thread(trim_weights, context)
 
 
 def seconds_left(context: RunContext, best: float | None, limits: Limits) -> float:

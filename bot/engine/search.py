@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from bot.engine.attempts import load_tree
@@ -16,7 +17,7 @@ from bot.engine.pacing import Pacing, Unpaced
 from bot.engine.patience import Patience, may_pass
 from bot.engine.scripts import best_seconds, run_script
 from bot.engine.sealed import SealedRuns
-from bot.engine.strategy import Action, Remaining, Strategy
+from bot.engine.strategy import Action, Remaining, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
 from bot.engine.tree import APART, BASELINE, Tree
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable, ModelUseless
@@ -107,7 +108,7 @@ class Search:
         self._stop.set()
 
     async def run(self) -> None:
-        """Write and score the baseline, then follow the policy until steps, time or money are used up."""
+        """Write and score the baselines, then follow the policy until steps, time or money are used up."""
         fitting = None if self.blending is None else asyncio.create_task(self.blending.keep_fitted())
         sealed = None if self.sealed is None else asyncio.create_task(self.sealed.keep_running())
         portfolio = self._context.fits
@@ -178,39 +179,39 @@ class Search:
 
     async def _baseline(self) -> None:
         context = self._context
-        states = {node.id: node.state for node in self.tree().nodes}
-        if states.get(BASELINE, "running") != "running":
-            return
         while self._pacing.free(0) <= 0:
             if self._stop.is_set() or not self._pacing.more_later():
                 return
             await self._wait()
-        script = context.baseline(context.task, context.preview)
-        with context.store.write() as tx:
-            create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
-        context.say("node 1: the safe baseline")
-        if BASELINE in states and not self._may_restart(BASELINE):
-            return
-        self._launch(BASELINE, lambda: run_script(context, BASELINE, script, None))
-        while self._running and not self._stop.is_set():
-            await self._wait()
+        for node, script in self._baselines():
+            context.say(f"node {node}: {script.plan}")
+            self._launch(node, partial(run_script, context, node, script, None))
+            while self._running and not self._stop.is_set():
+                await self._wait()
 
     async def _idle_baseline(self) -> None:
-        """Write and score the baseline in the idle time of labs; its failure ends nothing."""
+        """Write and score the baselines in the idle time of labs; the failure of one ends nothing."""
+        context = self._context
+        for node, script in self._baselines():
+            context.say(f"node {node}: {script.plan} In idle time.")
+            try:
+                await run_script(context, node, script, None, idle=True)
+            except (BotError, OSError) as error:
+                await self._fail(node, str(error))
+
+    def _baselines(self) -> Iterator[tuple[int, Script]]:
+        """Begin one baseline after the other, until the search ends: those that no earlier start of the bot has ended."""
         context = self._context
         states = {node.id: node.state for node in self.tree().nodes}
-        if states.get(BASELINE, "running") != "running":
-            return
-        script = context.baseline(context.task, context.preview)
-        with context.store.write() as tx:
-            create_node(tx, context.run_id, action="draft", id=BASELINE, model="builtin")
-        context.say("node 1: the safe baseline, in idle time")
-        if BASELINE in states and not self._may_restart(BASELINE):
-            return
-        try:
-            await run_script(context, BASELINE, script, None, idle=True)
-        except (BotError, OSError) as error:
-            await self._fail(BASELINE, str(error))
+        scripts = (context.baseline(context.task, context.preview), *context.simple)
+        for node, script in enumerate(scripts, BASELINE):
+            if self._stop.is_set() or states.get(node, "running") != "running":
+                continue
+            action = "draft" if node == BASELINE else "baseline"
+            with context.store.write() as tx:
+                create_node(tx, context.run_id, action=action, id=node, model="builtin")
+            if node not in states or self._may_restart(node):
+                yield node, script
 
     async def _fit_portfolio(self, portfolio: PortfolioFits) -> None:
         """Fit models on features that coders hand over; in a run that has the time, on the engine's own, too."""
@@ -230,8 +231,10 @@ class Search:
                 await asyncio.wait_for(asyncio.shield(beside), max(1.0, self._context.budget.left()))
         beside.cancel()
         await asyncio.gather(beside, return_exceptions=True)
-        if not self._may_go_on and any(n.id == BASELINE and n.state == "running" for n in self.tree().nodes):
-            await self._fail(BASELINE, "the run ended before it had a score")
+        if not self._may_go_on:
+            for node in self.tree().nodes:
+                if node.baseline and node.state == "running":
+                    await self._fail(node.id, "the run ended before it had a score")
 
     async def _decide(self) -> list[tuple[int, Action]]:
         if self._room() is None:
@@ -254,7 +257,10 @@ class Search:
         tree = self.tree()
         free = min(self._slots - len(self._running), self._pacing.free(len(self._running)))
         best = best_seconds(context, tree)
-        remaining = replace(context.remaining(len(tree.nodes), best), renewed_after=self._pacing.renewed_after())
+        remaining = replace(
+            context.remaining(len(tree.nodes) - sum(n.action == "baseline" for n in tree.nodes), best),
+            renewed_after=self._pacing.renewed_after(),
+        )
         if remaining.steps is not None:
             free = min(free, remaining.steps)
         if free <= 0 or context.budget.execution_seconds(best, context.answer_seconds) is None:

@@ -1,6 +1,7 @@
 """A run's services, which replays and live runs open alike."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -51,6 +52,8 @@ from state.community import CommunityView
 from state.steps import Steps
 from state.store import Store
 
+_MOST_WAITING, _WAITING_SHARE = 30.0, 0.05
+"""Most seconds, and the share of a run on own data, that an execution waits for cores before it shares one with others."""
 _BLENDER_NICE = 10
 """About a tenth of a core, where a lab's command wants it all."""
 _BLENDER_IDLE = 60.0
@@ -65,6 +68,8 @@ class BuiltIn:
     """Makes the model, from a seed."""
     baseline: Callable[[TaskText, str], Script]
     """Writes the safe baseline, from the task and the preview of its data."""
+    simple: Callable[..., tuple[Script, ...]] = lambda task, *, by_time: ()
+    """Writes the simple models that a result on own data is compared with; the first takes the place of the safe baseline."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,16 @@ async def open_context(
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
     split_seed = settings.seed if settings.split_seed is None else settings.split_seed
     shared = ExecutorSettings(
-        plan.data, split_seed, settings.cpus, limits, settings.watch, mounts, grader, plan.board, plan.withholding
+        plan.data,
+        split_seed,
+        settings.cpus,
+        limits,
+        settings.watch,
+        mounts,
+        grader,
+        plan.board,
+        plan.withholding,
+        keeps_weights=plan.own_data or card.kind == "code",
     )
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     sandbox, leases = machinery.leases.placing(machinery.sandbox)
@@ -176,7 +190,16 @@ async def open_context(
             sandbox,
             machinery.worker,
             stopwatch,
-            Leasing(leases, settings.cpus, settings.gpus, budget.left, stopwatch, say, limits.memory_bytes),
+            Leasing(
+                leases,
+                settings.cpus,
+                settings.gpus,
+                budget.left,
+                stopwatch,
+                say,
+                limits.memory_bytes,
+                min(_MOST_WAITING, _WAITING_SHARE * budget.seconds) if plan.own_data else math.inf,
+            ),
             spending,
         )
         # A worker of its own, so that no score waits for a blend, and none of a lab's commands gives way to it.
@@ -189,7 +212,8 @@ async def open_context(
         if blends and card.kind == "code" and (spaces := uncombined(card)) is not None:
             say(f"nothing is blended: a notebook cannot combine what scripts predict here ({spaces})")
             blends = False
-        tree_cache, decisions = TreeCache(), Decisions(steps)
+        simple = _simple(plan, machinery, executor)
+        tree_cache, decisions = TreeCache(), Decisions(steps, max(1, len(simple)))
 
         def due() -> int:
             best = read_tree(store, plan.id, card.lower_is_better, tree_cache).best()
@@ -238,7 +262,8 @@ async def open_context(
             notes=plan.notes,
             notebook_limits=plan.notebook_limits,
             agent_settings=by_class(*plan.agent_settings),
-            baseline=machinery.builtin.baseline,
+            baseline=(lambda *_: simple[0]) if simple else machinery.builtin.baseline,
+            simple=simple[1:],
             blender=blender if blends else None,
             scored=scored,
             experiments=experiments,
@@ -267,6 +292,14 @@ def _retriever(
         say(f"left out of the knowledge base: {problem}")
     task = Task(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
     return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)
+
+
+def _simple(plan: RunPlan, machinery: Machinery, executor: Executor) -> tuple[Script, ...]:
+    """Return the simple models of a run on own data; other runs have none."""
+    if not plan.own_data:
+        return ()
+    task = TaskText.from_card(plan.card, stores_models=True)
+    return machinery.builtin.simple(task, by_time=executor.split_kind == "time")
 
 
 async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:

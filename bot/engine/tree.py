@@ -28,7 +28,7 @@ class NodeView:
     draft_id: int | None = None
     seconds: float = 0.0
     baseline: bool = False
-    """The first node of a run: scored and improved as any other, but no draft of the policy."""
+    """One of the first nodes of a run: scored and improved as any other, but no draft of the policy."""
     spoiled: bool = False
     """Whether a guard found its file for the test rows worthless, whatever its score is."""
     gain_error: float = 0.0

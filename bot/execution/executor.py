@@ -70,6 +70,8 @@ class ExecutorSettings:
     """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
     withholding: Withholding = "script"
     """How many labelled rows are withheld, for all views."""
+    keeps_weights: bool = False
+    """Whether what scripts store in `weights/` is kept, as other scripts predict with it."""
 
 
 @dataclass(eq=False)
@@ -128,6 +130,11 @@ class Executor:
     def growth(self) -> float:
         """Training rows of `full` over those of the hold-out view, once that is built; 0 where no rows are withheld."""
         return 0.0 if self.self_reported is not None else self._views.growth
+
+    @property
+    def split_kind(self) -> str | None:
+        """How rows were withheld (`SplitKind`), once the hold-out view is built; None where none are."""
+        return None if self.self_reported is not None else self._views.split_kind
 
     async def view(self, name: str) -> LabelledView:
         """Return a view, built at its first use; see `RunViews.view` for what it raises."""
@@ -300,7 +307,7 @@ class Executor:
             data, mounts = self.folder.empty, {}
             data.mkdir(exist_ok=True)
         # Those of folds and of samples are handed in by nobody.
-        keeps = (WEIGHTS,) if self.card.kind == "code" and inputs is None and view in (GUARDED, "full") else ()
+        keeps = (WEIGHTS,) if self.settings.keeps_weights and inputs is None and view in (GUARDED, "full") else ()
         for tried in range(1, _TRIES + 1):
             id = _execution_id(node, view, attempt, tried)
             out = self.folder.executions / id

@@ -1,6 +1,7 @@
 """A run's leases: the cores and GPUs that an execution holds while it runs, and how long it may wait for them."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,8 @@ class Leasing:
     say: Callable[[str], None]
     memory_bytes: int = 0
     """That an execution may use."""
+    share_after: float = math.inf
+    """Seconds of waiting after which the cores that are free will do, or else one that others use."""
     of_labs: list[Lease] = field(default_factory=list, compare=False)
     """What open labs hold; work in idle time shares it."""
     of_idle_work: list[HeldLease] = field(default_factory=list, compare=False)
@@ -70,7 +73,13 @@ class Leasing:
             with self.stopwatch.measure("waiting"):
                 seconds = max(_SHORTEST, self.left()) if longest is None else longest
                 held = self.leases.hold(
-                    self.cpus, self.gpus, seconds=seconds, say=say, memory_bytes=self.memory_bytes, lab=lab
+                    self.cpus,
+                    self.gpus,
+                    seconds=seconds,
+                    say=say,
+                    memory_bytes=self.memory_bytes,
+                    lab=lab,
+                    share_after=self.share_after,
                 )
                 lease = await stack.enter_async_context(held)
             if waits:

@@ -90,6 +90,11 @@ class RunViews:
         info = self._info(_FIRST)
         return float(info["of_rows"] / info["train_rows"])
 
+    @property
+    def split_kind(self) -> str:
+        """How the rows of the hold-out view were withheld, which was built."""
+        return str(self._info(_FIRST)["split_kind"])
+
     def _info(self, view: ViewKind) -> Any:
         return json.loads((self._view(view).labels / INFO).read_text(encoding="utf-8"))
 

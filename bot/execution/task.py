@@ -54,6 +54,8 @@ class TaskText:
     """Whether the score is the one that the script prints, as no labels can be withheld."""
     key_columns: tuple[str, ...] = ()
     """Further columns that identify a row together with the id."""
+    stores_models: bool = False
+    """Whether a second script predicts new rows with what the first one has stored in `weights/`, if it can be split so."""
     notebook: NotebookLimits | None = None
     """What a notebook may take, which Kaggle runs again on hidden test rows; None: a file is handed in."""
 
@@ -68,6 +70,7 @@ class TaskText:
         notes: Sequence[OwnerNote] = (),
         *,
         self_reported: bool = False,
+        stores_models: bool = False,
         limits: NotebookLimits | None = None,
     ) -> "TaskText":
         """Return a card's task: its description's relevant parts, the owner's notes, and the limits of notebooks."""
@@ -82,6 +85,7 @@ class TaskText:
             submission_file=card.submission_file,
             notes=tuple(notes),
             self_reported=self_reported,
+            stores_models=stores_models,
             notebook=(limits or NotebookLimits()) if card.kind == "code" else None,
         )
 

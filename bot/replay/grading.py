@@ -1,12 +1,16 @@
 """Grading after a replay's search: the submission and every node, on the hidden test."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from bot.agents.builtin.coding import CONSTANT
 from bot.engine.attempts import load_tree
+from bot.engine.context import RunContext
 from bot.evaluation.answers import Grade
 from bot.evaluation.answers.board import board_finding, read_leaderboard
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED
+from bot.report.confidence import simple_nodes
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
 from bot.submission.handing_in import HandedIn
@@ -14,15 +18,36 @@ from scrapers.snapshots.answers import ANSWERS
 from scrapers.snapshots.leaderboard import LEADERBOARD
 
 
-async def grade_and_report(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> RunResult:
+async def grade_and_report(
+    ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker, *, force: bool = False
+) -> RunResult:
     """Grade the run and write its files; returns the content of result.json.
 
+    A result on own data that a constant beats, on validation or on withheld rows, is taken back unless `force` says otherwise.
     This is the run's first use of the hidden test; the search has ended, so that nothing can leak into it.
     """
     ended.context.say("grading")
     with ended.stopwatch.measure("grading"):
         graded = await _grade(ended, handed, snapshot, worker)
+        if not force and (worse := _worse_than_constant(ended.context, handed, graded)):
+            ended.folder.submission.unlink(missing_ok=True)
+            handed = replace(handed, how=None, boldest=None, note=f"{worse}; --force hands it in all the same")
+            graded = GradedRun(_ungraded(ended, 0), graded.nodes)
     return await write_run_files(ended, handed, graded, worker)
+
+
+def _worse_than_constant(context: RunContext, handed: HandedIn, graded: GradedRun) -> str | None:
+    """Return in a clause that a constant is better than the result; None if it is not, as far as is known."""
+    constant = next((node for node, name in simple_nodes(context).items() if name == CONSTANT), None)
+    if constant is None or handed.node is None or handed.how is None:
+        return None
+    tree, theirs = load_tree(context), graded.nodes.get(constant)
+    pairs = [("validation", tree[handed.node].score, tree[constant].score)]
+    pairs += [("withheld rows", graded.grade.score, None if theirs is None else theirs.score)]
+    for where, own, other in pairs:
+        if own is not None and other is not None and context.card.oriented(own) < context.card.oriented(other):
+            return f"on {where} the result scores {own:.5g}, a constant {other:.5g}"
+    return None
 
 
 async def report_so_far(ended: EndedRun, teams: int) -> None:

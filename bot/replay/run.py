@@ -138,11 +138,13 @@ async def _end(
         stopped_by=search.stopped_by,
         misconfigured=search.misconfigured,
     )
-    result = await grade_and_report(ended, handed, run.snapshot.path, worker)
-    if run.settings.own_data:
+    result = await grade_and_report(ended, handed, run.snapshot.path, worker, force=run.settings.force)
+    if run.settings.own_data and result.handed_in:
         try:
             restore_form(run.snapshot.path / FORM, run.folder.submission)
-            reason = await write_package(context, handed, run.folder.solution, run.snapshot.path, run.settings.model)
+            reason = await write_package(
+                context, handed, run.folder.solution, run.snapshot.path, run.settings.model, worker
+            )
         except (BotError, OSError) as error:  # it must not cost the result
             reason = str(error)
         if reason:

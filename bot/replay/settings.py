@@ -34,6 +34,7 @@ class ReplaySettings(AgentRunSettings):
     own_data: bool = Field(
         default=False, description="one's own data: no leaderboard, and answers only of rows withheld"
     )
+    force: bool = Field(default=False, description="whether a result on own data that a constant beats is handed in")
     cutoff: datetime
     signals: Literal["asof", "collected"] = "asof"
     pace: Literal["all", "stream"] = "all"

@@ -18,9 +18,9 @@ _SHOWN = 3
 
 def how_good(result: RunResult) -> Iterator[str]:
     """Yield the verdict, and the line of the leaderboard that comes next."""
+    yield from filter(None, [words.unbeaten(result)])
     yield words.verdict(result)
-    if result.own_data and (blind := words.against_blind(result)):
-        yield blind
+    yield from words.beside_simple(result)
     if result.score is not None and result.n_teams > 1:
         better = [
             (name, line)

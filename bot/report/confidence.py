@@ -1,17 +1,21 @@
 """How much to trust a run's score: the interval of the hidden score, and what the guards found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from bot.evaluation.answers import HiddenScore, Noise
 from bot.evaluation.client.worker import Worker
 from bot.execution.guarding import node_findings, view_findings
 from bot.execution.record import GUARDED
-from bot.report.result import NodeFinding
+from bot.report.result import NodeFinding, SimpleModel
 from bot.submission.handing_in import HandedIn
 from state.errors import BotError
+from state.tables import Node
 
+_NOISE_SECONDS = 2.0
+"""For the noise of one comparison."""
 _SECONDS = 5.0
 """Time limit of drawing: a run that was stopped has little time left for its end."""
 
@@ -51,10 +55,38 @@ def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFin
                 yield NodeFinding(**asdict(found), node=node.id)
 
 
-def blind_score(context: RunContext) -> float | None:
-    """Return what one and the same prediction for all validation rows scores, as a guard found; None where none did."""
-    for node in load_tree(context).candidates():
-        for found in node_findings(context.store, context.run_id, node.id):
-            if (score := found.evidence.get("blind")) is not None:
-                return float(score)
-    return None
+def simple_nodes(context: RunContext) -> dict[int, str]:
+    """Return the names of the simple models that have a score, by their nodes; only runs on own data have any."""
+    nodes = [one.id for one in load_tree(context).nodes if one.baseline and one.valid] if context.own_data else []
+    with context.store.read() as session:
+        return {node: session.get_one(Node, (context.run_id, node)).plan for node in nodes}
+
+
+async def compare_with_simple(
+    context: RunContext, chosen: int | None, hidden: Mapping[int, HiddenScore]
+) -> tuple[SimpleModel, ...]:
+    """Return the simple models with the gain of the chosen node over each, the best model first.
+
+    Args:
+        hidden: scores of nodes on the rows that were withheld from the run; none where there are no such rows.
+    """
+    card, tree, models = context.card, load_tree(context), list[SimpleModel]()
+    for node, name in simple_nodes(context).items():
+        noise = (
+            Noise(gain=0.0) if chosen in (None, node) else await context.executor.noise(chosen, node, _NOISE_SECONDS)
+        )
+        gain = noise.gain
+        if gain is None and chosen is not None:  # the metric has no noise: the scores themselves
+            gain = tree[chosen].fitness - tree[node].fitness
+        score = None if node not in hidden else hidden[node].score
+        models.append(
+            SimpleModel(
+                name=name,
+                node=node,
+                validation=tree[node].score or 0.0,
+                gain=gain,
+                gain_error=noise.gain_error,
+                hidden=score,
+            )
+        )
+    return tuple(sorted(models, key=lambda one: -card.oriented(one.validation)))

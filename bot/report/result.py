@@ -74,6 +74,27 @@ class NodeFinding(Finding):
     """None: it is about the data."""
 
 
+class SimpleModel(BaseModel):
+    """A simple model, and how the result compares with it; scores are in the metric's own sign."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    node: int
+    validation: float
+    gain: float | None = None
+    """Paired difference of the result's validation score to this one's, above 0 where the result is better; None: unknown."""
+    gain_error: float | None = None
+    """Standard error of `gain`."""
+    hidden: float | None = None
+    """On the rows that were withheld from the run."""
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether the result is better beyond noise."""
+        return self.gain is not None and self.gain > 2 * (self.gain_error or 0.0)
+
+
 class KnowledgeFigures(BaseModel):
     """What a run was shown of the knowledge base."""
 
@@ -205,8 +226,8 @@ class RunResult(LiveGrade):
     """None if the interval or the hidden score is unknown; a public score is not a hidden one."""
     guards: tuple[NodeFinding, ...] = ()
     """What guards found in the data and in the chosen node, and what did not pass in others."""
-    blind_score: float | None = None
-    """The best validation score of one and the same prediction for all rows; None: no guard has compared with it."""
+    simple_models: tuple[SimpleModel, ...] = ()
+    """What a result on own data is compared with, the best first."""
     final_score: float | None = None
     """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
     code_length: int | None = None

@@ -23,11 +23,11 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.knowledge.retrieval import SHOWN
-from bot.report.confidence import blind_score, expected_interval, findings_of_run
+from bot.report.confidence import compare_with_simple, expected_interval, findings_of_run
 from bot.report.export import export_events, export_prompts
 from bot.report.gains import figures_of, gains
 from bot.report.posts import stream_record, suspicious_posts
-from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, write_result
+from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, SimpleModel, write_result
 from bot.report.solution import write_solution
 from bot.report.spending import by_role
 from bot.report.words import cutoff_note
@@ -121,8 +121,9 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
     context = ended.context
     with ended.stopwatch.measure("evaluation"):
         interval = await expected_interval(context, handed, worker)
+        simple = await compare_with_simple(context, handed.node, graded.nodes)
     with context.store.read() as session:
-        return _read_result(ended, handed, graded, session, interval)
+        return _read_result(ended, handed, graded, session, interval, simple)
 
 
 def _read_result(
@@ -131,6 +132,7 @@ def _read_result(
     graded: GradedRun,
     session: Session,
     expected: tuple[tuple[float, float] | None, str],
+    simple: tuple[SimpleModel, ...],
 ) -> RunResult:
     context, node, (interval, interval_note) = ended.context, handed.node, expected
     record, tree = RunRecord.load(session, context.run_id), load_tree(context)
@@ -183,7 +185,7 @@ def _read_result(
         validation_interval_note=interval_note,
         score_in_interval=None if interval is None or hidden is None else interval[0] <= hidden <= interval[1],
         guards=(*findings_of_run(context, node), *late),
-        blind_score=blind_score(context),
+        simple_models=simple,
         # A run that was stopped may go on, and goes on without knowing it.
         final_score=context.executor.final_score(node) if node is not None and ended.status == "finished" else None,
         code_length=None if node is None else _code_length(context, tree, node),

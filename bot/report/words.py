@@ -1,5 +1,6 @@
 """How a page writes numbers, times and the verdict; an unknown value becomes a dash, or the word `unknown`."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -191,21 +192,24 @@ def medal(result: RunResult) -> Medal | None:
     return result.medal if result.n_teams > 1 and disbelief(result) is None else None
 
 
-def against_blind(result: RunResult) -> str | None:
-    """Compare the validation score with that of one and the same prediction for all rows; None where either is unknown."""
-    if result.blind_score is None or result.validation_score is None:
-        return None
-    doubt = "Not better than a constant beyond noise: validation" if is_like_constant(result) else "Validation"
-    return f"{doubt} {score(result.validation_score)}; the best constant scores {score(result.blind_score)}."
+def unbeaten(result: RunResult) -> str | None:
+    """Say which simple models the result is not better than, in one sentence; None: it is better than all beyond noise."""
+    own = next((one.name for one in result.simple_models if one.node == result.chosen_node), None)
+    if own is not None:
+        return f"Nothing was better than a simple model beyond noise: the result is {own}."
+    names = [one.name for one in result.simple_models if not one.is_beaten]
+    return f"Not better than {' or '.join(names)} beyond noise." if names else None
 
 
-def is_like_constant(result: RunResult) -> bool:
-    """Whether one and the same prediction for all rows is as good as the result, as far as is known."""
-    if result.blind_score is None or result.validation_score is None:
-        return False
-    low, high = result.validation_interval or (result.validation_score, result.validation_score)
-    better = result.oriented(result.validation_score) > result.oriented(result.blind_score)
-    return not better or low <= result.blind_score <= high
+def beside_simple(result: RunResult) -> Iterator[str]:
+    """Yield the scores of the result beside those of the simple models: on validation, and on withheld rows."""
+    models = result.simple_models
+    if models and result.validation_score is not None:
+        others = ", ".join(f"{one.name} {score(one.validation)}" for one in models)
+        yield f"Validation: the result {score(result.validation_score)}; {others}."
+    if result.score is not None and any(one.hidden is not None for one in models):
+        others = ", ".join(f"{one.name} {score(one.hidden)}" for one in models)
+        yield f"Rows withheld from the run: the result {score(result.score)}; {others}."
 
 
 def verdict(result: RunResult) -> str:
@@ -214,7 +218,7 @@ def verdict(result: RunResult) -> str:
         return _verdict_so_far(result)
     if result.live:
         return _live_verdict(result)
-    if result.chosen_node is None and not result.submission_exists:
+    if result.handed_in is None and not result.submission_exists:
         return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
         what = (

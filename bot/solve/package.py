@@ -7,13 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.engine.attempts import blend_of, code
+from bot.engine.attempts import blend_of, code, infer_code
 from bot.engine.context import RunContext
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts
+from bot.evaluation.client.worker import Worker
 from bot.execution.machine import Machine
+from bot.execution.record import GUARDED
+from bot.notebooks.weights import WEIGHTS
 from bot.report.solution import script_files, time_limit
 from bot.solve.build_snapshot import FORM, FORMATS, WITHHELD
 from bot.submission.handing_in import HandedIn
+from bot.submission.refit import refit_scripts
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.linking import link_files
@@ -39,18 +43,19 @@ python3 -m venv .venv && .venv/bin/pip install -r requirements.txt
 .venv/bin/python predict.py {new} --out predictions.csv
 ```
 
-It was made with Python {python} and the packages of `requirements.txt`, and needs nothing else: `data/` is what it learns from.
+It was made with Python {python} and the packages of `requirements.txt`, and needs nothing else.
 {rows}
 
-Each call has {scripts} learn from `data/` anew, for at most {seconds} s each (`--time`). Scripts do what fits in their time, so
-with less, or on a slower machine, they may predict otherwise.
+{how}
 
 The scripts were written by {author} and run as you, without a sandbox: read them before you run them.
 
 """
 
 
-async def write_package(context: RunContext, handed: HandedIn, folder: Path, snapshot: Path, model: str) -> str | None:
+async def write_package(
+    context: RunContext, handed: HandedIn, folder: Path, snapshot: Path, model: str, worker: Worker
+) -> str | None:
     """Add predict.py, and all that it needs, to a solution's folder.
 
     The folder holds the scripts and their README; `model` wrote them, and `snapshot` is the run's snapshot-like
@@ -73,7 +78,10 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
     facts = _rows(view, context.card)
     if facts["features"] is None and facts["files"] is None:
         return "new rows would need more than one table or folder: README.md says what scripts read"
-    if not (folder / "data").exists():
+    scripts = script_files(context, handed.node)
+    stored = await _store_models(context, handed, scripts, folder, worker)
+    facts["stored"] = {scripts[node]: name for node, name in stored.items()}
+    if len(stored) < len(scripts) and not (folder / "data").exists():
         partial = folder / "data.partial"
         partial.mkdir(exist_ok=True)
         link_files(view, partial, lambda _: True, lambda _: None)
@@ -83,11 +91,13 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
     form = snapshot / FORM
     facts["key"] = form.read_text(encoding="utf-8").splitlines()[0].split(",")[1:] if form.is_file() else []
     (folder / "tables.py").write_text(_TABLES.read_text(encoding="utf-8"), encoding="utf-8")
-    scripts = script_files(context, handed.node)
     seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
     facts |= combining_facts(context.card, recipe, scripts)
     facts |= {"seconds": seconds, "cpus": context.machine.cpus}
-    texts = [*(code(context, node) for node in scripts), predict_text()]
+    texts = [
+        *((infer_code(context, one) if one in stored else "") or code(context, one) for one in scripts),
+        predict_text(),
+    ]
     packages = used_packages(context.machine, texts)
     facts |= {
         "imports": list(packages),
@@ -101,6 +111,25 @@ async def write_package(context: RunContext, handed: HandedIn, folder: Path, sna
         _described(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8"
     )
     return None
+
+
+async def _store_models(
+    context: RunContext, handed: HandedIn, scripts: Mapping[int, str], folder: Path, worker: Worker
+) -> dict[int, str]:
+    """Store what the runs behind the predictions have fitted; return the scripts that predict with it, by node."""
+    executor, stored = context.executor, dict[int, str]()
+    made = await refit_scripts(context, handed.node or 0, worker) if handed.how == "refit" else {}
+    for node, script in scripts.items():
+        infer = infer_code(context, node)
+        source = (made[node].file if node in made else executor.submission_of(node, GUARDED)).parent / WEIGHTS
+        if infer is None or not source.is_dir() or not any(source.iterdir()):
+            continue
+        target, name = folder / WEIGHTS / Path(script).stem, f"predict_{script}"
+        target.mkdir(parents=True, exist_ok=True)
+        link_files(source, target, lambda _: True, lambda _: None)
+        (folder / name).write_text(infer, encoding="utf-8")
+        stored[node] = name
+    return stored
 
 
 def _add_withheld(withheld: Path, train: Path) -> None:
@@ -176,6 +205,19 @@ def _first_number(ids: Sequence[str]) -> int:
     return numbers[0] if numbers[-1] - numbers[0] + 1 == len(ids) else numbers[-1] + 1
 
 
+def _how(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
+    """Yield how new rows are predicted, in sentences."""
+    stored = len(facts["stored"])
+    if stored:
+        yield f"{plural(stored, 'script')} of {scripts} predict{'s' if stored == 1 else ''} with the fitted models in `weights/`."
+    if stored < scripts:
+        yield (
+            f"{plural(scripts - stored, 'script')} cannot be split into fitting and predicting: each call has them learn from "
+            f"`data/` anew, for at most {facts['seconds']} s each (`--time`). With less time, or on a slower machine, they may "
+            "predict otherwise."
+        )
+
+
 def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:
     features = facts["features"]
     if facts["files"] is not None:
@@ -187,7 +229,7 @@ def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, mode
         )
         new, rows = (
             "NEW.csv",
-            f"NEW.csv needs the columns of `data/test.csv`: {few}.\nRows without `{facts['id']}` are numbered.",
+            f"NEW.csv needs the columns {few}.\nRows without `{facts['id']}` are numbered.",
         )
     author = "the rules of the built-in model" if model == "builtin" else model
     return _README.format(
@@ -195,7 +237,6 @@ def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, mode
         new=new,
         rows=rows,
         python=context.machine.python,
-        scripts=plural(scripts, "script"),
-        seconds=facts["seconds"],
+        how=" ".join(_how(facts, scripts)),
         author=author,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -114,8 +115,12 @@ class Fleet(Leases):
         say: Callable[[str], None] | None = None,
         memory_bytes: int = 0,
         lab: LabPlace | None = None,
+        share_after: float = math.inf,
     ) -> AsyncIterator[Lease]:
-        """Hold a slot with that many cores and GPUs, for a lab's commands on its node while that lives; see `Leases.hold`."""
+        """Hold a slot with that many cores and GPUs, for a lab's commands on its node while that lives; see `Leases.hold`.
+
+        A slot is never shared.
+        """
         description = self._description
         if description is None:
             raise InfrastructureFailure("a fleet's leases are for one sandbox (Fleet.placing)")

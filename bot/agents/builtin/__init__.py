@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from bot.agents.builtin import coding, ideas, posts, reports
-from bot.agents.builtin.coding import baseline_script
+from bot.agents.builtin.coding import baseline_script, simple_scripts
 from bot.coder.prompts import ReviewRun, WriteScript
 from bot.community.drafts.prompts import PlanDrafts
 from bot.community.drafts.reporting import WriteReport
@@ -67,4 +67,4 @@ class BuiltinModel:
         raise ModelRefused(f"the built-in model has no rule for the prompt {prompt.name!r}")
 
 
-BUILT_IN = BuiltIn(BuiltinModel, baseline_script)
+BUILT_IN = BuiltIn(BuiltinModel, baseline_script, simple_scripts)

@@ -49,6 +49,8 @@ _RENAMED = tuple(
 )
 _FREE = ("power calibration", "blend", "geometric mean")
 """Techniques that cost next to nothing and nearly always help."""
+CONSTANT = "a constant"
+"""Plan of the simple model that predicts the same for all rows, and its switch."""
 _COSTLY = ("more trees", "ratios", "character n-grams")
 
 Change = tuple[str, RecipeConfig]
@@ -61,6 +63,14 @@ def baseline_script(task: TaskText, preview: str) -> Script:
     plan = f"A safe baseline: one {config.use[0]}, cross-validated."
     features = features_script(config)
     return Script(plan=plan, code=script(config), action="draft", infer=infer_script(config), features=features)
+
+
+def simple_scripts(task: TaskText, *, by_time: bool) -> tuple[Script, ...]:
+    """Return the simple models that a result on own data is compared with; the last season is for later rows."""
+    made = [("HistGradientBoosting with defaults", "defaults of boosting"), (CONSTANT, CONSTANT)]
+    made += [("the last value or season", "last season")] if by_time else []
+    configs = [(plan, plain_config(task).model_copy(update={"use": (switch,)})) for plan, switch in made]
+    return tuple(Script(plan, script(config), "draft", infer_script(config)) for plan, config in configs)
 
 
 def reply(prompt: WriteScript, seed: int) -> str:

@@ -29,8 +29,8 @@ class RecipeConfig(ClosedModel):
     """Titles of techniques, `without COLUMN`, and FEW_FOLDS."""
     seed: int = 0
     part: Literal["all", "train", "infer", "features"] = "all"
-    """Whether the script does all, or for a notebook trains and saves what prediction needs, or predicts with that, or writes the
-    features that it would train on, and no more."""
+    """Whether the script does all, or trains and saves what prediction needs, or predicts with that, or writes the features that
+    it would train on, and no more."""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def plain_config(task: TaskText) -> RecipeConfig:
     """Return the safe start: one robust model on plain features."""
     use = ("linear model",) if predicts_classes(task.metric) else ("random forest",)
     return RecipeConfig(
-        metric=task.metric, id=task.id_column, use=use, part="all" if task.notebook is None else "train"
+        metric=task.metric, id=task.id_column, use=use, part="train" if task.notebook or task.stores_models else "all"
     )
 
 

@@ -29,6 +29,7 @@ from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halv
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
 from bot.evaluation.scoring.bank import read_answers, read_numbers
 from bot.evaluation.scoring.interval import clusters_of
+from bot.evaluation.views.build import view_info
 from scrapers.snapshots.card import TaskCard
 from state.errors import NoBlend
 
@@ -81,6 +82,8 @@ class EnsembleFit:
             raise NoBlend(
                 f"The hold-out rows are of {len(clusters)} groups: too few to fit on some and check on others."
             )
+        info = view_info(holdout.view.labels)
+        self._in_time = info is not None and info.split_kind == "time"
         self._of_experiments = all(one.validation is not None for one in members)
         self.form = Form.of(holdout.view)
         answers = None
@@ -287,6 +290,8 @@ class EnsembleFit:
         steps: list[Calibration] = [{}] * len(sets)
         out_of_fold = plain
         for step in STEPS:
+            if step == "line" and self._in_time:  # the level of one stretch of time is no other's
+                continue
             found = [fitted(step, so_far, rows) for so_far, rows in zip(steps, sets, strict=True)]
             own = [one for one in found if one is not None]
             if len(own) < len(sets):

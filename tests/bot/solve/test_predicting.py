@@ -41,7 +41,7 @@ def package_of(folder, **facts):
     script = folder / "predict.py"
     script.write_text(predict_text(), encoding="utf-8")
     written = {"keys": ["row"], "key": [], "columns": [], "next_id": 30, "has_header": True, "formats": {}}
-    written |= {"imports": [], "is_constant": False, "cpus": 1, **facts}
+    written |= {"imports": [], "is_constant": False, "cpus": 1, "stored": {}, **facts}
     (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "tables", tables)
@@ -145,7 +145,7 @@ def test_new_rows_are_predicted_or_one_sentence_says_why_not(tmp_path, new, fact
         "formats": {},
         "imports": [],
     }
-    written |= {"is_constant": False, "cpus": 1, "seconds": 20, "weights": {"s.py": 1.0}, "space": "", "default": ["0"]}
+    written |= {"is_constant": False, "cpus": 1, "stored": {}, "seconds": 20, "weights": {"s.py": 1.0}, "space": "", "default": ["0"]}
     written |= {"features": ["row", "x"], "files": None, "numbers": True, **facts}
     (solution / "package.json").write_text(json.dumps(written))
     (tmp_path / "new.csv").write_text(new)
