@@ -218,7 +218,7 @@ def verdict(result: RunResult) -> str:
         return _verdict_so_far(result)
     if result.live:
         return _live_verdict(result)
-    if result.handed_in is None and not result.submission_exists:
+    if None in (result.chosen_node, result.handed_in) and not result.submission_exists:
         return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
         what = (

@@ -25,9 +25,9 @@ MARGIN = 1.2
 """A refit starts only if at least this many times the hold-out run's seconds are left, and again only with so much more time."""
 _RUNS = 2
 """Most refits of a script."""
-_WORK, _SHORT = 0.5, 2.0
-"""A refit that takes less than this share of the scored run's processor time gave something up: the same work takes up to half
-as much again on a busy machine. And seconds too few to say so."""
+_WORK, _SHORT = 0.6, 2.0
+"""A refit that takes less than this share of the scored run's processor time, as much longer as it has more rows, gave up
+models, rows or rounds: the same work takes up to half as much again on a busy machine. And seconds too few to say so."""
 _MOST_ALIKE = 5
 _HALF = 0.5
 """Of the weights by size: on the nineteen members of a run, mixing fewer made it worse one time in three, more hardly ever."""
@@ -187,7 +187,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given: Lease
                 break
             context.say(f"refitting node {node} on all data" + (f", again, as {why}" if attempt else ""))
             ran = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
-        done_less = _did_less(scored, ran)
+        done_less = _did_less(scored, ran, executor.growth)
         if done_less is None:
             fault = await _fault(context, node, scored, ran, worker)
             return Refitted(why=fault) if fault else Refitted(ran.id)
@@ -195,13 +195,16 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given: Lease
     return Refitted(why=why)
 
 
-def _did_less(scored: Execution, ran: Execution) -> str | None:
-    """Return a sentence if a refit was killed, or read its clock and gave something up; None if it did what it did before."""
+def _did_less(scored: Execution, ran: Execution, growth: float) -> str | None:
+    """Return a sentence if a refit was killed, or gave something up to be in time; None if it did what it did before.
+
+    `growth` says of how many times as many rows a refit is.
+    """
     if ran.reason is ExitReason.TIMED_OUT and scored.reason is not ExitReason.TIMED_OUT:
         return f"the refit was killed at its time limit of {ran.limit or 0.0:.0f} s"
     if not ran.fine or ran.cpu_seconds is None or scored.cpu_seconds is None or scored.cpu_seconds < _SHORT:
         return None
-    if ran.cpu_seconds >= _WORK * scored.cpu_seconds:
+    if ran.cpu_seconds >= _WORK * max(1.0, growth) * scored.cpu_seconds:
         return None
     return (
         f"the refit took {ran.cpu_seconds:.0f} s of processor time, where the scored run took {scored.cpu_seconds:.0f} s "

@@ -162,7 +162,7 @@ async def test_waiting_is_sentences_and_can_be_cancelled(tmp_path: Path) -> None
 
     async with leases.hold(1, seconds=1):
         task = asyncio.create_task(wait())
-        assert "waiting for 1 core" in await sentences.get()
+        assert "for 1 core" in await sentences.get()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -3,13 +3,14 @@
 The hidden score of a model is that of other rows. So the interval is one of prediction, not of the mean: rows of the hold-out
 part are resampled (what the validation rows might have been), and from each such draw as many rows are drawn as the hidden
 test has (what its rows might be). Where validation rows hang together, in groups or in time, whole groups and stretches are
-drawn. Three things are added to that:
+drawn. Four things are added to that:
 
 - A model that was trained on other rows is another one. Nadeau and Bengio (2003, "Inference for the generalization error")
   count a share of the variance for it: the rows that were validated on over those that were trained on.
 - What the few validation rows did not hold, be it a row of another kind or, where rows go together, a group or a stretch of
   time like no other: it counts as half a row, or half a group, seen besides (the weight of Jeffreys' prior), and its
   predictions are those of other rows.
+- Over time all of it drifts: where rows were withheld by time, the interval is as wide as backtests say (`backtests.py`).
 - What is handed in is trained on more rows, and may be better for it: no more than if its error fell with the number of rows
   (1/n is the fastest that a risk falls in general; a root of one falls with the root). Nothing is taken off the other end, as
   more rows may help nothing.
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import Interval, LabelledView
 from bot.evaluation.scoring import labels_of, open_scorer
+from bot.evaluation.scoring.backtests import distance_factors
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import view_info
@@ -95,9 +97,20 @@ def validation_interval(
     if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
         if of == "refit":
             low, high = _with_refit(low, high, perfect, card, more)
+        if together is not None and (factors := _drift(view, together, seconds)) is not None:
+            ends = [perfect + (score - perfect) * factor for factor in factors]
+            low, high = min(low, *ends), max(high, *ends)
         # What was stretched away from the score is stretched no further than scores go.
         low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
     return Interval(low, high, None, *how)
+
+
+def _drift(labelled: LabelledView, column: str, seconds: float) -> tuple[float, float] | None:
+    """Return what backtests say of the distance to a perfect score, where rows were withheld by time."""
+    info = view_info(labelled.labels)
+    if info is None or info.split_kind != "time":
+        return None
+    return distance_factors(OpenedView(labelled.data, labelled.labels, labelled.card), labelled, column, seconds)
 
 
 def _test_rows(view: LabelledView) -> int:

@@ -145,7 +145,15 @@ def test_new_rows_are_predicted_or_one_sentence_says_why_not(tmp_path, new, fact
         "formats": {},
         "imports": [],
     }
-    written |= {"is_constant": False, "cpus": 1, "stored": {}, "seconds": 20, "weights": {"s.py": 1.0}, "space": "", "default": ["0"]}
+    written |= {
+        "is_constant": False,
+        "cpus": 1,
+        "stored": {},
+        "seconds": 20,
+        "weights": {"s.py": 1.0},
+        "space": "",
+        "default": ["0"],
+    }
     written |= {"features": ["row", "x"], "files": None, "numbers": True, **facts}
     (solution / "package.json").write_text(json.dumps(written))
     (tmp_path / "new.csv").write_text(new)

@@ -73,6 +73,17 @@ while time.process_time() < seconds:
 """
     + WRITES
 )
+WORKS = (
+    CHANCES
+    + """
+models, rounds = 5, 9
+if rows >= 240:
+    SHORT
+while time.process_time() < models * rounds * rows * 0.0004:
+    pass
+"""
+    + WRITES
+)
 PREDICTS_BY_PLACE = (
     CHANCES
     + """
@@ -216,6 +227,16 @@ async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, 
     await scored(context, 3, READS_ITS_CLOCK.replace("> 200", "> 1000"), 150.0)
     made = await refit(context, 3, worker)
     assert made.how == "holdout" and "it gave something up" in made.note
+
+
+@pytest.mark.integration  # seconds of processor time
+@pytest.mark.parametrize("short", ["models = 1", "rows //= 2", "rounds //= 3", ""])
+async def test_a_refit_that_drops_models_rows_or_rounds_is_not_handed_in(run, short) -> None:
+    context, worker = run
+    await scored(context, 3, WORKS.replace("SHORT", short or "pass"), 150.0)
+    made = await refit(context, 3, worker)
+    assert (made.how == "refit") is (not short), made.note
+    assert short == "" or "it gave something up" in made.note
 
 
 async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_time(run) -> None:
