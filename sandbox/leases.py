@@ -161,7 +161,7 @@ class Leases:
             except NoneFree:
                 if share_after == math.inf:
                     raise
-                cores = next((held for few in range(count - 1, 0, -1) if (held := self._try_cores(few))), {})
+                cores = next(filter(None, map(self._try_cores, range(count - 1, 0, -1))), {})
                 if say:
                     say("running on the cores that are free" if cores else "running on a core that others use, too")
             stack.callback(_release, cores)

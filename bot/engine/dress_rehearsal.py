@@ -228,7 +228,7 @@ def trim_weights(context: RunContext) -> None:
     kept = {script for node in ranked[:_KEPT] for script in tree.scripts_of(node.id)}
     if context.own_data:
         kept.update(
-            one.id for one in sorted(tree.valid(), key=lambda one: (one.spoiled, -one.fitness, one.id))[:_BLENDED]
+            node.id for node in sorted(tree.valid(), key=lambda node: (node.spoiled, -node.fitness, node.id))[:_BLENDED]
         )
     elif context.blender is not None:
         kept.update(_best_rehearsed(context))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from bot.agents.builtin.coding import CONSTANT
+from bot.agents.builtin.config import CONSTANT
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers import Grade
@@ -29,9 +29,9 @@ async def grade_and_report(
     ended.context.say("grading")
     with ended.stopwatch.measure("grading"):
         graded = await _grade(ended, handed, snapshot, worker)
-        if not force and (worse := _worse_than_constant(ended.context, handed, graded)):
+        if not force and (reason := _worse_than_constant(ended.context, handed, graded)):
             ended.folder.submission.unlink(missing_ok=True)
-            handed = replace(handed, how=None, boldest=None, note=f"{worse}; --force hands it in all the same")
+            handed = replace(handed, how=None, boldest=None, note=f"{reason}; --force hands it in all the same")
             graded = GradedRun(_ungraded(ended, 0), graded.nodes)
     return await write_run_files(ended, handed, graded, worker)
 
@@ -41,12 +41,14 @@ def _worse_than_constant(context: RunContext, handed: HandedIn, graded: GradedRu
     constant = next((node for node, name in simple_nodes(context).items() if name == CONSTANT), None)
     if constant is None or handed.node is None or handed.how is None:
         return None
-    tree, theirs = load_tree(context), graded.nodes.get(constant)
+    tree, constant_hidden = load_tree(context), graded.nodes.get(constant)
     pairs = [("validation", tree[handed.node].score, tree[constant].score)]
-    pairs += [("withheld rows", graded.grade.score, None if theirs is None else theirs.score)]
-    for where, own, other in pairs:
-        if own is not None and other is not None and context.card.oriented(own) < context.card.oriented(other):
-            return f"on {where} the result scores {own:.5g}, a constant {other:.5g}"
+    pairs += [("withheld rows", graded.grade.score, None if constant_hidden is None else constant_hidden.score)]
+    for rows, score, constant_score in pairs:
+        if score is None or constant_score is None:
+            continue
+        if context.card.oriented(score) < context.card.oriented(constant_score):
+            return f"on {rows} the result scores {score:.5g}, a constant {constant_score:.5g}"
     return None
 
 

@@ -57,7 +57,7 @@ def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFin
 
 def simple_nodes(context: RunContext) -> dict[int, str]:
     """Return the names of the simple models that have a score, by their nodes; only runs on own data have any."""
-    nodes = [one.id for one in load_tree(context).nodes if one.baseline and one.valid] if context.own_data else []
+    nodes = [node.id for node in load_tree(context).nodes if node.baseline and node.valid] if context.own_data else []
     with context.store.read() as session:
         return {node: session.get_one(Node, (context.run_id, node)).plan for node in nodes}
 
@@ -89,4 +89,4 @@ async def compare_with_simple(
                 hidden=score,
             )
         )
-    return tuple(sorted(models, key=lambda one: -card.oriented(one.validation)))
+    return tuple(sorted(models, key=lambda model: -card.oriented(model.validation)))

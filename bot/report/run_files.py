@@ -27,7 +27,16 @@ from bot.report.confidence import compare_with_simple, expected_interval, findin
 from bot.report.export import export_events, export_prompts
 from bot.report.gains import figures_of, gains
 from bot.report.posts import stream_record, suspicious_posts
-from bot.report.result import BlendFigures, FinalFile, KnowledgeFigures, NodeFinding, NotesRead, RunResult, SimpleModel, write_result
+from bot.report.result import (
+    BlendFigures,
+    FinalFile,
+    KnowledgeFigures,
+    NodeFinding,
+    NotesRead,
+    RunResult,
+    SimpleModel,
+    write_result,
+)
 from bot.report.solution import write_solution
 from bot.report.spending import by_role
 from bot.report.words import cutoff_note

@@ -194,10 +194,10 @@ def medal(result: RunResult) -> Medal | None:
 
 def unbeaten(result: RunResult) -> str | None:
     """Say which simple models the result is not better than, in one sentence; None: it is better than all beyond noise."""
-    own = next((one.name for one in result.simple_models if one.node == result.chosen_node), None)
-    if own is not None:
-        return f"Nothing was better than a simple model beyond noise: the result is {own}."
-    names = [one.name for one in result.simple_models if not one.is_beaten]
+    simple_result = next((model.name for model in result.simple_models if model.node == result.chosen_node), None)
+    if simple_result is not None:
+        return f"Nothing was better than a simple model beyond noise: the result is {simple_result}."
+    names = [model.name for model in result.simple_models if not model.is_beaten]
     return f"Not better than {' or '.join(names)} beyond noise." if names else None
 
 
@@ -205,11 +205,11 @@ def beside_simple(result: RunResult) -> Iterator[str]:
     """Yield the scores of the result beside those of the simple models: on validation, and on withheld rows."""
     models = result.simple_models
     if models and result.validation_score is not None:
-        others = ", ".join(f"{one.name} {score(one.validation)}" for one in models)
-        yield f"Validation: the result {score(result.validation_score)}; {others}."
-    if result.score is not None and any(one.hidden is not None for one in models):
-        others = ", ".join(f"{one.name} {score(one.hidden)}" for one in models)
-        yield f"Rows withheld from the run: the result {score(result.score)}; {others}."
+        simple_scores = ", ".join(f"{model.name} {score(model.validation)}" for model in models)
+        yield f"Validation: the result {score(result.validation_score)}; {simple_scores}."
+    if result.score is not None and any(model.hidden is not None for model in models):
+        simple_scores = ", ".join(f"{model.name} {score(model.hidden)}" for model in models)
+        yield f"Rows withheld from the run: the result {score(result.score)}; {simple_scores}."
 
 
 def verdict(result: RunResult) -> str:

@@ -79,9 +79,9 @@ async def write_package(
     if facts["features"] is None and facts["files"] is None:
         return "new rows would need more than one table or folder: README.md says what scripts read"
     scripts = script_files(context, handed.node)
-    stored = await _store_models(context, handed, scripts, folder, worker)
-    facts["stored"] = {scripts[node]: name for node, name in stored.items()}
-    if len(stored) < len(scripts) and not (folder / "data").exists():
+    infer_scripts = await _store_models(context, handed, scripts, folder, worker)
+    facts["stored"] = {scripts[node]: name for node, name in infer_scripts.items()}
+    if len(infer_scripts) < len(scripts) and not (folder / "data").exists():
         partial = folder / "data.partial"
         partial.mkdir(exist_ok=True)
         link_files(view, partial, lambda _: True, lambda _: None)
@@ -95,7 +95,7 @@ async def write_package(
     facts |= combining_facts(context.card, recipe, scripts)
     facts |= {"seconds": seconds, "cpus": context.machine.cpus}
     texts = [
-        *((infer_code(context, one) if one in stored else "") or code(context, one) for one in scripts),
+        *((infer_code(context, node) if node in infer_scripts else "") or code(context, node) for node in scripts),
         predict_text(),
     ]
     packages = used_packages(context.machine, texts)
@@ -117,19 +117,19 @@ async def _store_models(
     context: RunContext, handed: HandedIn, scripts: Mapping[int, str], folder: Path, worker: Worker
 ) -> dict[int, str]:
     """Store what the runs behind the predictions have fitted; return the scripts that predict with it, by node."""
-    executor, stored = context.executor, dict[int, str]()
-    made = await refit_scripts(context, handed.node or 0, worker) if handed.how == "refit" else {}
+    executor, infer_scripts = context.executor, dict[int, str]()
+    refits = await refit_scripts(context, handed.node or 0, worker) if handed.how == "refit" else {}
     for node, script in scripts.items():
         infer = infer_code(context, node)
-        source = (made[node].file if node in made else executor.submission_of(node, GUARDED)).parent / WEIGHTS
+        source = (refits[node].file if node in refits else executor.submission_of(node, GUARDED)).parent / WEIGHTS
         if infer is None or not source.is_dir() or not any(source.iterdir()):
             continue
         target, name = folder / WEIGHTS / Path(script).stem, f"predict_{script}"
         target.mkdir(parents=True, exist_ok=True)
         link_files(source, target, lambda _: True, lambda _: None)
         (folder / name).write_text(infer, encoding="utf-8")
-        stored[node] = name
-    return stored
+        infer_scripts[node] = name
+    return infer_scripts
 
 
 def _add_withheld(withheld: Path, train: Path) -> None:
@@ -207,14 +207,14 @@ def _first_number(ids: Sequence[str]) -> int:
 
 def _how(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
     """Yield how new rows are predicted, in sentences."""
-    stored = len(facts["stored"])
-    if stored:
-        yield f"{plural(stored, 'script')} of {scripts} predict{'s' if stored == 1 else ''} with the fitted models in `weights/`."
-    if stored < scripts:
+    stored_count = len(facts["stored"])
+    if stored_count:
+        yield f"With fitted models, in `weights/`, {plural(stored_count, 'script')} of {scripts} predict."
+    if stored_count < scripts:
         yield (
-            f"{plural(scripts - stored, 'script')} cannot be split into fitting and predicting: each call has them learn from "
-            f"`data/` anew, for at most {facts['seconds']} s each (`--time`). With less time, or on a slower machine, they may "
-            "predict otherwise."
+            f"Not split into fitting and predicting: {plural(scripts - stored_count, 'script')}, which each call has learn from "
+            f"`data/` anew, for at most {facts['seconds']} s each (`--time`). With less time, or on a slower machine, the "
+            "predictions may be others."
         )
 
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from bot.agents.builtin.config import (
+    CONSTANT,
     FEW_FOLDS,
+    SIMPLE,
     RecipeConfig,
     config_in,
     features_script,
@@ -49,8 +51,6 @@ _RENAMED = tuple(
 )
 _FREE = ("power calibration", "blend", "geometric mean")
 """Techniques that cost next to nothing and nearly always help."""
-CONSTANT = "a constant"
-"""Plan of the simple model that predicts the same for all rows, and its switch."""
 _COSTLY = ("more trees", "ratios", "character n-grams")
 
 Change = tuple[str, RecipeConfig]
@@ -67,9 +67,11 @@ def baseline_script(task: TaskText, preview: str) -> Script:
 
 def simple_scripts(task: TaskText, *, by_time: bool) -> tuple[Script, ...]:
     """Return the simple models that a result on own data is compared with; the last season is for later rows."""
-    made = [("HistGradientBoosting with defaults", "defaults of boosting"), (CONSTANT, CONSTANT)]
-    made += [("the last value or season", "last season")] if by_time else []
-    configs = [(plan, plain_config(task).model_copy(update={"use": (switch,)})) for plan, switch in made]
+    plans = ("HistGradientBoosting with defaults", CONSTANT, *(["the last value or season"] if by_time else []))
+    configs = [
+        (plan, plain_config(task).model_copy(update={"use": (switch,)}))
+        for plan, switch in zip(plans, SIMPLE, strict=False)
+    ]
     return tuple(Script(plan, script(config), "draft", infer_script(config)) for plan, config in configs)
 
 

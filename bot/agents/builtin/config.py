@@ -14,6 +14,9 @@ from state.closed import ClosedModel
 
 PARTS = ("first_answers.py.txt", "recipe.py.txt")
 """The parts of a script; the first writes plain answers with nothing but Python, before anything else is imported."""
+CONSTANT = "a constant"
+SIMPLE = ("defaults of boosting", CONSTANT, "last season")
+"""Switches of simple models: a script with one tries nothing else."""
 FEW_FOLDS = "few folds"
 """The one switch that is no technique: three folds instead of six."""
 
@@ -82,9 +85,10 @@ def _fill(part: str, config: RecipeConfig) -> str:
 
 
 def config_in(code: str) -> RecipeConfig | None:
-    """Return the CONFIG of a script that this model wrote; None for any other script."""
+    """Return the CONFIG of a script that this model wrote, and may build on; None for any other script."""
     match = _IN_CODE.search(code)
     try:
-        return RecipeConfig.model_validate_json(match[1]) if match else None
+        config = RecipeConfig.model_validate_json(match[1]) if match else None
     except ValidationError:
         return None
+    return None if config is None or config.use[:1] in [(switch,) for switch in SIMPLE] else config

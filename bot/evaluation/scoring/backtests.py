@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.scoring.prediction_file import read_truth
+from bot.evaluation.views.build import view_info
 from bot.evaluation.views.opened_view import OpenedView
 from scrapers.snapshots.times import parse_times
 from state.errors import InvalidSubmission, UnsupportedLayout
@@ -34,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 def distance_factors(
-    view: OpenedView, labelled: LabelledView, column: str, seconds: float
+    view: OpenedView, labelled: LabelledView, column: str, seconds: float, *, refitted: bool
 ) -> tuple[float, float] | None:
     """Return how the distance to a perfect score may change from validation to the hidden test: two factors, for 95%.
 
@@ -43,56 +44,59 @@ def distance_factors(
     Args:
         column: of the times, which part validation rows from training rows.
         seconds: after which no further model is fitted.
+        refitted: whether what predicts the hidden test learns from all labelled rows, not from the training rows alone.
     """
     from scipy.stats import t
 
     metric = METRICS.get(view.card.metric.name)
-    rows = None if metric is None or metric.takes != "number" else _labelled_rows(view, labelled, column)
-    if metric is None or rows is None:
+    table = None if metric is None or metric.takes != "number" else _labelled_rows(view, labelled, column)
+    if metric is None or table is None:
         return None
-    x, y = rows
-    near = round(_SHORTER * len(view.asked_ids))
-    far = round(_SHORTER * max(1, len(view.test) or len(view.asked_ids)))
-    last = len(y) - near - max(near, far)
-    if min(near, far) < 5 or last <= _LEAST * len(y) or last < 20:
+    x, y = table
+    info = view_info(view.labels)
+    validated = round(_SHORTER * len(view.asked_ids))
+    withheld = validated if info is None else round(_SHORTER * info.validation_rows)
+    forecast = round(_SHORTER * max(1, len(view.test) or len(view.asked_ids)))
+    last_cutoff = len(y) - withheld - forecast
+    if min(validated, forecast) < 5 or last_cutoff <= _LEAST * len(y) or last_cutoff < 20:
         return None
-    changes, began = list[float](), time.monotonic()
-    for cutoff in np.linspace(max(15, _LEAST * len(y)), last, CUTOFFS).astype(int):
-        later = cutoff + near
-        distances = [
-            _distance(metric, view, x[:end], y[:end], x[end : end + ahead], y[end : end + ahead])
-            for end, ahead in ((cutoff, near), (later, far))
-        ]
-        if all(one is not None and one > 0 for one in distances):
+    changes, start = list[float](), time.monotonic()
+    for cutoff in np.linspace(max(15, _LEAST * len(y)), last_cutoff, CUTOFFS).astype(int):
+        validation, test = slice(cutoff, cutoff + validated), slice(cutoff + withheld, cutoff + withheld + forecast)
+        windows = ((cutoff, validation), (test.start if refitted else cutoff, test))
+        distances = [_distance(metric, view, x[:end], y[:end], x[rows], y[rows]) for end, rows in windows]
+        if all(distance is not None and distance > 0 for distance in distances):
             changes.append(math.log((distances[1] or 1) / (distances[0] or 1)))
-        if time.monotonic() - began > seconds:
+        if time.monotonic() - start > seconds:
             break
     if len(changes) < FEWEST:
         return None
     spread = float(np.std(changes, ddof=1)) * math.sqrt((1 + 1 / len(changes)) / _SHORTER)
     half, middle = float(t.ppf(0.975, len(changes) - 1)) * spread, float(np.mean(changes))
-    low, high = (min(_MOST_FACTOR, max(-_MOST_FACTOR, one)) for one in (min(middle, 0) - half, max(middle, 0) + half))
+    low, high = np.clip([min(middle, 0) - half, max(middle, 0) + half], -_MOST_FACTOR, _MOST_FACTOR)
     return math.exp(low), math.exp(high)
 
 
 def _labelled_rows(view: OpenedView, labelled: LabelledView, column: str) -> tuple[Array, Array] | None:
     """Return features and labels (rows, prediction columns) of training and hold-out rows, in the order of time."""
     layout = view.layout
-    known = [row for row in range(len(view.train)) if layout.has_label(row)]
+    labelled_rows = [row for row in range(len(view.train)) if layout.has_label(row)]
     try:
-        truth = np.array([layout.truth(row) for row in known]).astype(float)
-        own = read_truth(labelled.truth, view.asked_ids, view.card).astype(float)
+        truth = np.array([layout.truth(row) for row in labelled_rows]).astype(float)
+        holdout_truth = read_truth(labelled.truth, view.asked_ids, view.card).astype(float)
     except (ValueError, InvalidSubmission, UnsupportedLayout):
         return None
-    if len(own) != len(view.validation) or truth.ndim != 2 or truth.shape[1] != own.shape[1]:
+    if len(holdout_truth) != len(view.validation) or truth.ndim != 2 or truth.shape[1] != holdout_truth.shape[1]:
         return None
-    table = pd.concat([view.train.iloc[known], view.validation], ignore_index=True)
-    dated = table[column] if column in table else pd.Series([*(view.train_ids[row] for row in known), *view.ids])
-    times = parse_times(dated.tolist())
+    table = pd.concat([view.train.iloc[labelled_rows], view.validation], ignore_index=True)
+    time_cells = (
+        table[column] if column in table else pd.Series([*(view.train_ids[row] for row in labelled_rows), *view.ids])
+    )
+    times = parse_times(time_cells.tolist())
     if times is None:
         return None
     order = np.argsort(times, kind="stable")
-    return _numbers(table, times)[order], np.vstack([truth, own])[order]
+    return _numbers(table, times)[order], np.vstack([truth, holdout_truth])[order]
 
 
 def _numbers(table: pd.DataFrame, times: Sequence[float]) -> Array:
@@ -109,26 +113,26 @@ def _numbers(table: pd.DataFrame, times: Sequence[float]) -> Array:
     return np.column_stack([*columns, np.array(times)])
 
 
-def _distance(metric: Metric, view: OpenedView, x: Array, y: Array, x_asked: Array, y_asked: Array) -> float | None:
-    """Return how far from perfect the plain model's score of some rows is; None where it has none."""
+def _distance(metric: Metric, view: OpenedView, x: Array, y: Array, x_window: Array, y_window: Array) -> float | None:
+    """Return how forecast from perfect the plain model's score of some rows is; None where it has none."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     x, y, columns = x[-_MOST_ROWS:], y[-_MOST_ROWS:], y.shape[1]
     if not metric.of_classes:
-        models = [HistGradientBoostingRegressor(max_iter=_ROUNDS).fit(x, own) for own in y.T]
-        made = np.column_stack([model.predict(x_asked) for model in models])
+        models = [HistGradientBoostingRegressor(max_iter=_ROUNDS).fit(x, target) for target in y.T]
+        predictions = np.column_stack([model.predict(x_window) for model in models])
     else:
         labels = y.argmax(axis=1) if columns > 1 else y[:, 0]
         if len(np.unique(labels)) < 2 or not set(labels) <= set(range(max(2, columns))):
             return None
         model = HistGradientBoostingClassifier(max_iter=_ROUNDS).fit(x, labels)
-        chances = np.zeros((len(x_asked), max(2, columns)))
-        chances[:, model.classes_.astype(int)] = model.predict_proba(x_asked)
-        made = chances if columns > 1 else chances[:, 1:]
+        chances = np.zeros((len(x_window), max(2, columns)))
+        chances[:, model.classes_.astype(int)] = model.predict_proba(x_window)
+        predictions = chances if columns > 1 else chances[:, 1:]
     params = view.card.metric.params
     with np.errstate(all="ignore"):
         try:
-            found = abs(metric.score(y_asked, y_asked, params) - metric.score(y_asked, made, params))
+            distance = abs(metric.score(y_window, y_window, params) - metric.score(y_window, predictions, params))
         except (ValueError, ZeroDivisionError):
             return None
-    return float(found) if math.isfinite(found) else None
+    return float(distance) if math.isfinite(distance) else None

@@ -97,7 +97,7 @@ def validation_interval(
     if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
         if of == "refit":
             low, high = _with_refit(low, high, perfect, card, more)
-        if together is not None and (factors := _drift(view, together, seconds)) is not None:
+        if together is not None and (factors := _drift(view, together, seconds, refitted=of == "refit")) is not None:
             ends = [perfect + (score - perfect) * factor for factor in factors]
             low, high = min(low, *ends), max(high, *ends)
         # What was stretched away from the score is stretched no further than scores go.
@@ -105,12 +105,13 @@ def validation_interval(
     return Interval(low, high, None, *how)
 
 
-def _drift(labelled: LabelledView, column: str, seconds: float) -> tuple[float, float] | None:
+def _drift(labelled: LabelledView, column: str, seconds: float, *, refitted: bool) -> tuple[float, float] | None:
     """Return what backtests say of the distance to a perfect score, where rows were withheld by time."""
     info = view_info(labelled.labels)
     if info is None or info.split_kind != "time":
         return None
-    return distance_factors(OpenedView(labelled.data, labelled.labels, labelled.card), labelled, column, seconds)
+    view = OpenedView(labelled.data, labelled.labels, labelled.card)
+    return distance_factors(view, labelled, column, seconds, refitted=refitted)
 
 
 def _test_rows(view: LabelledView) -> int:
