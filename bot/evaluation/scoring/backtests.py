@@ -29,7 +29,8 @@ _LEAST = 0.25
 """Share of the rows that the earliest cut-off leaves to learn from."""
 _MOST_ROWS, _ROUNDS = 10_000, 60
 _LEVELS = 250
-_MOST_FACTOR = math.log(20)
+_MOST_FACTOR = math.log(5)
+"""Of drift beyond it, on few rows, nothing is known."""
 
 Array = NDArray[np.float64]
 
