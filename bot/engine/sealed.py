@@ -87,13 +87,14 @@ def retrained(context: RunContext, node: int) -> Retrained | None:
     return context.steps.find(SEALED_RUN, Key(node))
 
 
-def members_on_all_rows(context: RunContext) -> tuple[list[Experiment], list[Experiment]]:
-    """Return the ensemble's members that can be retrained: those that were run on all rows, and those still due."""
+def retrainable_members(context: RunContext) -> list[Experiment]:
+    """Return the ensemble's members that can be retrained.
+
+    Whether they were, a coder must not know: its commands see validation labels there, and when one ends could tell them.
+    """
     if context.blend is None or context.experiments is None:
-        return [], []
-    members = [one for one in context.experiments.all() if one.node in context.blend.weights and _may_run(one)]
-    done = {key.node for key in context.steps.all(SEALED_RUN)}
-    return [one for one in members if one.node in done], [one for one in members if one.node not in done]
+        return []
+    return [one for one in context.experiments.all() if one.node in context.blend.weights and _may_run(one)]
 
 
 @dataclass

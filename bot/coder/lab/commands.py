@@ -28,7 +28,7 @@ from bot.engine.context import RunContext
 from bot.engine.experiments import ROLES, LabPosition, Logged
 from bot.engine.families import families_of
 from bot.engine.results import present_ensemble
-from bot.engine.sealed import members_on_all_rows
+from bot.engine.sealed import retrainable_members
 from bot.evaluation.answers.board import thresholds
 from bot.models import Item
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
@@ -116,12 +116,9 @@ class Commands:
             lines.append(f"best experiment: {best.name}, {best.shown_score} ({context.card.metric.direction})")
         if (blend := context.blend) is not None:
             lines.append(ensemble_line(context, blend))
-        done, due = members_on_all_rows(context)
-        if done or due:
-            lines.append(f"retrained on all rows: {len(done)} of {len(done) + len(due)} members of the ensemble")
-        if due:
-            names = ", ".join(one.name + (f" ({one.seconds:.0f} s when logged)" if one.seconds else "") for one in due)
-            lines.append(f"still due, while you think or after `lab done`: {names}")
+        if members := retrainable_members(context):
+            names = (one.name + (f" ({one.seconds:.0f} s when logged)" if one.seconds else "") for one in members)
+            lines.append(f"retrained on all rows while you think, or after `lab done`: {', '.join(names)}")
         if places := context.executor.settings.board():
             at = asdict(thresholds(places))
             lines.append(

@@ -16,7 +16,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment, Kind
 from bot.engine.fits import PortfolioFits
-from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, members_on_all_rows, retrained
+from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, retrainable_members, retrained
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
@@ -81,16 +81,15 @@ def test_the_ensembles_heaviest_members_come_first_then_the_three_best_each_once
     assert due(known, at=10.0, labs_ended=True) == 2
 
 
-def test_members_of_the_ensemble_that_can_be_made_again_are_counted() -> None:
+def test_a_coder_is_told_which_members_can_be_made_again_and_not_whether_they_were() -> None:
     known = [experiment(2), experiment(3, retrain=""), experiment(4), experiment(5)]
     context: Any = SimpleNamespace(
-        experiments=SimpleNamespace(all=lambda: known),
-        blend=SimpleNamespace(weights={2: 0.5, 3: 0.3, 4: 0.2}),
-        steps=SimpleNamespace(all=lambda kind: {Key(node): Retrained(None, "") for node in (4, 5)}),
+        experiments=SimpleNamespace(all=lambda: known), blend=SimpleNamespace(weights={2: 0.5, 3: 0.3, 4: 0.2})
     )
-    assert members_on_all_rows(context) == ([known[2]], [known[0]])
+    # It has no steps: when a command ends that sees validation labels must reach no coder.
+    assert retrainable_members(context) == [known[0], known[2]]
     context.blend = None
-    assert members_on_all_rows(context) == ([], [])
+    assert retrainable_members(context) == []
 
 
 async def test_a_command_that_makes_several_experiments_is_run_once(
