@@ -1,24 +1,14 @@
 """Shell commands in replies: fenced blocks, written and read back."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-_FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t\r]*$")
+from bot.models.fences import FENCE, Block, fenced_blocks, lines_of
+
 _SHELLS = ("sh", "bash", "shell")
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?P<quote>['\"]?)\\?(?P<word>\w+)(?P=quote)")
 _CARRIAGE = re.compile(r"\r+(?=\n|\Z)")
 _BACKTICKS = re.compile(r"`{3,}")
-
-
-@dataclass(frozen=True)
-class _Block:
-    """A fenced block by its lines: `opened` holds the opening fence, `end` the closing one, None if it is never closed."""
-
-    fence: str
-    shell: bool
-    opened: int
-    end: int | None
 
 
 def command_in(text: str) -> str | None:
@@ -29,9 +19,9 @@ def command_in(text: str) -> str | None:
     Returns:
         None if there is no closed block.
     """
-    lines = text.replace("\r\n", "\n").split("\n")
-    found = ["\n".join(lines[b.opened + 1 : b.end]) for b in _blocks(lines) if b.shell and b.end is not None]
-    return "\n".join(found) if found else None
+    lines = lines_of(text)
+    commands = [block.code(lines) for block in _blocks(lines) if _is_shell(block.language) and block.end is not None]
+    return "\n".join(commands) if commands else None
 
 
 def prose_and_command(text: str) -> tuple[str, str] | None:
@@ -40,13 +30,12 @@ def prose_and_command(text: str) -> tuple[str, str] | None:
     Returns:
         None unless there is exactly one shell block, and it is closed.
     """
-    lines = text.replace("\r\n", "\n").split("\n")
-    shells = [block for block in _blocks(lines) if block.shell]
+    lines = lines_of(text)
+    shells = [block for block in _blocks(lines) if _is_shell(block.language)]
     if len(shells) != 1 or shells[0].end is None:
         return None
-    opened, end = shells[0].opened, shells[0].end
-    around = ("\n".join(lines[:opened]).strip(), "\n".join(lines[end + 1 :]).strip())
-    return "\n\n".join(part for part in around if part), "\n".join(lines[opened + 1 : end])
+    around = ("\n".join(lines[: shells[0].opened]).strip(), "\n".join(lines[shells[0].end + 1 :]).strip())
+    return "\n\n".join(part for part in around if part), shells[0].code(lines)
 
 
 def with_command(prose: str, command: str) -> str:
@@ -66,44 +55,24 @@ def without_command(prose: str) -> str:
 
 def _plain(line: str) -> str:
     """Return the line, without the language if it opens a shell block."""
-    found = _FENCE.match(line)
-    return found["fence"] if found and _is_shell(found["info"]) else line
+    opening = FENCE.match(line)
+    return opening["fence"] if opening and _is_shell(opening["info"].split(" ")[0]) else line
 
 
-def _is_shell(info: str) -> bool:
-    return info.split(" ")[0].lower() in _SHELLS
+def _is_shell(language: str) -> bool:
+    return language.lower() in _SHELLS
 
 
-def _blocks(lines: list[str]) -> Iterator[_Block]:
-    """Yield the fenced blocks in order; one that is never closed is the last."""
-    position = 0
-    while position < len(lines):
-        opening = _FENCE.match(lines[position])
-        if opening is None:
-            position += 1
-            continue
-        fence, shell = opening["fence"], _is_shell(opening["info"])
-        end = _closing(lines, position + 1, fence, shell=shell)
-        yield _Block(fence, shell, position, end)
-        if end is None:
-            return
-        position = end + 1
+def _blocks(lines: Sequence[str]) -> list[Block]:
+    return list(fenced_blocks(lines, lambda language, code: _is_shell(language) and _in_here_document(code)))
 
 
-def _closing(lines: list[str], start: int, fence: str, *, shell: bool) -> int | None:
-    """Return the line that closes a block: the first bare fence outside a here-document, or else the first bare fence."""
-    first: int | None = None
+def _in_here_document(code: Sequence[str]) -> bool:
+    """Return whether the lines of a script end within a here-document."""
     awaited: list[str] = []
-    for index in range(start, len(lines)):
-        line = lines[index]
-        found = _FENCE.match(line)
-        if found and not found["info"] and found["fence"].startswith(fence):
-            if not awaited:
-                return index
-            first = index if first is None else first
-        elif awaited:
-            if line.strip() == awaited[0]:
-                awaited.pop(0)
-        elif shell:
+    for line in code:
+        if not awaited:
             awaited = [heredoc["word"] for heredoc in _HEREDOC.finditer(line)]
-    return first
+        elif line.strip() == awaited[0]:
+            awaited.pop(0)
+    return bool(awaited)

@@ -1,33 +1,24 @@
 """Reading answers: the one code block, or the JSON object, within a model's prose."""
 
-import io
 import json
 import re
 import tokenize
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from bot.models.fences import fenced_blocks, lines_of
 from state.errors import Unparsable
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-_FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t]*$")
 _OBJECT_START = re.compile(r"\{(?=\s*(?:[\"'}]|\w+\s*:))")
 _PYTHON = ("python", "py", "python3")
 _MOST_OBJECTS = 100
 _REPAIRED_CHARACTERS = 40_000
 """Characters of a reply that are repaired: the time grows with their square."""
-_MOST_FENCES = 50
 _MOST_FAULTS = 8
-
-
-@dataclass(frozen=True)
-class _Block:
-    language: str
-    code: str
 
 
 def one_code_block(text: str) -> str:
@@ -44,16 +35,19 @@ def one_code_block(text: str) -> str:
 
 def code_blocks(text: str) -> list[str]:
     """Return all Python scripts of a reply, in order, by the rules of `one_code_block`; raises Unparsable as that does."""
-    blocks = [b for b in _blocks(text.replace("\r\n", "\n")) if b.language in (*_PYTHON, "")]
-    marked = [b for b in blocks if b.language in _PYTHON]
+    lines = lines_of(text)
+    blocks = [block for block in fenced_blocks(lines, _ends_inside_string, -1) if block.language in (*_PYTHON, "")]
+    if any(block.end is None for block in blocks):
+        raise Unparsable("the code block is never closed")
+    marked = [block for block in blocks if block.language in _PYTHON]
     if not blocks:
         raise Unparsable(
             "your answer held no code block: give the whole script in one block fenced with ```python and ```"
         )
-    found = [block.code for block in marked or blocks if block.code.strip()]
-    if not found:
+    scripts = [f"{code}\n" for block in marked or blocks if (code := block.code(lines)).strip()]
+    if not scripts:
         raise Unparsable("the code block was empty: give the whole script in one block fenced with ```python and ```")
-    return found
+    return scripts
 
 
 def json_answer(text: str, model: type[ModelT]) -> ModelT:
@@ -73,42 +67,10 @@ def json_answer(text: str, model: type[ModelT]) -> ModelT:
     raise Unparsable(f"the JSON object does not fit: {fault}")
 
 
-def _blocks(text: str) -> Iterator[_Block]:
-    """Yield the fenced blocks in order."""
-    lines = text.split("\n")
-    position = 0
-    while position < len(lines):
-        opening = _FENCE.match(lines[position])
-        if opening is None:
-            position += 1
-            continue
-        end = _closing(lines, position + 1, opening["fence"])
-        language = opening["info"].split(" ")[0].lower()
-        if end is None:
-            if language in (*_PYTHON, ""):
-                raise Unparsable("the code block is never closed")
-            return
-        yield _Block(language, "\n".join(lines[position + 1 : end]) + "\n")
-        position = end + 1
-
-
-def _closing(lines: list[str], start: int, fence: str) -> int | None:
-    """Return the line that closes a block: the first bare fence outside a string, or else the last bare fence."""
-    last, tried = None, 0
-    for index in range(start, len(lines)):
-        found = _FENCE.match(lines[index])
-        if found is None or found["info"] or found["fence"][0] != fence[0] or len(found["fence"]) < len(fence):
-            continue
-        last, tried = index, tried + 1
-        if tried <= _MOST_FENCES and not _ends_inside_string("\n".join(lines[start:index]) + "\n"):
-            return index
-    return last
-
-
-def _ends_inside_string(code: str) -> bool:
-    """Return whether a triple-quoted string is still open at the end of the code."""
+def _ends_inside_string(language: str, code: Sequence[str]) -> bool:
+    """Return whether a triple-quoted string is still open at the end of the lines."""
     try:
-        for _ in tokenize.generate_tokens(io.StringIO(code).readline):
+        for _ in tokenize.generate_tokens((f"{line}\n" for line in code).__next__):
             pass
     except tokenize.TokenError as error:
         # "EOF in multi-line string" in Python 3.11, "unterminated triple-quoted string literal" in later ones.

@@ -1,0 +1,57 @@
+"""Fenced blocks of a reply, whose own strings and here-documents may hold fences that close nothing."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*?)[ \t\r]*$")
+_MOST_FENCES = 50
+"""Fences that are tried as a block's end: each takes a look at all of the block before it."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block by its lines: `opened` holds the opening fence, `end` the closing one, None if it is never closed."""
+
+    fence: str
+    language: str
+    opened: int
+    end: int | None
+
+    def code(self, lines: Sequence[str]) -> str:
+        """Return what stands between the fences."""
+        return "\n".join(lines[self.opened + 1 : self.end])
+
+
+def lines_of(text: str) -> list[str]:
+    """Return a reply's lines, whatever ends them."""
+    return text.replace("\r\n", "\n").split("\n")
+
+
+def fenced_blocks(
+    lines: Sequence[str], is_inside: Callable[[str, Sequence[str]], bool], otherwise: int = 0
+) -> Iterator[Block]:
+    """Yield the blocks in order; one that is never closed is the last.
+
+    `is_inside` says of a language and the first lines of a block whether a fence after them stands within a text. A block in
+    which all do ends at the fence of the number `otherwise`.
+    """
+    position = 0
+    while position < len(lines):
+        opening = FENCE.match(lines[position])
+        if opening is None:
+            position += 1
+            continue
+        fence, language, start = opening["fence"], opening["info"].split(" ")[0].lower(), position + 1
+        bare = [at for at in range(start, len(lines)) if _closes(lines[at], fence)]
+        outside = (at for at in bare[:_MOST_FENCES] if not is_inside(language, lines[start:at]))
+        end = next(outside, bare[otherwise] if bare else None)
+        yield Block(fence, language, position, end)
+        if end is None:
+            return
+        position = end + 1
+
+
+def _closes(line: str, fence: str) -> bool:
+    bare = FENCE.match(line)
+    return bare is not None and not bare["info"] and bare["fence"].startswith(fence)
