@@ -51,7 +51,7 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 # the sandboxes and then attacks them: attacks look at the host before and after, and a limit that is tried must not have another one
 # beside it. A rehearsal's weeks are minutes, in which its scripts must have time to run: these are left to the end, and what boots
 # systemd to after it.
-APART := tests/sandbox tests/hostile/test_hostile.py tests/hostile/test_ordinary_user.py
+APART := tests/sandbox tests/hostile/test_hostile.py
 SYSTEMD := tests/systemd
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
 FLEET := tests/sandbox/fleet/test_placing.py tests/bot/engine/test_fleet_run.py tests/bot/research/bench/test_fleet_bench.py

@@ -3,16 +3,16 @@
 import contextlib
 import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from tests.loopback import Loopback, body_of, http_server
 
 
 @dataclass
-class FileServer:
+class FileServer(Loopback):
     """Serves what lies in `files`; `ranges` lists the starts that were asked for."""
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -41,41 +41,15 @@ class FileServer:
     conditions: list[str] = field(default_factory=list)
     """The headers `If-Range` that came, empty where there was none."""
 
-    def __enter__(self) -> Self:
-        """Start."""
-        outer = self
-        self._release = threading.Event()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                outer._answer(self)
-
-            def do_POST(self) -> None:
-                outer._answer_post(self)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop."""
-        self._release.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    def __post_init__(self) -> None:
+        super().__init__(http_server(post=self._answer_post, get=self._answer))
 
     def url(self, name: str) -> str:
         """Return a file's address."""
-        return f"http://127.0.0.1:{self._server.server_port}/{name}"
+        return f"http://127.0.0.1:{self.port}/{name}"
 
     def _answer_post(self, request: BaseHTTPRequestHandler) -> None:
-        content = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+        content = json.loads(body_of(request))
         assert self.post is not None
         status, headers, answer = self.post(request.path, content)
         data = json.dumps(answer).encode()
@@ -123,10 +97,10 @@ class FileServer:
             body = body[: self.cut_after.pop(0)]
         if self.stall_after:
             request.wfile.write(body[: self.stall_after.pop(0)])
-            self._release.wait(30)
+            self.closing.wait(30)
             return
         for place in range(0, len(body), self.piece) if self.pause else ():
             request.wfile.write(body[place : place + self.piece])
-            self._release.wait(self.pause)
+            self.closing.wait(self.pause)
         if not self.pause:
             request.wfile.write(body)

@@ -4,9 +4,10 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from tests.loopback import Loopback, body_of, http_server
 
 
 @dataclass(frozen=True)
@@ -159,36 +160,21 @@ def failure(status: int, message: str, code: str | None = None, **headers: str) 
     return Reply(status=status, body=body, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
-class ScriptedEndpoint:
+class ScriptedEndpoint(Loopback):
     """A context manager; the script is a list of replies, the last of which is repeated, or a function of the request."""
 
     def __init__(self, script: Sequence[Reply | str] | Callable[[Request], Reply | str]) -> None:
+        super().__init__(http_server(post=self._post))
         self._script = script
         self._lock = threading.Lock()
-        self._closing = threading.Event()
         self.requests: list[Request] = []
         self.let_go = 0
         """Answers whose client hung up while they were sent."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
     def url(self) -> str:
         """The base URL, as OPENAI_BASE_URL takes it."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        return f"http://127.0.0.1:{self.port}/v1"
 
     def _next(self, request: Request) -> Reply:
         with self._lock:
@@ -197,26 +183,16 @@ class ScriptedEndpoint:
         reply = self._script(request) if callable(self._script) else self._script[min(position, len(self._script) - 1)]
         return Reply(reply) if isinstance(reply, str) else reply
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                content = self.rfile.read(length)
-                if len(content) < length:
-                    return  # whoever asked was killed meanwhile
-                request = Request(self.path, {k.lower(): v for k, v in self.headers.items()}, json.loads(content))
-                endpoint._answer(self, endpoint._next(request), request)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        return Handler
+    def _post(self, handler: BaseHTTPRequestHandler) -> None:
+        content = body_of(handler)
+        if len(content) < int(handler.headers["Content-Length"]):
+            return  # whoever asked was killed meanwhile
+        request = Request(handler.path, {k.lower(): v for k, v in handler.headers.items()}, json.loads(content))
+        self._answer(handler, self._next(request), request)
 
     def _answer(self, handler: BaseHTTPRequestHandler, reply: Reply, request: Request) -> None:
         if reply.delay:
-            self._closing.wait(reply.delay)
+            self.closing.wait(reply.delay)
         streams = reply.streams(request)
         events = reply.stream(request) if streams else []
         body = b"".join(events) if streams else reply.rendered(str(request.body.get("model")))
@@ -239,22 +215,22 @@ class ScriptedEndpoint:
     def _slowly(self, reply: Reply, events: Sequence[bytes]) -> Iterator[bytes]:
         """Yield the events of a stream with pauses, until the server closes."""
         for event in events[: reply.silent_after]:
-            if self._closing.is_set():
+            if self.closing.is_set():
                 return
             yield event
-            self._closing.wait(reply.pause)
+            self.closing.wait(reply.pause)
         if reply.silent_after is not None:
-            self._closing.wait()
+            self.closing.wait()
 
     def _parts(self, reply: Reply, body: bytes) -> Iterator[bytes]:
         """Yield the body as it is to be sent, until the server closes."""
         if reply.endless:
-            while not self._closing.is_set():
+            while not self.closing.is_set():
                 yield body
         elif reply.drip:
             for position in range(len(body)):
                 yield body[position : position + 1]
-                if self._closing.wait(reply.drip):
+                if self.closing.wait(reply.drip):
                     return
         else:
             yield body

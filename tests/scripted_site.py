@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
+
+from tests.loopback import Loopback, body_of, http_server
 
 Behaviour = Literal[
     "accept",
@@ -41,7 +42,7 @@ class Act:
     at: datetime
 
 
-class ScriptedSite:
+class ScriptedSite(Loopback):
     """A context manager; the script says what comes of each act, in turn; all is well after its end."""
 
     def __init__(
@@ -52,20 +53,13 @@ class ScriptedSite:
         quota: int = 1000,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Make a site.
-
-        Args:
-            script: what comes of the first acts.
-            late: seconds of `now` after which the site lists what it has accepted.
-            quota: acts that it takes.
-            now: its clock.
-        """
+        """Make a site that lists what it accepted so many seconds of `now` later."""
+        super().__init__(http_server(post=self._post, get=self._get))
         self._script = list(script)
         self._late = timedelta(seconds=late)
         self._quota = quota
         self._now = now
         self._lock = threading.Lock()
-        self._closing = threading.Event()
         self.acts: list[Act] = []
         self.asked: list[str] = []
         """Every request that came, such as `find r-1`."""
@@ -76,48 +70,24 @@ class ScriptedSite:
         self.reached = threading.Event()
         """Set when an act has come so far that its answer is held, stalled or cut."""
         self.release = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     def tags(self) -> list[str]:
         """Return the tags of all accepted acts, one as often as it was accepted."""
         return [act.tag for act in self.acts]
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.set()
+    def __exit__(self, *error: Any) -> None:
         self.release.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(*error)
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        site = self
+    def _post(self, handler: BaseHTTPRequestHandler) -> None:
+        self._act(handler, _tag(handler), body_of(handler))
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                site._act(self, self._argument("tag"), self.rfile.read(int(self.headers["Content-Length"])))
-
-            def do_GET(self) -> None:
-                site._question(self, urlsplit(self.path).path.strip("/"), self._argument("tag"))
-
-            def _argument(self, name: str) -> str:
-                return parse_qs(urlsplit(self.path).query).get(name, [""])[0]
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        return Handler
+    def _get(self, handler: BaseHTTPRequestHandler) -> None:
+        self._question(handler, urlsplit(handler.path).path.strip("/"), _tag(handler))
 
     def _act(self, handler: BaseHTTPRequestHandler, tag: str, content: bytes) -> None:
         with self._lock:
@@ -140,7 +110,7 @@ class ScriptedSite:
         if behaviour == "cut":
             handler.connection.shutdown(socket.SHUT_RDWR)
         elif behaviour == "stall":
-            self._closing.wait(LONGEST)
+            self.closing.wait(LONGEST)
         elif behaviour == "500":
             _send(handler, 500, {"message": "Internal error"})
         elif behaviour == "refuse":
@@ -163,6 +133,10 @@ class ScriptedSite:
             _send(handler, 200, {"score": self.scores.get(tag.removeprefix("site/"))})
         else:
             _send(handler, 200, {"ref": f"site/{tag}" if any(act.tag == tag for act in listed) else None})
+
+
+def _tag(handler: BaseHTTPRequestHandler) -> str:
+    return parse_qs(urlsplit(handler.path).query).get("tag", [""])[0]
 
 
 def _send(handler: BaseHTTPRequestHandler, status: int, body: dict[str, Any]) -> None:

@@ -1,13 +1,21 @@
-"""Every attack in every back end; and that the attacks that reach for something do reach it where nothing is in the way."""
+"""Every attack in every back end, some of them as an ordinary user; and that each reaches what it reaches for."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
+from sandbox.image.engine import engine_address
 from sandbox.process import ProcessSandbox
+from tests import needs
 from tests.hostile.attack import BACK_ENDS, Attack, BackEnd, answers_in
 from tests.hostile.conftest import sandbox_for
 from tests.hostile.suite import ATTACKS
 from tests.hostile.trial import make, run
 from tests.hostile.world import World
+from tests.sandbox.other_user import copy_code, open_folder, python_of
 
 pytestmark = pytest.mark.integration
 
@@ -39,3 +47,53 @@ def test_the_planted_sockets_notice_visitors(world_of_its_own: World) -> None:
     attack = next(attack for attack in ATTACKS if attack.name == "loopback")
     run(attack, ProcessSandbox(), world_of_its_own, world_of_its_own.place / "out")
     assert {"tcp", "udp"} <= set(world_of_its_own.visitors())
+
+
+USER = 12345
+
+OURS = ("bot", "sandbox", "scrapers", "state", "tests")
+
+
+@pytest.mark.parametrize(
+    "back_end",
+    [pytest.param(name, marks=pytest.mark.trial if name == "docker" else ()) for name in BACK_ENDS],
+    indirect=True,
+)
+def test_the_limits_hold_when_an_ordinary_user_starts_the_bot(back_end: BackEnd) -> None:
+    needs.root()
+    user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", *_groups(back_end), "env"]
+    command = [*user, python_of(user), "-m", "tests.hostile.as_user", back_end]
+    with open_folder() as folder:
+        copy_code(OURS, {"docker", "nvidia-ml-py", "psutil", "pydantic", "pyseccomp", "sqlmodel"}, folder / "code")
+        (folder / "home").mkdir()
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, USER, USER)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(folder / "code"),
+            "HOME": str(folder / "home"),
+            "DOCKER_HOST": engine_address(),
+        }
+        done = subprocess.run(
+            [*command, str(folder)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            timeout=480,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    problems = json.loads(done.stdout)
+    assert sorted(problems) == sorted(attack.name for attack in ATTACKS if attack.reduced)
+    assert {name: found for name, found in problems.items() if found} == {}
+
+
+def _groups(back_end: BackEnd) -> list[str]:
+    """Return the groups that the user is in: for Docker that of the engine's socket, which is all that it takes."""
+    if back_end == "bubblewrap":
+        return ["--clear-groups"]
+    socket = Path(engine_address().removeprefix("unix://"))
+    if not socket.exists():
+        needs.missing("the Docker engine has no socket that another user could reach")
+    return [f"--groups={socket.stat().st_gid}"]

@@ -1,4 +1,4 @@
-"""Notes are stored as they were written, seen from their time on, and cleaned; a control holds until the next."""
+"""Notes and controls of the owner; names that were mistyped, and competitions named by their address."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from state.errors import UsageError
 from state.steering import LONGEST_NOTE, add_note, control, notes, set_control
 from state.store import NO_RUN, Store
 from state.tables import Control
+from state.words import did_you_mean, slug_of
 from tests.state.conftest import START, StandingClock
 
 
@@ -95,3 +96,38 @@ def test_setting_the_same_state_again_changes_nothing_and_is_recorded_once(store
     with store.read() as session:
         assert session.get_one(Control, "wine").at == START
     assert len(list(store.export_events(NO_RUN))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("comnd", "did you mean comind?"),
+        ("AIDE-rgg", "did you mean aide-rag?"),
+        ("nothing like it", "known are aide-rag, automind, comind"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest_one_or_else_all(name: str, sentence: str) -> None:
+    assert did_you_mean(name, ["comind", "aide-rag", "automind"]) == sentence
+
+
+def test_where_nothing_is_known_that_is_said() -> None:
+    assert did_you_mean("titanic", []) == "there are none"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://www.kaggle.com/competitions/titanic",
+        "https://kaggle.com/c/titanic/",
+        "kaggle.com/competitions/titanic/overview?tab=rules",
+        "https:/www.kaggle.com/competitions/titanic",
+        "titanic",
+    ],
+)
+def test_a_competition_may_be_named_by_its_address(address: str) -> None:
+    assert slug_of(address) == "titanic"
+
+
+@pytest.mark.parametrize("other", ["https://example.org/competitions/titanic", "https://www.kaggle.com/titanic", ""])
+def test_any_other_text_stays_what_it_is(other: str) -> None:
+    assert slug_of(other) == other

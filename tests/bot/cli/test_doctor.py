@@ -3,10 +3,9 @@
 import asyncio
 import json
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from bot.models.endpoint import Endpoint
 from bot.models.settings import Environment, ModelChoice, ModelSettings
 from sandbox.gpu import Gpus
 from tests import needs
+from tests.loopback import Loopback, body_of, http_server
 from tests.sandbox.fake_nvml import FakeGpu, FakeNvml
 from tests.scripted_endpoint import Reply, ScriptedEndpoint
 
@@ -50,37 +50,24 @@ def model_settings(path: Path | None = None) -> ModelSettings:
 
 @contextmanager
 def models_server(status: int, *names: str, answer: str | None = "```sh\necho alike\n```") -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps({"object": "list", "data": [{"id": name, "object": "model"} for name in names]}).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def send(request: BaseHTTPRequestHandler, status: int, content: object) -> None:
+        body = json.dumps(content).encode()
+        request.send_response(status)
+        request.send_header("Content-Type", "application/json")
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            usage = {"prompt_tokens": 3000, "completion_tokens": 120}
-            body = json.dumps({"choices": [{"message": {"content": answer}}], "usage": usage}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def get(request: BaseHTTPRequestHandler) -> None:
+        send(request, status, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def post(request: BaseHTTPRequestHandler) -> None:
+        body_of(request)
+        usage = {"prompt_tokens": 3000, "completion_tokens": 120}
+        send(request, 200, {"choices": [{"message": {"content": answer}}], "usage": usage})
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with Loopback(http_server(post=post, get=get)) as server:
+        yield f"http://127.0.0.1:{server.port}/v1"
 
 
 def test_every_part_is_checked_and_a_bare_machine_will_do(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_p
             assert str(grader) in found.card.sources["metric"]
 
 
-def notices_of_replaced_data(here: Shared) -> list[str]:
+def data_notices(here: Shared) -> list[str]:
     with here.store.read() as session:
         found = session.exec(select(Notification).where(Notification.kind == "problem.data")).all()
     return [row.body for row in found]
@@ -144,12 +144,12 @@ async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tm
             for _ in range(3):
                 await here.poller.poll(slug, "data")
                 report_replaced_data(here, slug)
-            assert notices_of_replaced_data(here) == []
+            assert data_notices(here) == []
             site.clock.pass_by(hours=2)
             for _ in range(3):
                 await here.poller.poll(slug, "data")
                 report_replaced_data(here, slug)
-            (body,) = notices_of_replaced_data(here)
+            (body,) = data_notices(here)
             assert "10018 bytes now" in body
             again = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
             assert isinstance(again, Task) and again.data == task.data

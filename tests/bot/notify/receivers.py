@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self, cast
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Literal, cast
+
+from tests.loopback import Loopback, body_of, http_server
 
 LONGEST = 30.0
 """Seconds after which a stalled answer is given up, so that a failing test ends."""
@@ -20,101 +21,66 @@ Behaviour = Literal["take", "take, cut", "take, stall", "500", "429", "404", "st
 """What is done with a message, and, after a comma, with its answer."""
 
 
-class Receiver:
-    """A context manager around a server in threads; a script decides each message's fate, and what follows it is taken."""
+class Receiver(Loopback):
+    """A server whose script decides each message's fate; what follows the script is taken."""
 
-    server: socketserver.ThreadingTCPServer
-
-    def __init__(self, script: Sequence[Behaviour] = ()) -> None:
+    def __init__(self, server: socketserver.ThreadingTCPServer, script: Sequence[Behaviour]) -> None:
+        super().__init__(server)
         self._script = list(script)
         self._lock = threading.Lock()
-        self.closing = threading.Event()
-        self._thread = threading.Thread(target=lambda: self.server.serve_forever(poll_interval=0.01))
-
-    @property
-    def port(self) -> int:
-        return int(self.server.server_address[1])
 
     def next(self) -> Behaviour:
         with self._lock:
             return self._script.pop(0) if self._script else "take"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self._thread.join()
 
 
 class HookSite(Receiver):
     """Takes POSTs of JSON; keeps what it took, and under which path."""
 
     def __init__(self, script: Sequence[Behaviour] = ()) -> None:
-        super().__init__(script)
+        super().__init__(http_server(post=self._take), script)
         self.took: list[dict[str, Any]] = []
         self.paths: list[str] = []
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                behaviour = site.next()
-                first, _, answer = behaviour.partition(", ")
-                if first == "take":
-                    site.took.append(content)
-                    site.paths.append(self.path)
-                self._answer(answer or first)
-
-            def _answer(self, how: str) -> None:
-                if how == "cut":
-                    self.connection.shutdown(socket.SHUT_RDWR)
-                elif how == "stall":
-                    site.closing.wait(LONGEST)
-                else:
-                    self.send_response(200 if how == "take" else int(how))
-                    if how == "429":
-                        self.send_header("Retry-After", "120")
-                    # Slack's words; what an error page repeats of a request must not come into ours.
-                    content = b"ok" if how == "take" else f"no: {self.path}".encode()
-                    self.send_header("Content-Length", str(len(content)))
-                    self.end_headers()
-                    self.wfile.write(content)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = False
 
     @property
     def url(self) -> str:
         return f"json://127.0.0.1:{self.port}"
+
+    def _take(self, request: BaseHTTPRequestHandler) -> None:
+        content = json.loads(body_of(request))
+        first, _, answer = self.next().partition(", ")
+        if first == "take":
+            self.took.append(content)
+            self.paths.append(request.path)
+        how = answer or first
+        if how == "cut":
+            request.connection.shutdown(socket.SHUT_RDWR)
+        elif how == "stall":
+            self.closing.wait(LONGEST)
+        else:
+            request.send_response(200 if how == "take" else int(how))
+            if how == "429":
+                request.send_header("Retry-After", "120")
+            # Slack's words; what an error page repeats of a request must not come into ours.
+            said = b"ok" if how == "take" else f"no: {request.path}".encode()
+            request.send_header("Content-Length", str(len(said)))
+            request.end_headers()
+            request.wfile.write(said)
 
 
 class MailServer(Receiver):
     """Speaks as much of SMTP (RFC 5321) as it takes to receive a mail, and accepts or refuses AUTH PLAIN and LOGIN."""
 
     def __init__(self, script: Sequence[Behaviour] = (), *, user: tuple[str, str] | None = None) -> None:
-        super().__init__(script)
-        self.took: list[EmailMessage] = []
-        self.user = user
         mail = self
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 _Talk(mail, self).hold()
 
-        class Server(socketserver.ThreadingTCPServer):
-            allow_reuse_address = True
-            daemon_threads = False
-
-        self.server = Server(("127.0.0.1", 0), Handler)
+        super().__init__(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler), script)
+        self.took: list[EmailMessage] = []
+        self.user = user
 
     @property
     def url(self) -> str:

@@ -1,17 +1,19 @@
-"""A whole run whose scripts use packages that the bot itself has not, and all the memory that the machine has."""
+"""Whole runs in containers, and with packages that the bot itself has not."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from sandbox.image import IMAGE
 from sandbox.make_environment import Recipe, make_environment
 from sandbox.share import usable_memory
 from tests import needs
-from tests.bot.replay.conftest import results
+from tests.bot.replay.conftest import Bot, results
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint
 
 GIB = 1024**3
+
 SCRIPT = """A boosted model.
 
 ```python
@@ -70,3 +72,20 @@ def test_nodes_use_the_environment_and_eight_gigabytes(bot, tiny, environments, 
     logs = [path.read_text() for path in (run / "executions").glob("*/log.txt")]
     assert any(f"held {8 * GIB}" in log for log in logs)
     assert "lightgbm 4." in (run / "prompts.jsonl").read_text()
+
+
+@pytest.mark.integration
+def test_a_replay_of_the_demo_in_containers_is_valid_and_audited(bot: Bot, tmp_path: Path) -> None:
+    needs.docker()
+    assert bot("snapshot", "demo", tmp_path / "demo").exit_code == 0
+    options = ("--model", "builtin", "--steps", 2, "--time", "90s", "--sandbox", "docker", "--json")
+    done = bot("replay", tmp_path / "demo", *options)
+    assert done.exit_code == 0, done.output
+    (result,) = results(done)
+    assert result["valid_submission"]
+    assert result["isolation"] == "docker"
+    folder = Path(result["run"])
+    settings = json.loads((folder / "config.json").read_text())["settings"]
+    assert IMAGE in settings["image"]
+    assert "scikit-learn" in (folder / "prompts.jsonl").read_text()
+    assert bot("audit", folder).exit_code == 0

@@ -55,7 +55,7 @@ def test_a_run_without_any_endpoint_ends_with_the_built_in_model_where_it_is_all
     assert [change["after"] for change in changes(result["run"])] == ["builtin"]
 
 
-OPTIONS_OF_USELESS_MODEL_RUN = ("--model", "openai:scripted", "--time", "10m", "--sandbox", "process")
+MODEL_OPTIONS = ("--model", "openai:scripted", "--time", "10m", "--sandbox", "process")
 
 
 @pytest.mark.integration
@@ -72,7 +72,7 @@ OPTIONS_OF_USELESS_MODEL_RUN = ("--model", "openai:scripted", "--time", "10m", "
 def test_a_run_without_a_usable_answer_ends_early_and_exits_with_1(bot, tiny, monkeypatch, agent, reply) -> None:
     with ScriptedEndpoint([reply]) as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
-        done = bot("replay", tiny, "--agent", agent, "--coder", "script", *OPTIONS_OF_USELESS_MODEL_RUN, "--json")
+        done = bot("replay", tiny, "--agent", agent, "--coder", "script", *MODEL_OPTIONS, "--json")
         asked = len(endpoint.requests)
     (result,) = results(done)
     assert (done.exit_code, result["status"], result["baseline_handed_in"]) == (1, "failed", True)
