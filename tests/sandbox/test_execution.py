@@ -183,6 +183,36 @@ async def test_libraries_that_start_threads_and_processes_work(run_isolated: Run
     assert outcome.output.split("\n") == ["90000.0", "[0, 1, 2]", "[1, 2]", "[1, 2]", "[1]", "solution", "", ""]
 
 
+@pytest.mark.integration
+async def test_memory_that_forked_workers_share_counts_once(run: Run) -> None:
+    outcome = await run(
+        """
+        import os, time
+        data = bytearray(b"x") * (60 * 1024**2)
+        for _ in range(4):
+            if os.fork() == 0:
+                time.sleep(0.8)
+                os._exit(0)
+        for _ in range(4):
+            os.wait()
+        """,
+        memory_bytes=150 * 1024**2,
+    )
+    assert outcome.reason is ExitReason.FINISHED, outcome
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit(3)", "import os; os._exit(3)"])
+async def test_the_exit_code_is_the_scripts(run: Run, code: str) -> None:
+    outcome = await run(code)
+    assert (outcome.reason, outcome.exit_code) == (ExitReason.ERROR, 3)
+
+
+async def test_a_signal_is_named(run: Run) -> None:
+    outcome = await run("import os; os.kill(os.getpid(), 11)")
+    assert (outcome.reason, outcome.exit_code) == (ExitReason.ERROR, 139)
+    assert outcome.detail == "It was ended by SIGSEGV."
+
+
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path

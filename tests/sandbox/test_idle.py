@@ -166,6 +166,7 @@ async def test_its_limit_counts_the_processor_time_of_all_its_processes(run: Run
 
 
 @pytest.mark.integration
+@HOST
 async def test_it_does_not_last_for_ever_without_using_the_processor(run: Run, brisk: None) -> None:
     outcome = await run("import time; time.sleep(999)", idle=True, seconds=0.4)
     assert outcome.reason is ExitReason.TIMED_OUT
