@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.choices import Candidate, Choice, Evidence, Predictions
-from bot.evaluation.experiments.training_rows import training_rows, unit_numbers
+from bot.evaluation.experiments.opened import training_rows, unit_numbers
 from bot.evaluation.scoring import Scorer, labels_of, open_scorer, readable_parts
 from bot.evaluation.scoring.interval import clusters_of
 from bot.evaluation.scoring.per_fold import scored_by_fold

@@ -6,20 +6,20 @@ from typing import Literal
 
 VIEW_GUARDS: Mapping[str, str] = {
     "duplicate rows": "bot.evaluation.guards.duplicates:duplicates_of_training",
-    "ids": "bot.evaluation.guards.ids:labels_by_id",
-    "row order": "bot.evaluation.guards.row_order:labels_by_row_order",
+    "ids": "bot.evaluation.guards.leaks:labels_by_id",
+    "row order": "bot.evaluation.guards.leaks:labels_by_row_order",
     "time": "bot.evaluation.guards.times:trained_on_the_future",
     "split": "bot.evaluation.guards.times:split_unlike_the_test",
-    "target in features": "bot.evaluation.guards.features:target_in_features",
+    "target in features": "bot.evaluation.guards.leaks:target_in_features",
 }
 """Guards of the competition and its split: run once per view, each takes a `GuardedView`."""
 
 EXECUTION_GUARDS: Mapping[str, str] = {
-    "too good": "bot.evaluation.guards.too_good:too_good",
+    "too good": "bot.evaluation.guards.scores:too_good",
     "better on duplicates": "bot.evaluation.guards.duplicates:better_on_duplicates",
-    "constant": "bot.evaluation.guards.constant:constant_predictions",
+    "constant": "bot.evaluation.guards.scores:constant_predictions",
     "copied": "bot.evaluation.guards.copies:copied_submission",
-    "printed score": "bot.evaluation.guards.printed:printed_otherwise",
+    "printed score": "bot.evaluation.guards.scores:printed_otherwise",
 }
 """Guards of one execution: run on the traces of each hold-out run, each takes `Traces`."""
 

@@ -16,16 +16,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.blends import Member, Recipe
-from bot.evaluation.blending import leading
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import Form, candidates
 from bot.evaluation.blending.ordinal import halfway, levels_of
-from bot.evaluation.blending.regression import MEMBERS, surrogates
-from bot.evaluation.blending.regressions import regressions_of_labels, regressions_of_numbers
+from bot.evaluation.blending.regression import MEMBERS, regressions_of_labels, regressions_of_numbers, surrogates
 from bot.evaluation.blending.sample import FOLDS, Holdout, Rows, Sample, ScoredRecipe
-from bot.evaluation.blending.spaces import NUMBERS, calibrated, combine, enter, mixed, read_entered
-from bot.evaluation.blending.ties import TIED, fit_ties, with_ties
-from bot.evaluation.blending.weights import effort_for, fit_bags, folds_of, halves, pruned, simplified, unseen
+from bot.evaluation.blending.spaces import (
+    NUMBERS,
+    TIED,
+    calibrated,
+    combine,
+    enter,
+    fit_ties,
+    mixed,
+    read_entered,
+    with_ties,
+)
+from bot.evaluation.blending.weights import (
+    MOST_LEADING,
+    effort_for,
+    fit_bags,
+    fit_leading,
+    folds_of,
+    halves,
+    pruned,
+    scores_needed,
+    simplified,
+    unseen,
+)
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
 from bot.evaluation.scoring.bank import read_answers, read_numbers
 from bot.evaluation.scoring.interval import clusters_of
@@ -145,7 +163,7 @@ class EnsembleFit:
     def _most_members(self, rows: int, *, greedy: bool) -> int:
         if not greedy:
             width = max((own.shape[1] for own in self._numbers.values()), default=0)
-            return max(leading.MOST, min(MEMBERS, _NUMBERS // (width * rows))) if width else leading.MOST
+            return max(MOST_LEADING, min(MEMBERS, _NUMBERS // (width * rows))) if width else MOST_LEADING
         few = effort_for(self._card).members
         if not self._of_experiments or not surrogates(self._card):
             return few
@@ -180,12 +198,12 @@ class EnsembleFit:
         return np.unique(np.concatenate(chosen))
 
     def _leading(self) -> Iterator[ScoredRecipe]:
-        nodes, sets, began, calls = list(self.members)[: leading.MOST], self._sample.rows_to_fit(), time.monotonic(), 0
+        nodes, sets, began, calls = list(self.members)[:MOST_LEADING], self._sample.rows_to_fit(), time.monotonic(), 0
 
         def scores(values: Values) -> list[float]:
             nonlocal calls
             found, calls = self._sample.scores(values, sets), calls + 1
-            needed = (time.monotonic() - began) / calls * leading.scores_needed(len(nodes), len(sets))
+            needed = (time.monotonic() - began) / calls * scores_needed(len(nodes), len(sets))
             if self._card.metric.name not in METRICS and needed > _GRADER_SECONDS:
                 raise NoBlend(
                     f"The competition's grader would take {needed:.0f} s for a blend; {_GRADER_SECONDS:.0f} s are allowed."
@@ -204,7 +222,7 @@ class EnsembleFit:
             def combined(weights: Mapping[int, float], plain: Recipe = plain) -> Values:
                 return combine(replace(plain, weights=weights), self._sample.entered, self._card)
 
-            fits = leading.fit_leading(nodes, combined, scores)
+            fits = fit_leading(nodes, combined, scores)
             if space == self._spaces[0]:
                 yield self._sample.cross_fitted([Recipe(space, {node: 1.0}) for node, _ in fits])
             recipes = [replace(plain, weights=weights) for _, weights in fits]
@@ -322,4 +340,4 @@ def _numbers_behind_labels(members: Sequence[Member], places: Rows) -> dict[int,
         if left < 0:
             break
         numbers[member.node] = known[places].astype(np.float32)
-    return numbers if left >= 0 or len(numbers) >= leading.MOST else {}
+    return numbers if left >= 0 or len(numbers) >= MOST_LEADING else {}

@@ -1,5 +1,7 @@
 """Combines members' predictions: into a space, the weighted mean or the vote there, and back, perhaps calibrated."""
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,15 +12,133 @@ from scipy.special import expit, logit, softmax
 
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.blending.ordinal import as_numbers, cut
-from bot.evaluation.blending.ties import with_ties
-from bot.evaluation.blending.votes import VOTES
 from bot.evaluation.metrics.ranks import mean_ranks
-from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds
+from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds, prediction_kind
+from bot.evaluation.metrics.run_lengths import read_mask
+from bot.evaluation.metrics.same_labels import canonical_labels
 from bot.evaluation.scoring.bank import read_numbers, read_predicted
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
 Values = NDArray[Any]
+
+Weights = NDArray[np.float64]
+Texts = NDArray[Any]
+Vote = Callable[[Weights, Texts, TaskCard], Texts]
+"""Takes weights (members), texts (members, rows, columns) and the task; returns texts (rows, columns)."""
+
+_HALF = 0.5 + 1e-9
+"""Of the weight; what sums of weights round away counts as half."""
+
+
+def _most_votes(weights: Weights, texts: Texts, card: TaskCard) -> Texts:
+    """Return in each cell the text with the most weight; labels that are one number are one label."""
+    known = np.stack([canonical_labels(one) for one in texts]) if prediction_kind(card) == "label" else texts
+    votes = [sum(weight * (own == other) for weight, other in zip(weights, known, strict=True)) for own in known]
+    winner = np.argmax(np.round(np.stack(votes).astype(float), 9), axis=0)
+    chosen: Texts = np.take_along_axis(texts, winner[None], axis=0)[0]
+    return chosen
+
+
+def _cell_by_cell(function: Callable[[Sequence[float], Sequence[str]], str]) -> Vote:
+    def vote(weights: Weights, texts: Texts, card: TaskCard) -> Texts:
+        # Python's own numbers are much faster here.
+        shares, cells = weights.tolist(), zip(*(one.ravel().tolist() for one in texts), strict=True)
+        return np.array([function(shares, own) for own in cells], dtype=object).reshape(texts.shape[1:])
+
+    return vote
+
+
+def _labels_of_most(weights: Sequence[float], lists: Sequence[str]) -> str:
+    """Return the labels that half of the weight names; the first list where there is none."""
+    votes: dict[str, float] = defaultdict(float)
+    for weight, text in zip(weights, lists, strict=True):
+        for label in dict.fromkeys(text.split()):
+            votes[label] += weight
+    return " ".join(label for label, weight in votes.items() if weight > _HALF) or lists[0]
+
+
+def _ranked(weights: Sequence[float], lists: Sequence[str]) -> str:
+    """Return the labels by their mean place (Borda), as many as the longest list has; what a list lacks comes at its end."""
+    ranked = [list(dict.fromkeys(text.split())) for text in lists]
+    longest = max(map(len, ranked))
+    points: dict[str, float] = defaultdict(float)
+    for weight, labels in zip(weights, ranked, strict=True):
+        for place, label in enumerate(labels):
+            points[label] += weight * (longest - place)
+    return " ".join(sorted(points, key=lambda label: -round(points[label], 9))[:longest])
+
+
+def _pixels_of_most(weights: Sequence[float], masks: Sequence[str]) -> str:
+    """Return the pixels that more than half of the weight has, as run lengths; an unreadable mask is an empty one."""
+    steps: list[tuple[int, float]] = []
+    for weight, text in zip(weights, masks, strict=True):
+        if (mask := read_mask(text)) is not None:
+            steps += [(int(begin), weight) for begin in mask.begins]
+            steps += [(int(end), -weight) for end in mask.ends]
+    found: list[tuple[int, int]] = []
+    height, begun = 0.0, None
+    for place, step in sorted(steps):
+        height += step
+        if height > _HALF and begun is None:
+            begun = place
+        elif height <= _HALF and begun is not None:
+            found.append((begun, place - begun))
+            begun = None
+    if not any(length for _, length in found):
+        return next((text for text in masks if text.strip() in ("", "-")), "")
+    return " ".join(f"{begin} {length}" for begin, length in found if length)
+
+
+VOTES: Mapping[Space, Vote] = {
+    "vote": _most_votes,
+    "share": _cell_by_cell(_labels_of_most),
+    "fusion": _cell_by_cell(_ranked),
+    "pixels": _cell_by_cell(_pixels_of_most),
+}
+
+
+Ties = Mapping[int, Sequence[float]]
+"""By column, the shares of rows that lie below each level but the first."""
+
+TIED = ("spearman",)
+"""Metrics that ties in predictions may help."""
+_MOST_LEVELS = 50
+
+
+def with_ties(values: Values, ties: Ties) -> Values:
+    """Return predictions (rows, columns) in which columns have as many levels, from 0 to 1, as `ties` says."""
+    tied = np.array(values, dtype=float)
+    for column, shares in ties.items():
+        places = (mean_ranks(tied[:, column]) - 0.5) / len(tied)
+        tied[:, column] = np.searchsorted(shares, places, side="right") / len(shares)
+    return tied
+
+
+def fit_ties(
+    values: Values, labels: Values, folds: NDArray[np.int64], score: Callable[[Values, Values], float]
+) -> dict[int, Sequence[float]]:
+    """Return ties for the columns where they gain more than the standard error of their gain, by folds.
+
+    Args:
+        values: predictions that have not seen the labels (rows, columns).
+        score: takes labels and predictions of one column (rows, 1); more is better.
+    """
+    ties: dict[int, Sequence[float]] = {}
+    for column in range(labels.shape[1]):
+        truth = labels[:, [column]]
+        levels, counts = np.unique(truth, return_counts=True)
+        if not 1 < len(levels) <= min(_MOST_LEVELS, len(truth) // 2):
+            continue
+        shares = (np.cumsum(counts)[:-1] / len(truth)).tolist()
+        plain, tied = values[:, [column]], with_ties(values[:, [column]], {0: shares})
+        rows = [folds == fold for fold in np.unique(folds)]
+        gains = np.array([score(truth[fold], tied[fold]) - score(truth[fold], plain[fold]) for fold in rows])
+        if np.isfinite(gains).all() and gains.mean() > gains.std(ddof=1) / math.sqrt(len(gains)):
+            ties[column] = shares
+    return ties
+
+
 Entered = Callable[[int, Space], Values]
 """Returns a member's predictions in a space, by its node."""
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers.blends import Recipe
 from bot.evaluation.answers.experiments import Gain
 from bot.evaluation.blending.ordinal import cut
-from bot.evaluation.blending.spaces import NUMBERS, combine, enter
-from bot.evaluation.blending.votes import VOTES
+from bot.evaluation.blending.spaces import NUMBERS, VOTES, combine, enter
 from bot.evaluation.experiments.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import Rows
 

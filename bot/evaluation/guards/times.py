@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
-from bot.evaluation.guards.predictability import as_numbers
+from bot.evaluation.guards.leaks import as_numbers
 from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.views.build import view_info
 from bot.evaluation.views.timeline import train_stretches

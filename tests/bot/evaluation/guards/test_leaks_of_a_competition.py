@@ -9,7 +9,7 @@ import pytest
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers import findings as registry
 from bot.evaluation.answers.view_names import INFO
-from bot.evaluation.guards.features import target_in_features
+from bot.evaluation.guards.leaks import target_in_features
 from bot.evaluation.guards.running import guard_view
 from bot.evaluation.views.build import build_view
 from tests.bot.evaluation.guards import planted

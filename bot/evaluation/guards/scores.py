@@ -1,0 +1,162 @@
+"""Scores that cannot be believed: too good, of constant predictions, or other than the script printed."""
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.evaluation.answers import OtherNode
+from bot.evaluation.answers.board import beyond_board
+from bot.evaluation.answers.findings import Finding, passed, spoiling, suspicious
+from bot.evaluation.guards.traces import Traces, Values
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+
+LEFT = 0.05
+"""Share of what the best other node leaves unexplained; a node that leaves less has found something hidden from the others."""
+HARD = 0.1
+"""Share that the best other node leaves unexplained at least, or the task is so easy that a perfect score may be honest."""
+ERRORS = 6.0
+"""Standard errors of the difference that must be exceeded."""
+PERFECT = 1e-6
+"""Share left unexplained that is none."""
+ROWS = 100
+"""Validation rows, on fewer of which a perfect score may be luck."""
+
+
+def too_good(guard: str, traces: Traces) -> Finding:
+    """Compare with the best earlier node, and with the leaderboard if that may be known.
+
+    Without either only a perfect score is doubted. All comparisons use the share of a blind guess's errors that remain, so
+    that they are the same for every metric.
+    """
+    own = traces.unexplained(traces.score)
+    if own is None:
+        return passed(guard, "a blind guess is as good as the labels, so that no score is too good")
+    best = max(traces.others, key=lambda other: traces.oriented(other.score), default=None)
+    found = _beyond_board(guard, traces, own) or (
+        _beyond_others(guard, traces, own, best) if best else _perfect(guard, traces, own)
+    )
+    if found is not None:
+        return found
+    sentence = f"{own:.1%} of what a blind guess gets wrong is still wrong"
+    return passed(guard, sentence, unexplained=round(own, 6), blind=traces.blind, score_error=traces.error)
+
+
+def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> Finding | None:
+    theirs = traces.unexplained(best.score)
+    if theirs is None or theirs < HARD or own > LEFT * theirs:
+        return None
+    noise = traces.noise(best.predictions) or 0.0
+    gain = traces.oriented(traces.score) - traces.oriented(best.score)
+    if gain <= ERRORS * noise:
+        return None
+    sentence = (
+        f"{own:.2%} of what a blind guess gets wrong is still wrong, where the best before it, node {best.node}, left "
+        f"{theirs:.0%}; the gain of {gain:.3g} is more than {ERRORS:g} standard errors of {noise:.2g}"
+    )
+    return suspicious(guard, sentence, unexplained=round(own, 6), best_other=round(theirs, 6), noise=noise)
+
+
+def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
+    if own > PERFECT or len(traces.ids) < ROWS:
+        return None
+    if traces.board and traces.unexplained(traces.board[:10][-1]) == 0:
+        return None
+    sentence = (
+        f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is none to compare it with"
+    )
+    return suspicious(guard, sentence, unexplained=round(own, 6))
+
+
+def _beyond_board(guard: str, traces: Traces, own: float) -> Finding | None:
+    sentence = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
+    return None if sentence is None else suspicious(guard, sentence, unexplained=round(own, 6), noise=traces.error)
+
+
+BETTER = 0.5
+"""What is printed leaves unexplained at most this share of what the file does."""
+WORSE = 10.0
+"""What is printed leaves unexplained at least so many times what the file does: folds have fewer rows to learn from, which
+makes them worse, in small tables by far, but never better."""
+_CLAIM = re.compile(
+    r"\b(?P<what>validation|valid|val|hold[- ]?out|cv|oof|out[- ]of[- ]fold|cross[- ]validat\w*|final|best|overall|mean|blend)"
+    r"\b(?P<words>[^\n:=]{0,60}?)(?:[:=]\s*(?P<value>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\s(?P<bare>-?\d*\.\d+))(?![\d.%])",
+    re.IGNORECASE,
+)
+_VAGUE = frozenset({"final", "best", "overall", "mean"})
+"""Words that occur with anything, so that the line must also name a score."""
+_OTHERS = frozenset((
+    *("accuracy", "acc", "auc", "f1", "r2", "loss", "logloss", "rmse", "rmsle", "mae", "mse", "kappa", "mape", "smape"),
+    *("precision", "recall", "time", "seconds", "rows", "epoch", "epochs", "rank", "alpha", "iteration", "iterations"),
+    *("error", "shape", "std", "sd", "fold", "folds", "weight", "weights", "threshold", "params", "size", "index"),
+))  # fmt: skip
+"""Words of lines about something else."""
+_SCORE = frozenset({"score", "scores", "metric"})
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def printed_otherwise(guard: str, traces: Traces) -> Finding:
+    """Compare the last score that the script printed for all of its rows with the evaluator's.
+
+    Lines that name another metric, or one fold, are ignored. A script has no labels of the validation rows, so that it
+    prints the score on training rows it held back itself: a small difference is normal.
+    """
+    claims = list(_claims(traces.output, traces.view.card.metric.name))
+    if not claims:
+        return passed(guard, "the script printed no score that could be compared")
+    text, value = claims[-1]
+    printed = abs(value) if traces.score >= 0 else value
+    own, theirs = traces.unexplained(traces.score), traces.unexplained(printed)
+    if own is None or theirs is None:
+        return passed(guard, "scores cannot be compared where a blind guess is perfect")
+    off = abs(printed - traces.score)
+    noise = traces.error or 0.0
+    evidence = {"printed": printed, "evaluated": traces.score, "score_error": traces.error}
+    if (theirs < BETTER * own or theirs > WORSE * max(own, 0.0)) and off > ERRORS * noise:
+        line, how = " ".join(text.split()), "worse" if theirs < own else "better"
+        # Without the score itself: labs read the sentence, and are shown scores rounded.
+        return suspicious(guard, f"the script printed `{line}`, but its file scores {how}", **evidence)
+    return passed(guard, f"the script printed {printed:.6g}, and its file scores {traces.score:.6g}", **evidence)
+
+
+def _claims(output: str, metric: str) -> Iterator[tuple[str, float]]:
+    """Yield the lines that claim a score in the task's metric, with the number."""
+    own = _words(metric) | {metric.lower().replace("_", "")}
+    known = {name.replace("_", "") for name in METRIC_DIRECTIONS}
+    for match in _CLAIM.finditer(output):
+        words = _words(match[0])
+        if words & ((_OTHERS | known) - own):
+            continue
+        blank = match["what"].lower() not in _VAGUE and not _words(match["words"])
+        value = float(match["value"] or match["bare"])
+        if math.isfinite(value) and (blank or words & (own | _SCORE)):
+            yield match[0], value
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower().replace("_", " ")))
+
+
+FEWEST = 10
+"""Rows that any model distinguishes."""
+_CLOSE = 1e-9
+
+
+def constant_predictions(guard: str, traces: Traces) -> Finding:
+    """Look for a file, for the test or the validation rows, whose rows are all alike although the labels are not."""
+    if _alike(traces.truth):
+        return passed(guard, "all labels are the same")
+    for name, values in (("submission", traces.submitted), ("validation predictions", traces.predicted)):
+        if len(values) >= FEWEST and _alike(values):
+            sentence = f"all {len(values)} rows of the {name} have the same value"
+            return spoiling(guard, sentence, rows=len(values))
+    return passed(guard, "predictions differ from row to row")
+
+
+def _alike(values: Values) -> bool:
+    if values.dtype == object:
+        return len({tuple(row) for row in values.tolist()}) <= 1
+    numbers: NDArray[np.float64] = values.astype(float)
+    return bool((np.ptp(numbers, axis=0) <= _CLOSE * np.maximum(1.0, np.abs(numbers).max(axis=0))).all())
