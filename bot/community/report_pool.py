@@ -7,6 +7,7 @@ from bot.community.settings import ReadingSettings
 from bot.community.shown import ReportAnswer, ReportText
 from bot.engine.attempts import Attempt, load_tree
 from bot.engine.context import RunContext
+from bot.engine.rounding import with_error
 from bot.models import Item
 from bot.models.quoting import line
 from state.knowledge import add_report, drafts, reports, reproductions
@@ -75,16 +76,17 @@ def numbers(attempts: Sequence[Attempt]) -> str:
 def _number(attempt: Attempt) -> str:
     if attempt.score is None:
         return f"node {attempt.node}: no score ({line(attempt.error or 'unknown why')})"
-    noise = "" if attempt.noise is None else f" ± {attempt.noise:.2g}"
-    error = "" if attempt.gain_error is None else f" ± {attempt.gain_error:.2g}"
-    gain = "" if attempt.gain is None else f", gain {attempt.gain:+.3g}{error}"
-    return f"node {attempt.node} ({attempt.action}): {attempt.score:.6g}{noise}{gain}, {attempt.seconds:.0f} s"
+    score, gain = attempt.score, attempt.score.gain
+    figures = with_error(f"{score.value:.6g}", score.std_error)
+    if gain is not None:
+        figures += f", gain {with_error(f'{gain.value:+.3g}', gain.std_error)}"
+    return f"node {attempt.node} ({attempt.action}): {figures}, {attempt.seconds:.0f} s"
 
 
 def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:
     """Return the attempt with the best score, the earliest of equals; None where none has one."""
-    scored_attempts = [a for a in attempts if a.score is not None]
-    return max(scored_attempts, key=lambda a: (context.card.oriented(a.score or 0.0), -a.node), default=None)
+    scored = [(context.card.oriented(a.score.value), -a.node, a) for a in attempts if a.score is not None]
+    return max(scored, key=lambda triple: triple[:2])[2] if scored else None
 
 
 def keep_report(
@@ -114,7 +116,7 @@ def keep_report(
                 title=title,
                 known_at=known_at,
                 best_node=best.node if best else None,
-                score=best.score if best else None,
+                score=best.score.value if best and best.score else None,
                 lineage=list(made_of),
                 artifacts=list(artifacts),
                 **answer.model_dump(),

@@ -9,12 +9,12 @@ from sqlmodel import Session, col, select
 
 from bot.engine.context import RunContext
 from bot.engine.experiment import experiments_in
-from bot.engine.results import BlendFit
+from bot.engine.results import BlendFit, score_of
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
-from bot.evaluation.answers import Noise
+from bot.evaluation.answers import Score
 from bot.evaluation.answers.blends import Blended
-from bot.execution.record import EXECUTED, GUARDED, Score, kept_execution, last_execution
+from bot.execution.record import EXECUTED, GUARDED, kept_execution, last_execution
 from state.notebooks import notebook_states
 from state.steps import Key, Kind, read_step, read_steps
 from state.store import Store
@@ -38,20 +38,14 @@ class Attempt:
     action: str
     plan: str
     code: str
-    score: float | None
-    """The evaluator's score on the hold-out view, or None."""
+    score: Score | None
+    """On the hold-out view; the gain is over the script that it builds on."""
     error: str | None
     """One sentence: the exit reason, or the validator's message, with the view."""
     output: str
     """Cleaned and capped output, the error that matters first."""
     seconds: float
     """Of the script's last run alone."""
-    noise: float | None = None
-    """Standard error of the score; None: unknown."""
-    gain: float | None = None
-    """Paired difference of the score to that of the script it builds on, above 0 where it is better; None: unknown."""
-    gain_error: float | None = None
-    """Standard error of `gain`."""
     findings: tuple[str, ...] = ()
     """What guards found in the run, a sentence each."""
     infer: str | None = None
@@ -126,7 +120,7 @@ def _view(row: Node, lower_is_better: bool, score: Score | None) -> NodeView:
         seconds=row.seconds or 0.0,
         baseline=row.id == BASELINE or row.action == "baseline",
         spoiled=score is not None and score.spoiled,
-        gain_error=0.0 if score is None else score.noise.gain_error or 0.0,
+        gain_error=0.0 if score is None else (score.gain and score.gain.std_error) or 0.0,
         families=tuple(row.families),
     )
 
@@ -138,7 +132,6 @@ def attempt(context: RunContext, node: int) -> Attempt:
         last = last_execution(session, context.run_id, node)
         failed = _at_kaggle(session, context.run_id, node) if context.takes_notebooks and row.status == "valid" else ()
     score = None if last is None else last.score
-    noise = Noise() if score is None else score.noise
     found = () if score is None else score.guards
     return Attempt(
         node=node,
@@ -146,13 +139,10 @@ def attempt(context: RunContext, node: int) -> Attempt:
         plan=row.plan,
         code=code(context, node),
         infer=infer_code(context, node),
-        score=row.score,
+        score=score_of(row, last),
         error=row.error,
         output="" if last is None else last.output,
         seconds=0.0 if last is None else last.seconds,
-        noise=noise.score_error,
-        gain=noise.gain,
-        gain_error=noise.gain_error,
         findings=(*(one.sentence for one in found if one.verdict == "suspicious"), *failed),
     )
 

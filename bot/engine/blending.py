@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bot.engine.attempts import BLEND, load_tree
 from bot.engine.context import RunContext
@@ -11,7 +12,7 @@ from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
 from bot.evaluation.answers.blends import Blended, Member
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import EXECUTED, GUARDED, Execution, Score, kept_execution, readable_files
+from bot.execution.record import EXECUTED, GUARDED, Execution, kept_execution, readable_files
 from sandbox import ExitReason
 from state.errors import BotError, NoBlend
 from state.progress import create_node, end_node
@@ -21,8 +22,6 @@ FEWEST = 2
 """Scripts with a score, from which on there is a blend."""
 _OUT_OF_FOLD = 10_000
 """Added to the number of its members in the number of such an ensemble: one of as many scripts is another."""
-_SHARE, _SECONDS = 0.005, 15.0
-"""Share of a run's time, and most seconds, for one fit."""
 
 
 class Blending:
@@ -78,7 +77,7 @@ class Blending:
             if blended is None:
                 return None
             parents = tuple(sorted(blended.recipe.weights))
-            look = of + _OUT_OF_FOLD if blended.validation is not None else of
+            look = of + _OUT_OF_FOLD if blended.score.oof is not None else of
             node = await context.decisions.ensemble(Action("ensemble", parents, look=look))
             await context.steps.once(BLEND, lambda: _stored(blended), Key(node))
             done = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
@@ -107,20 +106,19 @@ class Blending:
         context = self._context
         bank, withheld = context.executor.folder.bank, await context.executor.view(GUARDED)
         folds = await context.executor.fold_view() if _out_of_fold(members) else None
-        seconds = min(_SECONDS, _SHARE * context.budget.seconds)
         of = [one.node for one in members]
         if context.takes_notebooks:
             fit = packable(context)
             members = [one for one in members if one.node in fit]
         try:
             blended = await self._worker.blend(
-                folds or withheld, members, bank, context.seed, seconds, None if folds is None else withheld
+                folds or withheld, members, bank, context.seed, None if folds is None else withheld
             )
         except NoBlend as error:
             with context.store.write() as tx:
                 tx.record(BLENDED, run_id=context.run_id, of=of, sentence=f"nothing is blended: {error}")
             return BlendFit(None)
-        recipe, noise = blended.recipe, blended.noise
+        recipe, score, gain = blended.recipe, blended.score, blended.score.gain
         with context.store.write() as tx:
             # Without the final score, which nobody may know before the run's end.
             tx.record(
@@ -129,11 +127,11 @@ class Blending:
                 of=of,
                 weights={str(node): weight for node, weight in recipe.weights.items()},
                 space=recipe.space,
-                score=blended.score,
-                noise=noise.score_error,
-                gain=noise.gain,
-                gain_error=noise.gain_error,
-                sentence=f"the blend of {members_in_words(recipe.weights)} has the score {blended.score:.6g}",
+                score=score.value,
+                noise=score.std_error,
+                gain=None if gain is None else gain.value,
+                gain_error=None if gain is None else gain.std_error,
+                sentence=f"the blend of {members_in_words(recipe.weights)} has the score {score.value:.6g}",
             )
         return await _stored(blended)
 
@@ -144,16 +142,7 @@ class Blending:
         folder.mkdir(parents=True, exist_ok=True)
         tests = {one.node: one.submission for one in self._members() if one.node in blended.recipe.weights}
         await self._worker.write_blend(blended.recipe, tests, view.data, self._context.card, folder / "submission.csv")
-        score = Score(
-            value=blended.score,
-            noise=blended.noise,
-            final=blended.final,
-            predictions=blended.validation or blended.predictions,
-            submission=blended.submission,
-            oof=None if blended.validation is None else blended.predictions,
-        )
-        found = await executor.guards_of(node, folder.name, score)
-        score = score.model_copy(update={"guards": found, "spoiled": any(one.spoils for one in found)})
+        found = await executor.guards_of(node, folder.name, blended.score)
         return Execution(
             id=folder.name,
             view=GUARDED,
@@ -161,7 +150,7 @@ class Blending:
             seconds=0.0,
             output="",
             fine=True,
-            score=score,
+            score=replace(blended.score, guards=found),
             fault=None,
             error=None,
         )

@@ -180,7 +180,7 @@ def _disagrees(context: RunContext, stage: Staged, own: Execution, done: Executi
     if own.score is None or done.score is None:
         return None
     mine, theirs = own.score.value, done.score.value
-    noise, card, blends = own.score.noise.score_error, context.card, isinstance(stage.script, NotebookBlend)
+    noise, card, blends = own.score.std_error, context.card, isinstance(stage.script, NotebookBlend)
     worse = card.oriented(mine) - card.oriented(theirs)
     # A blend's score is cross-fitted, but the weights in its notebook were fitted on these very rows: it may be better.
     if (worse if blends else abs(worse)) <= max(noise or 0.0, _ALIKE * abs(mine)):

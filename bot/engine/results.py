@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlmodel import col, select
 
 from bot.engine.run_record import RunRecord
-from bot.evaluation.answers import Noise
+from bot.evaluation.answers import Gain, Score
 from bot.evaluation.answers.blends import Blended
 from bot.evaluation.answers.experiments import PresentEnsemble
 from bot.execution.record import Execution
@@ -55,10 +55,7 @@ class Result:
     title: str
     """Title of its draft, or the first line of its plan."""
     parents: tuple[int, ...]
-    score: float | None
-    noise: float | None
-    gain: float | None
-    gain_error: float | None
+    score: Score | None
     seconds: float
     """Of its script alone."""
     error: str | None
@@ -75,12 +72,8 @@ class BlendSoFar:
     weights: Mapping[int, float]
     """Of its members."""
     space: str
-    score: float
-    noise: float | None
-    """Standard error of the score."""
-    gain: float | None
-    """Paired difference to the score of the best member, above 0 where the blend is better."""
-    gain_error: float | None
+    score: Score
+    """The gain is over the best member."""
 
     @property
     def members(self) -> str:
@@ -88,23 +81,22 @@ class BlendSoFar:
         return members_in_words(self.weights)
 
 
-def newest_blend(store: Store, run_id: str, without: int | None = None) -> BlendSoFar | None:
-    """Return the newest blend that was fitted, before the script `without` had a score; None: none is, or none gains."""
+def newest_blend(store: Store, run_id: str) -> BlendSoFar | None:
+    """Return the newest blend that was fitted; None: none is, or none gains."""
     query = select(Event).where(Event.run_id == run_id, Event.type == BLENDED).order_by(col(Event.seq).desc())
     with store.read() as session:
-        found = (event.data for event in session.exec(query))
-        data = next((data for data in found if without is None or without not in data["of"]), None)
-    if data is None or not data.get("weights"):
+        event = session.exec(query).first()
+    if event is None or not (data := event.data).get("weights"):
         return None
     weights = {int(node): weight for node, weight in data["weights"].items()}
-    names = ("space", "score", "noise", "gain", "gain_error")
-    return BlendSoFar(tuple(data["of"]), weights, **{name: data[name] for name in names})
+    gain = None if data["gain"] is None else Gain(data["gain"], data["gain_error"])
+    return BlendSoFar(tuple(data["of"]), weights, data["space"], Score(data["score"], data["noise"], gain))
 
 
 def present_ensemble(steps: Steps) -> PresentEnsemble | None:
     """Return the newest ensemble that was fitted out of fold; None: there is none."""
     fits = [fit.blend for fit in steps.all(FITTED_OUT_OF_FOLD).values() if fit.blend is not None]
-    return PresentEnsemble(fits[-1].recipe, fits[-1].predictions) if fits else None
+    return PresentEnsemble(fits[-1].recipe, fits[-1].score.oof or "") if fits else None
 
 
 def refits_due(store: Store, run_id: str, best: int | None) -> int:
@@ -146,7 +138,6 @@ def results(run: RunRecord) -> tuple[Result, ...]:
 
 
 def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
-    noise = Noise() if ran is None or ran.score is None else ran.score.noise
     plan = next((line for line in node.plan.splitlines() if line.strip()), "")
     # A lab's script is known by the note that its coder left, which follows the title of the draft.
     words = (title and plan.removeprefix(f"{title}: ") if title and plan.startswith(f"{title}: ") else title) or plan
@@ -155,11 +146,15 @@ def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
         action=node.action,
         title=words[:_TITLE],
         parents=tuple(node.parents),
-        score=node.score,
-        noise=noise.score_error,
-        gain=noise.gain,
-        gain_error=noise.gain_error,
+        score=score_of(node, ran),
         seconds=0.0 if ran is None else ran.seconds,
         error=node.error,
         families=tuple(node.families),
     )
+
+
+def score_of(node: Node, ran: Execution | None) -> Score | None:
+    """Return a node's score, with what is known of it from its last execution; None: it has none."""
+    if node.score is None:
+        return None
+    return Score(node.score) if ran is None or ran.score is None else ran.score

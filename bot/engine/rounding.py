@@ -12,3 +12,8 @@ def rounded(value: float, noise: float, sign: str = "") -> str:
     """Return a number to two significant digits of its noise, also where these stand before the point."""
     decimals = 1 - int(f"{noise:e}".partition("e")[2])
     return f"{round(value, decimals):{sign}.{max(0, decimals)}f}"
+
+
+def with_error(text: str, std_error: float | None) -> str:
+    """Return a figure with its standard error, where that is known."""
+    return text if std_error is None else f"{text} ± {std_error:.2g}"

@@ -14,9 +14,10 @@ from sqlmodel import Session, col, select
 from bot.engine.experiment import Experiment, experiments_in
 from bot.engine.lab_turns import TurnText, lab_mark, lab_turns
 from bot.engine.tree import APART
+from bot.evaluation.answers import Score
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FOUND
-from bot.execution.record import EXECUTED, GUARDED, Score, last_execution
+from bot.execution.record import EXECUTED, GUARDED, last_execution
 from bot.execution.record import Execution as RanScript
 from state.clock_advances import ClockAdvance, clock_advances
 from state.errors import UsageError
@@ -212,7 +213,7 @@ class RunRecord:
     @cached_property
     def typical_noise(self) -> float | None:
         """The median standard error of its scores; None: none is known."""
-        errors = [score.noise.score_error for score in self.scores.values() if score.noise.score_error is not None]
+        errors = [score.std_error for score in self.scores.values() if score.std_error is not None]
         return statistics.median(errors) if errors else None
 
     def ran(self, node: int) -> RanScript | None:
@@ -223,7 +224,7 @@ class RunRecord:
         )
 
     def _shown(self, score: Score) -> Score:
-        return score if self._final else score.model_copy(update={"final": None})
+        return score if self._final else replace(score, final=None)
 
     @cached_property
     def analyses(self) -> Sequence[Analysis]:

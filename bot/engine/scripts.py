@@ -18,8 +18,6 @@ from state.steps import Kind
 
 SHORTEST_PROMISE = 0.5
 """A script is not run with less than this share of the time limit that its prompt promised."""
-NOISE_SHARE, NOISE_SECONDS = 0.002, 3.0
-"""Share of a run's time, and most seconds, for estimating the noise of one score."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,8 @@ async def run_script(
             _end(context, node, tried, begun)
             return
     seconds = context.budget.baseline_seconds() if limits is None else seconds_left(context, best, limits)
-    share = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
     done = await context.executor.execute(
-        node, script.code, GUARDED, seconds, compared=compared, noise_seconds=share, lease=lease, idle=idle
+        node, script.code, GUARDED, seconds, compared=compared, lease=lease, idle=idle
     )
     refused = None
     if context.takes_notebooks and script.infer is not None and done.score is not None:

@@ -157,7 +157,11 @@ class SealedRuns:
         blend, best = context.blend, log.ranked()[:_BEST]
         members = [] if blend is None else sorted(blend.weights, key=lambda node: -abs(blend.weights[node]))
         wanted = [*members, *(one.node for one in best)]
-        if blend is not None and best and log.card.oriented(best[0].result.score) > log.card.oriented(blend.score):
+        if (
+            blend is not None
+            and best
+            and log.card.oriented(best[0].result.score) > log.card.oriented(blend.score.value)
+        ):
             wanted = [best[0].node, *wanted]
         done = {key.node for key in context.steps.all(SEALED_RUN)}
         named = {one.name: one for one in known.values()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.budgets.charging import Meter
 from bot.budgets.levels import Level, unbounded
-from bot.evaluation.answers import LabelledView, Noise, ScoredFiles
+from bot.evaluation.answers import LabelledView, Score, ScoredFiles
 from bot.evaluation.answers.findings import Finding
 from bot.evaluation.answers.self_reported import LINE, printed_score
 from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
@@ -24,7 +24,6 @@ from bot.execution.record import (
     PREDICTIONS,
     REHEARSAL_FEW,
     Execution,
-    Score,
     failure_sentence,
     kept_execution,
     readable_files,
@@ -204,21 +203,20 @@ class Executor:
 
     async def guards_of(self, node: int, execution: str, score: Score) -> tuple[Finding, ...]:
         """Return what guards find in a node's kept predictions and its file for the test rows."""
-        files = ScoredFiles(score.value, True, True, predictions=score.predictions, submission=score.submission)
-        return await self._guarding.check_execution(node, execution, await self.view(GUARDED), files, "")
+        return await self._guarding.check_execution(node, execution, await self.view(GUARDED), score, "")
 
-    async def noise(self, node: int, other: int | None, seconds: float) -> Noise:
-        """Estimate the standard error of a node's hold-out score, and of its paired difference to another node's, if any."""
-        return await self._noise(GUARDED, self.predictions_of(node), other, seconds)
-
-    async def _noise(self, name: str, predictions: Path, other: int | None, seconds: float) -> Noise:
-        theirs = None if other is None else self.predictions_of(other)
-        there = theirs if theirs is not None and theirs.is_file() else None
+    async def score(self, node: int, other: int | None) -> Score | None:
+        """Score a node's kept predictions again, with the gain over another node's, if any; None: they cannot be read."""
+        theirs = None if other is None else self._existing_predictions(other)
         try:
-            view = await self.view(name)
-            return await self.worker.score_noise(view, predictions, there, self.settings.seed, seconds)
-        except InvalidSubmission as error:
-            return Noise(note=str(error))
+            view = await self.view(GUARDED)
+            return await self.worker.score_predictions(view, self.predictions_of(node), theirs, self.settings.seed)
+        except InvalidSubmission:
+            return None
+
+    def _existing_predictions(self, node: int) -> Path | None:
+        path = self.predictions_of(node)
+        return path if path.is_file() else None
 
     async def execute(
         self,
@@ -228,7 +226,6 @@ class Executor:
         seconds: float,
         *,
         compared: int | None = None,
-        noise_seconds: float = 0.0,
         lease: Lease | None = None,
         attempt: int = 0,
         inputs: Mapping[str, Path] | None = None,
@@ -239,7 +236,6 @@ class Executor:
         Args:
             seconds: time limit of the script.
             compared: a node whose score this one's is compared with, for its gain.
-            noise_seconds: for estimating the score's noise; 0: it is not estimated.
             lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for its own.
             attempt: number of the run on this view, from 0: each is done once.
             inputs: folders that it finds below Kaggle's input folder, by their paths there, and nothing else; None: it finds
@@ -260,7 +256,7 @@ class Executor:
                 node, script, view, data.data, seconds, lease, attempt, inputs, idle=idle
             )
             with self.stopwatch.measure("evaluation"):
-                return await self._scored(node, view, data, request, outcome, compared, noise_seconds)
+                return await self._scored(node, view, data, request, outcome, compared)
 
         return await self.steps.once(EXECUTED, run, Key(node, view, attempt))
 
@@ -379,26 +375,13 @@ class Executor:
         request: ExecutionRequest,
         outcome: Outcome,
         compared: int | None,
-        noise_seconds: float,
     ) -> Execution:
         """Score an execution's files, and record the evaluator's verdict."""
-        found = await self._files(view, data, request.out, outcome)
-        score = None
-        if found.valid and found.score is not None:
-            noise = await self._noise_of(view, request.execution_id, found, compared, noise_seconds)
-            guards: tuple[Finding, ...] = ()
-            if view == GUARDED:
-                guards = await self._guarding.check_execution(node, request.execution_id, data, found, outcome.output)
-            spoiled = any(one.spoils for one in guards)
-            score = Score(
-                value=found.score,
-                noise=noise,
-                guards=guards,
-                final=found.final,
-                spoiled=spoiled,
-                predictions=found.predictions,
-                submission=found.submission,
-            )
+        found = await self._files(view, data, request.out, outcome, compared)
+        score = found.score if found.valid else None
+        if score is not None and view == GUARDED:
+            guards = await self._guarding.check_execution(node, request.execution_id, data, score, outcome.output)
+            score = replace(score, guards=guards)
         passed = score is not None or (found.fine and view in _NEED_NO_SCORE)
         fault = None if passed else failure_sentence(outcome, request.limits) or found.message or "no score"
         error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
@@ -433,19 +416,9 @@ class Executor:
             record_findings(tx, self.run_id, score.guards if score else (), node)
         return execution
 
-    async def _noise_of(
-        self, view: str, execution: str, found: ScoredFiles, compared: int | None, seconds: float
-    ) -> Noise:
-        """Estimate a score's noise; if that fails, the score has none, as it is no reason for another run."""
-        if seconds <= 0 or self.self_reported is not None:
-            return Noise()
-        try:
-            files = readable_files(self.folder, execution, found)
-            return await self._noise(view, files[1 if view in SWAPPED else 0], compared, seconds)
-        except InfrastructureFailure as error:
-            return Noise(note=str(error))
-
-    async def _files(self, view: str, data: LabelledView, out: Path, outcome: Outcome) -> ScoredFiles:
+    async def _files(
+        self, view: str, data: LabelledView, out: Path, outcome: Outcome, compared: int | None
+    ) -> ScoredFiles:
         """Let the worker score an execution's files."""
         submission = out / "submission.csv"
         # The files of a script that failed are not trusted; at the time limit they may have been complete for long.
@@ -454,7 +427,9 @@ class Executor:
         if self.self_reported is None:
             predictions = submission if view in SWAPPED else out / PREDICTIONS
             bank = self.folder.bank if view == GUARDED else None
-            return await self.worker.score_execution(data, predictions, submission, bank)
+            other = None if compared is None or view != GUARDED else self._existing_predictions(compared)
+            seed = None if view in _NEED_NO_SCORE else self.settings.seed
+            return await self.worker.score_execution(data, predictions, submission, bank, other, seed)
         # The printed score counts if the submission could be handed in.
         try:
             await self.worker.check_form(submission, data.data, self.card)
@@ -463,7 +438,7 @@ class Executor:
         score = printed_score(outcome.output)
         if score is None:
             return ScoredFiles(None, valid=True, fine=False, message=f"no line `{LINE}: <number>` was printed")
-        return ScoredFiles(score, valid=True, fine=True, message=f"self-reported: {self.self_reported}")
+        return ScoredFiles(Score(score), valid=True, fine=True, message=f"self-reported: {self.self_reported}")
 
 
 def _execution_id(node: int, view: str, attempt: int = 0, tried: int = 1) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlmodel import col, select
 
-from bot.evaluation.answers import LabelledView, OtherNode, ScoredFiles
+from bot.evaluation.answers import LabelledView, OtherNode, Score
 from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, Finding, doubts_of, not_run_at_all
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
@@ -57,15 +57,15 @@ class Guarding:
         return await self.steps.once(_GUARDS, check, _VIEW, save=save)
 
     async def check_execution(
-        self, node: int, execution_id: str, view: LabelledView, scored: ScoredFiles, output: str
+        self, node: int, execution_id: str, view: LabelledView, score: Score, output: str
     ) -> tuple[Finding, ...]:
         """Check the files and output of an execution on the hold-out view; a failure of the guards is a finding too."""
-        predictions, submission = readable_files(self.folder, execution_id, scored)
+        predictions, submission = readable_files(self.folder, execution_id, score)
         findings = self.worker.guard_execution(
             view=view,
             predictions=predictions,
             submission=submission,
-            score=scored.score or 0.0,
+            score=score.value,
             output=output[-_OUTPUT:],
             others=self._others(node),
             board=self.board(),

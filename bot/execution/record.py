@@ -5,9 +5,8 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from sqlmodel import Session
 
-from bot.evaluation.answers import Noise, ScoredFiles
+from bot.evaluation.answers import Score
 from bot.evaluation.answers.experiments import ScoredExperiment
-from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
 from sandbox import ExitReason, Limits, Outcome
 from state.closed import ClosedModel
@@ -37,27 +36,6 @@ _SENTENCES = {
     ExitReason.KILLED_BY_RULE: "the script was killed early: {detail}",
     ExitReason.STOPPED: "the run was stopped",
 }
-
-
-class Score(ClosedModel):
-    """The score of one execution's files."""
-
-    value: float
-    """In the metric's own sign."""
-    noise: Noise = Noise()
-    """Its uncertainty; on the hold-out view alone."""
-    guards: tuple[Finding, ...] = ()
-    """The guards' findings; on the hold-out view alone."""
-    final: float | None = None
-    """The final score, that of the rows scored apart; neither shown nor used before the run's end."""
-    spoiled: bool = False
-    """Whether a guard found the file for the test rows worthless, whatever the value is."""
-    predictions: str | None = None
-    """The bank's file with the validation predictions, on the hold-out view; None for a score that a script prints."""
-    submission: str | None = None
-    """The bank's file with the predictions of the test rows."""
-    oof: str | None = None
-    """The bank's file with out-of-fold predictions of the training rows; None: a script, which makes none."""
 
 
 class Execution(ClosedModel):
@@ -102,12 +80,6 @@ def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED
 def _of_experiment(row: ExperimentRow) -> Execution:
     """Return an experiment as the execution that a script with the same predictions would have had."""
     result = SCORED_EXPERIMENT.validate_python(row.result)
-    gain = result.gain
-    noise = Noise(
-        score_error=result.std_error,
-        gain=None if gain is None else gain.value,
-        gain_error=None if gain is None else gain.std_error,
-    )
     return Execution(
         id=experiment_folder(row.node),
         view=GUARDED,
@@ -117,7 +89,8 @@ def _of_experiment(row: ExperimentRow) -> Execution:
         fine=result.arrays.test is not None,
         score=Score(
             value=result.score,
-            noise=noise,
+            std_error=result.std_error,
+            gain=result.gain,
             final=result.internal_test,
             predictions=result.arrays.validation,
             submission=result.arrays.test,
@@ -141,7 +114,7 @@ def last_execution(session: Session, run_id: str, node: int) -> Execution | None
     return next(reversed(read_steps(session, run_id, EXECUTED, (DEBUG,), (node,)).values()), None)
 
 
-def readable_files(folder: RunFolder, execution: str, kept: ScoredFiles | Score | None) -> tuple[Path, Path]:
+def readable_files(folder: RunFolder, execution: str, kept: Score | None) -> tuple[Path, Path]:
     """Return where the predictions of the withheld and the test rows are read again: in the bank, or as the script wrote them."""
     out = folder.executions / execution
     predictions, submission = (kept.predictions, kept.submission) if kept else (None, None)

@@ -144,8 +144,9 @@ class OpenRun:
         blend, best = self.context.blend, load_tree(self.context).best_candidate()
         if blend is None or best is None:
             return None
-        gain = self.context.card.oriented(blend.score) - best.fitness
-        return blend if gain > (blend.gain_error or 0.0) else None
+        gain = self.context.card.oriented(blend.score.value) - best.fitness
+        over = blend.score.gain
+        return blend if gain > ((over and over.std_error) or 0.0) else None
 
     def _blend_fitted(self) -> None:
         """Have the submission of a new blend considered, if it is better than what there is."""

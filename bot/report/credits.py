@@ -61,9 +61,8 @@ def measure_credits(run: RunRecord) -> Credits:
     ideas, drafts = run.ideas, run.drafts
     kernels = [row for row in run.kernels if row.node is not None]
     submitted = _trace_sources(run, kernels)
-    noises = {node: score.noise for node, score in run.scores.items()}
     script_gains = {
-        node: MeasuredGain(noise.gain, noise.gain_error) for node, noise in noises.items() if noise.gain is not None
+        node: MeasuredGain(score.gain.value, score.gain.std_error) for node, score in run.scores.items() if score.gain
     }
     draft_gains = _measure_drafts(run)
     idea_gains = _best_idea_gains(run.reports)
@@ -118,7 +117,7 @@ def _measure_drafts(run: RunRecord) -> dict[str, MeasuredGain]:
     scores = {node: run.oriented(score) for node, score in valid if score is not None}
     draft_of = {node.id: node.draft_id for node in run.scripts}
     # Of the paired difference, or of the score where nothing was compared.
-    std_errors = {node: one.noise.gain_error or one.noise.score_error for node, one in run.scores.items()}
+    std_errors = {node: (one.gain and one.gain.std_error) or one.std_error for node, one in run.scores.items()}
     gains = {}
     for draft in run.drafts:
         own = [node for node in scores if draft_of[node] == draft.id]

@@ -241,15 +241,15 @@ def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
     blended = None if node is None else blend_of(context.store, context.run_id, node)
     if node is None or blended is None:
         return None
-    recipe, noise = blended.recipe, blended.noise
+    recipe, score, gain = blended.recipe, blended.score, blended.score.gain
     return BlendFigures(
         node=node,
         weights=recipe.weights,
         space=recipe.space,
-        score=blended.score,
-        noise=noise.score_error,
-        gain=noise.gain,
-        gain_error=noise.gain_error,
+        score=score.value,
+        noise=score.std_error,
+        gain=None if gain is None else gain.value,
+        gain_error=None if gain is None else gain.std_error,
     )
 
 

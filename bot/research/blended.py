@@ -20,11 +20,12 @@ from bot.engine.heartbeat import beating, last_beat
 from bot.engine.services import Machinery
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import APART, BASELINE, Tree
+from bot.evaluation.answers import Score
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
-from bot.execution.record import GUARDED, SCORED_EXPERIMENT, Score, kept_execution
+from bot.execution.record import GUARDED, SCORED_EXPERIMENT, kept_execution
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
@@ -218,7 +219,7 @@ def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
 def _experiment(score: Score) -> ScoredExperiment:
     """Return a script's score as that of an experiment without predictions out of fold."""
     arrays = Arrays(validation=score.predictions, test=score.submission)
-    return ScoredExperiment(arrays, score.value, score.noise.score_error, score.value, score.final)
+    return ScoredExperiment(arrays, score.value, score.std_error, score.value, score.final)
 
 
 async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:

@@ -26,8 +26,6 @@ FILES = "submissions"
 OUTPUTS = "outputs"
 """In the competition's folder: files that public kernels have written."""
 
-_NOISE_SECONDS = 20.0
-
 
 @dataclass(frozen=True)
 class Candidate(MadeFile):
@@ -119,10 +117,11 @@ class Files:
         `other` None stands for a node of an earlier run, whose predictions are not used.
         """
         if (node, other) not in self._noise:
-            noise = await self._context.executor.noise(node, other, _NOISE_SECONDS)
+            score = await self._context.executor.score(node, other)
+            gain, error = (score.gain, score.std_error) if score else (None, None)
             # Taking the two scores as independent gives the largest standard error of their difference.
-            independent = None if noise.score_error is None else noise.score_error * 2**0.5
-            self._noise[node, other] = independent if noise.gain_error is None else noise.gain_error
+            independent = None if error is None else error * 2**0.5
+            self._noise[node, other] = independent if gain is None or gain.std_error is None else gain.std_error
         return self._noise[node, other]
 
     async def check(self, file: Path) -> Checked:

@@ -11,8 +11,9 @@ from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree
+from bot.evaluation.answers import Score
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import GUARDED, Score, kept_execution
+from bot.execution.record import GUARDED, kept_execution
 from bot.submission import Quota
 from bot.submission.exactly_once import ExactlyOnce, copy_durably
 from bot.submission.last_choice import last_choice
@@ -224,7 +225,7 @@ def _boldest(context: RunContext, chosen: NodeView, tree: Tree) -> int | None:
     for one in tree.candidates():
         score = kept(one.id)
         if score is not None and not one.spoiled and (own is None or score.submission != own.submission):
-            bold[one.id] = one.fitness + (score.noise.score_error or 0.0)
+            bold[one.id] = one.fitness + (score.std_error or 0.0)
     return max(bold, key=lambda node: (bold[node], -node), default=None)
 
 

@@ -22,8 +22,6 @@ from state.tables import Evaluation
 
 SELECTED = Kind("final selection", Selection)
 _FINAL, _OUT_OF_FOLD = "final", "out of fold"
-_SHARE, _SECONDS = 0.003, 20.0
-"""Share of the run's time, and most seconds, for its draws."""
 _MOST, _STACKS = 8, 4
 """Candidates, the best by their scores, and stacks among experiments, whose own scores are too good."""
 
@@ -78,8 +76,7 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
         )
         for node in nodes
     ]
-    seconds = min(_SECONDS, _SHARE * context.budget.seconds)
-    choice = await worker.choose_candidate(candidates, predictions, context.seed, seconds)
+    choice = await worker.choose_candidate(candidates, predictions, context.seed)
     compared = tuple(_compared(context, node, choice.evidence[node], ensembles, stacks) for node in choice.order)
     return Selection(candidates=compared, why=_why(choice, compared))
 

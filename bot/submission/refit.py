@@ -236,7 +236,7 @@ def _alike(context: RunContext, node: int) -> list[Path]:
     tree = load_tree(context)
     with context.store.read() as session:
         mine = kept_execution(session, context.run_id, node)
-        error = (mine and mine.score and mine.score.noise.score_error) or 0.0
+        error = (mine and mine.score and mine.score.std_error) or 0.0
         near = [
             one.id
             for one in tree.valid()

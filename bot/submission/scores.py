@@ -221,7 +221,7 @@ def _mean_ranks(values: Sequence[float]) -> list[float]:
 def _score_error(session: Session, row: Submission) -> float:
     """Return the standard error of a validation score; 0 if it is not known."""
     done = kept_execution(session, row.run_id, row.node)
-    return 0.0 if done is None or done.score is None else done.score.noise.score_error or 0.0
+    return 0.0 if done is None or done.score is None else done.score.std_error or 0.0
 
 
 def choose(found: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:

@@ -88,7 +88,7 @@ def _text(prompt: ProposeIdeas, number: int) -> str:
 
 def plan(prompt: PlanDrafts) -> str:
     """Answer `plan_drafts`: of a round's drafts the first extends the best report, the others start anew from other ideas."""
-    top = best(prompt.reports, prompt.task) or next(iter(prompt.reports), None)
+    top = best(((one, one.score) for one in prompt.reports), prompt.task) or next(iter(prompt.reports), None)
     extended = not prompt.parents and any(draft.codebase is not None for draft in prompt.others)
     starts_fresh = bool(prompt.start) and not prompt.parents
     open_draft_ideas = {number for draft in prompt.others for number in draft.ideas}

@@ -3,30 +3,32 @@
 import json
 import re
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from bot.agents.builtin.config import config_in
 from bot.agents.builtin.techniques import how, kinds_in, suitable
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.reporting import WriteReport
+from bot.engine.attempts import Attempt
 from bot.execution.task import TaskText
 
 _ROW = re.compile(r"^(\S.* on .*?\S) +(\d+\.\d+) +\d+\.\d+$", re.MULTILINE)
 _BLEND = re.compile(r"^blend: \d+\.\d+ of (.+)$", re.MULTILINE)
 
 
-class _Scored(Protocol):
-    @property
-    def score(self) -> float | None: ...
+ScoredT = TypeVar("ScoredT")
 
 
-ScoredT = TypeVar("ScoredT", bound=_Scored)
-
-
-def best(found: Iterable[ScoredT], task: TaskText) -> ScoredT | None:
-    """Return the first attempt with the best score; None without any score."""
+def best(scored: Iterable[tuple[ScoredT, float | None]], task: TaskText) -> ScoredT | None:
+    """Return the first of what has the best score; None without any score."""
     sign = 1.0 if task.direction == "minimize" else -1.0
-    return min((f for f in found if f.score is not None), key=lambda f: sign * (f.score or 0.0), default=None)
+    known = ((one, sign * score) for one, score in scored if score is not None)
+    return min(known, key=lambda pair: pair[1], default=(None, 0.0))[0]
+
+
+def best_attempt(attempts: Iterable[Attempt], task: TaskText) -> Attempt | None:
+    """Return the first attempt with the best score; None without any score."""
+    return best(((one, one.score.value if one.score else None) for one in attempts), task)
 
 
 def chosen(output: str) -> tuple[str, ...]:
@@ -41,13 +43,13 @@ def review(prompt: ReviewRun) -> str:
         lines = [line for line in attempt.output.splitlines() if line.strip()] or ["none"]
         summary = f"No score: {attempt.error or 'the run ended without one'}. Last line: {lines[-1][:300]}"
     else:
-        summary = f"Scored {attempt.score:.6g}. Chosen: {' + '.join(chosen(attempt.output)) or 'unknown'}."
+        summary = f"Scored {attempt.score.value:.6g}. Chosen: {' + '.join(chosen(attempt.output)) or 'unknown'}."
     return json.dumps({"summary": summary[:2_000]}, ensure_ascii=False)
 
 
 def report(prompt: WriteReport) -> str:
     """Answer `write_report` with figures from the attempts."""
-    top = best(prompt.attempts, prompt.task)
+    top = best_attempt(prompt.attempts, prompt.task)
     output, config = top.output if top else "", config_in(top.code if top else "")
     used = config.use if config else ()
     method = " ".join(map(how, used)) or (top.plan if top else "no script of this draft got a score.")

@@ -25,7 +25,7 @@ def insights(context: RunContext, tree: Tree) -> tuple[str, ...]:
             scored = any(n.valid for n in tree.of_draft(int(row.draft_id or 0)))
             families, gained = came_of(tree, int(row.draft_id or 0)) if scored else ((), False)
             of[families].append((row, gained))
-    noise = {one.node: one.noise for one in context.results}
+    noise = {one.node: one.score.std_error for one in context.results if one.score}
     lines = []
     for families, found in of.items():
         nodes = [n for row, _ in found for n in tree.of_draft(int(row.draft_id or 0)) if n.valid]

@@ -3,9 +3,9 @@
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment, experiment_name
 from bot.engine.results import BlendSoFar
-from bot.engine.rounding import rounded, shown
+from bot.engine.rounding import rounded, shown, with_error
 from bot.engine.tree import BASELINE
-from bot.evaluation.answers.experiments import Gain
+from bot.evaluation.answers import Gain, Score
 from bot.models.quoting import in_quotes, line
 from state.knowledge import reproductions
 from state.labs import labs
@@ -68,8 +68,9 @@ def _scripts(context: RunContext) -> list[int]:
 def _script_line(context: RunContext, node: int) -> str:
     result = next(one for one in context.results if one.node == node)
     what = "the engine's baseline" if node == BASELINE else f"script of node {node}"
-    error = "" if result.noise is None else f" ± {result.noise:.2g}"
-    return f"{what} · {shown(result.score or 0.0, result.noise)}{error} on validation rows · {in_quotes(result.title, _REMARK)}"
+    score = result.score or Score(0.0)
+    figure = with_error(shown(score.value, score.std_error), score.std_error)
+    return f"{what} · {figure} on validation rows · {in_quotes(result.title, _REMARK)}"
 
 
 def measured(context: RunContext) -> list[tuple[Reproduction, str]]:
@@ -81,8 +82,8 @@ def measured(context: RunContext) -> list[tuple[Reproduction, str]]:
     lines = []
     for row in ran:
         published = "unknown" if row.published is None else f"{row.published:g}"
-        noise = "" if row.noise is None else f" ± {row.noise:.2g}"
-        score = f"{shown(row.measured or 0.0, row.noise)}{noise} measured here (published: {published})"
+        figure = with_error(shown(row.measured or 0.0, row.noise), row.noise)
+        score = f"{figure} measured here (published: {published})"
         repaired = ", repaired" if row.repaired else ""
         lines.append(f"{score} · {row.seconds:.0f} s{repaired} · {in_quotes(row.title, 120)}")
     return list(zip(ran, lines, strict=True))
@@ -152,13 +153,11 @@ def gain_in_words(gain: Gain) -> str:
 
 def ensemble_line(context: RunContext, blend: BlendSoFar) -> str:
     """Return the newest ensemble: its score, its gain over its best member, and its members with their weights."""
-    error = "" if blend.noise is None else f" ± {blend.noise:.2g}"
     names = {node: experiment_name(context.store, context.run_id, node) for node in blend.weights}
     ordered = sorted(blend.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
     members = ", ".join(f"{names[node]} {weight:.2f}" for node, weight in ordered[:_MEMBERS])
     members += f" and {len(ordered) - _MEMBERS} more" if len(ordered) > _MEMBERS else ""
-    score = f"{blend.score:.6g}" if context.experiments else shown(blend.score, blend.noise)
-    gain = (
-        "" if blend.gain is None else f", {gain_in_words(Gain(blend.gain, blend.gain_error, ''))} over its best member"
-    )
-    return f"the engine's ensemble (stacks are no members): {score}{error}{gain}; members: {members}"
+    own = blend.score
+    score = with_error(f"{own.value:.6g}" if context.experiments else shown(own.value, own.std_error), own.std_error)
+    gain = "" if own.gain is None else f", {gain_in_words(own.gain)} over its best member"
+    return f"the engine's ensemble (stacks are no members): {score}{gain}; members: {members}"

@@ -13,11 +13,10 @@ from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import rehearsal_of
 from bot.engine.experiments import nodes_of_lab
 from bot.engine.families import families
-from bot.engine.rounding import shown
+from bot.engine.rounding import shown, with_error
 from bot.engine.scripts import Limits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
-from bot.evaluation.answers.experiments import Gain
 from bot.models.quoting import line
 from sandbox import Lease
 from state.errors import BudgetExceeded
@@ -204,18 +203,18 @@ class ScoredScripts:
         if done.score is None:
             output = indent(done.output.strip()[-_OUTPUT:], "| ", lambda _: True)
             return f"node {node} has no score: {line(done.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
-        noise = f" ± {done.noise:.2g}" if done.noise is not None else ""
+        score = with_error(shown(done.score.value, done.score.std_error), done.score.std_error)
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:
             lines.append(self._rehearsed(node))
         lines += [f"a check found: {finding}" for finding in done.findings]
         # What matters stands last: coders are used to ask for the tail of an output.
         lines.append(
-            f"node {node}: {context.card.metric.name} {shown(done.score, done.noise)}{noise} "
+            f"node {node}: {context.card.metric.name} {score} "
             f"({context.card.metric.direction}) on the withheld rows, {done.seconds:.0f} s"
         )
-        if done.gain is not None:
+        if done.score.gain is not None:
             base = next(iter(tree[node].parents), None)
             against = f"node {base}" if base is not None else "the best before it"
-            lines.append(f"against {against}, paired: {gain_in_words(Gain(done.gain, done.gain_error, against))}")
+            lines.append(f"against {against}, paired: {gain_in_words(done.score.gain)}")
         return "\n".join(lines)

@@ -20,9 +20,6 @@ from bot.models.template import TemplatePrompt
 from state.errors import ModelRefused, Unparsable
 from state.tables import Draft
 
-_GAIN_SECONDS = 3.0
-"""For the draws of one paired comparison."""
-
 
 @dataclass(frozen=True)
 class WriteReport(TemplatePrompt[ReportAnswer]):
@@ -107,17 +104,18 @@ async def measured_parts(
     """
     best, parts = best_attempt(context, attempts), []
     if best is not None and codebase_node is not None and context.executor.self_reported is None:
-        noise = await context.executor.noise(best.node, codebase_node, _GAIN_SECONDS)
-        if noise.gain is not None and noise.gain_error is not None:
+        score = await context.executor.score(best.node, codebase_node)
+        if score is not None and (whole := score.gain) is not None and whole.std_error is not None:
             comparison = (
                 f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
             )
-            parts.append(ComponentNote(name=WHOLE, analysis=comparison, gain=noise.gain, gain_error=noise.gain_error))
+            parts.append(ComponentNote(name=WHOLE, analysis=comparison, gain=whole.value, gain_error=whole.std_error))
     tree, by_node = load_tree(context), {a.node: a for a in attempts}
     texts = {idea.number: idea.text for idea in idea_texts(context)}
     for improved in attempts:
         before = next(iter(tree[improved.node].parents), None)
-        if improved.gain is not None and before in by_node:
+        gain = improved.score.gain if improved.score else None
+        if gain is not None and before in by_node:
             name = f"node {improved.node} over node {before}"
             own_uses, reference = (uses({"script.py": a.code}, a.plan, texts) for a in (improved, by_node[before]))
             parts.append(
@@ -126,8 +124,8 @@ async def measured_parts(
                     analysis=line(improved.plan),
                     idea=credited(own_uses, reference),
                     ideas=tuple(sorted(added(own_uses, reference))),
-                    gain=improved.gain,
-                    gain_error=improved.gain_error,
+                    gain=gain.value,
+                    gain_error=gain.std_error,
                 )
             )
     return tuple(parts)

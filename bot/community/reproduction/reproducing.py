@@ -16,7 +16,7 @@ from bot.community.reproduction.repair import RepairKernel
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import LIMITS, NOISE_SECONDS, NOISE_SHARE, Limits, best_seconds
+from bot.engine.scripts import LIMITS, Limits, best_seconds
 from bot.execution.record import EXECUTED, REPRODUCED, Execution
 from bot.models import Item
 from sandbox import ExitReason
@@ -267,7 +267,7 @@ async def _reproduce(
         node=node,
         published=post.public_score,
         measured=None if score is None else score.value,
-        noise=None if score is None else score.noise.score_error,
+        noise=None if score is None else score.std_error,
         seconds=execution.seconds,
         repaired=attempt.repaired,
         known_at=post.time,
@@ -289,11 +289,8 @@ async def _run(context: RunContext, node: int, item: str, script: str, attempt: 
 
     seconds = (await context.steps.once(LIMITS, limit, Key(node, attempt=attempt))).seconds
     context.say(f"node {node}: runs {item}, for {seconds:.0f} s at the most")
-    noise = min(NOISE_SECONDS, NOISE_SHARE * context.budget.seconds)
     # Beside labs it has the processor time that they leave.
-    return await context.executor.execute(
-        node, script, REPRODUCED, seconds, noise_seconds=noise, attempt=attempt, idle=shares_cores
-    )
+    return await context.executor.execute(node, script, REPRODUCED, seconds, attempt=attempt, idle=shares_cores)
 
 
 def _seconds(context: RunContext, shares_cores: bool) -> float:

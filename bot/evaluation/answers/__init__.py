@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from bot.evaluation.answers.board import MEDALS, Medal
+from bot.evaluation.answers.findings import Finding
 from bot.evaluation.graders import GraderKind
 from scrapers.snapshots.card import TaskCard
 
@@ -41,37 +42,54 @@ class OtherNode:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """How much better a score is than another: above 0 is better, whatever the metric's sign."""
+
+    value: float
+    std_error: float | None
+    """Of the paired difference; None: unknown."""
+    over: str = ""
+    """What it is compared with, such as an experiment's name."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one node's predictions, with the files of the run's bank that have them."""
+
+    value: float
+    """In the metric's own sign: out of fold if there are such predictions, else of the hold-out."""
+    std_error: float | None = None
+    """None: unknown."""
+    gain: Gain | None = None
+    """Over the node that it is compared with, on the rows that both predict."""
+    final: float | None = None
+    """Score of the internal test, neither shown nor used before the run's end; None: there are no such rows."""
+    predictions: str | None = None
+    """Of the validation rows."""
+    submission: str | None = None
+    """Of the test rows."""
+    oof: str | None = None
+    """Of the training rows, out of fold."""
+    guards: tuple[Finding, ...] = ()
+    """The guards' findings; on the hold-out view alone."""
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether a guard found the file for the test rows worthless, whatever the value is."""
+        return any(one.spoils for one in self.guards)
+
+
+@dataclass(frozen=True)
 class ScoredFiles:
     """The evaluation of one execution's files; score and validity do not depend on each other."""
 
-    score: float | None
-    """Finite, in the metric's own sign; None: there is none."""
+    score: Score | None
     valid: bool
     """Whether the submission is valid."""
     fine: bool
     """Whether both files are, even if there is no score because the truth, or these predictions, cannot be scored."""
     message: str | None = None
     """Why there is no score, or what is wrong; None if nothing is."""
-    final: float | None = None
-    """Score of the rows that are scored apart, for the run's end alone; None: there are no such rows, or no score of them."""
-    predictions: str | None = None
-    """The file of the bank that has the validation predictions; None: they are not kept."""
-    submission: str | None = None
-    """The file of the bank that has the predictions of the test rows."""
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Standard errors by the bootstrap, of a score and of the paired difference to another's; None where they are not known."""
-
-    score_error: float | None = None
-    gain: float | None = None
-    """How much better the score is than the other's: above 0 is better, whatever the metric's sign."""
-    gain_error: float | None = None
-    draws: int = 0
-    rows: int = 0
-    note: str | None = None
-    """Why the score's error is not known."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.evaluation.answers import Noise
+from bot.evaluation.answers import Score
 from bot.evaluation.metrics.registry import Space
 
 
@@ -49,20 +49,8 @@ class Blended:
 
     recipe: Recipe
     """Fitted on all hold-out rows."""
-    score: float
-    """On the hold-out rows, cross-fitted: no row's prediction comes from weights that were fitted on its label. In the metric's
-    own sign."""
-    noise: Noise
-    """The score's standard error; `gain` is its paired difference to the best member's score."""
-    final: float | None
-    """Score of the rows that are scored apart, for the run's end alone."""
-    predictions: str
-    """The bank's file with the predictions of the withheld rows: cross-fitted on the hold-out rows, by the recipe on others."""
-    submission: str
-    """The bank's file with the recipe's predictions of the test rows."""
-    validation: str | None = None
-    """The bank's file with the recipe's predictions of the withheld rows, where it was fitted out of fold."""
-    holdout: float | None = None
-    """Score of these on the hold-out half."""
+    score: Score
+    """On the rows that it was fitted on, cross-fitted: no row's prediction comes from weights that were fitted on its label. The
+    gain is over the best member. Predictions are cross-fitted on those rows, and by the recipe on others."""
     left_out: Mapping[int, str] = field(default_factory=dict)
     """Nodes that could be no members, each with the reason in a sentence."""

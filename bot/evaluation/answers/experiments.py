@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bot.evaluation.answers import Gain
 from bot.evaluation.answers.blends import Recipe
 
 Role = Literal["oof", "validation", "test"]
@@ -22,17 +23,6 @@ class Arrays:
     oof: str | None = None
     validation: str | None = None
     test: str | None = None
-
-
-@dataclass(frozen=True)
-class Gain:
-    """How much better a score is than another: above 0 is better, whatever the metric's sign."""
-
-    value: float
-    std_error: float | None
-    """Of the paired difference; None: unknown."""
-    over: str
-    """What it is compared with, such as an experiment's name."""
 
 
 @dataclass(frozen=True)

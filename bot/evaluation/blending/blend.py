@@ -1,8 +1,7 @@
 """Fits a blend on the hold-out rows, and applies one to the predictions of other rows."""
 
-import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +16,9 @@ from bot.evaluation.blending.sample import Holdout
 from bot.evaluation.blending.spaces import combine, read_entered
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_kind
 from bot.evaluation.scoring import open_scorer, parts_of
-from bot.evaluation.scoring.bank import keep, keep_array, read_predicted
-from bot.evaluation.scoring.noise import score_noise
-from bot.evaluation.scoring.score import score_execution
+from bot.evaluation.scoring.bank import keep, keep_array, read_predicted, write_values
+from bot.evaluation.scoring.score import score_predictions
 from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
-from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission, NoBlend
 
@@ -31,7 +28,6 @@ def blend(
     members: Sequence[Member],
     bank: Path,
     seed: int,
-    seconds: float,
     withheld: LabelledView | None = None,
 ) -> Blended:
     """Fit a blend on a view's rows, and keep its predictions.
@@ -40,7 +36,6 @@ def blend(
 
     Args:
         view: the hold-out view, or the training rows that are in a fold, which members predict out of fold.
-        seconds: for the noise; the work of a fit is bounded by itself.
         withheld: the hold-out view, where weights are fitted out of fold; its rows are predicted by the recipe.
 
     Raises:
@@ -58,7 +53,7 @@ def blend(
     with closing(open_scorer(card, view.grader)) as scorer:
         as_files = scorer.kind == "competition"
         try:
-            truth, final = parts_of(view, scorer)
+            truth, _ = parts_of(view, scorer)
         except InvalidSubmission as error:
             raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
         if truth.ids is None:
@@ -76,31 +71,32 @@ def blend(
         holdout = Holdout(view, truth, scores)
         fit = EnsembleFit(holdout, members, seed)
         recipe, values = fit.recipe, fit.predicted()
-        (score,), (apart,) = scores(values, [None]), [math.nan] if final is None else scores(values, [None], final)
         best = max(fit.pool.members[:3], key=lambda one: holdout.oriented(fit.form.read(one.predictions), [None])[0])
-    files = {node: one.submission for node, one in fit.members.items()}
-    tested = blend_files(recipe, files, view.data / "sample_submission.csv", card)
-    kept = [
-        _keep(one, view.data / f"sample_{rows}.csv", card, bank, as_file=as_files or prediction_kind(card) != "number")
-        for one, rows in ((values, "validation"), (tested, "submission"))
-    ]
-    noise = score_noise(view, bank / kept[0], best.predictions, seed, seconds)
-    blended = Blended(
-        recipe, score, noise, apart if math.isfinite(apart) else None, kept[0], kept[1], left_out=fit.pool.left_out
-    )
-    return blended if withheld is None else _on_withheld_rows(blended, withheld, fit.members, bank)
+        files = {node: one.submission for node, one in fit.members.items()}
+        tested = blend_files(recipe, files, view.data / "sample_submission.csv", card)
+        kept, submission = [
+            _keep(
+                one, view.data / f"sample_{rows}.csv", card, bank, as_file=as_files or prediction_kind(card) != "number"
+            )
+            for one, rows in ((values, "validation"), (tested, "submission"))
+        ]
+    score = score_predictions(view, bank / kept, best.predictions, seed)
+    if withheld is None:
+        score = replace(score, predictions=kept, submission=submission)
+    else:
+        own = _on_withheld_rows(recipe, withheld, fit.members, bank)
+        final = score_predictions(withheld, bank / own, None, seed).final
+        score = replace(score, predictions=own, submission=submission, oof=kept, final=final)
+    return Blended(recipe, score, left_out=fit.pool.left_out)
 
 
-def _on_withheld_rows(blended: Blended, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> Blended:
-    """Return a blend that was fitted out of fold with its predictions of the withheld rows, and their scores."""
+def _on_withheld_rows(recipe: Recipe, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> str:
+    """Keep what a recipe that was fitted out of fold predicts of the withheld rows."""
     card, sample = withheld.card, withheld.data / "sample_validation.csv"
     files = {node: one.validation for node, one in members.items() if one.validation is not None}
-    values = blend_files(blended.recipe, files, sample, card)
     with closing(open_scorer(card, withheld.grader)) as scorer:
         as_file = scorer.kind == "competition" or prediction_kind(card) != "number"
-    name = _keep(values, sample, card, bank, as_file=as_file)
-    scored = score_execution(withheld, bank / name, None)
-    return replace(blended, validation=name, holdout=scored.score, final=scored.final)
+    return _keep(blend_files(recipe, files, sample, card), sample, card, bank, as_file=as_file)
 
 
 def write_blend(recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path, card: TaskCard, out: Path) -> None:
@@ -154,18 +150,3 @@ def _keep(values: NDArray[Any], sample: Path, card: TaskCard, bank: Path, *, as_
         file = Path(folder) / "blend.csv"
         write_values(file, values, sample, card)
         return keep(None if values.dtype != object else values, file, bank)
-
-
-def write_values(out: Path, values: NDArray[Any], sample: Path, card: TaskCard) -> None:
-    """Write predictions (rows, prediction columns) in the form of the sample."""
-    table = read_table(sample)
-    at = [table.header.index(column) for column in card.prediction_columns]
-
-    def lines() -> Iterator[list[str]]:
-        for row, cells in zip(table.rows(), values, strict=True):
-            line = list(row)
-            for place, cell in zip(at, cells, strict=True):
-                line[place] = repr(float(cell)) if isinstance(cell, float) else str(cell)
-            yield line
-
-    write_table(out, table.header, lines(), table.delimiter)

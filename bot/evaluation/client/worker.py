@@ -16,9 +16,9 @@ from bot.evaluation.answers import (
     HiddenScores,
     Interval,
     LabelledView,
-    Noise,
     OtherNode,
     PublicCopy,
+    Score,
     ScoredFiles,
 )
 from bot.evaluation.answers.blends import Blended, Member, Recipe
@@ -94,15 +94,19 @@ class Worker(WorkerProcess):
 
     @remote("bot.evaluation.scoring.score")
     async def score_execution(
-        self, view: LabelledView, predictions: Path, submission: Path, bank: Path | None = None
+        self,
+        view: LabelledView,
+        predictions: Path,
+        submission: Path,
+        bank: Path | None = None,
+        other: Path | None = None,
+        seed: int | None = None,
     ) -> ScoredFiles:
         """Score what one execution wrote, and keep what it predicted."""
 
-    @remote("bot.evaluation.scoring.noise")
-    async def score_noise(
-        self, view: LabelledView, predictions: Path, other: Path | None, seed: int, seconds: float
-    ) -> Noise:
-        """Estimate the standard error of a score, and of its difference to another's."""
+    @remote("bot.evaluation.scoring.score")
+    async def score_predictions(self, view: LabelledView, predictions: Path, other: Path | None, seed: int) -> Score:
+        """Score predictions of a view's validation rows, with standard error and gain; raises InvalidSubmission."""
 
     @remote(_EXPERIMENT)
     async def score_experiment(
@@ -137,14 +141,13 @@ class Worker(WorkerProcess):
     ) -> FitRows:
         """Write the labels, folds and features of all labelled rows; raises InvalidSubmission."""
 
-    @remote(_BLEND, seconds=60, factor=10)
+    @remote(_BLEND, seconds=240)
     async def blend(
         self,
         view: LabelledView,
         members: Sequence[Member],
         bank: Path,
         seed: int,
-        seconds: float,
         withheld: LabelledView | None = None,
     ) -> Blended:
         """Fit a blend on a view's rows; raises NoBlend where nothing can be blended."""
@@ -159,9 +162,9 @@ class Worker(WorkerProcess):
     async def write_predictions(self, predictions: Path, view_dir: Path, card: TaskCard, out: Path) -> None:
         """Write predictions of the test rows in the form of the sample submission."""
 
-    @remote("bot.evaluation.choosing", seconds=60, factor=10)
+    @remote("bot.evaluation.choosing")
     async def choose_candidate(
-        self, candidates: Sequence[Candidate], predictions: Sequence[Predictions], seed: int, seconds: float
+        self, candidates: Sequence[Candidate], predictions: Sequence[Predictions], seed: int
     ) -> Choice:
         """Put candidates in order by all rows that they were scored on."""
 

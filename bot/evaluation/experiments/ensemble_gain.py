@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.evaluation.answers import Gain
 from bot.evaluation.answers.blends import Recipe
-from bot.evaluation.answers.experiments import Gain
 from bot.evaluation.blending.ordinal import cut
 from bot.evaluation.blending.spaces import NUMBERS, VOTES, combine, enter
-from bot.evaluation.experiments.scored_rows import ScoredRows
+from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import Rows
 
 Values = NDArray[Any]

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.experiments import Gain, LeakCheck
+from bot.evaluation.answers import Gain
+from bot.evaluation.answers.experiments import LeakCheck
 
 Values = NDArray[Any]
 

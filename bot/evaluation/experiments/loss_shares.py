@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.experiments.scored_rows import ScoredRows
+from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import Predicted, Rows
 
 _MOST = 0.5

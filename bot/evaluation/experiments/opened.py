@@ -12,26 +12,24 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.experiments.form import Form
-from bot.evaluation.experiments.scored_rows import ScoredRows
 from bot.evaluation.metrics.classes import classes_of
 from bot.evaluation.metrics.registry import METRICS, metric_per_fold
 from bot.evaluation.scoring import Scorer, open_scorer
-from bot.evaluation.scoring.bank import read_answers
-from bot.evaluation.scoring.interval import STRETCHES, clusters_of
+from bot.evaluation.scoring.bank import Version, read_answers, version
+from bot.evaluation.scoring.interval import STRETCHES, held_units
 from bot.evaluation.scoring.per_fold import scored_by_fold
-from bot.evaluation.scoring.truth import PartOfTruth, Rows, Truth
+from bot.evaluation.scoring.scored_rows import ScoredRows, open_holdout
+from bot.evaluation.scoring.truth import Rows
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import view_info
 from bot.evaluation.views.folds import read_classes
 from bot.evaluation.views.opened_view import OpenedView
-from bot.evaluation.views.parts import final_places, fold_lines
+from bot.evaluation.views.parts import fold_lines
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.times import parse_times
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 Numbers = NDArray[np.int64]
-Version = tuple[str, int, int]
-"""Path, inode and time of a file, by which what was read of it is cached."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,6 @@ class TrainingRows:
     def several(self) -> bool:
         """Whether a line has several answers."""
         return bool(self.answer.any())
-
-
-def version(path: Path) -> Version:
-    """Return what changes when a file does."""
-    stat = path.stat()
-    return str(path), stat.st_ino, stat.st_mtime_ns
 
 
 def training_rows(folds: LabelledView) -> TrainingRows:
@@ -101,12 +93,7 @@ def _unit_numbers(
 ) -> tuple[Numbers, Numbers | None, str | None]:
     task = TaskCard.model_validate_json(card)
     view = LabelledView(Path(data), Path(truth[0]).parent, task)
-    keys = read_table(view.data / "sample_validation.csv").keys(task.row_columns)
-    apart = final_places(view.labels)
-    units, column = clusters_of(view, [key for place, key in enumerate(keys) if place not in apart])
-    held = np.empty(sum(map(len, units)), dtype=np.int64)
-    for number, rows in enumerate(units):
-        held[rows] = number
+    held, column = held_units(view)
     if not folds_data:
         return held, None, column
     training = _training_rows(version(Path(folds_data) / "folds.csv"), folds_labels)
@@ -196,43 +183,22 @@ def _of_registry(views: tuple[tuple[str, str, Version, Version], ...], card: str
 
 
 def _opened(view: LabelledView, folds: LabelledView | None, scorer: Scorer, stack: ExitStack) -> Opened:
-    card, registry = view.card, scorer.kind == "registry"
-
-    def rows(
-        of: LabelledView,
-        truth: Truth,
-        places: Rows,
-        labels: NDArray[Any] | None,
-        units: Rows,
-        fold: Rows | None = None,
-    ) -> ScoredRows:
-        own = None if labels is None else labels[places]
-        return ScoredRows(card, truth, places, of.data / _SAMPLE, own, units, fold, stack)
-
+    card = view.card
     try:
-        truth, labels = _labels(view, scorer, registry=registry)
-        apart = np.array(sorted(final_places(view.labels)), dtype=np.int64)
-        if truth.ids is None:
-            raise InvalidSubmission("the grader scores whole files only, so that no part of the rows can be scored")
-        rest = np.setdiff1d(np.arange(len(truth.ids)), apart)
-        held_units, own_units, _ = unit_numbers(view, folds)
-        held = rows(view, PartOfTruth(truth, rest), rest, labels, held_units)
-        final = rows(view, PartOfTruth(truth, apart), apart, labels, np.arange(len(apart))) if len(apart) else None
+        held, final = open_holdout(view, scorer, stack)
+        labels = read_answers(view.truth, held.sample, card)[1] if scorer.kind == "registry" else None
         form = Form(card, _classes(folds, view, labels))
-        if folds is None or own_units is None:
+        _, units, _ = unit_numbers(view, folds)
+        if folds is None or units is None:
             return Opened(view, None, form, held, final, None, None)
-        lines = training_rows(folds)
-        whole, known = _labels(folds, scorer, registry=registry)
-        every, by_fold = np.arange(len(lines.fold)), lines.fold if metric_per_fold(card) else None
-        training = rows(folds, scored_by_fold(whole, lines.fold, card), every, known, own_units, by_fold)
+        lines, sample = training_rows(folds), folds.data / _SAMPLE
+        truth = scored_by_fold(scorer.truth(folds.truth, sample), lines.fold, card)
+        known = read_answers(folds.truth, sample, card)[1] if scorer.kind == "registry" else None
+        by_fold = lines.fold if metric_per_fold(card) else None
+        training = ScoredRows(card, truth, np.arange(len(lines.fold)), sample, known, units, by_fold, stack)
     except InvalidSubmission as error:
         raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
     return Opened(view, folds, form, held, final, training, lines)
-
-
-def _labels(of: LabelledView, scorer: Scorer, *, registry: bool) -> tuple[Truth, NDArray[Any] | None]:
-    sample = of.data / _SAMPLE
-    return scorer.truth(of.truth, sample), read_answers(of.truth, sample, of.card)[1] if registry else None
 
 
 def _classes(folds: LabelledView | None, view: LabelledView, labels: NDArray[Any] | None) -> list[str]:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers import Gain, LabelledView
 from bot.evaluation.answers.experiments import (
-    Gain,
     LeakCheck,
     PresentEnsemble,
     Reference,
@@ -32,7 +31,7 @@ from bot.evaluation.experiments.opened import Opened, open_rows
 from bot.evaluation.experiments.received import Received, receive
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.truth import Predicted, Rows
-from state.errors import InvalidSubmission
+from state.errors import InfrastructureFailure, InvalidSubmission
 
 Values = NDArray[Any]
 
@@ -118,6 +117,10 @@ def score_experiment(
         raise InvalidSubmission("Neither oof nor validation was given; one of them is needed for a score.")
     with ExitStack() as stack:
         opened = open_rows(folds, view, stack)
+        if opened.held.truth.ids is None:
+            raise InfrastructureFailure(
+                "The grader scores whole files only, so that no part of the rows can be scored."
+            )
         return _Scoring(opened, receive(opened, files, bank, seed), bank, seed).experiment(
             against, reference if check else None, ensemble
         )

@@ -48,7 +48,7 @@ def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> F
     theirs = traces.unexplained(best.score)
     if theirs is None or theirs < HARD or own > LEFT * theirs:
         return None
-    noise = traces.noise(best.predictions) or 0.0
+    noise = traces.gain_error(best.predictions) or 0.0
     gain = traces.oriented(traces.score) - traces.oriented(best.score)
     if gain <= ERRORS * noise:
         return None

@@ -5,8 +5,8 @@ Validation rows are those of the hold-out part alone, as the score is.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,11 @@ from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring import Scorer, labels_of, open_scorer
 from bot.evaluation.scoring.bank import read_predicted
-from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.prediction_file import read_truth
+from bot.evaluation.scoring.scored_rows import ScoredRows, open_holdout
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, finite, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from state.errors import UnsupportedLayout
-
-NOISE_SECONDS = 10.0
 
 Values = NDArray[Any]
 
@@ -44,9 +42,11 @@ class Traces:
     others: Sequence[OtherNode] = ()
     board: Sequence[float] = ()
     seed: int = 0
+    _kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
 
     def close(self) -> None:
         """End processes that scoring has started."""
+        self._kept.close()
         if "_scorer" in self.__dict__:
             self._scorer.close()
 
@@ -81,8 +81,8 @@ class Traces:
 
     @cached_property
     def error(self) -> float | None:
-        """Standard error of the score by the bootstrap; None if the metric is not defined on enough draws."""
-        return self.noise(None)
+        """Standard error of the score; None if the metric is not defined on enough draws."""
+        return self._rows.error(self._scored_predictions, None, self.seed)
 
     @cached_property
     def perfect(self) -> float | None:
@@ -116,10 +116,15 @@ class Traces:
         """
         return finite(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
 
-    def noise(self, other: Path | None) -> float | None:
-        """Return the standard error of the score, or of its difference to that of other validation predictions."""
-        found = score_noise(self.labelled, self.predictions, other, self.seed, NOISE_SECONDS, self._scorer)
-        return found.score_error if other is None else found.gain_error
+    def gain_error(self, other: Path) -> float | None:
+        """Return the standard error of the difference of the score to that of other validation predictions."""
+        rows, own = self._rows, self._scored_predictions
+        gain = rows.gain(own, rows.truth.read(other), None, "", self.seed, self.score)
+        return None if gain is None else gain.std_error
+
+    @cached_property
+    def _rows(self) -> ScoredRows:
+        return open_holdout(self.labelled, self._scorer, self._kept)[0]
 
     @cached_property
     def _read(self) -> tuple[list[str], Values]:

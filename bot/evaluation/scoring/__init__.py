@@ -16,7 +16,7 @@ from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
 
-__all__ = ["Scorer", "labels_of", "open_scorer", "parts_of", "readable_parts"]
+__all__ = ["Scorer", "labels_of", "open_scorer", "parts_of", "readable_parts", "sample_of"]
 
 
 class Scorer(Protocol):
@@ -54,6 +54,12 @@ def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None
     return GraderScorer(card, grader, limits)
 
 
+def sample_of(view: LabelledView) -> Path:
+    """Return the sample of the rows whose labels a view withholds; if these replace the test rows, there is only one."""
+    own = view.data / "sample_validation.csv"
+    return own if own.is_file() else view.data / "sample_submission.csv"
+
+
 def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
     """Open a view's labels without those of `final`; raises as `readable_parts`."""
     return readable_parts(view, scorer)[0]
@@ -79,10 +85,7 @@ def parts_of(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
     Raises:
         InvalidSubmission: they cannot be read.
     """
-    own = view.data / "sample_validation.csv"
-    # In a view where withheld rows replace the test rows, there is only one sample.
-    sample = own if own.is_file() else view.data / "sample_submission.csv"
-    truth, apart = scorer.truth(view.truth, sample), sorted(final_places(view.labels))
+    truth, apart = scorer.truth(view.truth, sample_of(view)), sorted(final_places(view.labels))
     if not apart:
         return truth, None
     if truth.ids is None:

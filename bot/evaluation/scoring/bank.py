@@ -9,7 +9,7 @@ There are no labels in it.
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import PredictionKind, prediction_kind
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
-from bot.evaluation.tables.csv_table import read_table
+from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
 _LARGEST: Mapping[PredictionKind, int] = {"number": 1 << 25, "label": 1 << 22, "text": 0}
 """Most bytes of a file that is cached; in memory, numbers take about as many, labels several times as many."""
 
-_Version = tuple[str, int, int, int]
+Version = tuple[str, int, int, int]
 """Path, inode, time and size of a file; another file under the same name differs in one of them."""
 
 
@@ -35,7 +35,7 @@ def read_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str
     """Return the sample's ids and their answers, for reading only; raises as `read_truth`."""
     if not _may_be_cached(path, sample, card):
         return _ids_and_answers(path, sample, card)
-    return _answers(_version(path), _version(sample), card.model_dump_json())
+    return _answers(version(path), version(sample), card.model_dump_json())
 
 
 def _may_be_cached(path: Path, sample: Path, card: TaskCard) -> bool:
@@ -44,13 +44,14 @@ def _may_be_cached(path: Path, sample: Path, card: TaskCard) -> bool:
     return all(file.is_file() and file.stat().st_size <= largest for file in (path, sample))
 
 
-def _version(path: Path) -> _Version:
+def version(path: Path) -> Version:
+    """Return what changes when a file does."""
     stat = path.stat()
     return str(path), stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
 @lru_cache(maxsize=2)
-def _answers(path: _Version, sample: _Version, card: str) -> tuple[Sequence[str], NDArray[Any]]:
+def _answers(path: Version, sample: Version, card: str) -> tuple[Sequence[str], NDArray[Any]]:
     return _ids_and_answers(Path(path[0]), Path(sample[0]), TaskCard.model_validate_json(card))
 
 
@@ -149,3 +150,18 @@ def read_numbers(path: Path) -> NDArray[Any] | None:
     except (OSError, EOFError, ValueError):
         return None
     return numbers
+
+
+def write_values(out: Path, values: NDArray[Any], sample: Path, card: TaskCard) -> None:
+    """Write predictions (rows, prediction columns) in the form of the sample."""
+    table = read_table(sample)
+    at = [table.header.index(column) for column in card.prediction_columns]
+
+    def lines() -> Iterator[list[str]]:
+        for row, cells in zip(table.rows(), values, strict=True):
+            line = list(row)
+            for place, cell in zip(at, cells, strict=True):
+                line[place] = repr(float(cell)) if isinstance(cell, float) else str(cell)
+            yield line
+
+    write_table(out, table.header, lines(), table.delimiter)

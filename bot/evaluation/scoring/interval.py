@@ -24,6 +24,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers import Interval, LabelledView
 from bot.evaluation.scoring import labels_of, open_scorer
 from bot.evaluation.scoring.backtests import distance_factors
+from bot.evaluation.scoring.bank import Version, version
 from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import view_info
@@ -239,6 +241,22 @@ def clusters_of(labelled: LabelledView, ids: Sequence[str]) -> tuple[list[Rows],
         # Of a very large table only the first rows are looked at; the others go alone.
         found.setdefault((True, key_of[place]) if place in key_of else (False, row), []).append(row)
     return [np.array(rows) for rows in found.values()], column
+
+
+def held_units(view: LabelledView) -> tuple[Rows, str | None]:
+    """Return which hold-out rows belong together, those that do by one number, and by what; found once."""
+    return _held_units(version(view.truth), str(view.data), view.card.model_dump_json())
+
+
+@lru_cache(maxsize=1)
+def _held_units(truth: Version, data: str, card: str) -> tuple[Rows, str | None]:
+    view = LabelledView(Path(data), Path(truth[0]).parent, TaskCard.model_validate_json(card))
+    keys, apart = read_table(view.data / "sample_validation.csv").keys(view.card.row_columns), final_places(view.labels)
+    units, column = clusters_of(view, [key for place, key in enumerate(keys) if place not in apart])
+    held = np.empty(sum(map(len, units)), dtype=np.int64)
+    for number, rows in enumerate(units):
+        held[rows] = number
+    return held, column
 
 
 def _time_of(view: OpenedView) -> tuple[str, list[Any]] | None:

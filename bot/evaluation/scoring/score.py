@@ -1,53 +1,76 @@
 """Scoring one execution: values against withheld labels, and the form of a submission."""
 
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import LabelledView, ScoredFiles
+from bot.evaluation.answers import LabelledView, Score, ScoredFiles
 from bot.evaluation.scoring import open_scorer, parts_of, readable_parts
 from bot.evaluation.scoring.bank import keep
 from bot.evaluation.scoring.prediction_file import read_submission
-from bot.evaluation.scoring.truth import finite, score_or_nan
-from state.errors import InvalidSubmission, UnsupportedLayout
+from bot.evaluation.scoring.scored_rows import open_holdout
+from bot.evaluation.scoring.truth import Predicted, Truth, finite, score_or_nan
+from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """The result for predictions: score or fault, whether they could be read, and the final score."""
+    """What came of predictions: a score or a fault, and whether they could be read."""
 
-    score: float | None = None
+    score: Score | None = None
     readable: bool = False
     fault: str | None = None
-    final: float | None = None
     values: NDArray[Any] | None = None
     """What was predicted; None: the file itself was scored, or there is no score."""
 
 
 def score_execution(
-    view: LabelledView, predictions: Path | None, submission: Path | None, bank: Path | None = None
+    view: LabelledView,
+    predictions: Path,
+    submission: Path,
+    bank: Path | None = None,
+    other: Path | None = None,
+    seed: int | None = None,
 ) -> ScoredFiles:
     """Score what one execution wrote, and keep it in `bank`, unless that is None, if both files are worth something.
 
     The score and the validity do not depend on each other; a node needs both. On the view `full` the score is one of
-    training rows and means nothing. Rows of `final` are scored apart: predictions for them do not change the score.
+    training rows and means nothing. Rows of `final` are scored apart: predictions for them do not change the score. With
+    a `seed` the score has its standard error, and its gain over `other` predictions of the same rows.
 
     Raises:
         InfrastructureFailure: the labels cannot be read, or the grader exceeds its limits whatever its input.
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    scored = _score(view, predictions)
+    scored = _score(view, predictions, other, seed)
     asked, invalid = _submitted(view, submission)
-    valid = invalid is None
-    message = " ".join(dict.fromkeys(filter(None, (scored.fault, invalid)))) or None
-    kept: tuple[str, ...] = ()
-    if bank and predictions and submission and valid and scored.score is not None:
+    score, message = scored.score, " ".join(dict.fromkeys(filter(None, (scored.fault, invalid)))) or None
+    if bank and invalid is None and score is not None:
         kept = keep(scored.values, predictions, bank), keep(asked, submission, bank)
-    return ScoredFiles(scored.score, valid, valid and scored.readable, message, scored.final, *kept)
+        score = replace(score, predictions=kept[0], submission=kept[1])
+    return ScoredFiles(score, invalid is None, invalid is None and scored.readable, message)
+
+
+def score_predictions(view: LabelledView, predictions: Path, other: Path | None, seed: int) -> Score:
+    """Score predictions of a view's validation rows, with the standard error, and the gain over others' that can be read.
+
+    Raises:
+        InvalidSubmission: they cannot be read.
+        InfrastructureFailure: the labels cannot be read.
+    """
+    with ExitStack() as stack:
+        scorer = stack.enter_context(closing(open_scorer(view.card, view.grader)))
+        try:
+            rows, final = open_holdout(view, scorer, stack)
+        except InvalidSubmission as error:
+            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        predicted = rows.truth.read(predictions)
+        score = rows.measured(predicted, _read(other, rows.truth), seed)
+        return score if final is None else replace(score, final=finite(final.score(predicted)))
 
 
 def check_view_scorable(view: LabelledView) -> None:
@@ -70,10 +93,8 @@ def check_view_scorable(view: LabelledView) -> None:
         raise UnsupportedLayout(f"The {scorer.name} cannot score this view's labels (columns {columns}): {fault}.")
 
 
-def _score(view: LabelledView, predictions: Path | None) -> _Scored:
+def _score(view: LabelledView, predictions: Path, other: Path | None, seed: int | None) -> _Scored:
     with closing(open_scorer(view.card, view.grader)) as scorer:
-        if predictions is None:
-            return _Scored(fault="validation_predictions.csv was not written.")
         truth, final = readable_parts(view, scorer)
         try:
             predicted = truth.read(predictions)
@@ -86,7 +107,12 @@ def _score(view: LabelledView, predictions: Path | None) -> _Scored:
             score, refused = None, str(error)
         if score is not None:
             apart = None if final is None else finite(score_or_nan(final, predicted))
-            return _Scored(score, True, final=apart, values=predicted.values)
+            with ExitStack() as stack:
+                own = Score(score)
+                if seed is not None:
+                    rows, _ = open_holdout(view, scorer, stack, (truth, final))
+                    own = rows.measured(predicted, _read(other, truth), seed)
+                return _Scored(replace(own, final=apart), True, values=predicted.values)
         if (fault := truth.fault()) is not None:
             return _Scored(readable=True, fault=f"The {scorer.name} cannot be computed on these rows: {fault}.")
         if refused is not None:
@@ -95,10 +121,15 @@ def _score(view: LabelledView, predictions: Path | None) -> _Scored:
     return _Scored(readable=True, fault=f"The {scorer.name} gives no finite score for {predictions.name}: {fault}.")
 
 
-def _submitted(view: LabelledView, submission: Path | None) -> tuple[NDArray[Any] | None, str | None]:
+def _read(path: Path | None, truth: Truth) -> Predicted | None:
+    try:
+        return None if path is None else truth.read(path)
+    except InvalidSubmission:
+        return None
+
+
+def _submitted(view: LabelledView, submission: Path) -> tuple[NDArray[Any] | None, str | None]:
     """Return the predictions of the test rows, and why there are none."""
-    if submission is None:
-        return None, f"{view.card.submission_file} was not written."
     try:
         return read_submission(submission, view.data / "sample_submission.csv", view.card)[1], None
     except InvalidSubmission as error:

@@ -119,8 +119,9 @@ def _compared(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Ite
     with store.read() as session:
         ended = results(RunRecord(session, run))
     for one in ended:
-        if one.gain is not None and one.gain_error and (one.gain, one.gain_error) not in seen:
-            yield Comparison(line(f"{one.action}: {one.title}", 300), one.gain, one.gain_error)
+        gain = one.score.gain if one.score else None
+        if gain is not None and gain.std_error and (gain.value, gain.std_error) not in seen:
+            yield Comparison(line(f"{one.action}: {one.title}", 300), gain.value, gain.std_error)
 
 
 def _what(report: Report, part: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bot.evaluation.answers.choices import Choice
-from bot.evaluation.choosing import Part, choose
+from bot.evaluation.choosing import ComparedRows, choose
 from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.scoring.registry_scorer import _Values
+from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import Predicted
 from tests.bot.evaluation.parts import card
 
@@ -21,31 +23,29 @@ RNG = np.random.default_rng(3)
 HARD = RNG.normal(0, 2, ROWS)
 
 
-def part(name: str, errors: Mapping[int, NDArray[np.float64]], metric: str = "mae", units: Sequence[int] = ()) -> Part:
+def part(
+    name: str, errors: Mapping[int, NDArray[np.float64]], metric: str = "mae", units: Sequence[int] = ()
+) -> ComparedRows:
     """Return rows whose truth is 0, and candidates with these errors."""
-    rows = len(next(iter(errors.values())))
-    truth = _Values(
-        card(metric),
-        metric_named(metric),
-        None,
-        [str(n) for n in range(rows)],
-        np.zeros((rows, 1)),  # type: ignore[arg-type]
+    rows, labels, task = np.arange(len(next(iter(errors.values())))), np.zeros((ROWS, 1)), card(metric)
+    truth = _Values(task, metric_named(metric), Path("none"), [str(n) for n in rows], labels)
+    unit = np.repeat(np.arange(len(units)), units) if units else rows
+    scored = ScoredRows(task, truth, rows, Path("none"), labels, unit)
+    return ComparedRows(
+        name, scored, {node: Predicted(str(node), one.reshape(-1, 1)) for node, one in errors.items()}, 0
     )
-    cut = np.split(np.arange(rows), np.cumsum(units)[:-1]) if units else [np.array([row]) for row in range(rows)]
-    return Part(name, truth, {node: Predicted(str(node), one.reshape(-1, 1)) for node, one in errors.items()}, cut)
 
 
 def chosen(
-    *parts: Part,
+    *parts: ComparedRows,
     seconds: Mapping[int, float] | None = None,
     blends: Collection[int] = (),
     stacks: Collection[int] = (),
     on_all_rows: Collection[int] = (),
-    limit: float = 20.0,
 ) -> Choice:
     nodes = {node for one in parts for node in one.predicted}
     seconds = seconds or dict.fromkeys(nodes, 1.0)
-    return choose(parts, seconds, blends, stacks, on_all_rows, lower_is_better=True, seed=0, limit=limit)
+    return choose(parts, seconds, blends, stacks, on_all_rows, lower_is_better=True)
 
 
 def own(spread: float = 0.3) -> NDArray[np.float64]:
@@ -123,12 +123,10 @@ def test_what_belongs_together_is_drawn_together() -> None:
     assert grouped.order == alone.order == (1, 2)
 
 
-def test_a_metric_that_is_no_mean_is_drawn_too_and_ends_in_time() -> None:
+def test_a_metric_that_is_no_mean_is_drawn() -> None:
     errors = {1: HARD, 2: HARD + own()}
-    full, hurried = chosen(part("holdout", errors, "median_absolute_error")), None
-    assert full.evidence[full.order[1]].error > 0
-    hurried = chosen(part("holdout", errors, "median_absolute_error"), limit=0.0)
-    assert hurried.order == full.order and hurried.evidence[hurried.order[1]].error is None
+    found = chosen(part("holdout", errors, "median_absolute_error"))
+    assert found.evidence[found.order[1]].error > 0
 
 
 def test_a_candidate_without_a_score_on_the_first_part_is_left_out() -> None:
@@ -140,7 +138,9 @@ def test_a_candidate_without_a_score_on_the_first_part_is_left_out() -> None:
 
 def test_a_truth_of_whole_files_alone_is_compared_without_noise() -> None:
     one = part("holdout", {1: HARD, 2: HARD * 0.9})
-    found = chosen(replace(one, units=()))
+    truth = replace(one.rows.truth, ids=None)
+    whole = replace(one.rows, truth=truth, units=np.empty(0, dtype=np.int64), card=card("median_absolute_error"))
+    found = chosen(replace(one, rows=whole))
     assert found.order == (2, 1) and found.evidence[1].error is None
 
 

@@ -76,7 +76,7 @@ def test_what_is_known_of_a_metric_is_so(tmp_path: Path, metric: str) -> None:
     task = build(tmp_path, metric, "small", "holdout")
     place = tmp_path / "holdout"
     sample = place / "data" / "sample_validation.csv"
-    usual = score_execution(LabelledView(place / "data", place / "labels", task), sample, None)
+    usual = score_execution(LabelledView(place / "data", place / "labels", task), sample, place / "none.csv")
     assert (usual.score is not None) is facts.scores_constants
 
 

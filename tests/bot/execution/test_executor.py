@@ -16,7 +16,7 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
-from bot.evaluation.answers import LabelledView, ScoredFiles
+from bot.evaluation.answers import Gain, LabelledView, Score
 from bot.evaluation.answers.findings import EXECUTION_GUARDS
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -234,15 +234,14 @@ async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_d
 async def test_a_score_is_kept_with_its_noise_which_takes_nothing_from_it_where_it_cannot_be_had(trial: Trial) -> None:
     first, node = trial.new_node(), trial.new_node()
     await trial.execute(first, PREDICTS)
-    done = await trial.executor.execute(node, PREDICTS, "holdout", 30.0, compared=first, noise_seconds=1.0)
+    done = await trial.executor.execute(node, PREDICTS, "holdout", 30.0, compared=first)
     assert done.score is not None
-    assert done.score.noise.score_error == pytest.approx(0.0, abs=1e-9), "every row loses as much"
-    assert (done.score.noise.gain, done.score.noise.gain_error) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert done.score.std_error == pytest.approx(0.0, abs=1e-9), "every row loses as much"
+    assert done.score.gain == Gain(pytest.approx(0.0, abs=1e-9), pytest.approx(0.0, abs=1e-9))
     with trial.store.read() as session:
         assert kept_execution(session, RUN, node) == done
     trial.executor.predictions_of(node).unlink()
-    lost = await trial.executor.noise(node, first, 1.0)
-    assert lost.score_error is None and lost.note
+    assert await trial.executor.score(node, first) is None
 
 
 @pytest.mark.integration
@@ -270,7 +269,7 @@ async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     out = trial.folder_of(node)
     worker, folder = Worker(memory_bytes=1 << 20), trial.executor.folder
     starved = Guarding(RUN, 0, trial.store, Steps(trial.store, RUN), worker, folder)
-    scored = ScoredFiles(1.0, valid=True, fine=True)
+    scored = Score(1.0)
     found = await starved.check_execution(node, done.id, LabelledView(out, out, SMALL), scored, "")
     assert [one.guard for one in found] == list(EXECUTION_GUARDS)
     assert {one.verdict for one in found} == {"not run"}

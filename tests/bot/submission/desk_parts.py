@@ -19,7 +19,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
-from bot.evaluation.answers import LabelledView
+from bot.evaluation.answers import LabelledView, Score
 from bot.evaluation.answers.findings import Finding, passed
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.scoring.score import score_execution
@@ -28,7 +28,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
-from bot.execution.record import EXECUTED, Execution, Score
+from bot.execution.record import EXECUTED, Execution
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
@@ -162,7 +162,7 @@ class Live:
                 limit=60.0,
                 output="",
                 fine=True,
-                score=Score(value=score, guards=(found,)),
+                score=Score(score, guards=(found,)),
                 fault=None,
                 error=None,
             )
@@ -178,7 +178,7 @@ class Live:
         files = (out / "validation_predictions.csv", out / "submission.csv")
         found = score_execution(LabelledView(view, labels, self.context.card), *files)
         assert found.valid, found
-        return found.score
+        return found.score.value
 
     def submissions(self) -> list[Submission]:
         with self.store.read() as session:

@@ -152,6 +152,6 @@ def test_the_baseline_is_valid_and_scored(tmp_path: Path, name: Callable[[Path, 
     assert "Traceback" not in printed, printed
     files = place / "validation_predictions.csv", place / "submission.csv"
     told = score_execution(LabelledView(place / "data", labels, task), *files)
-    assert told.fine and told.score is not None, f"{told['message']}\n{printed}"
+    assert told.fine and told.score is not None, f"{told.message}\n{printed}"
     least = ODD[name]
-    assert least is None or told.score > least, printed
+    assert least is None or told.score.value > least, printed

@@ -35,7 +35,7 @@ def grade(submission, answers):
 
 def blended(folder: Path, metric: str, truth: Values, predicted: list[Values], **more: object) -> Blended:
     view = lay_out(folder, task(metric, truth.shape[1]), truth, **more)
-    return blend(view, members(folder, predicted), folder / "bank", 0, 0.1)
+    return blend(view, members(folder, predicted), folder / "bank", 0)
 
 
 def test_it_is_better_than_its_best_member_and_its_score_is_that_of_rows_it_has_not_seen(tmp_path: Path) -> None:
@@ -44,14 +44,14 @@ def test_it_is_better_than_its_best_member_and_its_score_is_that_of_rows_it_has_
     final = list(range(ROWS - 80, ROWS))
     found = blended(tmp_path, "rmse", truth, predicted, final=final)
     alone = float(np.sqrt(((predicted[0] - truth)[:160] ** 2).mean()))
-    assert found.score < 0.75 * alone
-    assert found.final == pytest.approx(found.score, rel=0.2)
-    assert found.noise.gain is not None and found.noise.gain_error is not None
-    assert found.noise.gain > 2 * found.noise.gain_error
+    assert found.score.value < 0.75 * alone
+    assert found.score.final == pytest.approx(found.score.value, rel=0.2)
+    assert found.score.gain is not None and found.score.gain.std_error is not None
+    assert found.score.gain.value > 2 * found.score.gain.std_error
     assert sum(found.recipe.weights.values()) == pytest.approx(1)
     assert found.recipe.weights.get(4, 0) < 0.1, "it is far worse"
-    kept = np.load(tmp_path / "bank" / found.predictions)
-    assert float(np.sqrt(((kept - truth)[:160] ** 2).mean())) == pytest.approx(found.score)
+    kept = np.load(tmp_path / "bank" / found.score.predictions)
+    assert float(np.sqrt(((kept - truth)[:160] ** 2).mean())) == pytest.approx(found.score.value)
 
 
 @pytest.mark.integration
@@ -94,8 +94,8 @@ def test_labels_of_the_rows_that_are_scored_apart_change_nothing_else(tmp_path: 
         blended(tmp_path / name, "mae", labels, predicted, final=list(range(200, ROWS)))
         for name, labels in (("one", truth), ("other", changed))
     )
-    assert (one.recipe, one.score, one.predictions) == (other.recipe, other.score, other.predictions)
-    assert one.final != other.final
+    assert (one.recipe, replace(one.score, final=None)) == (other.recipe, replace(other.score, final=None))
+    assert one.score.final != other.score.final
 
 
 @pytest.mark.integration
@@ -108,8 +108,8 @@ def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], 
         folder = Path(place)
         view, kept = lay_out(folder, task(metric), truth), members(folder, predicted)
         copy = Member(9, kept[copied].predictions, kept[copied].submission, seconds=50.0)
-        found = blend(view, kept, folder / "bank", 0, 0.0)
-        again = blend(view, [copy, *(kept[at] for at in order)], folder / "bank", 0, 0.0)
+        found = blend(view, kept, folder / "bank", 0)
+        again = blend(view, [copy, *(kept[at] for at in order)], folder / "bank", 0)
         assert again.left_out.pop(9) == f"Its predictions are those of node {copied + 1}, or nearly."
         assert again == found
 
@@ -128,7 +128,7 @@ def test_turning_the_metric_round_turns_nothing_else(seed: int) -> None:
             of = made.model_copy(update={"metric": made.metric.model_copy(update={"direction": direction})})
             view = lay_out(folder, of, truth)
             try:
-                one = blend(view, members(folder, [sign * values for values in predicted]), folder / "bank", 0, 0.0)
+                one = blend(view, members(folder, [sign * values for values in predicted]), folder / "bank", 0)
                 found.append((one.recipe, round(one.score if sign > 0 else 1 - one.score, 9)))
             except NoBlend as error:
                 found.append(str(error))
@@ -163,7 +163,7 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
         member(tmp_path, 9, np.full((ROWS, 1), "a")),
         member(tmp_path, 10, good[0], seconds=9.0),
     ]
-    found = blend(view, [*members(tmp_path, good[:2]), *wrong], tmp_path / "bank", 0, 0.1)
+    found = blend(view, [*members(tmp_path, good[:2]), *wrong], tmp_path / "bank", 0)
     assert found.recipe.weights.keys() <= {1, 2, 8}
     near = found.left_out.pop(8, None) or found.left_out.pop(1)
     assert "those of node" in near and "those of node" in found.left_out.pop(10)
@@ -176,7 +176,7 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
         9: "Its predictions of the withheld rows are no numbers.",
     }
     with pytest.raises(NoBlend, match="Fewer than two scripts have predictions that differ"):
-        blend(view, [members(tmp_path, good)[0], *wrong[:3]], tmp_path / "bank", 0, 0.1)
+        blend(view, [members(tmp_path, good)[0], *wrong[:3]], tmp_path / "bank", 0)
 
 
 def made_for(metric: str, rows: int) -> tuple[Values, list[Values]]:
@@ -220,14 +220,14 @@ def test_each_metric_is_blended_or_has_a_reason(tmp_path: Path, metric: str) -> 
         return
     found, of = blended(tmp_path, metric, truth, predicted), task(metric, truth.shape[1])
     oriented = [of.oriented(METRICS[metric].score(truth, one, {})) for one in predicted]
-    assert of.oriented(found.score) > max(oriented), "six that err by themselves are better together"
+    assert of.oriented(found.score.value) > max(oriented), "six that err by themselves are better together"
     assert found.recipe.space in METRICS[metric].spaces
     chosen = members(tmp_path, predicted)
     out = tmp_path / "submission.csv"
     write_blend(found.recipe, {one.node: one.submission for one in chosen}, tmp_path / "view", of, out)
     check_form(out, tmp_path / "view", of)
     sample = tmp_path / "view" / "sample_submission.csv"
-    written, kept = (read_predicted(path, sample, of) for path in (out, tmp_path / "bank" / found.submission))
+    written, kept = (read_predicted(path, sample, of) for path in (out, tmp_path / "bank" / found.score.submission))
     assert (written == kept).all()
     assert of.oriented(METRICS[metric].score(truth, written, {})) > max(oriented), (
         "the test rows are the withheld ones here"
@@ -268,7 +268,7 @@ def test_two_members_and_few_rows_are_not_worse_than_the_best_beyond_chance(tmp_
         score = [of.oriented(METRICS[metric].score(truth[:200], one[:200], {})) for one in predicted]
         best = of.oriented(METRICS[metric].score(truth[200:], predicted[int(np.argmax(score))][200:], {}))
         try:
-            recipe = blend(view, kept, folder / "bank", seed, 0.0).recipe
+            recipe = blend(view, kept, folder / "bank", seed).recipe
         except NoBlend:
             gains.append(0.0)
             continue
@@ -293,7 +293,7 @@ def test_scripts_that_are_too_sure_are_made_less_so(tmp_path: Path) -> None:
     found = blended(tmp_path, "log_loss", truth, [one / one.sum(axis=1, keepdims=True) for one in sure])
     (scale,) = set(found.recipe.calibration["scale"])
     assert 0.2 < scale < 0.7
-    kept = np.load(tmp_path / "bank" / found.submission)
+    kept = np.load(tmp_path / "bank" / found.score.submission)
     assert np.allclose(kept.sum(axis=1), 1)
 
 
@@ -311,14 +311,14 @@ def test_experiments_that_each_know_a_part_add_up_as_all_of_them_may_be_members(
     truth, predicted = knowing_parts()
     view = lay_out(tmp_path, task("log_loss", 3), truth)
     scripts = members(tmp_path, predicted)
-    few = blend(view, scripts, tmp_path / "bank", 0, 5.0)
-    found = blend(view, [replace(one, validation=one.predictions) for one in scripts], tmp_path / "bank", 0, 5.0)
-    assert few.score - found.score > 0.005
+    few = blend(view, scripts, tmp_path / "bank", 0)
+    found = blend(view, [replace(one, validation=one.predictions) for one in scripts], tmp_path / "bank", 0)
+    assert few.score.value - found.score.value > 0.005
     assert (set(found.recipe.weights), found.recipe.space) == (set(range(1, 9)), "logit")
     # Each reason is normal with a standard deviation of 1, so that logits add up as they are.
     assert sum(found.recipe.weights.values()) == pytest.approx(8, rel=0.2)
     best = np.exp(sum(np.log(one) for one in predicted))
-    assert found.score == pytest.approx(
+    assert found.score.value == pytest.approx(
         METRICS["log_loss"].score(truth, best / best.sum(axis=1, keepdims=True), {}), abs=0.01
     )
 
@@ -370,11 +370,11 @@ def test_a_member_that_shows_what_another_gets_wrong_is_taken_off(tmp_path: Path
         truth = (truth > 5).astype(float)
     scripts = [replace(each, validation=each.predictions) for each in members(tmp_path, [one, other])]
     of = task(metric)
-    found = blend(lay_out(tmp_path, of, truth), scripts, tmp_path / "bank", 0, 5.0)
+    found = blend(lay_out(tmp_path, of, truth), scripts, tmp_path / "bank", 0)
     assert found.recipe.weights[2] < 0 < found.recipe.weights[1]
-    assert of.oriented(found.score) > least
+    assert of.oriented(found.score.value) > least
     alone = METRICS[metric].score(truth, one, {})
-    assert of.oriented(found.score) - of.oriented(alone) > 0.1
+    assert of.oriented(found.score.value) - of.oriented(alone) > 0.1
 
 
 @pytest.mark.integration
@@ -397,7 +397,7 @@ def test_each_column_has_the_script_that_is_good_at_it(tmp_path: Path) -> None:
     (first, second), (third, fourth) = (found.recipe.columns[node] for node in (1, 2))
     assert first > 0.85 > 0.15 > second and fourth > 0.85 > 0.15 > third
     assert found.recipe.weights[1] == pytest.approx((first + second) / 2)
-    assert found.score < 0.35
+    assert found.score.value < 0.35
     alike = blended(tmp_path / "alike", "mean_columnwise_rmse", truth, noisy(truth, [0.5, 0.5]))
     assert not alike.recipe.columns, "what is no better by column has one weight for all"
 
@@ -412,7 +412,7 @@ def test_labels_in_an_order_are_cut_from_their_mean_where_the_metric_is_best(tmp
     assert found.recipe.space == "ordinal" and found.recipe.calibration["levels"] == [0, 1, 2, 3, 4]
     assert sum(found.recipe.calibration["thresholds"]) < sum((0.5, 1.5, 2.5, 3.5)) - 0.5
     kappa = METRICS["quadratic_weighted_kappa"].score
-    assert found.score > 0.03 + max(kappa(truth, one, {}) for one in guesses)
+    assert found.score.value > 0.03 + max(kappa(truth, one, {}) for one in guesses)
     assert levels_of(np.array([["0"], ["none"]], dtype=object)) is None, "words have no mean"
 
 
@@ -426,11 +426,11 @@ def test_predictions_are_tied_as_often_as_labels_where_a_rank_correlation_gains_
     scripts = [replace(each, validation=each.predictions) for each in scripts]
     of = task("spearman", 2)
     view = lay_out(tmp_path, of, truth)
-    found = blend(view, scripts, tmp_path / "bank", 0, 0.1)
+    found = blend(view, scripts, tmp_path / "bank", 0)
     assert list(found.recipe.ties) == [0] and len(found.recipe.ties[0]) == 3
     untied = np.mean([np.load(one.predictions) for one in scripts], axis=0)
-    assert found.score > METRICS["spearman"].score(truth, untied, {}) + 0.04
-    kept = read_predicted(tmp_path / "bank" / found.submission, view.data / "sample_submission.csv", of)
+    assert found.score.value > METRICS["spearman"].score(truth, untied, {}) + 0.04
+    kept = read_predicted(tmp_path / "bank" / found.score.submission, view.data / "sample_submission.csv", of)
     levels, counts = np.unique(kept[:, 0], return_counts=True)
     assert levels.tolist() == [0, 1 / 3, 2 / 3, 1] and counts[0] == (rating == 0).sum()
     assert len(np.unique(kept[:, 1])) > 900
@@ -457,11 +457,11 @@ def test_labels_are_combined_by_the_numbers_that_they_were_made_of(tmp_path: Pat
         ]
         for kept in (numbers, [None] * 6)
     )
-    found, votes = (blend(view, one, bank, 0, 0.1) for one in (known, unknown))
+    found, votes = (blend(view, one, bank, 0) for one in (known, unknown))
     assert found.recipe.space == ("numbers" if ordered else "classes") and len(found.recipe.weights) == 6
-    assert of.oriented(found.score) - of.oriented(votes.score) > 0.05
-    kept = read_predicted(bank / found.submission, view.data / "sample_submission.csv", of)
-    assert METRICS[metric].score(truth, kept, {}) == pytest.approx(found.score, abs=0.03)
+    assert of.oriented(found.score.value) - of.oriented(votes.score.value) > 0.05
+    kept = read_predicted(bank / found.score.submission, view.data / "sample_submission.csv", of)
+    assert METRICS[metric].score(truth, kept, {}) == pytest.approx(found.score.value, abs=0.03)
     out = tmp_path / "submission.csv"
     write_blend(found.recipe, {one.node: one.submission for one in known}, view.data, of, out)
     assert (read_predicted(out, view.data / "sample_submission.csv", of) == kept).all()
@@ -475,12 +475,12 @@ def test_a_competitions_own_grader_scores_the_mean_of_the_leading_few(tmp_path: 
     of = task("grade.py")
     view = lay_out(tmp_path, of, truth, grader=ABSOLUTE.format(more=""), final=list(range(100, 120)))
     predicted = noisy(truth, [0.5, 0.6, 0.5])
-    found = blend(view, members(tmp_path, predicted), tmp_path / "bank", 0, 0.1)
-    assert found.score < min(float(np.abs((one - truth)[:100]).mean()) for one in predicted)
-    assert found.recipe.space == "mean" and found.predictions.endswith(".csv")
+    found = blend(view, members(tmp_path, predicted), tmp_path / "bank", 0)
+    assert found.score.value < min(float(np.abs((one - truth)[:100]).mean()) for one in predicted)
+    assert found.recipe.space == "mean" and found.score.predictions.endswith(".csv")
     texts = of.model_copy(update={"metric": of.metric.model_copy(update={"params": {"predictions": "text"}})})
     with pytest.raises(NoBlend, match="How to combine texts"):
-        blend(lay_out(tmp_path, texts, truth, grader=ABSOLUTE), members(tmp_path, predicted), tmp_path / "bank", 0, 0.1)
+        blend(lay_out(tmp_path, texts, truth, grader=ABSOLUTE), members(tmp_path, predicted), tmp_path / "bank", 0)
 
 
 @pytest.mark.integration
@@ -490,7 +490,7 @@ def test_a_grader_that_takes_long_scores_no_blend(tmp_path: Path) -> None:
     )
     view = lay_out(tmp_path, task("grade.py"), truth := quantities(60), grader=slow.format(more="import time"))
     with pytest.raises(NoBlend, match="The competition's grader would take"):
-        blend(view, members(tmp_path, noisy(truth, [0.5, 0.6, 0.5])), tmp_path / "bank", 0, 0.1)
+        blend(view, members(tmp_path, noisy(truth, [0.5, 0.6, 0.5])), tmp_path / "bank", 0)
 
 
 def test_one_script_is_no_blend(tmp_path: Path) -> None:

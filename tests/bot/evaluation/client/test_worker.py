@@ -40,7 +40,7 @@ async def test_calls_run_in_one_child_that_stays(worker, data, tmp_path):
     first = worker.pid
     sample = view.data / "sample_validation.csv"
     scored = await worker.score_execution(view, sample, tmp_path / "none.csv")
-    assert scored.score > 0 and not scored.valid
+    assert scored.score.value > 0 and not scored.valid
     assert "train.csv" in await worker.preview(**seen(data))
     assert worker.pid == first != os.getpid()
 

@@ -91,7 +91,7 @@ class Left:
     def score(self) -> float:
         found = score_execution(self.ground.labelled, *self.files)
         assert found.valid, found
-        return float(found.score)
+        return found.score.value
 
     def found(self) -> list[Finding]:
         """Return what all guards of executions say."""

@@ -45,7 +45,7 @@ def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Pat
     predicted = Path(shutil.copy(labels, tmp_path / "validation_predictions.csv"))
     submission = view / "sample_submission.csv"
     labelled = LabelledView(view, labels.parent, task, grader)
-    score = score_execution(labelled, predicted, submission).score
+    score = score_execution(labelled, predicted, submission).score.value
     found = guard_execution(labelled, predicted, submission, score, "", seconds=600.0)
     assert [one.sentence for one in found if one.verdict == "not run" and one.is_doubt] == []
     result = validation_interval(labelled, predicted, 0, seconds=1.0)

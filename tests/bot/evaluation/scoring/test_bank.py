@@ -1,14 +1,14 @@
 """The bank: predictions in the sample's order, once each, that score as the file does that they were read from."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bot.evaluation.answers import LabelledView, ScoredFiles
+from bot.evaluation.answers import Gain, LabelledView, Score
 from bot.evaluation.scoring.bank import read_predicted
-from bot.evaluation.scoring.noise import score_noise
-from bot.evaluation.scoring.score import score_execution
+from bot.evaluation.scoring.score import score_execution, score_predictions
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
@@ -22,9 +22,9 @@ def view(folder: Path, task: TaskCard, cells: list[object]) -> LabelledView:
     return LabelledView(folder / "view", folder / "labels", task)
 
 
-def scored(of: LabelledView, folder: Path, cells: list[object], order: int = 1) -> ScoredFiles:
+def scored(of: LabelledView, folder: Path, cells: list[object], order: int = 1) -> Score | None:
     file = write(folder / "own.csv", ["id", "y"], list(zip(IDS, cells, strict=True))[::order])
-    return score_execution(of, file, file, folder / "bank")
+    return score_execution(of, file, file, folder / "bank").score
 
 
 def test_equal_predictions_are_kept_once_in_the_order_of_the_sample(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_equal_predictions_are_kept_once_in_the_order_of_the_sample(tmp_path: Pa
     (kept,) = (tmp_path / "bank").iterdir()
     assert np.load(kept).tolist() == [[one] for one in guess]
     assert kept.name == found.predictions
-    noise = score_noise(of, tmp_path / "own.csv", None, 0)
-    assert score_noise(of, kept, kept, 0) == noise.__class__(noise.score_error, 0.0, 0.0, noise.draws, noise.rows)
+    plain = score_predictions(of, tmp_path / "own.csv", None, 0)
+    assert score_predictions(of, kept, kept, 0) == replace(plain, gain=Gain(0.0, 0.0))
 
 
 def test_labels_come_back_as_they_were_and_long_texts_stay_a_file(tmp_path: Path) -> None:
@@ -57,15 +57,15 @@ def test_labels_come_back_as_they_were_and_long_texts_stay_a_file(tmp_path: Path
 def test_what_has_no_score_or_is_invalid_is_not_kept(tmp_path: Path) -> None:
     of = view(tmp_path, card(), [0.0] * 60)
     file = write(tmp_path / "own.csv", ["id", "y"], [[id, 1] for id in IDS])
-    assert score_execution(of, file, None, tmp_path / "bank").predictions is None
-    assert scored(of, tmp_path, ["nan"] * 60).predictions is None
+    assert score_execution(of, file, tmp_path / "none.csv", tmp_path / "bank").score.predictions is None
+    assert scored(of, tmp_path, ["nan"] * 60) is None
     assert not (tmp_path / "bank").exists()
 
 
 def test_an_array_of_other_rows_or_one_that_is_gone_is_refused(tmp_path: Path) -> None:
     of, place = view(tmp_path, card(), [0.0] * 60), tmp_path / "other.npy"
     with pytest.raises(InvalidSubmission, match="cannot be read"):
-        score_noise(of, place, None, 0)
+        score_predictions(of, place, None, 0)
     np.save(place, np.zeros((59, 1)))
     with pytest.raises(InvalidSubmission, match=r"the shape \(59, 1\) where \(60, 1\) is expected"):
-        score_noise(of, place, None, 0)
+        score_predictions(of, place, None, 0)

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,8 +14,7 @@ from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.scoring import open_scorer, parts_of
 from bot.evaluation.scoring.interval import validation_interval
-from bot.evaluation.scoring.noise import score_noise
-from bot.evaluation.scoring.score import check_view_scorable, score_execution
+from bot.evaluation.scoring.score import check_view_scorable, score_execution, score_predictions
 from bot.evaluation.views.build import VERSION, build_view
 from bot.evaluation.views.parts import final_places
 from bot.evaluation.views.split import split_rows
@@ -32,8 +32,8 @@ def of_layout(name: str, place: Path, kind: str = "holdout") -> tuple[Path, Labe
 
 
 def score_of(view: LabelledView, rows: list[list[str]], place: Path) -> tuple[float | None, float | None]:
-    found = score_execution(view, write(place / "own.csv", read(view.truth)[0], rows), None)
-    return found.score, found.final
+    found = score_execution(view, write(place / "own.csv", read(view.truth)[0], rows), place / "none.csv")
+    return (None, None) if found.score is None else (found.score.value, found.score.final)
 
 
 def spoilt(view: LabelledView, rows: list[list[str]], places: set[int]) -> list[list[str]]:
@@ -127,11 +127,11 @@ def test_nothing_but_the_final_score_depends_on_the_labels_of_final(twins):
         view = LabelledView(here.data, here.labels, here.card)
         files = score_execution(view, *own.files)
         check_view_scorable(view)
-        noise = score_noise(view, own.files[0], None, 0)
-        seen.append((files.score, *guards, noise, validation_interval(view, own.files[0], 0)))
-        assert files.final is not None
+        score = replace(score_predictions(view, own.files[0], None, 0), final=None)
+        seen.append((replace(files.score, final=None), *guards, score, validation_interval(view, own.files[0], 0)))
+        assert files.score.final is not None
     assert seen[0] == seen[1]
-    assert noise.rows == 180 and noise.score_error is not None
+    assert score.std_error is not None
     assert [one for one in seen[0][1] if one.verdict == "not run" and one.is_doubt] == []
 
 
@@ -153,10 +153,12 @@ def test_a_final_part_that_cannot_be_scored_costs_no_score(tmp_path):
     write(labels, header, ([id, 1 if at in final_places(labels.parent) else y] for at, (id, y) in enumerate(rows)))
     view = LabelledView(out, labels.parent, task)
     found = score_execution(
-        view, write(tmp_path / "own.csv", header, ([id, n] for n, (id, _) in enumerate(rows))), None
+        view,
+        write(tmp_path / "own.csv", header, ([id, n] for n, (id, _) in enumerate(rows))),
+        tmp_path / task.submission_file,
     )
-    assert found.score is not None and found.final is None
-    assert found.message == f"{task.submission_file} was not written.", "no word of the final part"
+    assert found.score is not None and found.score.final is None
+    assert found.message == f"{task.submission_file} does not exist.", "no word of the final part"
 
 
 def test_predictions_that_lack_a_row_of_final_are_refused(tmp_path):
@@ -164,8 +166,10 @@ def test_predictions_that_lack_a_row_of_final_are_refused(tmp_path):
     view = LabelledView(here.data, here.labels, here.card)
     header, *rows = read(view.truth)
     gone = min(final_places(here.labels))
-    found = score_execution(view, write(tmp_path / "own.csv", header, rows[:gone] + rows[gone + 1 :]), None)
-    assert (found.score, found.final, found.fine) == (None, None, False)
+    found = score_execution(
+        view, write(tmp_path / "own.csv", header, rows[:gone] + rows[gone + 1 :]), tmp_path / "none.csv"
+    )
+    assert (found.score, found.fine) == (None, False)
     assert f"has {len(rows) - 1} rows where {len(rows)} are expected" in (found.message or "")
 
 
@@ -181,9 +185,9 @@ def test_a_competitions_own_grader_scores_both_parts(tmp_path):
     own = write(
         tmp_path / "own.csv", header, ([id, float(y) + (3 if at in apart else 1)] for at, (id, y) in enumerate(rows))
     )
-    found = score_execution(view, own, None)
-    assert (found.score, found.final) == (pytest.approx(1.0), pytest.approx(3.0))
-    assert score_noise(view, own, None, 0, 2.0).score_error == pytest.approx(0.0, abs=1e-9)
+    found = score_execution(view, own, tmp_path / "none.csv")
+    assert (found.score.value, found.score.final) == (pytest.approx(1.0), pytest.approx(3.0))
+    assert score_predictions(view, own, None, 0).std_error == pytest.approx(0.0, abs=1e-9)
     with closing(open_scorer(view.card, grader)) as scorer:
         holdout, final = parts_of(view, scorer)
         assert holdout.fault() is None and final is not None and final.fault() is None

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import METRICS, Metric
-from bot.evaluation.scoring.noise import score_noise
 from bot.evaluation.scoring.resampling import BINS, draw_scorer
+from bot.evaluation.scoring.score import score_predictions
 from tests.bot.evaluation.parts import card, write
 
 BY_ROWS = [metric for metric in METRICS.values() if metric.rows]
@@ -92,17 +92,17 @@ def labelled(place, name, rows):
 def test_all_draws_are_made_in_little_time(name, tmp_path):
     view, files = labelled(tmp_path, name, 5_000)
     began = time.process_time()
-    found = score_noise(view, *files, 0, 20.0)
+    found = score_predictions(view, *files, 0)
     spent = time.process_time() - began
-    assert found.draws == 200 and found.gain_error is not None
+    assert found.std_error > 0 and found.gain.std_error > 0
     assert spent < 1.0, "five times what it may take, for a machine that is busy"
 
 
 def test_a_file_that_was_read_is_read_again_only_where_it_has_changed(tmp_path):
     view, (own, other) = labelled(tmp_path, "log_loss", 200)
-    first = score_noise(view, own, other, 0)
-    assert score_noise(view, own, other, 0) == first
+    first = score_predictions(view, own, other, 0)
+    assert score_predictions(view, own, other, 0) == first
     own.write_bytes(other.read_bytes())
-    assert score_noise(view, own, other, 0).gain == 0
+    assert score_predictions(view, own, other, 0).gain.value == 0
     write(view.labels / "labels.csv", ["id", "y"], ([f"r{n}", 1] for n in range(200)))
-    assert score_noise(view, other, None, 0).score_error != first.score_error
+    assert score_predictions(view, other, None, 0).std_error != first.std_error

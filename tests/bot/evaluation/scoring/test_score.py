@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from bot.evaluation.answers import LabelledView, ScoredFiles
+from bot.evaluation.answers import LabelledView, Score, ScoredFiles
 from bot.evaluation.scoring.score import check_view_scorable, score_execution
 from bot.evaluation.views.build import build_view
 from state.errors import InfrastructureFailure, UnsupportedLayout
@@ -25,7 +25,7 @@ def test_predictions_are_scored_by_the_official_metric(view):
     predictions = write(view / "validation_predictions.csv", ["id", "y"], reversed(rows))
     submission = write(view / "submission.csv", ["id", "y"], [["t1", 1], ["t0", 0]])
     assert scored(view, predictions, submission) == ScoredFiles(
-        pytest.approx(2.0), valid=True, fine=True, final=pytest.approx(2.0)
+        Score(pytest.approx(2.0), final=pytest.approx(2.0)), valid=True, fine=True
     )
 
 
@@ -33,15 +33,15 @@ def test_score_and_validity_are_independent(view):
     good = view / "view" / "sample_validation.csv"
     bad = write(view / "submission.csv", ["id", "y"], [["t0", 1]])
     result = scored(view, good, bad)
-    assert math.isfinite(result.score) and not result.valid
+    assert math.isfinite(result.score.value) and not result.valid
     assert "submission.csv has 1 rows where 2 are expected" in result.message
 
 
 def test_what_was_not_written_gives_no_score(view):
-    result = scored(view, None, None)
+    result = scored(view, view / "validation_predictions.csv", view / "submission.csv")
     assert (result.score, result.valid, result.fine) == (None, False, False)
-    assert "validation_predictions.csv was not written" in result.message
-    assert "submission.csv was not written" in result.message
+    assert "validation_predictions.csv does not exist" in result.message
+    assert "submission.csv does not exist" in result.message
 
 
 def test_predictions_for_other_rows_give_no_score(view):
@@ -73,4 +73,4 @@ def test_predictions_that_a_metric_is_not_defined_on_are_named(view):
 def test_lost_labels_are_the_engines_failure(view):
     (view / "labels" / "labels.csv").unlink()
     with pytest.raises(InfrastructureFailure, match="labels of this view cannot be read"):
-        scored(view, view / "view" / "sample_validation.csv", None)
+        scored(view, view / "view" / "sample_validation.csv", view / "submission.csv")

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.answers import LabelledView, ScoredFiles
+from bot.evaluation.answers import LabelledView, Score, ScoredFiles
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.grading.grade import grade, grade_nodes, open_hidden_test
 from bot.evaluation.scoring import open_scorer
-from bot.evaluation.scoring.noise import score_noise
-from bot.evaluation.scoring.score import check_view_scorable, score_execution
+from bot.evaluation.scoring.score import check_view_scorable, score_execution, score_predictions
 from scrapers.snapshots.card import TaskCard
 from state.errors import GraderStopped, InvalidSubmission, SnapshotError, UnsupportedLayout, UsageError
 from tests.bot.evaluation.graders.parts import ABSOLUTE, DEED, snapshot
@@ -123,7 +122,7 @@ def test_a_view_is_scored_by_the_grader(tmp_path: Path, place: Path) -> None:
     labelled = LabelledView(data, labels, task(), place / "private" / "grade.py")
     guess = write(tmp_path / "validation_predictions.csv", ["id", "y"], [["a", 2], ["b", 1], ["c", 0]])
     found = score_execution(labelled, guess, guess)
-    assert found == ScoredFiles(2.0, valid=True, fine=True)
+    assert found == ScoredFiles(Score(2.0), valid=True, fine=True)
     check_view_scorable(labelled)
 
 
@@ -133,13 +132,9 @@ def test_the_noise_of_a_graders_score_is_that_of_a_mean_of_rows(tmp_path: Path, 
     labels, data = view(tmp_path, [[f"v{n}", float(value)] for n, value in enumerate(rng.normal(0, 2, 400))])
     guess = write(tmp_path / "guess.csv", ["id", "y"], [[f"v{n}", 0.0] for n in range(400)])
     labelled = LabelledView(data, labels, task(), place / "private" / "grade.py")
-    found = score_noise(labelled, guess, None, 0, 1e6)
+    found = score_predictions(labelled, guess, None, 0)
     errors = np.abs([float(row[1]) for row in read(labels / "labels.csv")[1:]])
-    assert found.score_error == pytest.approx(errors.std() / 20, rel=0.15)
-    assert (found.draws, found.rows, found.note) == (200, 200, None)
-    hurried = score_noise(labelled, guess, None, 0, 1e-9)
-    assert hurried.score_error is None
-    assert "of 0 draws in the time there was; 30 are needed" in hurried.note
+    assert found.std_error == pytest.approx(errors.std() / 20, rel=0.15)
 
 
 @pytest.mark.integration

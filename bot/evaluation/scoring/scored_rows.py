@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.experiments import Gain
-from bot.evaluation.blending.blend import write_values
+from bot.evaluation.answers import Gain, LabelledView, Score
 from bot.evaluation.metrics.registry import METRICS, Metric
+from bot.evaluation.scoring import Scorer, parts_of, sample_of
+from bot.evaluation.scoring.bank import read_answers, write_values
+from bot.evaluation.scoring.interval import held_units
 from bot.evaluation.scoring.per_fold import weighted_mean
 from bot.evaluation.scoring.resampling import draw_scorer
-from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+from bot.evaluation.scoring.truth import PartOfTruth, Predicted, Rows, Truth, score_or_nan
 from scrapers.snapshots.card import TaskCard
 
 Values = NDArray[Any]
@@ -108,6 +110,12 @@ class ScoredRows:
             return Gain(value, _error_of(own - theirs, self._units(rows)), over)
         drawn = self._draws([predicted, other], rows, seed)
         return Gain(value, _spread(drawn[:, 0] - drawn[:, 1]), over)
+
+    def measured(self, predicted: Predicted, other: Predicted | None, seed: int) -> Score:
+        """Return the score of all these rows with its standard error, and the gain over others' predictions."""
+        value = self.score(predicted)
+        gain = None if other is None else self.gain(predicted, other, None, "", seed, value)
+        return Score(value, self.error(predicted, None, seed), gain)
 
     def columns(self, predicted: Predicted, rows: Rows | None) -> Mapping[str, float]:
         """Return the score of each column, where the metric is better the better each column's is."""
@@ -201,6 +209,31 @@ class ScoredRows:
             return weighted_mean([(score(part), len(part)) for part in parts])
 
         return by_fold
+
+
+def open_holdout(
+    view: LabelledView, scorer: Scorer, stack: ExitStack, parts: tuple[Truth, Truth | None] | None = None
+) -> tuple[ScoredRows, ScoredRows | None]:
+    """Open the labels of a view: the hold-out rows, and those of the internal test, None where no rows are scored apart.
+
+    `parts` are those of `parts_of`, where they are open. Where a grader scores whole files only, the rows have no numbers, and
+    the score has no standard error.
+
+    Raises:
+        InvalidSubmission: the labels cannot be read.
+    """
+    truth, final = parts or parts_of(view, scorer)
+    card, sample, many = view.card, sample_of(view), len(truth.ids or ())
+    labels = read_answers(view.truth, sample, card)[1] if scorer.kind == "registry" else None
+    # Where withheld rows stand in for the test rows, they are told apart by nothing.
+    grouped = truth.ids is not None and sample.name == "sample_validation.csv"
+    units = held_units(view)[0] if grouped else np.arange(many)
+
+    def rows(part: Truth, units: Rows) -> ScoredRows:
+        places = part.places if isinstance(part, PartOfTruth) else np.arange(len(units))
+        return ScoredRows(card, part, places, sample, None if labels is None else labels[places], units, kept=stack)
+
+    return rows(truth, units), None if final is None else rows(final, np.arange(len(final.ids or ())))
 
 
 def _error_of(influence: Floats, units: NDArray[np.int64]) -> float | None:
