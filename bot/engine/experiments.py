@@ -128,11 +128,7 @@ class ExperimentLog:
         return sorted(complete, key=lambda one: (-self.card.oriented(one.result.score), one.node))
 
     def named(self, name: str) -> Experiment:
-        """Return an experiment by its name.
-
-        Raises:
-            InvalidSubmission: there is none of this name.
-        """
+        """Return an experiment by its name. Raises InvalidSubmission: there is none of this name."""
         known = {one.name: one for one in self.all()}
         if name not in known:
             raise InvalidSubmission(f"there is no experiment {name!r}; `lab board --all` lists them")

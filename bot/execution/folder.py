@@ -51,11 +51,7 @@ class RunFolder:
         """Every model call, exported from the database."""
 
     def make(self) -> None:
-        """Create the folder and its fixed subfolders.
-
-        Raises:
-            FileExistsError: the folder exists.
-        """
+        """Create the folder and its fixed subfolders. Raises FileExistsError: the folder exists."""
         self.path.mkdir(parents=True)
         for folder in (self.views, self.evaluator, self.executions, self.solution):
             folder.mkdir()

@@ -10,11 +10,7 @@ from state.errors import UsageError
 
 @contextmanager
 def running(folder: RunFolder) -> Iterator[None]:
-    """Hold the run's lock, which others can see.
-
-    Raises:
-        UsageError: another process runs it.
-    """
+    """Hold the run's lock, which others can see. Raises UsageError: another process runs it."""
     lock = take_soon(folder.config)
     if lock is None:
         raise UsageError(f"{folder.path} is being run by another process")

@@ -27,11 +27,7 @@ class Submitter(Protocol):
     """
 
     async def quota(self) -> Quota:
-        """Return how many submissions the site still takes.
-
-        Raises:
-            SiteUnavailable: the site cannot be asked.
-        """
+        """Return how many submissions the site still takes. Raises SiteUnavailable: the site cannot be asked."""
         ...
 
     async def submit(self, file: Path, tag: str) -> str:

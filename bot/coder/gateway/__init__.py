@@ -103,11 +103,7 @@ class Gateway:
         }
 
     async def __aenter__(self) -> Self:
-        """Settle what a killed engine had under way, and open the socket.
-
-        Raises:
-            OSError: the socket cannot be opened.
-        """
+        """Settle what a killed engine had under way, and open the socket. Raises OSError: the socket cannot be opened."""
         await self._exchanges.settle()
         await self._listener.__aenter__()
         return self

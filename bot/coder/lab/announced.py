@@ -83,11 +83,7 @@ _TAKEN: Mapping[type, tuple[FileRole, ...]] = {**_NEEDED, Log: ("oof", "validati
 
 
 def announced(first: bytes) -> tuple[Arguments, tuple[Announced, ...]]:
-    """Read a call's first line.
-
-    Raises:
-        NotTaken: It is no known call, or its files are not those that this call takes.
-    """
+    """Read a call's first line. Raises NotTaken: it is no known call, or its files are not those that this call takes."""
     try:
         header = _Header.model_validate_json(first)
     except ValidationError as error:

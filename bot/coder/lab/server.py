@@ -57,11 +57,7 @@ class LabServer:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
 
     async def __aenter__(self) -> Self:
-        """Open the socket.
-
-        Raises:
-            OSError: The folders cannot be made or the socket cannot be opened.
-        """
+        """Open the socket. Raises OSError: the folders cannot be made or the socket cannot be opened."""
         shutil.rmtree(self._spool, ignore_errors=True)
         self._spool.mkdir(parents=True, mode=0o700)
         await self._listener.__aenter__()
@@ -158,11 +154,7 @@ class _Body:
     """The bytes of all files of a call, as they come."""
 
     def __init__(self, connection: socket.socket, size: int, begun: bytes) -> None:
-        """Start the clock.
-
-        Raises:
-            NotTaken: More has come already than was announced.
-        """
+        """Start the clock. Raises NotTaken: more has come already than was announced."""
         if len(begun) > size:
             raise NotTaken(f"more than the announced {size} bytes came")
         self._connection, self._size, self._begun = connection, size, begun
@@ -170,11 +162,7 @@ class _Body:
         self._end = asyncio.get_running_loop().time() + _BODY_SECONDS
 
     async def save(self, path: Path, announced: Announced) -> None:
-        """Write the next file.
-
-        Raises:
-            NotTaken: It is shorter, did not come in time, or cannot be written.
-        """
+        """Write the next file. Raises NotTaken: it is shorter, did not come in time, or cannot be written."""
         left = announced.bytes
         try:
             # Without a buffer, whose end could fail once more.

@@ -80,11 +80,7 @@ class EnsembleFit:
     """The best blend that was found."""
 
     def __init__(self, holdout: Holdout, members: Sequence[Member], seed: int) -> None:
-        """Fit it.
-
-        Raises:
-            NoBlend: there is none; the message gives the reason in a sentence.
-        """
+        """Fit it. Raises NoBlend: there is none; the message gives the reason in a sentence."""
         self._card, self._seed = holdout.card, seed
         metric = METRICS.get(self._card.metric.name)
         self._spaces: Sequence[Space] = ("mean",) if metric is None else metric.spaces

@@ -175,11 +175,7 @@ def check_rows(layout: Layout) -> None:
 
 
 def check_numbers(layout: Layout) -> None:
-    """Check that labels are numbers where the metric takes numbers.
-
-    Raises:
-        UnsupportedLayout: one is not.
-    """
+    """Check that labels are numbers where the metric takes numbers. Raises UnsupportedLayout: one is not."""
     name = layout.train.path.name
     if layout.classes is not None or prediction_kind(layout.card) != "number":
         return

@@ -30,11 +30,7 @@ def table_kind(path: Path) -> str | None:
 
 
 def read_any(path: Path) -> Rows:
-    """Open a table of text or JSON records.
-
-    Raises:
-        UnsupportedLayout: it is not a table.
-    """
+    """Open a table of text or JSON records. Raises UnsupportedLayout: it is not a table."""
     return read_json_table(path) if table_kind(path) in JSON else read_table(path)
 
 
@@ -144,11 +140,7 @@ def joined_ids(train: Rows, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def default_row(sample: Table) -> list[str]:
-    """Return the sample's first row, by which others are filled.
-
-    Raises:
-        UnsupportedLayout: it has none.
-    """
+    """Return the sample's first row, by which others are filled. Raises UnsupportedLayout: it has none."""
     for row in islice(sample.rows(), 1):
         return row
     raise UnsupportedLayout("sample_submission.csv has no rows.")

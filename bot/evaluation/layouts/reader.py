@@ -64,11 +64,7 @@ def _read(data_dir: Path, card: TaskCard) -> Layout:
 
 
 def read_sample(data_dir: Path, card: TaskCard) -> Table:
-    """Open sample_submission.csv.
-
-    Raises:
-        UnsupportedLayout: there is none with the task's columns, each once.
-    """
+    """Open sample_submission.csv. Raises UnsupportedLayout: there is none with the task's columns, each once."""
     path = data_dir / "sample_submission.csv"
     if not path.is_file():
         raise UnsupportedLayout("There is no sample_submission.csv.")

@@ -10,20 +10,12 @@ Params = Mapping[str, Any]
 
 
 def number(params: Params, name: str, default: float, *, least: float = -math.inf) -> float:
-    """Return a parameter that is a number.
-
-    Raises:
-        UsageError: it is none, or less than `least`.
-    """
+    """Return a parameter that is a number. Raises UsageError: it is none, or less than `least`."""
     return _number(params.get(name, default), name, least)
 
 
 def whole_number(params: Params, name: str, default: int, *, least: int = 0) -> int:
-    """Return a parameter that is a whole number.
-
-    Raises:
-        UsageError: it is none, or less than `least`.
-    """
+    """Return a parameter that is a whole number. Raises UsageError: it is none, or less than `least`."""
     value = _number(params.get(name, default), name, least)
     if value != int(value):
         raise UsageError(f"metric.params.{name} is {value}; it must be a whole number.")

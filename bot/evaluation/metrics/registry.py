@@ -247,11 +247,7 @@ def nearest_metric(name: str) -> str:
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric of that name.
-
-    Raises:
-        UsageError: no metric has that name.
-    """
+    """Return the metric of that name. Raises UsageError: no metric has that name."""
     if name not in METRICS:
         raise UsageError(f"The metric {name!r} is not known; {nearest_metric(name)}")
     return METRICS[name]

@@ -65,11 +65,7 @@ def _limits_by(sample: Table, card: TaskCard) -> Limits:
 
 
 def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
-    """Check that a file could be submitted.
-
-    Raises:
-        InvalidSubmission: it could not; the text gives the reason.
-    """
+    """Check that a file could be submitted. Raises InvalidSubmission: it could not; the text gives the reason."""
     read_submission(submission_path, view_dir / "sample_submission.csv", card)
 
 

@@ -51,11 +51,7 @@ class Rows(ABC):
         return dict(zip(names, cells, strict=True))
 
     def columns(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return some columns as one tuple a row.
-
-        Raises:
-            UnsupportedLayout: there is no such column.
-        """
+        """Return some columns as one tuple a row. Raises UnsupportedLayout: there is no such column."""
         if lacking := [name for name in names if name not in self.header]:
             raise UnsupportedLayout(f"{self.path.name} has no column {lacking[0]!r}.")
         at = [self.header.index(name) for name in names]

@@ -26,11 +26,7 @@ class JsonTable(Rows):
     """Whether each record has a line of its own; else they are one array."""
 
     def records(self) -> Iterator[tuple[str, Record]]:
-        """Yield each record with its text.
-
-        Raises:
-            UnsupportedLayout: the file holds something else than records.
-        """
+        """Yield each record with its text. Raises UnsupportedLayout: the file holds something else than records."""
         try:
             with reading(self.path) as file:
                 for text, value in json_values(file):

@@ -48,11 +48,7 @@ class UntrustedRows:
     """The rows of an open file: `header`, then each with its number (from 1, below the header); blank lines are skipped."""
 
     def __init__(self, text: io.TextIOWrapper, name: str, limits: Limits) -> None:
-        """Read the header.
-
-        Raises:
-            InvalidSubmission: there is none.
-        """
+        """Read the header. Raises InvalidSubmission: there is none."""
         self.name = name
         self._text = text
         self.limits = limits
