@@ -110,7 +110,7 @@ async def write_so_far(ended: EndedRun, handed: HandedIn, graded: GradedRun) -> 
     folder = ended.folder
     async with aclosing(Worker()) as worker:
         write_result(folder, await _result(ended, handed, graded, worker))
-        await worker.write_report(folder.path, folder.database)
+        await worker.call("bot.report.page:write_report", object, None, folder.path, folder.database)
 
 
 async def _report(ended: EndedRun, worker: Worker) -> str | None:
@@ -118,7 +118,7 @@ async def _report(ended: EndedRun, worker: Worker) -> str | None:
     say, folder = ended.context.say, ended.folder
     say("writing the report")
     try:
-        await worker.write_report(folder.path, folder.database)
+        await worker.call("bot.report.page:write_report", object, None, folder.path, folder.database)
     except BotError as error:
         say(f"report.html was not written: {error}")
         return str(error)

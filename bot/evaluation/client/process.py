@@ -14,9 +14,9 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Coroutine
-from functools import wraps
+from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TextIO, TypeVar, get_type_hints
+from typing import Any, Generic, ParamSpec, TextIO, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
@@ -37,7 +37,6 @@ _ENVIRONMENT = (
 
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
-Call = Callable[Arguments, Coroutine[Any, Any, Answer]]
 
 
 def _give_way(pid: int, nice: int) -> None:
@@ -84,12 +83,9 @@ class WorkerProcess:
         return self._process.pid if self._process is not None and alive else None
 
     async def call(
-        self, function: str, answer: type[Answer], *, timeout_seconds: float | None = None, **arguments: Any
+        self, function: str, answer: type[Answer], timeout_seconds: float | None = None, /, *args: Any, **kwargs: Any
     ) -> Answer:
-        """Run one function and return what it returns.
-
-        The function is `module:name`, whose module is imported in the child alone; its arguments are JSON values, paths,
-        dataclasses and pydantic models, and `answer` is its return type (`object` if the result is not used).
+        """Run one function, `module:name`, in the child; return what it returns, which is of the type `answer`.
 
         Raises:
             BotError: our error that the function raised, as the same class.
@@ -101,7 +97,7 @@ class WorkerProcess:
             if self.pid is None:
                 await self._stop()
                 await self._start()
-            line = json.dumps({"function": function, "arguments": to_jsonable_python(arguments)}) + "\n"
+            line = json.dumps({"function": function, **to_jsonable_python({"args": args, "kwargs": kwargs})}) + "\n"
             try:
                 async with asyncio.timeout(timeout_seconds or self._seconds):
                     reply = await self._exchange(line)
@@ -191,34 +187,32 @@ class WorkerProcess:
             await end_child(process, *([] if drain is None else [drain]))
 
 
-def remote(
-    module: str, seconds: float | None = None, factor: float = 0.0
-) -> Callable[[Call[Arguments, Answer]], Call[Arguments, Answer]]:
-    """Return a decorator of methods of a worker process: each calls the function with its name in the module.
+class Remote(Generic[Arguments, Answer]):
+    """A method of a worker process that calls the function of its name in a module, which the child alone imports.
 
-    A method has the function's arguments and answer, and no body; the answer of one that returns nothing is ignored.
-
-    Args:
-        seconds: longest duration of a call; None: the worker's own.
-        factor: times the argument `seconds`, which is added to that.
+    Its arguments are the function's: JSON values, paths, dataclasses and pydantic models. `function` is never called; it gives
+    a type checker the signature.
     """
 
-    def decorated(method: Call[Arguments, Answer]) -> Call[Arguments, Answer]:
-        signature, answer = inspect.signature(method), get_type_hints(method)["return"]
+    def __init__(
+        self,
+        module: str,
+        answer: Any,
+        function: Callable[[], Callable[Arguments, Answer]],
+        seconds: float | None = None,
+    ) -> None:
+        """Describe a function and the type of its answer, `object` if that is not used.
 
-        @wraps(method)
-        async def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            process: WorkerProcess = bound.arguments.pop("self")
-            limit = None if seconds is None else seconds + factor * bound.arguments.get("seconds", 0.0)
-            expected: Any = object if answer is type(None) else answer
-            function = f"{module}:{method.__name__}"
-            return await process.call(function, expected, timeout_seconds=limit, **bound.arguments)
+        `seconds` is the longest duration of a call; None: the worker's own.
+        """
+        self.module, self.answer, self.seconds = module, answer, seconds
 
-        return called
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
-    return decorated
+    def __get__(self, process: "WorkerProcess", owner: type) -> Callable[Arguments, Coroutine[Any, Any, Answer]]:
+        function = f"{self.module}:{self._name}"
+        return partial(process.call, function, self.answer, self.seconds)
 
 
 def _result(name: str, reply: dict[str, Any]) -> Any:
@@ -275,12 +269,12 @@ def _answer(line: str, answers: TextIO) -> None:
     answers.flush()
 
 
-def _run(function: str, arguments: dict[str, Any]) -> Any:
+def _run(function: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function, its JSON arguments converted to the types of its annotations."""
     module, _, name = function.partition(":")
     called = getattr(importlib.import_module(module), name)
-    hints = get_type_hints(called)
-    typed = {key: TypeAdapter(hints[key]).validate_python(value) for key, value in arguments.items()}
+    hints, bound = get_type_hints(called), inspect.signature(called).bind(*args, **kwargs)
+    typed = {key: TypeAdapter(hints[key]).validate_python(value) for key, value in bound.arguments.items()}
     return called(**typed)
 
 

@@ -108,7 +108,7 @@ def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Cloc
 def grade_some(
     snapshot_dir: Path,
     card: TaskCard,
-    submission_paths: list[Path | None],
+    submission_paths: Sequence[Path | None],
     seconds: float = 10.0,
     clock: Clock | None = None,
 ) -> list[Grade]:

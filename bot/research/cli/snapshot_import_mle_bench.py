@@ -81,7 +81,7 @@ def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Out
 
 async def _find(worker: WorkerProcess, question: Question) -> FoundMetric:
     try:
-        return await worker.call("bot.research.metric_search.find_metric:find_metric", FoundMetric, question=question)
+        return await worker.call("bot.research.metric_search.find_metric:find_metric", FoundMetric, None, question)
     except InfrastructureFailure as error:
         raise SnapshotError([Problem("grade.py", None, f"could not be compared with metrics: {error}")]) from error
 
