@@ -17,7 +17,8 @@ from bot.coder.lab.prompts import LabTurn
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.rounding import shown
-from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment
+from bot.evaluation.answers import Gain
+from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.execution.record import GUARDED, SCORED_EXPERIMENT
 from bot.models import Item
 from state.experiments import add_experiment, replace_result

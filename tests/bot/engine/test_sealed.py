@@ -58,7 +58,9 @@ def due(
     context: Any = SimpleNamespace(
         experiments=SimpleNamespace(all=lambda: list(known), ranked=lambda: list(known), card=CARD),
         budget=SimpleNamespace(elapsed=SimpleNamespace(wall=lambda: at), seconds=100.0, usable=lambda best: usable),
-        blend=None if weights is None else SimpleNamespace(weights=weights, score=ensemble_score),
+        blend=None
+        if weights is None
+        else SimpleNamespace(weights=weights, score=SimpleNamespace(value=ensemble_score)),
         steps=SimpleNamespace(all=lambda kind: {Key(node): Retrained(None, "") for node in done}),
     )
     one = SealedRuns(context, labs_ended)._due()

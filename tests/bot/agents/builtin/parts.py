@@ -14,6 +14,7 @@ from bot.community.shown import IdeaText, ReportText
 from bot.engine.attempts import Attempt
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result
+from bot.evaluation.answers import Score
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import AnswerT, CallLimits, Item, Prompt
@@ -26,7 +27,7 @@ TABLE = "train.csv\nid: text of 5 characters\nwidth: number, 0 to 1"
 TEXTS = "train.csv\nid: text of 5 characters\ntext: text of 21 to 870 characters\nauthor: text of 3 characters"
 MACHINE = Machine("3.11.7", 2, 8.0, 0, ("numpy 2.0",))
 LEFT = DraftLeft(scripts=3, seconds=80.0, gainless=2, failed=4)
-RESULT = Result(1, "draft", "A plain model", (), 0.5, 0.02, None, None, 2.0, None)
+RESULT = Result(1, "draft", "A plain model", (), Score(0.5, 0.02), 2.0, None)
 OUTPUT = """90 rows; views: table, square roots
 linear model C=1 on table                       0.20000      1.2
 linear model C=10 on square roots               0.10000      1.1
@@ -92,7 +93,7 @@ def attempt(
     code: str, score: float | None = 0.1, error: str | None = None, output: str = OUTPUT, node: int = 1
 ) -> Attempt:
     """A script that was run."""
-    return Attempt(node, "draft", "A plan.", code, score, error, output, 9.0)
+    return Attempt(node, "draft", "A plan.", code, None if score is None else Score(score), error, output, 9.0)
 
 
 def write_script(

@@ -18,6 +18,7 @@ from bot.community.shown import ComponentNote, IdeaText, ReportAnswer
 from bot.engine.attempts import Attempt
 from bot.engine.budget import RunBudget
 from bot.engine.tree import TreeCache
+from bot.evaluation.answers import Score
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
@@ -112,7 +113,8 @@ def asked(most: int, **shown: Any) -> PlanDrafts:
 
 
 def done(node: int, score: float | None) -> Attempt:
-    return Attempt(node, "draft", "plan", "code", score, None if score is not None else "broke", "out", 1.0)
+    own = None if score is None else Score(score)
+    return Attempt(node, "draft", "plan", "code", own, None if score is not None else "broke", "out", 1.0)
 
 
 def ideas(*texts: str) -> IdeasAnswer:

@@ -14,7 +14,8 @@ from bot.community.ideas.prompts import Dropped, IdeasAnswer, Path, ProposedIdea
 from bot.community.report_pool import keep_report
 from bot.community.shown import ComponentNote, ReportAnswer
 from bot.engine.experiment import all_experiments
-from bot.evaluation.answers.experiments import Arrays, Gain, ScoredExperiment
+from bot.evaluation.answers import Gain
+from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.execution.record import SCORED_EXPERIMENT
 from state.clock import ReplayClock
 from state.community_rows import add_community

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bot.evaluation.answers.experiments import Gain
+from bot.evaluation.answers import Gain
 from bot.evaluation.experiments.leak_check import compare_gains
 from tests.bot.evaluation.experiments.parts import Task, task
 from tests.bot.evaluation.parts import card
