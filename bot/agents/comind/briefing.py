@@ -158,8 +158,8 @@ class CoMindBriefing:
         """Store the baseline as the first report, so that a draft may extend it."""
         context = self._context
         if not reports_of(context) and tree[BASELINE].valid:
-            first = attempt(context, BASELINE)
-            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}", limitations=_PLAIN)
+            first, score = attempt(context, BASELINE), tree[BASELINE].score
+            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {score:.6g}", limitations=_PLAIN)
             keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
 
     async def _report(self, draft_id: int, tree: Tree) -> None:

@@ -137,8 +137,8 @@ class LabsBriefing:
         await self._intake.ready("posts", draft_id - 1)
         await self._intake.ready("kernels", draft_id - 1)
         if not reports_of(context) and tree[BASELINE].valid:
-            first = attempt(context, BASELINE)
-            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {first.score:.6g}", limitations=_PLAIN)
+            first, score = attempt(context, BASELINE), tree[BASELINE].score
+            answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {score:.6g}", limitations=_PLAIN)
             keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
         seconds = context.budget.execution_seconds(best)
         if seconds is None:
