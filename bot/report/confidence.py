@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.evaluation.answers import HiddenScore, Noise
+from bot.evaluation.answers import Gain, HiddenScore
 from bot.evaluation.client.worker import Worker
 from bot.execution.guarding import node_findings, view_findings
 from bot.execution.record import GUARDED
@@ -14,8 +14,6 @@ from bot.submission.handing_in import HandedIn
 from state.errors import BotError
 from state.tables import Node
 
-_NOISE_SECONDS = 2.0
-"""For the noise of one comparison."""
 _SECONDS = 5.0
 """Time limit of drawing: a run that was stopped has little time left for its end."""
 
@@ -72,20 +70,19 @@ async def compare_with_simple(
     """
     card, tree, models = context.card, load_tree(context), list[SimpleModel]()
     for node, name in simple_nodes(context).items():
-        noise = (
-            Noise(gain=0.0) if chosen in (None, node) else await context.executor.noise(chosen, node, _NOISE_SECONDS)
-        )
-        gain = noise.gain
-        if gain is None and chosen is not None:  # the metric has no noise: the scores themselves
-            gain = tree[chosen].fitness - tree[node].fitness
+        gain = Gain(0.0, None)
+        if chosen is not None and chosen != node:
+            compared = await context.executor.score(chosen, node)
+            # Where predictions cannot be compared, the scores themselves are.
+            gain = (compared and compared.gain) or Gain(tree[chosen].fitness - tree[node].fitness, None)
         score = None if node not in hidden else hidden[node].score
         models.append(
             SimpleModel(
                 name=name,
                 node=node,
                 validation=tree[node].score or 0.0,
-                gain=gain,
-                gain_error=noise.gain_error,
+                gain=gain.value,
+                gain_error=gain.std_error,
                 hidden=score,
             )
         )
