@@ -5,11 +5,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from sqlmodel import Session
+
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.own import ChosenCoder
 from bot.engine.context import RunContext
+from bot.engine.run_record import LabStory, RunRecord
 from bot.engine.search import Search
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
@@ -27,6 +30,13 @@ from tests.tiny_snapshot import write_tiny
 AnswerT = TypeVar("AnswerT")
 
 SOLUTION = SCRIPT.format(c="STRENGTH")
+
+
+def only_story(session: Session) -> LabStory:
+    """Return what happened in the run's one lab."""
+    run = RunRecord.load(session, RUN)
+    (lab,) = run.labs
+    return run.lab(lab)
 
 
 def sh(command: str) -> str:

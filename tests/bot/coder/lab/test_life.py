@@ -18,11 +18,10 @@ from bot.engine.context import RunContext
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.models import CallLimits, Completion, Prompt
-from bot.report.data import lab_stories
 from state.errors import BudgetExceeded, EmptyAnswer
 from state.labs import labs
 from tests import needs
-from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, lived, logged, sh, turns
+from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, lived, logged, only_story, sh, turns
 from tests.bot.engine.parts import RUN
 from tests.bot.replay.scripted_answers import FILES
 
@@ -64,10 +63,10 @@ async def test_a_coder_looks_around_experiments_and_reports(tmp_path: Path) -> N
         assert context.experiments is not None
         weak, strong = context.experiments.all()
         with context.store.read() as session:
-            (story,) = lab_stories(session, RUN)
+            story = only_story(session)
     # What the report and `bot logs --lab` show.
     assert [(turn.reply, turn.seen) for turn in story.turns] == list(zip(replies, seen, strict=True))
-    assert dict(story.report)["method"] == "ridge"
+    assert dict(story.row.report)["method"] == "ridge"
     for part in (
         "TASK.md",
         "experiments",
@@ -310,6 +309,6 @@ async def test_a_turn_without_an_answer_is_asked_for_again_before_the_lab_is_clo
     async with lived(tmp_path / "run", Hesitant([sh("ls")], times)) as context:
         (row,) = labs(context.store, RUN)
         with context.store.read() as session:
-            (story,) = lab_stories(session, RUN)
+            story = only_story(session)
     assert row.ended_at is not None
     assert [turn.reply for turn in story.turns[:1]] == ([sh("ls")] if turns_taken else [])

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from bot.coder.lab.marking import LineMark, draw_mark
-from bot.report.data import lab_stories
 from sandbox.output import OURS
 from tests import needs
-from tests.bot.coder.lab.scripted import Scripted, lived, logged, sh, turns
-from tests.bot.engine.parts import RUN
+from tests.bot.coder.lab.scripted import Scripted, lived, logged, only_story, sh, turns
 
 MARK = LineMark("kvzqxw")
 FORGED = [
@@ -103,7 +101,7 @@ async def test_a_labs_commands_forge_nothing_and_its_answers_are_known_as_such(t
     async with lived(tmp_path / "run", model) as context:
         seen = turns(context)
         with context.store.read() as session:
-            (story,) = lab_stories(session, RUN)
+            story = only_story(session)
     mark = mark_in(model.sent[0][0].content)
     engine = [[line for line in text.splitlines() if mark in line] for text in seen]
     assert all(line.startswith(f"{mark} ") and line.count(mark) == 1 for lines in engine for line in lines)

@@ -15,7 +15,6 @@ from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import CallLimits, Completion, Prompt
-from bot.report.data import lab_stories
 from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import StreamClock
@@ -23,7 +22,7 @@ from state.community_rows import add_community
 from state.knowledge import add_idea, close_idea
 from state.tables import KernelVersion, ModelCall, Observation
 from tests import needs
-from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, sh, turns
+from tests.bot.coder.lab.scripted import AnswerT, FewLabs, Scripted, only_story, sh, turns
 from tests.bot.engine.parts import RUN, opened_on
 from tests.state.rows import add_analysis
 from tests.tiny_snapshot import write_tiny
@@ -99,7 +98,7 @@ async def test_a_strong_script_a_telling_post_and_new_ideas_reach_a_running_lab(
         first, second, third = turns(context)[:3]
         with context.store.read() as session:
             calls = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()
-            (story,) = lab_stories(session, RUN)
+            story = only_story(session)
         items = [[item["id"] for item in call.items] for call in calls]
     assert "[news]" not in first
     assert "77.txt" not in first and "77.py" not in first

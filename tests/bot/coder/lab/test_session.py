@@ -24,7 +24,6 @@ from bot.engine.context import RunContext
 from bot.engine.strategy import Strategy
 from bot.models import Usage
 from bot.models.ask import Asker
-from bot.report.data import lab_stories
 from sandbox.leftovers import left_by_killed
 from state.errors import BudgetExceeded
 from state.labs import labs
@@ -32,7 +31,7 @@ from state.spending import spent
 from state.tables import Lab, ModelCall
 from tests import needs
 from tests.bot.coder.lab.owned import PRICE, strategy, tiny, worked
-from tests.bot.coder.lab.scripted import logged, turns
+from tests.bot.coder.lab.scripted import logged, only_story, turns
 from tests.bot.engine.parts import RUN
 
 pytestmark = pytest.mark.integration
@@ -59,7 +58,7 @@ async def test_an_agent_looks_around_logs_improves_and_is_done(tmp_path: Path) -
         row, tree = only_lab(context), load_tree(context)
         charged = spent(context.store, RUN)["tokens"]
         with context.store.read() as session:
-            [story] = lab_stories(session, RUN)
+            story = only_story(session)
             calls = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()
     assert (row.reason, row.turns, row.report["method"]) == ("its coder was done", 1, "ridge")
     assert [tree[node].valid for node in (2, 3)] == [True, True]
