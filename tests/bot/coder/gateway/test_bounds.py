@@ -395,3 +395,39 @@ async def test_thoughts_are_a_part_of_the_answer(
         for room, thoughts in ((4_000, 2_000), (1_100, 1_024), (1_000, 999)):
             assert (await it.ask(**{limit: room, setting: {name: 100_000}})).status == 200
             assert it.upstream.came[-1].body[setting][name] == thoughts
+
+
+PAST_THE_MODEL: dict[str, Any] = {
+    "models": ["a", "b"],
+    "provider": {"order": ["x"]},
+    "plugins": [{"id": "web"}],
+    "transforms": ["x"],
+    "web_search_options": {},
+    "mcp_servers": [{"type": "url", "url": "https://x", "name": "x"}],
+    "container": "c",
+    "background": True,
+    "speed": "fast",
+    "service_tier": "priority",
+    "extra_body": {"chat_template": "{{ x }}"},
+    "chat_template": "{{ x }}",
+    "guided_grammar": "x",
+    "structured_outputs": {"grammar": "x"},
+    "mm_processor_kwargs": {},
+    "lora": [{"id": 0, "scale": 9}],
+    "cache_prompt": False,
+    "id_slot": 0,
+    "n_predict": -1,
+    "logit_bias": {"1": 5},
+    "metadata": {},
+    "user": "u",
+    "store": True,
+    "tools": [{"type": "web_search", "name": "web_search"}, {"type": "mcp", "server_url": "https://x"}],
+    "tool_choice": {"type": "web_search"},
+}
+
+
+@pytest.mark.parametrize("dialect", ALL)
+async def test_what_would_reach_past_the_model_is_left_out(tmp_path: Path, dialect: DialectName) -> None:
+    async with scene(tmp_path, answering, dialect=dialect) as it:
+        assert (await it.ask(**PAST_THE_MODEL)).status == 200
+    assert it.upstream.came[0].body == good(dialect) | ({"store": False} if dialect == "responses" else {})
