@@ -1,19 +1,26 @@
-"""docs/commands.md, made of the help of every command: `python -m tests.commands` writes it."""
+"""What docs/ has of the commands' help and of the settings: `python -m tests.commands` writes it."""
 
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import BaseModel
 from typer.main import get_command
 
+from bot.agents.settings import ReplayOptions
 from bot.cli.app import all_commands, app
+from bot.cli.options import field_options
+from bot.configuration.fields import described, holds
+from bot.configuration.toml_values import toml_value
 from tests.installation import follow_pyproject
 from tests.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "commands.md"
+SETTINGS_PAGE = ROOT / "docs" / "configuration.md"
 WIDTH = 100
 _HELP = re.compile(r"^(?:Options:\n)? +--help +Show this message and exit\.\n*", re.MULTILINE)
 """The option that all commands have, which the page names once; with its heading where it is the only one."""
+_OF_RUN = "| key of `[run]` | option | meaning | default |\n|---|---|---|---|\n"
 OPENING = """# Commands
 
 ```sh
@@ -44,8 +51,29 @@ def _helps(command: Any, context: Any) -> Iterator[tuple[str, str]]:
         yield from _helps(child, inner)
 
 
+def settings_page() -> str:
+    """Return the page of the configuration with the keys of `[run]` as they should be."""
+    before, _, after = SETTINGS_PAGE.read_text(encoding="utf-8").partition(_OF_RUN)
+    return f"{before}{_OF_RUN}{''.join(_keys(ReplayOptions))}\n{after[after.index('## ') :]}"
+
+
+def _keys(model: type[BaseModel], *path: str) -> Iterator[str]:
+    """Yield a row for each key of a table, those of the tables within it after them."""
+    options = {option.path: option.name for option in field_options(ReplayOptions)}
+    inner = {name: field for name, field in model.model_fields.items() if holds(field)[0] == "table"}
+    for name in sorted(model.model_fields.keys() - inner.keys()):
+        field = model.model_fields[name]
+        default = "" if field.default is None else f"`{toml_value(field.default)}`"
+        option = f"`--{options[(*path, name)]}`" if (*path, name) in options else ""
+        yield f"| `{name}` | {option} | {described(field)} | {default} |\n"
+    for name, field in inner.items():
+        yield f"| **`[{'.'.join(('run', *path, name))}]`** | | {described(field)} | |\n"
+        yield from _keys(holds(field)[1] or BaseModel, *path, name)
+
+
 if __name__ == "__main__":
     follow_pyproject()
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page(), encoding="utf-8")
+    SETTINGS_PAGE.write_text(settings_page(), encoding="utf-8")
     print(f"{PAGE.name}: {len(all_commands())} commands and groups")

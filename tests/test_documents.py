@@ -26,8 +26,9 @@ WIDTH = 140
 each = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 
 
-def test_the_page_of_commands_is_what_the_commands_say() -> None:
+def test_pages_have_what_commands_and_settings_say() -> None:
     assert commands.PAGE.read_text(encoding="utf-8") == commands.page(), "run make docs"
+    assert commands.SETTINGS_PAGE.read_text(encoding="utf-8") == commands.settings_page(), "run make docs"
 
 
 def test_the_readme_is_short() -> None:
@@ -65,12 +66,6 @@ def test_commands_that_are_named_exist_with_the_options_that_they_are_given(path
             if helped is None or not options <= set(re.findall(r"--[a-z][a-z-]+", helped)):
                 wrong.append(line)
     assert wrong == []
-
-
-def test_the_table_of_options_of_replay_has_those_that_there_are() -> None:
-    rows = re.findall(r"^\| (`--.*?) \|", _text(ROOT / "docs" / "replays.md"), re.MULTILINE)
-    named = set(re.findall(r"--[a-z][a-z-]+", " ".join(rows)))
-    assert named == set(re.findall(r"--[a-z][a-z-]+", _helps()["bot replay"].partition("Options:")[2])) - {"--help"}
 
 
 @each

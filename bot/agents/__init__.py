@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bot.engine.context import RunContext
     from bot.engine.strategy import Strategy
 
-__all__ = ["AGENTS", "COMIND_PARTS", "Agent", "AgentName", "LiveAgentName", "Part", "agent_of", "blends", "open_agent"]
+__all__ = ["AGENTS", "COMIND_PARTS", "REPLAYS_ONLY", "Agent", "AgentName", "LiveAgentName", "Part", "agent_of", "blends", "open_agent"]
 
 Part = Literal["community", "reproduction", "labs", "knowledge", "adaptive-coding", "blend"]
 """What an agent has unless it is told to go without; with labs, its coders may work in them on rows with labels withheld."""
@@ -36,7 +36,7 @@ _OWN = {
     "solo": Agent("bot.agents.solo:solo", ("blend",)),
 }
 
-_REPLAYS_ONLY = ("solo",)
+REPLAYS_ONLY = ("solo",)
 """A yardstick: nothing that it makes is scored before it would be sent."""
 
 AGENTS = (*_OWN, *declared("agents"))
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 else:
     # Settings and options offer the names that are listed above; a type checker takes no list that is computed.
     AgentName = Literal[AGENTS]
-    LiveAgentName = Literal[tuple(name for name in AGENTS if name not in _REPLAYS_ONLY)]
+    LiveAgentName = Literal[tuple(name for name in AGENTS if name not in REPLAYS_ONLY)]
 
 
 @cache

@@ -1,34 +1,101 @@
-"""A run's settings, its agent's among them."""
+"""A run's settings: the table `[run]` of bot.toml and of a plan, the options of commands, and the record of it all."""
 
-from pydantic import BaseModel
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
 
 from bot.agents import AgentName, agent_of
-from bot.agents.comind.policy import RoundsSettings
+from bot.agents.comind.settings import RoundsSettings
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
 from bot.coder.lab.settings import LabSettings
 from bot.coder.own import ChosenCoder
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.community.settings import ReadingSettings
-from bot.engine.settings import RunSettings
+from bot.engine.settings import MachineOptions, RunSettings, SearchOptions
 from bot.evaluation.answers.view_names import Withholding
+from state.closed import Option
+from state.settings_paths import SettingsPath
 
 
-class AgentRunSettings(RunSettings):
-    """The engine's settings with those of the agents."""
+def _cutoff(value: object) -> object:
+    """Read a time; without a zone it is UTC."""
+    if not isinstance(value, str | datetime) or value == "deadline":
+        return value
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("must be `deadline` or a time such as 2017-11-20T00:00:00Z") from None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
-    agent: AgentName = "comind"
-    reading: ReadingSettings = ReadingSettings()
-    reproduction: ReproductionSettings = ReproductionSettings()
-    rounds: RoundsSettings = RoundsSettings()
-    tree_search: TreeSearchSettings = TreeSearchSettings()
-    adaptive_coding: AdaptiveSettings = AdaptiveSettings()
-    lab: LabSettings = LabSettings()
-    coder: ChosenCoder = ChosenCoder()
+
+Cutoff = Annotated[datetime | Literal["deadline"], BeforeValidator(_cutoff)]
+
+
+class RunOptions(SearchOptions):
+    """What is chosen of any run and its agent."""
+
+    agent: Annotated[AgentName, Option()] = Field(default="comind", description="the agent")
+    coder: Annotated[str | None, Option()] = Field(
+        default=None,
+        min_length=1,
+        description="the coding agent: `lab`, a shell in a sandbox; `script`, one script after the other; or the name of a "
+        "table [coders.NAME] (default: lab with a language model and a sandbox that has labs, else script)",
+        examples=["codex"],
+    )
+    notes: Annotated[SettingsPath | None, Option()] = Field(
+        default=None,
+        description="folder of your own notes (.md, .txt, .ipynb, .py), which are read as posts are",
+        examples=["notes"],
+    )
+    lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
+    reading: ReadingSettings = Field(
+        default=ReadingSettings(), description="How much of a community comind and its variants read."
+    )
+    reproduction: ReproductionSettings = Field(
+        default=ReproductionSettings(),
+        description="How many public notebooks a run of comind tries out, and for how long.",
+    )
+    rounds: RoundsSettings = Field(
+        default=RoundsSettings(), description="How comind works on drafts by scripts, without labs."
+    )
+    tree_search: TreeSearchSettings = Field(
+        default=TreeSearchSettings(),
+        description="The tree search of aide, its variants and automind; each agent has its own values for what is not set.",
+    )
+    adaptive_coding: AdaptiveSettings = Field(
+        default=AdaptiveSettings(), description="When automind has a script written in substeps, each run by itself."
+    )
+
+
+class ReplayOptions(RunOptions, MachineOptions):
+    """What is chosen of a replay; the fields of `RunOptions`, sandbox, cpus and gpus hold for live runs as well."""
+
+    cutoff: Annotated[Cutoff, Option()] = Field(
+        default="deadline",
+        description="`deadline`, or an ISO time after the competition's start; nothing later is known",
+    )
+    pace: Annotated[Literal["all", "stream"], Option()] = Field(
+        default="all",
+        description="all: everything up to the cutoff is known from the start; stream: the clock moves from the start to the "
+        "cutoff, by the number of nodes if `steps` is given, else by the time, and posts appear when they were posted",
+    )
+    signals: Annotated[Literal["asof", "collected"], Option()] = Field(
+        default="asof",
+        description="votes, scores and tiers as of the clock, or, if unknown, as they were collected",
+    )
+    community: Annotated[bool, Option()] = Field(default=True, description="whether posts are shown")
+
+
+class AgentRunSettings(RunSettings, RunOptions):
+    """The settings of a run, an agent's among them, as its config.json records them."""
+
+    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="what `coder` stands for here")
 
     @property
     def in_labs(self) -> bool:
         """Whether the agent's coders work in labs with validation rows; `solo` has a lab with the competition's own files."""
-        return "labs" in agent_of(self.agent).parts and self.rounds.coder == "lab"
+        return "labs" in agent_of(self.agent).parts and self.chosen_coder.labs
 
     @property
     def withholding(self) -> Withholding:
@@ -45,5 +112,5 @@ class AgentRunSettings(RunSettings):
             self.tree_search,
             self.adaptive_coding,
             self.lab,
-            self.coder,
+            self.chosen_coder,
         )

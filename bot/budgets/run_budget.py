@@ -6,13 +6,14 @@ from pathlib import Path
 
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
-from bot.budgets.settings import BudgetSettings
+from bot.budgets.settings import BudgetSettings, Caps
 from state.clock import Clock, midnight
 from state.errors import InfrastructureFailure
 from state.ledgers import Ledger, read_ledger, read_only
 
 
 def open_budget(
+    run: Caps,
     settings: BudgetSettings,
     run_id: str,
     competition: str,
@@ -26,6 +27,8 @@ def open_budget(
     What other bots spend meanwhile below the same `--out` is not seen until the next opening.
 
     Args:
+        run: the run's own caps.
+        settings: those of all runs.
         database: `<out>/<run id>/state.db`; runs beside its folder count at the wider levels.
         wall: returns the run's wall seconds so far, those before a resume included.
         say: receives a sentence on each ledger that cannot be read, and is left out.
@@ -62,7 +65,7 @@ def open_budget(
     own = [one for one in ever if one.competition == competition]
     around = Level("competition", settings.competition, spent=total(own), measured=measured, around=day)
     spent = total([one for one in own if one.run_id == run_id])
-    return Level("run", settings.run, spent=spent, measured=measured, around=around)
+    return Level("run", run, spent=spent, measured=measured, around=around)
 
 
 def wall_limit(level: Level, seconds: float) -> float:

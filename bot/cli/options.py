@@ -1,10 +1,15 @@
-"""The options and arguments that many commands have."""
+"""The options and arguments that many commands have, and those that are fields of settings."""
 
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
+from pydantic import BaseModel, BeforeValidator
+from pydantic.fields import FieldInfo
 
+from state.closed import Option
 from state.words import slug_of
 
 Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
@@ -26,3 +31,81 @@ OneCompetition = Annotated[
         parser=slug_of, metavar="competition", help="only this competition; default: all", show_default=False
     ),
 ]
+
+
+class FieldOption(NamedTuple):
+    """An option that is a field of settings."""
+
+    name: str
+    """As it is typed, without the dashes before it."""
+    path: tuple[str, ...]
+    """The field, by its tables."""
+    field: FieldInfo
+
+
+def field_options(model: type[BaseModel], above: tuple[str, ...] = ()) -> Iterator[FieldOption]:
+    """Yield the options of a model, those of tables within it too."""
+    for key, field in model.model_fields.items():
+        for mark in field.metadata:
+            if isinstance(mark, Option):
+                yield FieldOption(mark.name or key.replace("_", "-"), (*above, key), field)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from field_options(field.annotation, (*above, key))
+
+
+def with_options(
+    model: type[BaseModel], without: Collection[str] = (), usual: Mapping[str, Any] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a model; its parameter `given` gets a table of those that were typed.
+
+    Args:
+        model: the settings.
+        without: fields that the command has no option for.
+        usual: what the command has in place of fields' defaults.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        options = {"_".join(option.path): option for option in field_options(model) if option.path[-1] not in without}
+
+        def run(**arguments: Any) -> None:
+            given: dict[str, Any] = {}
+            for parameter, option in options.items():
+                if (value := arguments.pop(parameter)) is not None:
+                    table = given
+                    for key in option.path[:-1]:
+                        table = table.setdefault(key, {})
+                    table[option.path[-1]] = value.resolve() if isinstance(value, Path) else value
+            command(**arguments, given=given)
+
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name == "given":
+                parameters += [_parameter(name, option, usual or {}) for name, option in options.items()]
+            else:
+                parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorate
+
+
+def _parameter(name: str, option: FieldOption, usual: Mapping[str, Any]) -> inspect.Parameter:
+    """Return what typer makes an option of; what it cannot read as one type is a text, which the field's model reads."""
+    field = option.field
+    kinds = [kind for kind in get_args(field.annotation) or (field.annotation,) if kind is not type(None)]
+    kind: Any = get_args(kinds[0])[0] if get_origin(kinds[0]) is Annotated else kinds[0]
+    if get_origin(field.annotation) is Literal:
+        kind = field.annotation
+    elif len(kinds) > 1 or any(isinstance(mark, BeforeValidator) for mark in field.metadata):
+        kind = str
+    flags = f"--{option.name}/--no-{option.name}" if kind is bool else f"--{option.name}"
+    default = usual.get(name, field.default)
+    if kind is bool and default is not None:
+        default = "yes" if default else "no"
+    elif isinstance(default, float):
+        default = f"{default / 60:g}m"
+    text = field.description if default is None else f"{field.description} (default: {default})"
+    typed = Annotated[kind | None, typer.Option(flags, help=text, show_default=False)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=typed)

@@ -36,8 +36,6 @@ def install(
 
     Example: sudo /opt/kaggle-bot/bin/bot service install --docker
     """
-    from bot.configuration import Settings
-    from bot.configuration.daemon import DaemonSettings
     from bot.configuration.example import example
 
     if root == _MACHINE:
@@ -46,7 +44,8 @@ def install(
         require_systemd(root=True)
         program = program or own[0]
     # The first bot.toml names the state folder, so that `bot status` and others find it, too.
-    configuration = example(Settings(daemon=DaemonSettings(dir=files.STATE)))
+    folder = f'dir = "{files.STATE}"'
+    configuration = example().replace(f"#{folder}", folder)
     os.umask(0o022)  # the service, an ordinary user, must be able to read its folder
     files.write_files(root, program or files.PROGRAM, {"docker": docker, "gpu": gpu}, configuration)
     if root == _MACHINE:

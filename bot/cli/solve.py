@@ -7,13 +7,13 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from bot.agents import AGENTS, AgentName
+from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
-from bot.cli.options import Config
+from bot.cli.options import Config, with_options
 from bot.cli.running import remove_leftovers, report, run_all
 from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
@@ -21,18 +21,22 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.replay.prepare import prepare_own
-from bot.replay.settings import parse_seconds
-from bot.replay.setup import ReplayOptions, Setup
+from bot.replay.setup import Setup
 from bot.solve.build_snapshot import build_snapshot
 from bot.solve.input_files import collect_files
 from bot.solve.solve_options import DetectedTask, SolveOptions
-from sandbox import BackEndChoice
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UnsupportedLayout, UsageError
-from state.words import did_you_mean
+
+_USUAL = {"time": 600.0}
+"""What is shorter than that of a replay."""
+_NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
+"""Options on a community, or on a past leaderboard."""
 
 
+@with_options(ReplayOptions, without=_NOT_OF_OWN_DATA, usual=_USUAL)
 def solve(
+    *,
     data: Annotated[
         Path,
         typer.Argument(help="a folder or zip with train and test tables, or folders of files by class; or one table"),
@@ -74,22 +78,10 @@ def solve(
         bool, typer.Option("--yes", help="where the data can be read in two ways, take the likelier")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="hand in the result even if a constant scores better")] = False,
-    notes: Annotated[
-        Path | None, typer.Option(help="a folder with notes of your own (.md, .txt, .ipynb, .py), read as posts are")
-    ] = None,
-    time: Annotated[str, typer.Option(help="wall time until the exit, such as 90s, 10m or 5h")] = "10m",
-    steps: Annotated[int | None, typer.Option(min=1, help="most scripts, including the safe baseline")] = None,
+    given: dict[str, Any],
     model: Annotated[
         str, typer.Option(help="builtin, openai:NAME or recorded:DIR, which is asked for ideas and scripts")
     ] = "builtin",
-    agent: Annotated[str, typer.Option(help=" or ".join(AGENTS))] = "comind",
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="cap in USD; with an unknown price nothing starts")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="seed of the search")] = 0,
-    sandbox: Annotated[BackEndChoice, typer.Option(help="where generated code runs")] = "auto",
-    cpus: Annotated[int | None, typer.Option(min=1, help="cores that a script may use; default: all")] = None,
-    gpus: Annotated[int | None, typer.Option(min=0, help="GPUs per script; default: 1 if there is one")] = None,
     config: Config = None,
     out: Annotated[Path, typer.Option(help="folder in which the run gets a folder")] = Path("runs"),
     json: Annotated[bool, typer.Option("--json", help="print result.json on one line")] = False,
@@ -100,10 +92,8 @@ def solve(
 
     Example: bot solve my-data --target price --time 10m
     """
-    options = ReplayOptions(
-        time=parse_seconds(time), steps=steps, max_cost=max_cost, sandbox=sandbox, cpus=cpus, gpus=gpus
-    )
-    setup = Setup.of(options, model, out, settings_file(config))
+    setup = Setup.of(given, model, out, settings_file(config), usual=_USUAL)
+    options = setup.options
     if setup.caution:
         typer.echo(setup.caution, err=True)
     data_options = SolveOptions(target, metric, id, group, time_column, shuffle, train, test, header, yes)
@@ -112,15 +102,14 @@ def solve(
     out.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     configured = setup.configuration
-    with open_leases(configured.leases, gpus, configured.fleet, configured.sandbox) as (leases, held):
+    with open_leases(configured.leases, options.gpus, configured.fleet, configured.sandbox) as (leases, held):
         with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
             grown, detected = _build(data, Path(scratch), data_options, out, now)
-            settings = replace(setup, gpus=held, leases=leases).settings(grown, _agent(agent), seed)
-            if notes is not None and not notes.is_dir():
-                raise UsageError(f"--notes {notes}: there is no such folder")
+            settings = replace(setup, gpus=held, leases=leases).settings(grown, options.agent, options.seed)
+            if options.notes is not None and not options.notes.is_dir():
+                raise UsageError(f"--notes {options.notes}: there is no such folder")
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
-            update = {"notes": notes and notes.resolve(), "community": notes is not None, "force": force}
-            settings = settings.model_copy(update=update)
+            settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
             detected.add("validation", asyncio.run(_split(grown, options.split_seed, settings.withholding)))
             for what, sentence in detected.lines:
                 typer.echo(f"{what}: {sentence}", err=json)
@@ -152,10 +141,3 @@ async def _split(grown: Snapshot, seed: int, withholding: Withholding) -> str:
             return await worker.describe_split(grown.data, grown.card, seed, withholding)
         except UnsupportedLayout as error:
             return f"no rows can be withheld, so that only what scripts print counts: {error}"
-
-
-def _agent(name: str) -> AgentName:
-    found = next((one for one in AGENTS if one == name), None)
-    if found is None:
-        raise UsageError(f"--agent: {name!r} is no agent; {did_you_mean(name, AGENTS)}")
-    return found

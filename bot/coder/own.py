@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from sandbox import SandboxDescription
 from state.errors import UsageError
 from state.settings_paths import SettingsPath
 from state.words import did_you_mean
@@ -205,11 +206,31 @@ class OwnCoder(BaseModel):
 
 
 class ChosenCoder(BaseModel):
-    """Who works in a run's labs."""
+    """Who works on a run's drafts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    labs: bool = Field(
+        default=False, description="whether drafts are worked on in labs, not by one script after the other"
+    )
     own: OwnCoder | None = Field(default=None, description="an agent of the owner's; none: the bot's shell coder")
+
+
+def choose_coder(
+    name: str | None, sections: Mapping[str, CoderSection], choice: "ModelChoice", sandbox: SandboxDescription
+) -> ChosenCoder:
+    """Return who works on a run's drafts; a built-in model writes scripts alone, and a lab needs walls.
+
+    Raises:
+        UsageError: labs are needed and cannot be, or the coder is unknown or cannot be started.
+    """
+    labs = choice.kind != "builtin" and sandbox.isolation != "none"
+    if name in (None, "script"):
+        return ChosenCoder(labs=labs and name is None)
+    if not labs:
+        why = "the built-in model works in none" if choice.kind == "builtin" else "use --sandbox bubblewrap or docker"
+        raise UsageError(f"coder {name} works in labs, which need a language model and a sandbox: {why}")
+    return ChosenCoder(labs=True, own=None if name == "lab" else own_coder(str(name), sections, choice))
 
 
 def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelChoice") -> OwnCoder:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from bot.agents import LiveAgentName
-from bot.coder.own import CoderName
+from bot.agents.settings import RunOptions
 from bot.models.sections import Roles
 from scrapers.kaggle.card.overrides import CardOverrides
 from state.settings_paths import SettingsPath
@@ -15,19 +15,13 @@ Slug = Annotated[str, BeforeValidator(slug_of), Field(pattern=r"^[A-Za-z0-9][A-Z
 """The last part of a competition's address; the whole address is accepted."""
 
 
-class CompetitionSettings(CardOverrides):
-    """One competition to work on: its agent, its limits, and whether files are submitted.
+class CompetitionSettings(RunOptions, CardOverrides):
+    """One competition to work on: its limits, whether files are submitted, its task, and what its runs do otherwise.
 
-    The other keys describe its task; they take precedence over Kaggle's own description.
+    Keys that describe the task take precedence over Kaggle's own description.
     """
 
     agent: LiveAgentName = Field(default="comind", description="the agent that works on it")
-    coder: CoderName | None = Field(
-        default=None,
-        description="a coding agent of your own, by the name of its table under [coders], that works in the labs; none: the "
-        "bot's own coder",
-        examples=["codex"],
-    )
     weight: float = Field(
         default=1.0,
         gt=0,
@@ -39,18 +33,6 @@ class CompetitionSettings(CardOverrides):
         ge=1,
         description="scripts on one day (UTC) at most, after which nothing new is begun, whatever else is left",
     )
-    blend: bool | None = Field(
-        default=None,
-        description="whether the predictions of the scored scripts are blended; none: yes, but for aide, its "
-        "variants and automind, whose papers have no blend",
-        examples=[False],
-    )
-    notes: SettingsPath | None = Field(
-        default=None,
-        description="a folder with notes of your own (.md, .txt, .ipynb, .py), which are read as posts are",
-        examples=["notes"],
-    )
-    seed: int = Field(default=0, description="of what is drawn, such as the split of the data")
     submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this is true")
     approve: Literal["auto", "ask"] = Field(
         default="auto",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
+from bot.agents import REPLAYS_ONLY
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.lines import KeyPath
 from bot.configuration.settings import Settings
@@ -21,6 +22,13 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
             ("daemon", "rehearsal"),
             "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`",
         )
+    if settings.run.agent in REPLAYS_ONLY:
+        for slug, one in settings.competitions.items():
+            if "agent" not in one.model_fields_set:
+                yield (
+                    ("competitions", slug),
+                    f"needs an agent: {settings.run.agent}, that of [run], is for replays alone",
+                )
     yield from _almost_built_in(settings)
     yield from _prices(settings)
     yield from _uncapped(settings)
@@ -62,9 +70,9 @@ def _unknown_metric(name: str) -> str:
 
 def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the models for which no cap on money could be kept."""
-    named = _capped_models(settings)
+    named, all_capped = _capped_models(settings), settings.budget.money(settings.run.budget) is not None
     yield from _unpriced(named, Pricing(settings.models.prices))
-    for number, fallback in enumerate(settings.models.fallback if named or settings.budget.money is not None else ()):
+    for number, fallback in enumerate(settings.models.fallback if named or all_capped else ()):
         here: KeyPath = ("models", "fallback", number)
         own = {(*here, "model"): fallback.model} if fallback.model else {}
         own |= {(*here, "roles", role): model for role, model in fallback.roles.items()}
@@ -101,13 +109,13 @@ def cost_without_cap(settings: Settings, one: CompetitionSettings, names: Sequen
 
 def _capped_models(settings: Settings) -> dict[KeyPath, str]:
     """Return the models that are asked under a cap on money, by the keys that name them."""
-    models, all_capped = settings.models, settings.budget.money is not None
+    models, all_capped = settings.models, settings.budget.money(settings.run.budget) is not None
     named: dict[KeyPath, str] = {}
     if all_capped:
         named |= {("models", "model"): models.model} if models.model else {}
         named |= {("models", "roles", role): model for role, model in models.roles.items()}
     for slug, one in settings.competitions.items():
-        if not all_capped and one.max_cost is None and one.max_cost_per_day is None:
+        if not all_capped and {one.max_cost, one.max_cost_per_day, one.budget.money} == {None}:
             continue
         if model := one.model or models.model:
             named[("competitions", slug, "model") if one.model else ("models", "model")] = model

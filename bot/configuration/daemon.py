@@ -5,7 +5,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from sandbox import BackEndChoice
 from state.closed import ClosedModel
 from state.settings_paths import SettingsPath, state_folder
 
@@ -24,22 +23,12 @@ class DaemonSettings(ClosedModel):
         description="whether the site is that of `bot rehearse`, by whose clock the daemon then goes",
     )
     slots: int = Field(default=1, ge=1, description="scripts that are worked on at a time, over all competitions")
-    cpus: int | None = Field(
-        default=None, ge=1, description="cores that a script may use; none: all, shared among the slots", examples=[4]
-    )
-    gpus: int | None = Field(
-        default=None, ge=0, description="GPUs that a script holds; none: one where there is one", examples=[1]
-    )
-    sandbox: BackEndChoice = Field(
-        default="auto", description="where generated code runs; auto: the first of these that works"
-    )
     longest_script: float = Field(
         default=3600.0, gt=0, allow_inf_nan=False, description="seconds that no run of a script may take more of"
     )
     log_format: Literal["auto", "text", "json"] = Field(
         default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
     )
-
     log_file: SettingsPath | None = Field(
         default=None,
         description="a file for the log, in place of stderr or systemd's journal; an earlier one is kept as FILE.1",

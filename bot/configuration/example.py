@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bot.agents.settings import RunOptions
 from bot.configuration.fields import described, holds
 from bot.configuration.settings import Settings
 from bot.configuration.toml_values import toml_key, toml_value
@@ -22,52 +23,45 @@ _NAMED = {"competitions": "some-competition", "coders": "some-coder"}
 """A name for the example of a table by name."""
 
 
-def example(settings: Settings | None = None) -> str:
-    """Return the file; keys that differ from their defaults have no `#`."""
+def example() -> str:
+    """Return the file."""
     lines = _prose(_HEAD)
     for name, field in Settings.model_fields.items():
-        lines += _table((name,), field, getattr(settings or Settings(), name))
+        lines += _table((name,), field)
     return "\n".join(lines) + "\n"
 
 
-def _table(path: tuple[str, ...], field: FieldInfo, value: Any) -> Iterator[str]:
+def _table(path: tuple[str, ...], field: FieldInfo) -> Iterator[str]:
     """Yield a table, the tables within it after its keys."""
     kind, model = holds(field)
     yield ""
     yield from _prose(_sentence(described(field)))
     yield f"[{'.'.join(map(toml_key, path))}]"
-    if kind == "tables by name" and model:
-        if not value:
-            yield from _keys(model(), f"{_NAMED[path[-1]]}.")
-        for name, one in value.items():
-            yield ""
-            yield f"[{'.'.join(map(toml_key, (*path, name)))}]"
-            yield from _keys(one)
-    else:
-        yield from _keys(value)
-        for name, inner in type(value).model_fields.items():
-            if holds(inner)[0] == "table":
-                yield from _table((*path, name), inner, getattr(value, name))
+    if model is None:
+        return
+    if kind == "tables by name":
+        yield from _keys(model, f"{_NAMED[path[-1]]}.")
+        return
+    yield from _keys(model)
+    for name, inner in model.model_fields.items():
+        if holds(inner)[0] == "table":
+            yield from _table((*path, name), inner)
 
 
-def _keys(value: BaseModel, before: str = "") -> Iterator[str]:
-    fields = type(value).model_fields
+def _keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
+    """Yield the keys of a table, those that it has from `[run]` aside."""
     # A model's own keys come before inherited ones: they are the purpose of its table.
-    for name in sorted(fields, key=lambda name: name not in type(value).__annotations__):
-        field = fields[name]
-        kind, model = holds(field)
-        if kind == "table":
+    for name in sorted(model.model_fields, key=lambda name: name not in model.__annotations__):
+        field = model.model_fields[name]
+        kind, inner = holds(field)
+        if kind == "table" or (before and name in RunOptions.model_fields and name not in model.__annotations__):
             continue
-        given, default = getattr(value, name), field.default
+        default = field.default
         unset = default is None or default == () or default == {}
         yield from _prose(_sentence(described(field)) + (" Not set by default; for example:" if unset else ""))
-        for key, inner in model.model_fields.items() if model else ():
-            yield from _prose(f"{key}: {described(inner)}", "   ")
-        if given != default:
-            yield f"{before}{name} = {toml_value(given)}"
-        else:
-            shown = _example(field) if unset else default
-            yield f"#{before}{name} = {toml_value(shown)}"
+        for key, one in inner.model_fields.items() if inner else ():
+            yield from _prose(f"{key}: {described(one)}", "   ")
+        yield f"#{before}{name} = {toml_value(_example(field) if unset else default)}"
 
 
 def _example(field: FieldInfo) -> Any:

@@ -27,9 +27,9 @@ class FirstFile:
         lines = ["# Written by `bot init`; `bot config example` shows every key.", "[daemon]"]
         if self.state is not None:
             lines.append(_line("dir", self.state))
-        lines.append(_line("sandbox", self.sandbox, "where scripts run"))
         if self.site is not None:
             lines += [_line("rehearsal", True, "go by the site's clock"), "", "[kaggle]", _line("url", self.site)]
+        lines += ["", "[run]", _line("sandbox", self.sandbox, "where scripts run")]
         lines += ["", f"[competitions.{toml_key(self.competition)}]"]
         lines.append(_line("submit", True, "without this nothing is ever sent"))
         lines.append(_line("approve", "ask", "each file is held until `bot approve`"))

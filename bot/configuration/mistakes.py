@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -70,16 +70,17 @@ def invalid(errors: Sequence[Any], where: Where, tree: type[BaseModel]) -> Itera
     for path, found in by_key.items():
         first = found[0]
         if first["type"] == "extra_forbidden":
-            yield where.mistake("unknown", path, _unknown(tree, path))
+            yield replace(where.mistake("unknown", path, ""), message=masked(_unknown(tree, path)))
         elif first["type"] == "missing":
             yield where.mistake("missing", path, f"is missing{_meaning(tree, path)}")
         else:
-            expected = dict.fromkeys(_expected(error) for error in found)
-            either = ", or ".join([next(iter(expected)), *(one.removeprefix("must be ") for one in list(expected)[1:])])
+            first_way, *others = dict.fromkeys(expected(error) for error in found)
+            either = ", or ".join([first_way, *(other.removeprefix("must be ") for other in others)])
             yield where.mistake("wrong", path, f"{either}{_instead(first)}{_meaning(tree, path)}")
 
 
-def _expected(error: Any) -> str:
+def expected(error: Any) -> str:
+    """Return what a value must be, for one finding of a validation."""
     kind, context = str(error["type"]), error.get("ctx") or {}
     if kind == "value_error":
         return str(context["error"])
@@ -114,15 +115,15 @@ def _meaning(tree: type[BaseModel], path: KeyPath) -> str:
 def _unknown(tree: type[BaseModel], path: KeyPath) -> str:
     name, (_, table) = str(path[-1]), find(tree, path[:-1])
     known = tuple(table.model_fields) if table else ()
-    kind = "is no table or key that there is" if len(path) == 1 else "is no key that there is"
+    key = f"unknown key {name!r}" + (f" in [{name_of(path[:-1])}]" if len(path) > 1 else "")
     if SECRET_NAME.search(name):
-        kind += ", and secrets stand in the environment or in systemd's credentials alone"
-    return f"{kind}; {_nearest(name, known, places_of(tree, name))}"
+        key += ", and secrets stand in the environment or in systemd's credentials alone"
+    return f"{key}; {_nearest(name, known, places_of(tree, name))}"
 
 
 def _nearest(name: str, known: Sequence[str], elsewhere: Iterable[KeyPath]) -> str:
     if near := get_close_matches(name.lower(), known, 1, 0.5):
-        return f"did you mean {near[0]}?"
+        return f"did you mean {near[0]!r}?"
     if place := next(iter(elsewhere), None):
-        return f"did you mean {name_of(place)}?"
-    return f"known here: {', '.join(known)}"
+        return f"did you mean {name_of(place)!r}?"
+    return f"known keys: {', '.join(known)}"

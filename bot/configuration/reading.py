@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from bot.agents.settings import RunOptions
+from bot.configuration.competition import CompetitionSettings
 from bot.configuration.contradictions import contradictions
 from bot.configuration.fields import name_of
 from bot.configuration.lines import KeyPath, Lines, scan
@@ -51,7 +53,24 @@ def read_configuration(file: Path | None) -> Configuration:
     if file is None:
         return Configuration(None, Settings(), Lines({}))
     settings, lines = read_toml(file, Settings, contradictions)
-    return Configuration(file, settings, lines)
+    of_all = settings.run.model_dump(exclude_unset=True, include=set(RunOptions.model_fields))
+    competitions = {
+        slug: CompetitionSettings.model_validate(merge(of_all, own.model_dump(exclude_unset=True)))
+        for slug, own in settings.competitions.items()
+    }
+    return Configuration(file, settings.model_copy(update={"competitions": competitions}), lines)
+
+
+def merge(*tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one table of several: a later one goes before the earlier ones, key by key, in tables within them too."""
+    merged: dict[str, Any] = {}
+    for table in tables:
+        for key, value in table.items():
+            below = merged.get(key)
+            if isinstance(value, Mapping) and isinstance(below, Mapping):
+                value = merge(below, value)
+            merged[key] = value
+    return merged
 
 
 def read_toml(

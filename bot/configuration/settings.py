@@ -2,11 +2,9 @@
 
 from pydantic import Field
 
-from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
+from bot.agents.settings import ReplayOptions
 from bot.budgets.settings import BudgetSettings
-from bot.coder.lab.settings import LabSettings
 from bot.coder.own import CoderName, CoderSection
-from bot.community.reproduction.settings import ReproductionSettings
 from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
 from bot.configuration.web import WebSettings
@@ -15,7 +13,6 @@ from bot.knowledge.settings import KnowledgeSettings
 from bot.models.sections import ModelsSection
 from bot.notify.settings import NotifySection
 from bot.weights.settings import WeightsSettings
-from sandbox.rules import RuleSettings
 from sandbox.settings import FleetSettings, LeaseSettings, SandboxSettings
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection
@@ -25,30 +22,23 @@ from state.closed import ClosedModel
 class Settings(ClosedModel):
     """The settings of a bot.toml, with defaults for missing keys."""
 
+    run: ReplayOptions = Field(
+        default=ReplayOptions(),
+        description="Every run, unless a table [competitions.SLUG], the [run] of a plan or an option says otherwise. For "
+        "replays alone are cutoff, pace, signals, community, time, steps, split_seed and parallel.",
+    )
     models: ModelsSection = Field(
         default=ModelsSection(),
         description="Which models answer, and at which endpoint. Keys never stand in this file: they are read from "
         "OPENAI_API_KEY, in the environment or among systemd's credentials.",
     )
     budget: BudgetSettings = Field(
-        default=BudgetSettings(), description="Caps at three levels; the tightest one holds."
+        default=BudgetSettings(),
+        description="Caps on all runs together; of these and [run.budget] the tightest one holds.",
     )
     sandbox: SandboxSettings = Field(
         default=SandboxSettings(), description="What scripts run in, with which packages, and what one may use."
     )
-    watch: RuleSettings = Field(default=RuleSettings(), description="When a running script is ended early.")
-    reproduction: ReproductionSettings = Field(
-        default=ReproductionSettings(),
-        description="How many public kernels a run of comind tries out, and for how long.",
-    )
-    tree_search: TreeSearchSettings = Field(
-        default=TreeSearchSettings(),
-        description="The tree search of aide, its variants and automind; each agent has its own values for what is not set.",
-    )
-    adaptive_coding: AdaptiveSettings = Field(
-        default=AdaptiveSettings(), description="When automind has a script written in substeps, each run by itself."
-    )
-    lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
     coders: dict[CoderName, CoderSection] = Field(
         default={},
         description="Coding agents of your own, each a table [coders.NAME], to work in labs in place of the bot's; "
@@ -86,5 +76,6 @@ class Settings(ClosedModel):
     competitions: dict[Slug, CompetitionSettings] = Field(
         default={},
         description="The competitions that are worked on, each a table [competitions.SLUG], where SLUG is the last part "
-        "of its address; a competition without a table is left alone.",
+        "of its address; a competition without a table is left alone. The keys of [run] that are not of replays alone may stand "
+        "here as well, and hold for this competition.",
     )

@@ -97,7 +97,7 @@ async def open_shared(
     runs.mkdir(exist_ok=True)
     trusted = all(choice_of(models, own).kind == "builtin" for own in settings.competitions.values())
     sandbox = choose(
-        daemon.sandbox,
+        settings.run.sandbox,
         trusted=trusted,
         instance=instance_of(runs),
         settings=settings.sandbox,
@@ -110,7 +110,9 @@ async def open_shared(
         client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter, credentials))
         cleaners = await stack.enter_async_context(Cleaners())
         worker = await stack.enter_async_context(aclosing(Worker(idle_seconds=_WORKER_IDLE)))
-        leases, gpus = stack.enter_context(open_leases(settings.leases, daemon.gpus, settings.fleet, settings.sandbox))
+        leases, gpus = stack.enter_context(
+            open_leases(settings.leases, settings.run.gpus, settings.fleet, settings.sandbox)
+        )
         yield Shared(
             folder=folder,
             file=configuration.file,

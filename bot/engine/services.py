@@ -134,10 +134,9 @@ async def open_context(
     offered = weights.offered(clock.as_of()) if weights else []
     mounts = weights.mounts(offered) if weights else {}
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
-    split_seed = settings.seed if settings.split_seed is None else settings.split_seed
     shared = ExecutorSettings(
         plan.data,
-        split_seed,
+        settings.split_seed,
         settings.cpus,
         limits,
         settings.watch,
@@ -157,7 +156,7 @@ async def open_context(
                 models,
                 clock,
                 builtin=lambda: machinery.builtin.model(settings.seed),
-                max_cost=settings.caps.money,
+                max_cost=settings.budget_of_all.money(settings.budget),
                 on_change=record_change(store, plan.id, say),
                 say=lambda line: say(f"model: {line}"),
             )

@@ -1,50 +1,104 @@
-"""The settings that replays and live runs have in common."""
+"""The settings of a run that the engine reads: what is chosen, and what follows for this machine."""
 
+import math
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from bot.budgets.settings import BudgetSettings
-from bot.knowledge.base import Shown
-from bot.knowledge.settings import KnowledgeSettings
+from bot.budgets.settings import BudgetSettings, Caps
+from bot.knowledge.settings import KnowledgeSettings, Shown
 from sandbox import BackEndChoice, Limits
 from sandbox.rules import RuleSettings
+from state.closed import ClosedModel, Option
 
 _TASKS_A_CORE = 32
 """Processes and threads: joblib's workers each bring threads of their own."""
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class RunSettings(BaseModel):
-    """One run's settings, whether it is a replay or live."""
+def _seconds(value: object) -> object:
+    """Read `90s`, `5m`, `5h` or plain seconds."""
+    if not isinstance(value, str):
+        return value
+    number, unit = (value[:-1], _UNITS[value[-1]]) if value[-1:] in _UNITS else (value, 1.0)
+    try:
+        seconds = float(number) * unit
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise ValueError("must be a time above zero, such as 90s, 5m or 5h")
+    return seconds
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, lt=math.inf)]
+"""Seconds, or a text such as `90s`, `5m` or `5h`."""
+
+
+class SearchOptions(ClosedModel):
+    """What is chosen of any run, a replay or a live one."""
+
+    seed: Annotated[int, Option()] = Field(default=0, description="seed of all random choices")
+    blend: Annotated[bool | None, Option()] = Field(
+        default=None,
+        description="blend the predictions of scored scripts (default: yes, except for aide, its variants "
+        "and automind, whose papers have no blend)",
+        examples=[False],
+    )
+    knowledge: Annotated[Shown, Option()] = Field(
+        default="clock",
+        description="entries of the knowledge base that prompts may hold: those that the clock allows, all, or none; never "
+        "those from the same competition",
+    )
+    budget: Caps = Field(default=Caps(), description="Caps on one run, its spending before a resume included.")
+    watch: RuleSettings = Field(default=RuleSettings(), description="When a running script is ended early.")
+
+
+class MachineOptions(ClosedModel):
+    """What is chosen of a run that has this machine for itself."""
+
+    # The papers' first budget for a competition.
+    time: Annotated[Seconds, Option()] = Field(
+        default=5 * 3600.0, description="wall time of a run until its exit, such as 90s, 5m or 5h"
+    )
+    steps: Annotated[int | None, Option()] = Field(
+        default=None, ge=1, description="maximum number of nodes, including the baseline", examples=[20]
+    )
+    split_seed: Annotated[int, Option()] = Field(
+        default=0, description="seed of the rows that are withheld; runs with the same one can be compared and blended"
+    )
+    parallel: Annotated[int, Option()] = Field(default=1, ge=1, description="nodes that a run works on at once")
+    sandbox: Annotated[BackEndChoice, Option()] = Field(
+        default="auto", description="where generated code runs; auto: the first of these that works"
+    )
+    cpus: Annotated[int | None, Option()] = Field(
+        default=None,
+        ge=1,
+        description="cores of one script (default: all, shared among those that run at once)",
+        examples=[4],
+    )
+    gpus: Annotated[int | None, Option()] = Field(
+        default=None, ge=0, description="GPUs of one script (default: 1 if there is one)", examples=[1]
+    )
+
+
+class RunSettings(SearchOptions, MachineOptions):
+    """One run's settings, with everything that follows from the options for this machine."""
 
     model: str = Field(default="builtin", description="`builtin`, `openai:NAME` or `recorded:DIR`")
     roles: dict[str, str] = Field(default={}, description="the model of a role, where it is not that of `model`")
     record: Path | None = Field(default=None, description="folder that receives a recording of every model call")
-    seconds: float = Field(gt=0, description="wall time to the run's exit")
-    max_cost: float | None = Field(default=None, ge=0, description="USD")
-    max_tokens: int | None = Field(default=None, ge=0, description="new tokens: sent and not cached, or received")
-    steps: int | None = Field(default=None, ge=1, description="nodes, the baseline included")
-    seed: int = 0
-    split_seed: int | None = Field(
-        default=None, description="of the rows that are withheld, and of folds; none: the seed"
-    )
-    sandbox: BackEndChoice = "auto"
+    blend: bool = True
+    cpus: int = Field(ge=1)
+    gpus: int = Field(default=0, ge=0)
     image: str | None = Field(default=None, description="name and id of the image that containers are made from")
     runtime: str | None = Field(default=None, description="of containers; none: the engine's default")
-    parallel: int = Field(default=1, ge=1, description="nodes worked on at a time")
     environment: str | None = Field(default=None, description="that scripts run with; none: the bot's own packages")
-    cpus: int = Field(ge=1)
     memory_bytes: int = Field(default=Limits.memory_bytes, gt=0, description="of one script")
     written_bytes: int = Field(default=Limits.written_bytes, gt=0, description="that one script may write")
-    gpus: int = Field(default=0, ge=0, description="GPUs that an execution holds")
     config: Path | None = Field(default=None, description="bot.toml")
-    blend: bool = Field(default=True, description="whether the scored scripts are blended")
     calls_in_flight: int = Field(default=8, ge=1, description="model calls at once, over the whole run")
-    watch: RuleSettings = RuleSettings()
-    budget: BudgetSettings = BudgetSettings()
-    knowledge: Shown = Field(default="clock", description="which entries of the knowledge base prompts may hold")
+    budget_of_all: BudgetSettings = BudgetSettings()
     knowledge_base: KnowledgeSettings = KnowledgeSettings()
     weights: Path | None = Field(default=None, description="folder of pretrained weights; none: go without")
 
@@ -52,9 +106,4 @@ class RunSettings(BaseModel):
     def limits(self) -> Limits:
         """What one script may use; its time is limited by the run's alone."""
         tasks = max(Limits.processes, _TASKS_A_CORE * self.cpus)
-        return Limits(self.seconds, self.memory_bytes, tasks, self.written_bytes, cpus=self.cpus)
-
-    @property
-    def caps(self) -> BudgetSettings:
-        """The budget, in which `max_cost` and `max_tokens` replace the configured caps of a run."""
-        return self.budget.with_run(money=self.max_cost, tokens=self.max_tokens)
+        return Limits(self.time, self.memory_bytes, tasks, self.written_bytes, cpus=self.cpus)

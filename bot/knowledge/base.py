@@ -4,14 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
 from bot.knowledge.entry import Entry, format_entry, read_entry
 from state.errors import FileProblems, Problem
 from state.files import write_whole
 
-Shown = Literal["clock", "all", "none"]
-"""Which entries a run is shown: those that its clock allows, all, whatever their age, or none."""
 SHIPPED = Path(__file__).with_name("entries")
 
 

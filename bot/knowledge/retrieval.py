@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.knowledge.base import KnowledgeBase, Shown
+from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.entry import Entry, EntryKind
 from bot.knowledge.labels import labels_in
 from bot.knowledge.prompts import LabelTask
+from bot.knowledge.settings import Shown
 from bot.knowledge.similarity import Similarity
 from bot.models import Item
 from bot.models.ask import Asker

@@ -9,6 +9,9 @@ from pydantic import Field, model_validator
 from state.closed import ClosedModel
 from state.settings_paths import SettingsPath
 
+Shown = Literal["clock", "all", "none"]
+"""Which entries a run is shown: those that its clock allows, all, whatever their age, or none."""
+
 
 class KnowledgeSettings(ClosedModel):
     """The section `[knowledge]` of bot.toml."""

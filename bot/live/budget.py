@@ -38,7 +38,7 @@ def open_run(
     of_day, of_all = allowance.caps("competition day", competition), allowance.caps("competition", competition)
     days = Level(f"day of {competition}", of_day, spent=_total(today), period=this_day, around=day)
     whole = Level(f"competition {competition}", of_all, spent=_total(ever), around=days)
-    return Level("run", settings.run, spent=_total([one for one in ever if one.run_id == run_id]), around=whole)
+    return Level("run", own.budget, spent=_total([one for one in ever if one.run_id == run_id]), around=whole)
 
 
 def _ledgers(store: Store, since: datetime | None) -> list[Ledger]:

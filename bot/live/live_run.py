@@ -4,14 +4,12 @@ import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
-from bot.agents import blends
-from bot.agents.comind.policy import Coder, RoundsSettings, usual_coder
 from bot.agents.settings import AgentRunSettings
-from bot.coder.own import ChosenCoder, own_coder
 from bot.configuration.competition import CompetitionSettings
+from bot.configuration.run_options import resolve
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.services import RunPlan, open_context
@@ -222,10 +220,10 @@ def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
 def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
     """Refuse a model that was added to a daemon that runs without a sandbox, as its other models needed none."""
     isolated = shared.machinery.sandbox.describe().isolation != "none"
-    if not isolated and choice.kind != "builtin" and shared.settings.daemon.sandbox != "process":
+    if not isolated and choice.kind != "builtin" and shared.settings.run.sandbox != "process":
         raise UsageError(
             f"there is no sandbox for what {choice.spec} writes: install bubblewrap or Docker and restart the daemon, or "
-            'set sandbox = "process" under [daemon], which contains nothing'
+            'set sandbox = "process" under [run], which contains nothing'
         )
 
 
@@ -235,49 +233,20 @@ def _no_pretrained(shared: Shared, slug: str) -> bool:
 
 
 def _settings(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
-    settings, daemon = shared.settings, shared.settings.daemon
-    described = shared.machinery.sandbox.describe()
-    rounds = RoundsSettings(
-        coder=usual_coder(choice.kind, described),
-        drafts_per_round=max(RoundsSettings().drafts_per_round, daemon.slots),
-    )
-    return AgentRunSettings(
+    settings, slots = shared.settings, shared.settings.daemon.slots
+    run, leases = settings.run, shared.machinery.leases
+    resolved = resolve(
+        own,
+        settings,
+        choice,
+        shared.machinery.sandbox.describe(),
         agent=own.agent,
-        blend=blends(own.agent) if own.blend is None else own.blend,
-        model=choice.spec,
-        roles=dict(choice.roles or {}),
-        seconds=daemon.longest_script,
-        seed=own.seed,
-        sandbox=described.name,
-        image=described.image,
-        runtime=settings.sandbox.runtime if described.image else None,
-        parallel=daemon.slots,
-        environment=described.environment,
-        **asdict(
-            shared.machinery.leases.share(
-                settings.sandbox, shared.folder, parallel=daemon.slots, cpus=daemon.cpus, gpus=shared.gpus
-            )
-        ),
+        parallel=slots,
+        share=leases.share(settings.sandbox, shared.folder, parallel=slots, cpus=run.cpus, gpus=shared.gpus),
         gpus=shared.gpus,
-        config=shared.file,
-        rounds=rounds,
-        calls_in_flight=settings.models.in_flight,
-        watch=settings.watch,
-        knowledge_base=settings.knowledge,
-        lab=settings.lab,
-        coder=_chosen(shared, own, choice, rounds.coder),
-        reproduction=settings.reproduction,
-        tree_search=settings.tree_search,
-        adaptive_coding=settings.adaptive_coding,
-        budget=settings.budget,
-        weights=settings.weights.folder if settings.weights.offer and not _no_pretrained(shared, slug) else None,
+        file=shared.file,
     )
-
-
-def _chosen(shared: Shared, own: CompetitionSettings, choice: ModelChoice, coder: Coder) -> ChosenCoder:
-    """Return who works in labs; raises UsageError where that is an agent of the owner's that cannot."""
-    if own.coder is None:
-        return ChosenCoder()
-    if coder != "lab":
-        raise UsageError(f"the coder {own.coder} works in labs, which need a language model, and bubblewrap or Docker")
-    return ChosenCoder(own=own_coder(own.coder, shared.settings.coders, choice))
+    if _no_pretrained(shared, slug):
+        resolved["weights"] = None
+    live = {"time": settings.daemon.longest_script, "split_seed": own.seed}
+    return AgentRunSettings.model_validate({**resolved, **live})

@@ -24,7 +24,7 @@ class Ablation:
 ABLATIONS: Mapping[str, Ablation] = {
     "no-community": Ablation("community", False, "community"),
     "no-reproduction": Ablation("reproduction.kernels", 0, "reproduction", within="no-community"),
-    "no-labs": Ablation("rounds.coder", "script", "labs"),
+    "no-labs": Ablation("chosen_coder.labs", False, "labs"),
     "no-knowledge": Ablation("knowledge", "none", "knowledge"),
     "no-adaptive-coding": Ablation("adaptive_coding.threshold", 5, "adaptive-coding"),
     "no-blend": Ablation("blend", False, "blend"),
@@ -49,7 +49,7 @@ def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     """Return what a run does otherwise than its agent usually does, in words, as `RunResult.variant` has it."""
     left_out = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
     has_lab = settings.agent == "solo" or "labs" in agent_of(settings.agent).parts
-    own = settings.coder.own if has_lab and settings.rounds.coder == "lab" else None
+    own = settings.chosen_coder.own if has_lab and settings.chosen_coder.labs else None
     more = [*([BLENDS] if settings.blend and not blends(settings.agent) else []), *([own.name] if own else [])]
     return (*left_out, *more)
 
@@ -66,5 +66,5 @@ def _has(settings: ReplaySettings, word: str) -> bool:
     if ablation.within is not None and _is_off(settings, ablation.within):
         return False
     if word == "no-knowledge" and settings.agent == "comind":
-        return settings.rounds.coder == "lab"  # its scripts alone are shown none
+        return settings.chosen_coder.labs  # its scripts alone are shown none
     return word != "no-labs" or (settings.model != "builtin" and settings.sandbox != "process")

@@ -19,7 +19,7 @@ from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
 from bot.replay.prepare import prepare
 from bot.replay.run import Show
-from bot.replay.setup import ReplayOptions, Setup
+from bot.replay.setup import Setup
 from bot.replay.several import Failed, run_each
 from sandbox import BackEndChoice
 from scrapers.snapshots.demo import write_demo
@@ -90,7 +90,7 @@ def check_coder(
     Raises:
         UsageError: there is no such agent, it is not installed, or there is no sandbox for it.
     """
-    options = ReplayOptions(time=_SECONDS, steps=3, coder=name, sandbox=back_end)
+    options = {"time": _SECONDS, "steps": 3, "coder": name, "sandbox": back_end}
     snapshot = Snapshot.load(write_demo(folder / "competition"), METRIC_DIRECTIONS)
     with serving(ScriptedModel(_COMMANDS, _EDITS)) as model:
         models = ModelSettings(

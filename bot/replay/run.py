@@ -254,8 +254,10 @@ async def opened(
     def community(as_of: datetime) -> CommunityView:
         return CommunityView(store, card.slug, as_of, settings.signals)
 
-    spending = open_budget(settings.caps, run.id, card.slug, run.folder.database, clock, stopwatch.wall, say)
-    budget = RunBudget(stopwatch, wall_limit(spending, settings.seconds), settings.steps)
+    spending = open_budget(
+        settings.budget, settings.budget_of_all, run.id, card.slug, run.folder.database, clock, stopwatch.wall, say
+    )
+    budget = RunBudget(stopwatch, wall_limit(spending, settings.time), settings.steps)
     plan = RunPlan(
         run.id,
         card,

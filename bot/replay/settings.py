@@ -4,7 +4,7 @@ import hashlib
 import json
 import platform
 import subprocess
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -12,18 +12,15 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bot.agents import AgentName
-from bot.agents.settings import AgentRunSettings
+from bot.agents.settings import AgentRunSettings, ReplayOptions
 from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
 from state.words import iso
 
 PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", "sqlmodel")
 
-DEFAULT_SECONDS = 5 * 3600.0
-"""The papers' first budget: five hours per competition."""
 
-
-class ReplaySettings(AgentRunSettings):
+class ReplaySettings(AgentRunSettings, ReplayOptions):
     """All settings of one replay."""
 
     agent: AgentName | Literal["blend"] = "comind"
@@ -36,57 +33,30 @@ class ReplaySettings(AgentRunSettings):
     )
     force: bool = Field(default=False, description="whether a result on own data that a constant beats is handed in")
     cutoff: datetime
-    signals: Literal["asof", "collected"] = "asof"
-    pace: Literal["all", "stream"] = "all"
-    community: bool = True
-    notes: Path | None = Field(default=None, description="the folder of notes that the run began with")
-    seconds: float = Field(default=DEFAULT_SECONDS, gt=0, description="wall time to the run's exit")
     fleet: str | None = Field(default=None, description="the Ray cluster whose nodes run scripts; none: this machine")
 
     @property
     def in_labs(self) -> bool:
         """Whether rows are withheld for labs; a blend withholds those of the runs that it blends."""
-        return self.rounds.coder == "lab" if self.blended else super().in_labs
+        return self.chosen_coder.labs if self.blended else super().in_labs
 
 
-def parse_cutoff(text: str, card: TaskCard) -> datetime:
-    """Read `deadline` or an ISO time (without a zone it is UTC).
+def cutoff_on(card: TaskCard, cutoff: datetime | Literal["deadline"]) -> datetime:
+    """Return the time that a cutoff is on a competition.
 
     A time after the deadline is accepted, although posts by winners then make the result mean little.
 
     Raises:
-        UsageError: it is neither, or a time before the competition began, when nothing was known.
+        UsageError: it is before the competition began, when nothing was known.
     """
-    if text == "deadline":
+    if cutoff == "deadline":
         return card.deadline
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(f"--cutoff {text!r}: give `deadline` or a time such as 2017-11-20T00:00:00Z") from error
-    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    if time < card.enabled_at:
+    if cutoff < card.enabled_at:
         raise UsageError(
-            f"--cutoff {text}: {card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}; give a time "
-            "from then on, or `deadline`"
+            f"--cutoff {iso(cutoff)}: {card.slug} began at {iso(card.enabled_at)} and ended at {iso(card.deadline)}; give a "
+            "time from then on, or `deadline`"
         )
-    return time
-
-
-def parse_seconds(text: str) -> float:
-    """Read `90s`, `5m`, `5h` or plain seconds.
-
-    Raises:
-        UsageError: none of these, or not above zero.
-    """
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)
-    try:
-        seconds = float(number) * unit
-    except ValueError as error:
-        raise UsageError(f"--time {text!r}: give a time such as 90s, 5m or 5h") from error
-    if not 0 < seconds < float("inf"):
-        raise UsageError(f"--time {text!r}: must be above zero")
-    return seconds
+    return cutoff
 
 
 def config_record(run_id: str, settings: ReplaySettings) -> dict[str, Any]:

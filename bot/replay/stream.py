@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.agents.comind.policy import RoundsSettings
+from bot.agents.comind.settings import RoundsSettings
 from bot.community.news import NewsLook, looks, take_in_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext

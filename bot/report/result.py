@@ -12,7 +12,7 @@ from bot.community.reproduction.reproducing import KernelFigures
 from bot.evaluation.answers import Grade
 from bot.evaluation.answers.findings import Finding
 from bot.execution.folder import RunFolder
-from bot.knowledge.base import Shown
+from bot.knowledge.settings import Shown
 from bot.models import Totals
 from bot.report.stream import StreamRecord
 from bot.submission.selection import Selection

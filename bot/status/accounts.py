@@ -32,8 +32,9 @@ class Allowance:
 
         Wall time has no cap: it does not measure a daemon, whose clock's days may be shorter than the machine's.
         """
-        levels = {"day": self.budget.day, "competition": self.budget.competition, "run": self.budget.run}
-        caps, own = levels.get(level, Caps()), self.competitions.get(competition)
+        own = self.competitions.get(competition)
+        levels = {"day": self.budget.day, "competition": self.budget.competition, "run": own.budget if own else Caps()}
+        caps = levels.get(level, Caps())
         money, submissions = caps.money, caps.submissions
         if own is not None and level == "competition":
             money, submissions = _lower(money, own.max_cost), _lower(submissions, own.max_submissions)

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from bot.budgets.figures import Figure, figure, project, share
 from bot.budgets.kinds import Kind
 from bot.budgets.run_budget import total
-from bot.budgets.settings import BudgetSettings
+from bot.budgets.settings import Caps
 from bot.engine.run_record import Doing, RunRecord
 from bot.execution.folder import RunFolder, is_live
 from bot.execution.running import is_running
@@ -46,10 +46,8 @@ class RunStatus:
 
 class _Settings(BaseModel):
     steps: int | None = None
-    seconds: float
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    budget: BudgetSettings = BudgetSettings()
+    time: float
+    budget: Caps = Caps()
 
 
 class _Config(BaseModel):
@@ -91,7 +89,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
     if status == "running":
         last = select(Event.at).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
         wall += max(0.0, (now - session.exec(last).one()).total_seconds())
-    done = share(nodes.all, settings.steps, wall, settings.seconds) if status == "running" else None
+    done = share(nodes.all, settings.steps, wall, settings.time) if status == "running" else None
     return RunStatus(
         run=str(folder.path),
         run_id=run_id,
@@ -116,8 +114,7 @@ def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
 
 def _budget(settings: _Settings, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
     spent = {**total([ledger]), Kind.WALL_SECONDS: wall}
-    run = settings.budget.with_run(money=settings.max_cost, tokens=settings.max_tokens).run
-    caps = {kind: run.of(kind) for kind in Kind}
+    caps = {kind: settings.budget.of(kind) for kind in Kind}
     bound = caps[Kind.WALL_SECONDS]
-    caps[Kind.WALL_SECONDS] = settings.seconds if bound is None else min(settings.seconds, bound)
+    caps[Kind.WALL_SECONDS] = settings.time if bound is None else min(settings.time, bound)
     return {kind.value: figure(caps[kind], spent[kind], project(kind, spent[kind], done)) for kind in Kind}

@@ -34,12 +34,12 @@ def test_without_a_file_or_a_table_all_is_as_by_default(tmp_path: Path) -> None:
 
 def test_every_table_is_read(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").write_bytes(
-        b'[watch]\r\nsilent_minutes = 60\r\n[weights]\ndir = "/srv/w"\noffer = false\n'
+        b'[run.watch]\r\nsilent_minutes = 60\r\n[weights]\ndir = "/srv/w"\noffer = false\n'
         b"[competitions.spooky]\nsubmit = true\ndeadline = 2027-01-01T02:00:00+02:00\n"
     )
     found = read_configuration(tmp_path / "bot.toml")
     settings = found.settings
-    assert (settings.watch.silent_minutes, settings.watch.free_disk_bytes) == (60.0, 500_000_000)
+    assert (settings.run.watch.silent_minutes, settings.run.watch.free_disk_bytes) == (60.0, 500_000_000)
     assert (settings.weights.folder, settings.weights.offer) == (Path("/srv/w"), False)
     assert settings.competitions["spooky"].submit
     assert str(settings.competitions["spooky"].deadline) == "2027-01-01 00:00:00+00:00"
@@ -73,7 +73,7 @@ def test_a_relative_path_starts_at_the_folder_of_its_file_wherever_the_program_i
 
 def test_all_mistakes_are_told_at_once_each_with_its_line_and_what_is_expected(tmp_path: Path) -> None:
     text = """
-[watch]
+[run.watch]
 silnt_minutes = 3
 free_disk_bytes = -1
 silent_minutes = "no"
@@ -92,9 +92,9 @@ deadline = 2027-01-01T00:00:00
 prediction_columns = []
 """
     assert told(tmp_path, text) == [
-        (3, "watch.silnt_minutes is no key that there is; did you mean silent_minutes?"),
-        (4, "watch.free_disk_bytes must be at least 0, not -1 (left on the run folder's disk; 0: never)"),
-        (5, "watch.silent_minutes must be a number, not text (without output or processor time; 0: never)"),
+        (3, "unknown key 'silnt_minutes' in [run.watch]; did you mean 'silent_minutes'?"),
+        (4, "run.watch.free_disk_bytes must be at least 0, not -1 (left on the run folder's disk; 0: never)"),
+        (5, "run.watch.silent_minutes must be a number, not text (without output or processor time; 0: never)"),
         (7, "leases.gpu_shares must be a whole number, not true (executions that may share a GPU)"),
         (
             12,
@@ -124,19 +124,19 @@ prediction_columns = []
 @pytest.mark.parametrize(
     ("text", "line", "sentence"),
     [
-        ("[watcher]\nsilent_minutes = 1", 1, "watcher is no table or key that there is; did you mean watch?"),
-        ("[disk]\n\ngpu_shares = 2", 3, "disk.gpu_shares is no key that there is; did you mean leases.gpu_shares?"),
+        ("[watcher]\nsilent_minutes = 1", 1, "unknown key 'watcher'; known keys: run, models"),
+        ("[disk]\n\ngpu_shares = 2", 3, "unknown key 'gpu_shares' in [disk]; did you mean 'leases.gpu_shares'?"),
         (
             "[kaggle]\npace.per_minuet = 1",
             2,
-            "kaggle.pace.per_minuet is no key that there is; did you mean per_minute?",
+            "unknown key 'per_minuet' in [kaggle.pace]; did you mean 'per_minute'?",
         ),
-        ("[disk]\nzzz = 2", 2, "disk.zzz is no key that there is; known here: free_gb, keep_days"),
+        ("[disk]\nzzz = 2", 2, "unknown key 'zzz' in [disk]; known keys: free_gb, keep_days"),
         ("[models.roles]\nanalist = 'm'", 2, "models.roles.analist is no role; did you mean analyst?"),
         (
             "[kaggle]\npasword = 1\npassword = 2",
             3,
-            "kaggle.password is no key that there is, and secrets stand in the environment or in systemd's credentials alone",
+            "unknown key 'password' in [kaggle], and secrets stand in the environment or in systemd's credentials alone",
         ),
     ],
 )
@@ -149,7 +149,7 @@ def test_an_unknown_key_is_told_with_the_nearest_that_there_is(
 
 def test_an_unknown_table_is_told_all_that_there_are(tmp_path: Path) -> None:
     ((_, sentence),) = told(tmp_path, "[zygote]\n")
-    assert sentence.endswith(f"known here: {', '.join(Settings.model_fields)}")
+    assert sentence.endswith(f"known keys: {', '.join(Settings.model_fields)}")
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bot.agents.comind.labs import LabsBriefing
 from bot.agents.comind.lineage import LabsPolicy
-from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
+from bot.agents.comind.policy import RoundsPolicy, ScriptTimes
+from bot.agents.comind.settings import RoundsSettings
 from bot.coder.brief import Brief
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
+from bot.coder.own import ChosenCoder
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.drafts.reporting import report_on
@@ -202,7 +204,7 @@ def comind(context: RunContext) -> Strategy:
 
 def open_intake(context: RunContext) -> Intake:
     """Return what takes in posts and kernels beside the drafts."""
-    return Intake(context, shares_cores=context.settings_of(RoundsSettings).coder == "lab")
+    return Intake(context, shares_cores=context.settings_of(ChosenCoder).labs)
 
 
 def in_rounds(
@@ -220,6 +222,6 @@ def in_rounds(
         "lab": LabPlaybook(context, labs, context.settings_of(LabSettings)),
         **dict.fromkeys(("draft", "debug", "improve"), scripts),
     }
-    if context.settings_of(RoundsSettings).coder == "lab":
+    if context.settings_of(ChosenCoder).labs:
         return Strategy(name, labs_policy, playbooks, labs.finish, intake.close, reads_posts=True, opens_labs=True)
     return Strategy(name, policy, playbooks, briefing.finish, intake.close, reads_posts=True)

@@ -4,42 +4,12 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from pydantic import Field
-
+from bot.agents.comind.settings import RoundsSettings
 from bot.community.drafts.prompts import Room
 from bot.engine.budget import DraftLeft
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
-from sandbox import SandboxDescription
-from state.closed import ClosedModel
-
-Coder = Literal["lab", "script"]
-
-
-def usual_coder(model: str, sandbox: SandboxDescription) -> Coder:
-    """Return who works on drafts by default: a model of the kind `builtin` writes scripts alone, and a lab needs walls."""
-    return "lab" if model != "builtin" and sandbox.isolation != "none" else "script"
-
-
-class RoundsSettings(ClosedModel):
-    """Settings of the rounds; the step limit is the paper's (arXiv 2506.20640 v1, section 4)."""
-
-    coder: Coder = Field(default="script", description="who works on a draft: a shell, or scripts alone")
-    drafts_per_round: int = Field(default=2, ge=2, description="drafts that are begun before one is improved")
-    steps_per_draft: int = Field(default=20, ge=1, description="scripts a draft at the most")
-    draft_share: float = Field(
-        default=0.12, gt=0, le=1, description="share of the run's budget for a draft whose plan sets none"
-    )
-    patience: int = Field(default=2, ge=1, description="scored scripts in a row without gain that close a draft")
-    max_debug_depth: int = Field(
-        default=3, ge=0, description="failed scripts in a row after the first that close a draft"
-    )
-
-    def scripts(self, total: int) -> int:
-        """Return how many of a run's scripts a draft has where no plan sets it."""
-        return min(self.steps_per_draft, max(1, math.ceil(self.draft_share * total)))
 
 
 @dataclass(frozen=True)

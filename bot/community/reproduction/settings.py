@@ -1,17 +1,21 @@
 """Settings of running public kernels."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from state.closed import ClosedModel
+from state.closed import ClosedModel, Option
 
 
 class ReproductionSettings(ClosedModel):
     """How many public kernels are run, and for how long."""
 
-    kernels: int = Field(default=3, ge=0, description="public kernels run at a time; 0: none is run")
+    kernels: Annotated[int, Option("public-notebooks")] = Field(
+        default=3, ge=0, description="maximum number of public notebooks that are run; 0: none"
+    )
     share: float = Field(
         default=0.1,
         gt=0,
         le=0.5,
-        description="of the run's time, for all public kernels together; one gets two thirds of it",
+        description="share of the run's time for all public notebooks together; one gets two thirds of it",
     )

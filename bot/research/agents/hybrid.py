@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.agents.comind.briefing import CoMindBriefing, in_rounds, open_intake
 from bot.agents.comind.labs import LabsBriefing, LabTerms, starting_point
-from bot.agents.comind.policy import RoundsSettings
+from bot.agents.comind.settings import RoundsSettings
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import LabSettings
 from bot.coder.playbook import Assignment

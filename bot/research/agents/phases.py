@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.agents.comind.lineage import drafts_begun, drawn, is_worth_a_lab, own_ranked
-from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
+from bot.agents.comind.policy import RoundsPolicy, ScriptTimes
+from bot.agents.comind.settings import RoundsSettings
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
 from bot.community.drafts.prompts import Room
 from bot.engine.strategy import Action, Remaining

@@ -8,20 +8,21 @@ from pathlib import Path
 from bot.agents import AgentName
 from bot.configuration.lines import KeyPath
 from bot.configuration.mistakes import Where
-from bot.configuration.reading import read_toml
+from bot.configuration.reading import read_settings, read_toml
+from bot.configuration.run_options import run_options
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder, is_run_on, run_folders
 from bot.replay.ablations import variant_of
 from bot.replay.prepare import prepare, read_config
-from bot.replay.settings import ReplaySettings, parse_cutoff
+from bot.replay.settings import ReplaySettings, cutoff_on
 from bot.replay.setup import Setup
-from bot.research.bench.plan import Plan, contradictions
+from bot.research.bench.plan import Plan, budget_contradictions, contradictions
 from bot.research.contender import Contender
 from sandbox.leases import Leases
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import ConfigurationError, SnapshotError, UsageError
 
-_OF_PLAN = ("cutoff", "pace", "signals", "steps", "seconds", "split_seed", "max_cost", "max_tokens", "parallel")
+_OF_PLAN = ("cutoff", "pace", "signals", "steps", "time", "split_seed", "budget", "parallel")
 """Settings that the plan rules and the folder of a run that was begun must agree with."""
 
 _CUTOFF: KeyPath = ("run", "cutoff")
@@ -87,6 +88,8 @@ def read_bench(file: Path, configured: Path | None, fleet: str | None = None) ->
         UsageError: bot.toml is wrong.
     """
     plan, lines = read_toml(file, Plan, contradictions)
+    run = run_options(read_settings(configured), plan.run.model_dump(exclude_unset=True))
+    plan = plan.model_copy(update={"run": run})
     out = plan.out or file.absolute().parent / f"{file.stem}-runs"
     checked = _Checked(plan, out, configured, fleet)
     if checked.mistakes:
@@ -100,14 +103,14 @@ class _Checked:
 
     def __init__(self, plan: Plan, out: Path, configured: Path | None, fleet: str | None) -> None:
         self._plan = plan
-        self.mistakes: list[tuple[KeyPath, str]] = []
+        self.mistakes = [*budget_contradictions(plan)]
         self._snapshots: list[Snapshot] = []
         for number, folder in enumerate(plan.competitions):
             self._load(("competitions", number), folder)
         self._setups: list[Setup] = []
         for number, model in enumerate(plan.models or (None,)):
             try:
-                self._setups.append(Setup.of(plan.run, model, out, configured, fleet))
+                self._setups.append(Setup.of(plan.run.model_dump(exclude_unset=True), model, out, configured, fleet))
             except ConfigurationError:
                 raise
             except UsageError as error:
@@ -128,7 +131,7 @@ class _Checked:
     def _load(self, path: KeyPath, folder: Path) -> None:
         try:
             snapshot = Snapshot.load(folder, METRIC_DIRECTIONS)
-            _ = parse_cutoff(self._plan.run.cutoff, snapshot.card)
+            _ = cutoff_on(snapshot.card, self._plan.run.cutoff)
         except SnapshotError as error:
             first, *more = error.problems
             rest = f", and {len(more)} more" if more else ""

@@ -10,9 +10,10 @@ from typing import Annotated
 from pydantic import Field, PlainValidator, ValidationInfo
 
 from bot.agents import AGENTS, AgentName
+from bot.agents.settings import ReplayOptions
 from bot.configuration.lines import KeyPath
+from bot.engine.settings import Seconds
 from bot.replay.ablations import ABLATIONS
-from bot.replay.setup import ReplayOptions, Seconds
 from state.closed import ClosedModel
 from state.settings_paths import FOLDER, SettingsPath, beside
 
@@ -104,6 +105,10 @@ def contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
         for value, count in Counter(map(str, values)).items():
             if count > 1:
                 yield (name,), f"names {value} {count} times, where once is enough"
+
+
+def budget_contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the caps that cannot cover one competition with one seed, by the options of runs that hold in the end."""
     needed = plan.side_by_side * plan.run.time
     if plan.budget.time is not None and plan.budget.time < needed:
         yield (
@@ -115,11 +120,11 @@ def contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _money(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
-    money, each = plan.budget.money, plan.run.max_cost
+    money, each = plan.budget.money, plan.run.budget.money
     if money is None:
         return
     if each is None:
-        yield ("budget", "money"), "needs max_cost under [run]: else one run could spend what the others need"
+        yield ("budget", "money"), "needs money under [run.budget]: else one run could spend what the others need"
     elif money < plan.side_by_side * each:
         yield (
             ("budget", "money"),

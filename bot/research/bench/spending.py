@@ -44,7 +44,7 @@ def spent_by(run: PlannedRun) -> Spent:
         with read_only(run.folder.database) as session:
             ledgers = read_ledger(session)
     except InfrastructureFailure:
-        return Spent(run.settings.seconds, run.settings.max_cost or 0.0)
+        return Spent(run.settings.time, run.settings.budget.money or 0.0)
     spent = total(ledgers)
     return Spent(spent[Kind.WALL_SECONDS], spent[Kind.MONEY])
 
@@ -55,7 +55,7 @@ def reserved(runs: Iterable[PlannedRun], under_way: Container[Key]) -> Spent:
     for run in runs:
         used = spent_by(run)
         if run.key in under_way:
-            used = Spent(max(used.seconds, run.settings.seconds), max(used.usd, run.settings.max_cost or 0.0))
+            used = Spent(max(used.seconds, run.settings.time), max(used.usd, run.settings.budget.money or 0.0))
         total += used
     return total
 
@@ -70,7 +70,7 @@ def most_needed(runs: Iterable[PlannedRun]) -> Spent:
     needed = Spent()
     for run in left_to_do(runs):
         used = spent_by(run)
-        seconds, usd = run.settings.seconds, run.settings.max_cost or 0.0
+        seconds, usd = run.settings.time, run.settings.budget.money or 0.0
         needed += Spent(max(0.0, seconds - used.seconds), max(0.0, usd - used.usd))
     return needed
 

@@ -107,7 +107,7 @@ def _list(found: Bench, *, json: bool) -> None:
         for number, run, state in rows:
             slug, seed, contender = run.key
             named = {"agent": contender.agent, "variant": list(contender.variant), "model": contender.model}
-            times = {"seconds": run.settings.seconds, "max_cost": run.settings.max_cost}
+            times = {"seconds": run.settings.time, "max_cost": run.settings.budget.money}
             print_json({"run": number, "competition_id": slug, "seed": seed, **named, **times, "state": state})
         return
     models = len({run.settings.model for run in found.runs}) > 1
@@ -117,7 +117,7 @@ def _list(found: Bench, *, json: bool) -> None:
             run.snapshot.card.slug,
             str(run.settings.seed),
             contender_of(run.settings).title(with_model=models),
-            duration(run.settings.seconds),
+            duration(run.settings.time),
             state,
         )
         for number, run, state in rows

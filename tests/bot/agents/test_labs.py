@@ -10,7 +10,7 @@ from sqlmodel import col, select
 
 from bot.agents.builtin import BuiltinModel
 from bot.agents.comind.briefing import comind
-from bot.agents.comind.policy import RoundsSettings
+from bot.coder.own import ChosenCoder
 from bot.community.drafts.prompts import PlanDrafts
 from bot.community.ideas.evidence import WHOLE
 from bot.engine.attempts import load_tree
@@ -76,11 +76,11 @@ async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_pa
     tmp_path.chmod(0o755)
     model = Coders()
     snapshot = Snapshot.load(write_tiny(tmp_path / "tiny"), METRIC_DIRECTIONS)
-    clock, box, rounds = ReplayClock(snapshot.card.deadline), BubblewrapSandbox(), (RoundsSettings(coder="lab"),)
+    clock, box, coder = ReplayClock(snapshot.card.deadline), BubblewrapSandbox(), (ChosenCoder(labs=True),)
     async with (
         asyncio.timeout(300),
         opened_on(
-            snapshot, tmp_path, 5, clock, model, settings=rounds, sandbox=box, seconds=7200.0, labs=True
+            snapshot, tmp_path, 5, clock, model, settings=coder, sandbox=box, seconds=7200.0, labs=True
         ) as context,
     ):
         await Search(context, comind(context), slots=2).run()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.agents.comind.policy import RoundsPolicy, RoundsSettings, ScriptTimes
+from bot.agents.comind.policy import RoundsPolicy, ScriptTimes
+from bot.agents.comind.settings import RoundsSettings
 from bot.community.drafts.prompts import Room
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.agents.comind.policy import RoundsSettings
 from bot.agents.settings import AgentRunSettings
+from bot.coder.own import ChosenCoder
 
 
 @pytest.mark.parametrize(
@@ -17,5 +17,5 @@ from bot.agents.settings import AgentRunSettings
     ],
 )
 def test_a_labs_few_rows_are_withheld_where_drafts_are_worked_on_in_labs(agent, coder, withholding):
-    settings = AgentRunSettings.model_construct(agent=agent, rounds=RoundsSettings(coder=coder))
+    settings = AgentRunSettings.model_construct(agent=agent, chosen_coder=ChosenCoder(labs=coder == "lab"))
     assert settings.withholding == withholding

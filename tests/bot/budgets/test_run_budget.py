@@ -3,15 +3,11 @@
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
 from bot.budgets.figures import figures, project, share
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level
 from bot.budgets.run_budget import open_budget, wall_limit
 from bot.budgets.settings import BudgetSettings, Caps
-from bot.configuration import read_settings
-from state.errors import UsageError
 from state.progress import end_run
 from state.spending import charge
 from state.store import Store
@@ -35,10 +31,16 @@ def a_run(out: Path, run: str, competition: str, at: object = NOW, money: float 
     return out / run / "state.db"
 
 
-def opened(out: Path, settings: BudgetSettings, sentences: list[str], clock: StandingClock | None = None) -> Level:
+def opened(
+    out: Path,
+    settings: BudgetSettings,
+    sentences: list[str],
+    clock: StandingClock | None = None,
+    run: Caps | None = None,
+) -> Level:
     """Open the budget of the run `own` on wine, which has now gone on for 100 s in all."""
     database, clock = out / "own" / "state.db", clock or StandingClock(NOW)
-    return open_budget(settings, "own", "wine", database, clock, lambda: 100.0, sentences.append)
+    return open_budget(run or Caps(), settings, "own", "wine", database, clock, lambda: 100.0, sentences.append)
 
 
 def test_each_level_starts_with_what_was_spent_there_before(tmp_path: Path) -> None:
@@ -74,7 +76,7 @@ def test_a_cap_of_the_day_holds_for_what_other_runs_spent_and_ends_with_the_day(
 
 def test_a_run_ends_in_order_before_a_cap_on_wall_time(tmp_path: Path) -> None:
     a_run(tmp_path, "own", "wine")
-    run = opened(tmp_path, BudgetSettings(run=Caps(wall_seconds=300), day=Caps(wall_seconds=150)), [])
+    run = opened(tmp_path, BudgetSettings(day=Caps(wall_seconds=150)), [], run=Caps(wall_seconds=300))
     assert wall_limit(run, 3600) == 150
     assert wall_limit(run, 120) == 120
     assert wall_limit(opened(tmp_path, BudgetSettings(), []), 3600) == 3600
@@ -98,14 +100,7 @@ def test_nothing_is_projected_before_anything_is_done_or_after_the_end() -> None
     assert share(30, 20, 0.0, 100.0) == 1.0
 
 
-def test_caps_are_read_from_the_configuration_and_those_of_the_command_line_go_before(tmp_path: Path) -> None:
-    file = tmp_path / "bot.toml"
-    file.write_text("[budget.run]\nmoney = 5\n[budget.day]\nmoney = 2.5\nexecutions = 100\n")
-    settings = read_settings(file).budget
-    assert settings.money == 2.5
-    assert settings.with_run(money=1.0, tokens=7).run == Caps(money=1.0, tokens=7)
-    assert settings.with_run(money=None, tokens=7).run == Caps(money=5, tokens=7)
-    assert settings.with_run(money=None, tokens=None) == settings
-    file.write_text("[budget.week]\nmoney = 5\n")
-    with pytest.raises(UsageError, match=r"budget\.week is no key that there is"):
-        read_settings(file)
+def test_of_the_caps_of_all_levels_the_tightest_holds() -> None:
+    of_all = BudgetSettings(competition=Caps(tokens=1), day=Caps(money=2.5))
+    assert [of_all.money(Caps(money=money)) for money in (5.0, 1.0, None)] == [2.5, 1.0, 2.5]
+    assert BudgetSettings().money(Caps()) is None

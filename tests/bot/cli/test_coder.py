@@ -12,10 +12,13 @@ from tests.tiny_snapshot import write_tiny
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "builtin", "--coder", "codex"], "--coder codex: the built-in model works on none"),
+        (
+            ["--model", "builtin", "--coder", "codex"],
+            "coder codex works in labs, which need a language model and a sandbox: the built-in model works in none",
+        ),
         (
             ["--model", "openai:m", "--sandbox", "process", "--coder", "codex"],
-            "it needs --sandbox bubblewrap or docker",
+            "a language model and a sandbox: use --sandbox bubblewrap or docker",
         ),
     ],
 )

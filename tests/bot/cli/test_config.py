@@ -50,7 +50,7 @@ def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(here, monkey
     shown = capsys.readouterr()
     assert (ended.value.code, shown.out) == (2, "")
     assert shown.err.splitlines() == [
-        f"{here}/bot.toml:2: disk.free_bg is no key that there is; did you mean free_gb?",
+        f"{here}/bot.toml:2: unknown key 'free_bg' in [disk]; did you mean 'free_gb'?",
         f"{here}/bot.toml:5: weights.offer must be true or false, not 3 (whether runs are given what is there)",
     ]
 
@@ -63,7 +63,7 @@ def test_mistakes_are_reported_to_programs_as_well(here: Path) -> None:
     assert found["problems"][0] == {
         "file": str(here / "own.toml"),
         "line": 2,
-        "message": "disk.free_bg is no key that there is; did you mean free_gb?",
+        "message": "unknown key 'free_bg' in [disk]; did you mean 'free_gb'?",
         "kind": "unknown",
         "key": "disk.free_bg",
     }

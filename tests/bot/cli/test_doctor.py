@@ -220,7 +220,7 @@ def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checke
     checks = json.loads(done.stdout)["checks"]
     wrong = [check["found"] for check in checks if (check["part"], check["status"]) == ("configuration", "fails")]
     assert [found.split(" (")[0] for found in wrong] == [
-        f"{tmp_path}/bot.toml:2: disk.free is no key that there is; did you mean free_gb?",
+        f"{tmp_path}/bot.toml:2: unknown key 'free' in [disk]; did you mean 'free_gb'?",
         f"{tmp_path}/bot.toml:4: weights.offer must be true or false, not 3",
     ]
     assert done.exit_code == 1

@@ -44,8 +44,8 @@ def test_the_first_file_is_valid_and_holds_every_submission(tmp_path: Path) -> N
     settings = read_settings(file)
     own = settings.competitions["wine"]
     assert (own.submit, own.approve, own.model, own.max_cost_per_day) == (True, "ask", "gpt-5-mini", 5.0)
-    assert (settings.daemon.sandbox, settings.daemon.rehearsal, settings.kaggle.url) == ("bubblewrap", False, KAGGLE)
-    assert len(file.read_text().splitlines()) <= 12
+    assert (settings.run.sandbox, settings.daemon.rehearsal, settings.kaggle.url) == ("bubblewrap", False, KAGGLE)
+    assert len(file.read_text().splitlines()) <= 13
 
 
 def test_a_rehearsal_has_its_own_address_folder_and_clock(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def prepared(out: Path, name: str, **settings: object) -> RunFolder:
     """Make a run's folder with its config.json."""
     folder = RunFolder(out / name)
     folder.make()
-    chosen = {"steps": None, "seconds": 1000.0, "max_cost": None, **settings}
+    chosen = {"steps": None, "time": 1000.0, **settings}
     folder.config.write_text(json.dumps({"run_id": name, "settings": chosen}))
     return folder
 
@@ -93,7 +93,7 @@ def test_every_status_is_shown(out: Path) -> None:
 
 @pytest.mark.integration
 def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> None:
-    folder = prepared(out, "busy", steps=8, max_cost=2.0)
+    folder = prepared(out, "busy", steps=8, budget={"money": 2.0})
     write(folder, None, datetime.now(UTC) - timedelta(seconds=160))
     before = {path: path.stat().st_mtime_ns for path in folder.path.iterdir()}
     with subprocess.Popen(

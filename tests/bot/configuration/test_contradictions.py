@@ -33,7 +33,7 @@ def test_under_a_cap_on_money_every_model_has_a_price(tmp_path: Path, cap: str) 
 
 def test_so_have_the_models_of_fallbacks_and_competitions(tmp_path: Path) -> None:
     text = (
-        "[budget.run]\nmoney = 1\n[[models.fallback]]\nmodel = 'none-such'\n[[models.fallback]]\nmodel = 'priced'\n"
+        "[run.budget]\nmoney = 1\n[[models.fallback]]\nmodel = 'none-such'\n[[models.fallback]]\nmodel = 'priced'\n"
         "prices.priced = { input = 0, output = 0 }\n[competitions.c]\n"
         "roles.coder = 'none-other'\n[competitions.d]\nmodel = 'x-1'\n"
     )

@@ -133,7 +133,7 @@ def rehearsal(
                 for one in played
             )
             made.config.write_text(
-                f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\nsandbox = "{sandbox}"\n'
+                f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\n[run]\nsandbox = "{sandbox}"\n'
                 f'[kaggle]\nurl = "{made.url}/v1"\n'
                 '[notify]\nservices = ["MAIL_URL", "SLACK_URL"]\nper_hour = 1000\n'
                 # A day is over in seconds: what is asked a hundred times a day would take all of the machine.

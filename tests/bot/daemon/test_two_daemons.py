@@ -35,7 +35,9 @@ def environment(home: Path) -> dict[str, str]:
 def configure(file: Path, slugs: Sequence[str], port: int, more: str = "") -> Path:
     """Write a bot.toml whose site does not answer: a daemon waits for it, and works all the same."""
     tables = "".join(f'[competitions.{slug}]\nmodel = "builtin"\nmetric = "log_loss"\n' for slug in slugs)
-    file.write_text(f'[daemon]\nsandbox = "process"\n{more}[kaggle]\nurl = "http://127.0.0.1:{port}/v1"\n{tables}')
+    file.write_text(
+        f'[run]\nsandbox = "process"\n[daemon]\n{more}[kaggle]\nurl = "http://127.0.0.1:{port}/v1"\n{tables}'
+    )
     return file
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from bot.agents.settings import ReplayOptions
 from bot.coder.lab.settings import LabSettings
 from bot.coder.own import CoderSection
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
-from bot.configuration.daemon import DaemonSettings
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
 from bot.live.preparing import Task
@@ -105,7 +105,7 @@ async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tm
             with pytest.raises(UsageError, match="there is no sandbox for what recorded:"):
                 begin_run(here, task, foreign)
             assert live_run_of(here.store, site.competition.slug) is None
-        uncontained = Settings(daemon=DaemonSettings(sandbox="process"))
+        uncontained = Settings(run=ReplayOptions(sandbox="process"))
         async with shared(site, tmp_path / "uncontained", uncontained) as here:
             assert begin_run(here, task, foreign).settings.sandbox == "process"
 
@@ -114,21 +114,21 @@ async def test_a_language_model_behind_walls_works_in_labs_as_they_are_set_and_t
     with served(tiny(tmp_path)) as site:
         task = Task(site.competition.card, site.competition.snapshot.data)
         (tmp_path / "recording").mkdir()
-        foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}")
-        async with shared(site, tmp_path / "state", Settings(lab=LabSettings(labs_per_day=3))) as here:
+        foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}", lab=LabSettings(labs_per_day=3))
+        async with shared(site, tmp_path / "state", Settings()) as here:
             walls = replace(here, machinery=replace(here.machinery, sandbox=BubblewrapSandbox()))
             settings = begin_run(walls, task, foreign).settings
-            assert (settings.rounds.coder, settings.lab.labs_per_day) == ("lab", 3)
-            assert begin_run(walls, task, OWN).settings.rounds.coder == "script"
-        uncontained = Settings(daemon=DaemonSettings(sandbox="process"))
+            assert (settings.chosen_coder.labs, settings.lab.labs_per_day) == (True, 3)
+            assert not begin_run(walls, task, OWN).settings.chosen_coder.labs
+        uncontained = Settings(run=ReplayOptions(sandbox="process"))
         async with shared(site, tmp_path / "uncontained", uncontained) as here:
-            assert begin_run(here, task, foreign).settings.rounds.coder == "script"
+            assert not begin_run(here, task, foreign).settings.chosen_coder.labs
 
 
 async def test_a_model_that_a_variable_names_needs_a_cap_on_money_a_day_too(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
         task = Task(site.competition.card, site.competition.snapshot.data)
-        async with shared(site, tmp_path / "state", Settings(daemon=DaemonSettings(sandbox="process"))) as here:
+        async with shared(site, tmp_path / "state", Settings(run=ReplayOptions(sandbox="process"))) as here:
             variables = Environment(openai_api_key=SecretStr("sk-made-up"), openai_model="gpt-4o")
             models = ModelSettings(variables, ModelsSection())
             here = replace(here, machinery=replace(here.machinery, models=models))
@@ -147,10 +147,10 @@ async def test_a_coding_agent_of_the_owners_works_in_the_labs_of_the_competition
             )
             machinery = replace(here.machinery, models=models, sandbox=BubblewrapSandbox())
             walls, own = replace(here, machinery=machinery), CompetitionSettings(max_cost_per_day=5.0)
-            found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.coder.own
+            found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.chosen_coder.own
             assert (found.name, found.model, found.dialect) == ("mine", "gpt-4o", "chat")
-            assert begin_run(walls, task, own).settings.coder.own is None
+            assert begin_run(walls, task, own).settings.chosen_coder.own is None
             with pytest.raises(UsageError, match="there is no coder 'mein': did you mean mine"):
                 begin_run(walls, task, own.model_copy(update={"coder": "mein"}))
-            with pytest.raises(UsageError, match="the coder mine works in labs, which need a language model"):
+            with pytest.raises(UsageError, match="coder mine works in labs, which need a language model"):
                 begin_run(walls, task, OWN.model_copy(update={"coder": "mine"}))

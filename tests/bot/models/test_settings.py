@@ -100,12 +100,12 @@ def test_anything_else_is_no_model(tmp_path: Path, spec: str) -> None:
     ("text", "fault"),
     [
         ("[models]\ntemperature = 1", "2: models.temperature is no key"),
-        ('[models]\napi_key = "sk"', "2: models.api_key is no key that there is, and secrets stand in the environment"),
+        ('[models]\napi_key = "sk"', "2: unknown key 'api_key' in [models], and secrets stand in the environment"),
         ("[models.prices.x]\ninput = 1\noutput = 1\nper = 1", "4: models.prices.x.per is no key"),
         ("[models.prices.x]\ninput = 1", "1: models.prices.x.output is missing"),
         ("[models]\ntimeout = -1", "2: models.timeout must be above 0, not -1"),
         ('[models]\nbase_url = "localhost:8000"', "2: models.base_url must start with http://"),
-        ("[model]\nx = 1", "1: model is no table or key that there is; did you mean models?"),
+        ("[model]\nx = 1", "1: unknown key 'model'; did you mean 'models'?"),
         ("[models", "1: column 8: no TOML"),
     ],
 )

@@ -19,9 +19,11 @@ from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY, busy, opened
 from tests.state.conftest import StandingClock
 
 ALLOWANCE = Allowance(
-    BudgetSettings(run=Caps(tokens=1000), competition=Caps(money=3.0), day=Caps(money=2.0)),
+    BudgetSettings(competition=Caps(money=3.0), day=Caps(money=2.0)),
     {
-        SPOOKY: CompetitionSettings(max_cost=5.0, max_cost_per_day=1.0, max_submissions=9, submissions_per_day=2),
+        SPOOKY: CompetitionSettings(
+            max_cost=5.0, max_cost_per_day=1.0, max_submissions=9, submissions_per_day=2, budget=Caps(tokens=1000)
+        ),
         NOMAD: CompetitionSettings(max_cost=1.0),
     },
 )

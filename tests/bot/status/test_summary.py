@@ -80,8 +80,9 @@ def test_a_competition_that_ended_before_the_day_is_left_out(store: Store) -> No
 
 
 def test_each_share_of_each_cap_is_a_notice_once(store: Store) -> None:
-    caps = BudgetSettings(day=Caps(money=0.5), competition=Caps(money=1.2), run=Caps(tokens=100_000, executions=100))
-    allowance = Allowance(caps, {SPOOKY: CompetitionSettings(max_cost_per_day=0.3)})
+    caps = BudgetSettings(day=Caps(money=0.5), competition=Caps(money=1.2))
+    own = CompetitionSettings(max_cost_per_day=0.3, budget=Caps(tokens=100_000, executions=100))
+    allowance = Allowance(caps, {SPOOKY: own})
     with store:
         found = budget_notices(store, allowance, NOW)
         assert [tuple(one.facts[name] for name in ("level", "period", "what", "share")) for one in found] == [
@@ -116,7 +117,7 @@ def test_a_new_day_begins_at_nothing(store: Store) -> None:
 def test_an_unspent_cap_of_zero_is_no_news_nor_is_a_days_number_of_files_used_up(
     store: Store,
 ) -> None:
-    allowance = Allowance(BudgetSettings(run=Caps(gpu_seconds=0)), {SPOOKY: CompetitionSettings(submissions_per_day=1)})
+    allowance = Allowance(competitions={SPOOKY: CompetitionSettings(submissions_per_day=1, budget=Caps(gpu_seconds=0))})
     with store:
         with store.write() as tx:
             charge(tx, RUN, "submission", amount=1)

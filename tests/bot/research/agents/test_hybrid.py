@@ -11,9 +11,9 @@ import pytest
 from sqlmodel import select
 
 from bot.agents.builtin import BuiltinModel
-from bot.agents.comind.policy import RoundsSettings
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
+from bot.coder.own import ChosenCoder
 from bot.community.drafts.prompts import PlanDrafts
 from bot.engine.attempts import load_tree
 from bot.engine.search import Search
@@ -67,7 +67,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     needs.bubblewrap()
     tmp_path.chmod(0o755)
     snapshot = Snapshot.load(write_tiny(tmp_path / "tiny"), METRIC_DIRECTIONS)
-    clock, box, rounds = ReplayClock(snapshot.card.deadline), BubblewrapSandbox(), (RoundsSettings(coder="lab"),)
+    clock, box, coder = ReplayClock(snapshot.card.deadline), BubblewrapSandbox(), (ChosenCoder(labs=True),)
     old = snapshot.card.deadline - timedelta(days=1)
     base = KnowledgeBase((entry("a-paper", kind="paper", known_at=old), entry("a-trick", known_at=old)))
     money = Level("run", Caps(tokens=1000))
@@ -75,7 +75,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     async with (
         asyncio.timeout(300),
         opened_on(
-            snapshot, tmp_path, None, clock, model, settings=rounds, sandbox=box, seconds=7200.0, labs=True
+            snapshot, tmp_path, None, clock, model, settings=coder, sandbox=box, seconds=7200.0, labs=True
         ) as opened,
     ):
         store, asker, steps = opened.store, opened.asker, opened.steps

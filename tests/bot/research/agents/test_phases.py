@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.agents.comind.policy import RoundsSettings, ScriptTimes
+from bot.agents.comind.policy import ScriptTimes
+from bot.agents.comind.settings import RoundsSettings
 from bot.coder.lab.settings import LabSettings
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree

@@ -91,9 +91,9 @@ def test_paths_start_at_the_plan_and_runs_go_beside_it_wherever_the_command_is_s
 
 
 def test_options_of_the_plan_reach_every_run_and_ablations_only_theirs(place: Path) -> None:
-    usual, without, aide = planned(place, PLAN + "steps = 4\nmax_cost = 2.0\n").groups[0]
+    usual, without, aide = planned(place, PLAN + "steps = 4\n[run.budget]\nmoney = 2.0\n").groups[0]
     for run in (usual, without, aide):
-        assert (run.settings.seconds, run.settings.steps, run.settings.max_cost) == (60.0, 4, 2.0)
+        assert (run.settings.time, run.settings.steps, run.settings.budget.money) == (60.0, 4, 2.0)
         assert run.settings.sandbox == "process"
     assert (usual.settings.community, usual.settings.blend) == (True, True)
     assert (without.settings.community, without.settings.blend) == (False, False)
@@ -114,9 +114,9 @@ steps = 0
         "2: agents.1 must begin with an agent, such as comind",
         "2: agents.2 names 'no-blnd', which is no ablation, such as no-blend",
         "3: seeds must be at least 1, or a list, not 0 (their number, or a list of them)",
-        "4: modles is no table or key that there is; did you mean models?",
-        "6: run.time must be a time above zero, such as 90s, 5m or 5h (a run's wall time until its exit)",
-        "7: run.steps must be at least 1, not 0 (most nodes, including the safe baseline)",
+        "4: unknown key 'modles'; did you mean 'models'?",
+        "6: run.time must be a time above zero, such as 90s, 5m or 5h (wall time of a run until its exit, such as 90s, 5m or 5h)",
+        "7: run.steps must be at least 1, not 0 (maximum number of nodes, including the baseline)",
     ]
 
 
@@ -141,7 +141,10 @@ sandbox = "process"
         (("seeds = [3, 1]", "seeds = [1, 1]"), "5: seeds names 1 2 times, where once is enough"),
         (('"aide"]', '"comind"]'), "3: agents names comind 2 times, where once is enough"),
         (('"../two"]', '"one"]'), "2: competitions names {place}/one 2 times, where once is enough"),
-        (('"process"\n', '"process"\ncutoff = "2019-01-01"\n'), "9: run.cutoff cannot be used: --cutoff 2019-01-01: "),
+        (
+            ('"process"\n', '"process"\ncutoff = "2019-01-01"\n'),
+            "9: run.cutoff cannot be used: --cutoff 2019-01-01T00:00:00Z: ",
+        ),
         (
             ('"aide"]', '"aide no-blend"]'),
             "3: agents.3 names no-blend, which changes nothing: aide goes without it anyway with builtin and these options",
@@ -156,11 +159,11 @@ sandbox = "process"
         ),
         (
             ('"process"\n', '"process"\n[budget]\nmoney = 3.0\n'),
-            "10: budget.money needs max_cost under [run]: else one run could spend what the others need",
+            "10: budget.money needs money under [run.budget]: else one run could spend what the others need",
         ),
         (
-            ('"process"\n', '"process"\nmax_cost = 2.0\n[budget]\nmoney = 3.0\n'),
-            "11: budget.money must be at least 6: one competition with one seed is 3 runs of 2 USD",
+            ('"process"\n', '"process"\n[run.budget]\nmoney = 2.0\n[budget]\nmoney = 3.0\n'),
+            "12: budget.money must be at least 6: one competition with one seed is 3 runs of 2 USD",
         ),
     ],
 )
@@ -192,7 +195,7 @@ def test_a_plan_may_grow_and_runs_that_left_it_are_let_be(place: Path) -> None:
 def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(place: Path) -> None:
     prepared(planned(place), HERE, 0, NOW)
     with pytest.raises(
-        UsageError, match=r"was begun with seconds 60.0, and the plan says 120.0: runs of both would not compare"
+        UsageError, match=r"was begun with time 60.0, and the plan says 120.0: runs of both would not compare"
     ):
         planned(place, PLAN.replace("1m", "2m"))
 

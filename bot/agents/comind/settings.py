@@ -1,0 +1,25 @@
+"""Settings of comind's rounds of drafts by scripts."""
+
+import math
+
+from pydantic import Field
+
+from state.closed import ClosedModel
+
+
+class RoundsSettings(ClosedModel):
+    """Settings of the rounds; the step limit is the paper's (arXiv 2506.20640 v1, section 4)."""
+
+    drafts_per_round: int = Field(default=2, ge=2, description="drafts that are begun before one is improved")
+    steps_per_draft: int = Field(default=20, ge=1, description="scripts a draft at the most")
+    draft_share: float = Field(
+        default=0.12, gt=0, le=1, description="share of the run's budget for a draft whose plan sets none"
+    )
+    patience: int = Field(default=2, ge=1, description="scored scripts in a row without gain that close a draft")
+    max_debug_depth: int = Field(
+        default=3, ge=0, description="failed scripts in a row after the first that close a draft"
+    )
+
+    def scripts(self, total: int) -> int:
+        """Return how many of a run's scripts a draft has where no plan sets it."""
+        return min(self.steps_per_draft, max(1, math.ceil(self.draft_share * total)))
