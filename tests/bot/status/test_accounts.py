@@ -79,7 +79,7 @@ def test_wall_time_is_counted_and_bounds_no_daemon(tmp_path: Path) -> None:
     clock = busy(tmp_path)
     caps = Caps(wall_seconds=1.0)
     with opened(tmp_path, clock) as store, store.read() as session:
-        found = accounts(session, Allowance(BudgetSettings(day=caps, run=caps, competition=caps)), clock.now())
+        found = accounts(session, Allowance(BudgetSettings(day=caps, competition=caps)), clock.now())
     assert {one.figures[Kind.WALL_SECONDS].cap for one in found} == {None}
     assert found[0].figures[Kind.WALL_SECONDS].spent > 0
 

@@ -36,7 +36,7 @@ def test_each_competition_has_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[competitions.a]\nmetrik = 'rmse'", "2: unknown key 'metrik' in [competitions.a]; did you mean 'metric'"),
+        ("[competitions.a]\nmetrik = 'rmse'", r"2: unknown key 'metrik' in \[competitions.a\]; did you mean 'metric'"),
         ("[competitions.a]\ndirection = 'up'", "competitions.a.direction"),
         ("[competitions.a]\ndeadline = 2027-01-31T23:59:00", "competitions.a.deadline must be a time with its zone"),
         ("[competitions.a]\nsubmission_file = '../x.csv'", "competitions.a.submission_file"),
