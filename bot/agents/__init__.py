@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from bot.engine.context import RunContext
     from bot.engine.strategy import Strategy
 
-__all__ = ["AGENTS", "COMIND_PARTS", "REPLAYS_ONLY", "Agent", "AgentName", "LiveAgentName", "Part", "agent_of", "blends", "open_agent"]
+__all__ = [
+    "AGENTS",
+    "COMIND_PARTS",
+    "REPLAYS_ONLY",
+    "Agent",
+    "AgentName",
+    "LiveAgentName",
+    "Part",
+    "agent_of",
+    "blends",
+    "open_agent",
+]
 
 Part = Literal["community", "reproduction", "labs", "knowledge", "adaptive-coding", "blend"]
 """What an agent has unless it is told to go without; with labs, its coders may work in them on rows with labels withheld."""
