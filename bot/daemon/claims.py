@@ -55,10 +55,10 @@ class Claims:
         Raises:
             UsageError: there is no key, or another process works on one of the competitions for that account.
         """
-        found = self._find()
+        credentials = self._find()
         for competition in self._wanted:
-            self._hold(found.account, competition)
-        return found
+            self._hold(credentials.account, competition)
+        return credentials
 
     def release(self, competition: str) -> None:
         """Let others work on a competition; does nothing if it is not held."""

@@ -17,14 +17,14 @@ def open_log(settings: DaemonSettings, redactor: Redactor, stream: TextIO) -> Lo
     Raises:
         UsageError: the configured file cannot be written.
     """
-    named = settings.log_file
-    file = LogFile(named, int(settings.log_file_mb * 1e6), settings.log_files) if named else None
+    path = settings.log_file
+    file = LogFile(path, int(settings.log_file_mb * 1e6), settings.log_files) if path else None
     try:
         return open_logging(settings.log_format, stream, redactor, file=file)
     except OSError as error:
-        why = error.strerror or type(error).__name__
+        reason = error.strerror or type(error).__name__
         raise UsageError(
-            f"log_file under [daemon] in bot.toml: {settings.log_file} cannot be written: {why}"
+            f"log_file under [daemon] in bot.toml: {settings.log_file} cannot be written: {reason}"
         ) from error
 
 

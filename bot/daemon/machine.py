@@ -25,14 +25,16 @@ _DISK, _BACKUP = "disk", "backup"
 
 async def check_devices(shared: Shared) -> None:
     """Check the Docker engine and the GPUs that scripts run on; the owner is notified once of one that fails."""
-    sandbox, found = shared.machinery.sandbox, dict[str, str | None]()
+    sandbox, problems = shared.machinery.sandbox, dict[str, str | None]()
     if isinstance(sandbox, DockerSandbox):
-        found["Docker"] = await asyncio.to_thread(sandbox.problem)
+        problems["Docker"] = await asyncio.to_thread(sandbox.problem)
     if shared.gpus:
-        seen = await asyncio.to_thread(_gpus)
-        found["GPU"] = None if seen >= shared.gpus else f"{seen} GPUs are seen, and a script needs {shared.gpus}"
+        gpu_count = await asyncio.to_thread(_gpus)
+        problems["GPU"] = (
+            None if gpu_count >= shared.gpus else f"{gpu_count} GPUs are seen, and a script needs {shared.gpus}"
+        )
     with shared.store.write(durable=False) as tx:
-        for device, problem in found.items():
+        for device, problem in problems.items():
             if problem is None:
                 end(tx, device)
             else:
@@ -51,19 +53,19 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
     removed = list(_removed(store, runs, settings.keep_days, now))
     if free_bytes(folder) < settings.free_gb * 1e9:
         removed += _removed(store, runs, 0.0, now)
-    free, wanted = free_bytes(folder) / 1e9, settings.free_gb
+    free, needed_gb = free_bytes(folder) / 1e9, settings.free_gb
     with store.write() as tx:
         if removed:
-            freed = sum(one.bytes for one in removed)
+            freed = sum(item.bytes for item in removed)
             tx.record("disk.bounded", run_id=NO_RUN, bytes=freed, places=len(removed), free_bytes=int(free * 1e9))
-        if free < wanted:
+        if free < needed_gb:
             sentence = (
-                f"the disk of {folder} has {free:.1f} GB free, and {wanted:g} GB are wanted (free_gb under [disk] in "
+                f"the disk of {folder} has {free:.1f} GB free, and {needed_gb:g} GB are wanted (free_gb under [disk] in "
                 "bot.toml): make room, or give it a larger disk"
             )
-            facts = {"since": tx.now(), "folder": str(folder), "free_gb": free, "wanted_gb": wanted}
+            facts = {"since": tx.now(), "folder": str(folder), "free_gb": free, "wanted_gb": needed_gb}
             begin(tx, _DISK, sentence, Notice("problem.disk", "", facts))
-        elif free >= wanted * _ENOUGH:
+        elif free >= needed_gb * _ENOUGH:
             end(tx, _DISK)
     return removed
 
@@ -75,7 +77,7 @@ def back_up_daily(store: Store, keep: int) -> Path | None:
         StateCorrupted: the database is damaged, and no later backup can succeed; the problem is recorded if possible.
     """
     try:
-        made = back_up(store, keep=keep)
+        backup = back_up(store, keep=keep)
     except (StateUnavailable, OSError) as error:
         _not_backed_up(store, error)
         return None
@@ -85,7 +87,7 @@ def back_up_daily(store: Store, keep: int) -> Path | None:
         raise
     with store.write() as tx:
         end(tx, _BACKUP)
-    return made
+    return backup
 
 
 def _not_backed_up(store: Store, error: Exception) -> None:

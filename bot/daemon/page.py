@@ -28,7 +28,7 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     failures, loop = 0, asyncio.get_running_loop()
     while True:
-        began = loop.time()
+        start = loop.time()
         process = await asyncio.create_subprocess_exec(
             *command, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL
         )
@@ -37,7 +37,7 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
             status = await process.wait()
         finally:
             await _ended(process)
-        failures = 1 if loop.time() - began > _HEALTHY else failures + 1
+        failures = 1 if loop.time() - start > _HEALTHY else failures + 1
         pause = back_off(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
         say(f"the page ended with status {status}, and is started again in {pause:.0f} s")
         await asyncio.sleep(pause)

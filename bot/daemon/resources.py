@@ -63,7 +63,7 @@ async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clo
     """
     if not settings.daemon.rehearsal:
         return SystemClock()
-    until, waiting = asyncio.get_running_loop().time() + _SITE_SECONDS, False
+    until, is_waiting = asyncio.get_running_loop().time() + _SITE_SECONDS, False
     async with open_http(settings.kaggle.patience) as http:
         while True:
             try:
@@ -71,9 +71,9 @@ async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clo
             except SiteUnavailable as error:
                 if asyncio.get_running_loop().time() >= until:
                     raise UsageError(str(error)) from error
-                if not waiting:
+                if not is_waiting:
                     say("", f"waiting up to {_SITE_SECONDS:.0f} s: {error}")
-                waiting = True
+                is_waiting = True
                 await asyncio.sleep(_LOOK)
 
 
@@ -95,7 +95,7 @@ async def open_shared(
     models = ModelSettings(Environment.read(), settings.models)
     runs = folder / "runs"
     runs.mkdir(exist_ok=True)
-    trusted = all(choice_of(models, own).kind == "builtin" for own in settings.competitions.values())
+    trusted = all(choice_of(models, competition).kind == "builtin" for competition in settings.competitions.values())
     sandbox = choose(
         settings.run.sandbox,
         trusted=trusted,
@@ -103,8 +103,8 @@ async def open_shared(
         settings=settings.sandbox,
         environment=chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment),
     )
-    for left in await asyncio.to_thread(left_by_killed, runs):
-        say("", f"left by a killed bot: {left.remove()}")
+    for leftover in await asyncio.to_thread(left_by_killed, runs):
+        say("", f"left by a killed bot: {leftover.remove()}")
     meter = RequestMeter(store)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter, credentials))

@@ -54,8 +54,8 @@ class _Slots:
         if slot == self.last:
             return
         # A slot from before the clock was put back would count as done under its own time.
-        at = slot if self.newest is None or slot > self.newest else now
-        self.callback(at)
+        due_at = slot if self.newest is None or slot > self.newest else now
+        self.callback(due_at)
         self.last, self.newest = slot, max(slot, self.newest or slot)
 
 
@@ -73,7 +73,7 @@ class Ticks:
         *,
         failed: Callable[[str, Exception], None],
         look: float | None = None,
-        again: float = 5.0,
+        retry_seconds: float = 5.0,
     ) -> None:
         """Set them up; they come from `start` on.
 
@@ -81,7 +81,7 @@ class Ticks:
         failed, and after `again` real seconds it is called again. `look` are real seconds between two checks; None:
         chosen by the speed.
         """
-        self._clock, self._failed, self._again = clock, failed, again
+        self._clock, self._failed, self._again = clock, failed, retry_seconds
         self._look_seconds = look or (_LOOK if speed == 1.0 else _FAST_LOOK)
         self._slots: dict[str, _Slots] = {}
         # It would log a line for every check.
@@ -158,37 +158,37 @@ def schedule(
     files.
     """
 
-    def put(kind: str, at: datetime, competition: str = "") -> None:
-        of = f"{competition}:" if competition else ""
+    def put(kind: str, due_at: datetime, competition: str = "") -> None:
+        prefix = f"{competition}:" if competition else ""
         with store.write(durable=False) as tx:
-            new = put_task(tx, f"{kind}:{of}{at:%Y-%m-%dT%H:%M:%S}", kind, competition=competition)
+            new = put_task(tx, f"{kind}:{prefix}{due_at:%Y-%m-%dT%H:%M:%S}", kind, competition=competition)
         if new:
             wake()
 
     def put_for(kind: str, is_due: Callable[[Entry, datetime], bool]) -> Callable[[datetime], None]:
         """Put a task for each competition that is due and has none of the kind under way."""
 
-        def tick(at: datetime) -> None:
+        def tick(due_at: datetime) -> None:
             for slug, entry in entries.items():
                 with store.read() as session:
-                    under_way = has_open_task(session, kind, slug)
-                if is_due(entry, at) and not under_way:
-                    put(kind, at, slug)
+                    is_running = has_open_task(session, kind, slug)
+                if is_due(entry, due_at) and not is_running:
+                    put(kind, due_at, slug)
 
         return tick
 
-    def ends_soon(entry: Entry, at: datetime) -> bool:
+    def ends_soon(entry: Entry, time: datetime) -> bool:
         deadline = entry.deadline
-        return deadline is not None and at < deadline <= at + _FINAL_WITHIN and entry.state != "stopped"
+        return deadline is not None and time < deadline <= time + _FINAL_WITHIN and entry.state != "stopped"
 
-    ticks.every("polls", _MINUTE, put_for("poll", lambda entry, at: entry.poll_is_due()))
-    ticks.every("submissions", _HOUR, put_for("submit", lambda entry, at: entry.is_open), offset=11 * _MINUTE)
-    ticks.every("outputs", outputs_every, put_for("outputs", lambda entry, at: entry.is_open), offset=7 * _MINUTE)
+    ticks.every("polls", _MINUTE, put_for("poll", lambda entry, _time: entry.poll_is_due()))
+    ticks.every("submissions", _HOUR, put_for("submit", lambda entry, _time: entry.is_open), offset=11 * _MINUTE)
+    ticks.every("outputs", outputs_every, put_for("outputs", lambda entry, _time: entry.is_open), offset=7 * _MINUTE)
     ticks.every("final selections", 6 * _HOUR, put_for("final", ends_soon))
     # These look after the machine, and go by its time: a rehearsal's day is over in seconds.
-    ticks.every("health", 5 * _MINUTE * speed, lambda at: put("health", at))
-    ticks.every("disk", _HOUR * speed, lambda at: put("disk", at), offset=23 * _MINUTE)
+    ticks.every("health", 5 * _MINUTE * speed, lambda due_at: put("health", due_at))
+    ticks.every("disk", _HOUR * speed, lambda due_at: put("disk", due_at), offset=23 * _MINUTE)
     # Before the backup, so that the backup does not hold what has expired.
-    ticks.every("expiry", _DAY * speed, lambda at: put("expiry", at), offset=_BACKUP - _HOUR, at_start=False)
-    ticks.every("backups", _DAY * speed, lambda at: put("backup", at), offset=_BACKUP, at_start=False)
-    ticks.every("days", _DAY, lambda at: put("day", at), offset=_SUMMARY)
+    ticks.every("expiry", _DAY * speed, lambda due_at: put("expiry", due_at), offset=_BACKUP - _HOUR, at_start=False)
+    ticks.every("backups", _DAY * speed, lambda due_at: put("backup", due_at), offset=_BACKUP, at_start=False)
+    ticks.every("days", _DAY, lambda due_at: put("day", due_at), offset=_SUMMARY)

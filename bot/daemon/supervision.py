@@ -64,8 +64,8 @@ class Supervisor:
         if task is None:
             return
         task.cancel()
-        done, _ = await asyncio.wait([task], timeout=self._settings.stop_seconds)
-        if not done:
+        finished, _ = await asyncio.wait([task], timeout=self._settings.stop_seconds)
+        if not finished:
             _LOG.error("the loop %s does not end", name)
 
     async def run(self) -> None:

@@ -144,9 +144,9 @@ class TaskHandlers:
     async def expiry(self, task: Task) -> None:
         """Remove what was collected for competitions that ended long ago."""
         shared, days = self.shared, self.shared.settings.daemon.keep_community_days
-        for one in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
-            removed = f"{one.posts} posts, and {one.derived} analyses, ideas, drafts and reports made of them"
-            shared.say(one.competition, f"it ended more than {days:g} days ago: removed {removed}")
+        for pruned in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
+            removed = f"{pruned.posts} posts, and {pruned.derived} analyses, ideas, drafts and reports made of them"
+            shared.say(pruned.competition, f"it ended more than {days:g} days ago: removed {removed}")
 
     async def backup(self, task: Task) -> None:
         """Make the day's backup."""
@@ -177,5 +177,5 @@ def prune_ended(store: Store, allowance: Allowance, keep_days: float, now: datet
     with store.read() as session:
         runs = latest_runs(session)
         slugs = {*allowance.competitions, *runs, *(slug for slug, _ in last_readings(session, None, "competition"))}
-        ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug)) for slug in slugs}
-    return prune_expired(store, {slug: end for slug, end in ends.items() if end is not None}, keep_days, now)
+        deadlines = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug)) for slug in slugs}
+    return prune_expired(store, {slug: end for slug, end in deadlines.items() if end is not None}, keep_days, now)

@@ -41,10 +41,10 @@ class Watchdog:
 
     async def run(self) -> None:
         """Prove and ping until cancelled."""
-        rest = self.interval / 4
+        pause = self.interval / 4
         while True:
-            await asyncio.sleep(rest)
-            rest = self.interval if self.ping() else self.interval / 4
+            await asyncio.sleep(pause)
+            pause = self.interval if self.ping() else self.interval / 4
 
     def ping(self) -> bool:
         """Report to systemd that the daemon is alive, if it is; returns whether it is."""

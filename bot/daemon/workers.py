@@ -103,12 +103,12 @@ class _Run:
     is_abandoned: bool = False
     work: asyncio.Task[None] = field(init=False)
 
-    def begin(self, handler: Handler, ended: Callable[[], None]) -> None:
+    def begin(self, handler: Handler, on_end: Callable[[], None]) -> None:
         """Begin a try; `ended` is called when it is over."""
 
         async def work() -> None:
             self.outcome = await attempt(handler, self.task, lambda: self.is_abandoned)
-            ended()
+            on_end()
 
         self.work = asyncio.create_task(work(), name=f"task {self.task.key}")
 
@@ -169,13 +169,13 @@ class Workers:
         try:
             while not self._is_over():
                 try:
-                    rest = self._turn()
+                    pause = self._turn()
                 except StateUnavailable:
                     await self._wait_for_database()
                     continue
                 finally:
                     self._turns += 1
-                await self._wait(rest)
+                await self._wait(pause)
         finally:
             try:
                 await self._abandon()
@@ -223,7 +223,7 @@ class Workers:
             release_tasks(tx, self._owner, [task.key])
         else:
             due_at = tx.now() + timedelta(seconds=self._pause(task, outcome))
-            left = retry_task(
+            task_row = retry_task(
                 tx,
                 task.key,
                 self._owner,
@@ -232,8 +232,8 @@ class Workers:
                 limit=self._handlers[task.kind].tries,
                 counted=outcome.counted,
             )
-            if left is not None and (left.status == "dead" or outcome.kind == "failed"):
-                _record(tx, "task.died" if left.status == "dead" else "task.failed", left, outcome.error)
+            if task_row is not None and (task_row.status == "dead" or outcome.kind == "failed"):
+                _record(tx, "task.died" if task_row.status == "dead" else "task.failed", task_row, outcome.error)
 
     def _pause(self, task: Task, outcome: Outcome) -> float:
         """Return the seconds of the clock until the next try."""
@@ -273,11 +273,11 @@ class Workers:
 
     def _room(self, claimed: list[Task] | None = None) -> tuple[list[str], set[tuple[str, str]]]:
         """Return the kinds of which more may be started, and the pairs of kind and competition that may not."""
-        under_way = [*self.running, *(claimed or ())]
-        counts = Counter(task.kind for task in under_way)
+        current = [*self.running, *(claimed or ())]
+        counts = Counter(task.kind for task in current)
         kinds = [kind for kind, handler in self._handlers.items() if counts[kind] < handler.at_once]
-        alone = {kind for kind in kinds if self._handlers[kind].one_a_competition}
-        return kinds, {(task.kind, task.competition) for task in under_way if task.kind in alone}
+        exclusive = {kind for kind in kinds if self._handlers[kind].one_a_competition}
+        return kinds, {(task.kind, task.competition) for task in current if task.kind in exclusive}
 
     async def _wait(self, seconds: float) -> None:
         """Rest until woken, for at most `seconds`, and no longer than a stop allows."""
@@ -290,10 +290,10 @@ class Workers:
 
     async def _wait_for_database(self) -> None:
         """Pause before the database is tried again; only a stop ends the pause early."""
-        left = self._settings.database_pause
+        seconds = self._settings.database_pause
         if self._stop_at is not None:
-            left = min(left, self._stop_at - asyncio.get_running_loop().time())
-        await asyncio.sleep(max(_SHORTEST_REST, left))
+            seconds = min(seconds, self._stop_at - asyncio.get_running_loop().time())
+        await asyncio.sleep(max(_SHORTEST_REST, seconds))
 
     async def _abandon(self) -> None:
         """Cancel what is being worked on, and put it back; what cannot be recorded is taken back at the next start."""

@@ -26,26 +26,26 @@ class KnowledgeBase:
 
         An entry in a later folder replaces one with its id. A file that is no entry is left out, and named in `problems`.
         """
-        found: dict[str, Entry] = {}
+        entries_by_id: dict[str, Entry] = {}
         problems: list[Problem] = []
         for folder in (SHIPPED, *folders):
             entries, wrong = read_folder(folder)
-            found |= {entry.id: entry for entry in entries}
+            entries_by_id |= {entry.id: entry for entry in entries}
             problems += wrong
-        return cls(tuple(found[id] for id in sorted(found)), tuple(problems))
+        return cls(tuple(entries_by_id[id] for id in sorted(entries_by_id)), tuple(problems))
 
     def visible(self, competition: str, as_of: datetime | None) -> list[Entry]:
         """Return what may be shown to whoever works on a competition: nothing that was drawn from it, nothing younger.
 
         Without a clock entries are shown whatever their age.
         """
-        others = (entry for entry in self.entries if not entry.drawn_from(competition))
-        return [entry for entry in others if as_of is None or entry.known_at <= as_of]
+        foreign = (entry for entry in self.entries if not entry.drawn_from(competition))
+        return [entry for entry in foreign if as_of is None or entry.known_at <= as_of]
 
 
 def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
     """Return the entries of a folder's Markdown files, or of one file, in order of names, and all that is wrong with others."""
-    found: dict[str, Entry] = {}
+    entries_by_id: dict[str, Entry] = {}
     problems: list[Problem] = []
     for path in _files(folder):
         try:
@@ -59,8 +59,8 @@ def read_folder(folder: Path) -> tuple[Sequence[Entry], Sequence[Problem]]:
         if path.stem != entry.id:
             problems.append(Problem(str(path), None, f"must be called {entry.id}.md, as its id is"))
             continue
-        found[entry.id] = entry
-    return list(found.values()), problems
+        entries_by_id[entry.id] = entry
+    return list(entries_by_id.values()), problems
 
 
 def write_entry(folder: Path, entry: Entry) -> Path:

@@ -19,10 +19,10 @@ def main() -> None:
     os.dup2(2, 1)
     embed: Embed | None = None
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         try:
             embed = embed or _load(sys.argv[1])
-            answer: dict[str, Any] = {"scores": _scores(embed, asked["query"], asked["texts"])}
+            answer: dict[str, Any] = {"scores": _scores(embed, request["query"], request["texts"])}
         except (ImportError, OSError, RuntimeError, ValueError) as error:
             answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
         print(json.dumps(answer), file=answers, flush=True)
@@ -34,22 +34,22 @@ def _load(folder: str) -> Embed:
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
-    known: dict[str, Any] = {}
+    vectors_by_text: dict[str, Any] = {}
 
     def embed(texts: Sequence[str]) -> Any:
-        new = [text for text in dict.fromkeys(texts) if text not in known]
+        new = [text for text in dict.fromkeys(texts) if text not in vectors_by_text]
         if new:
             vectors = model.encode(new, normalize_embeddings=True, show_progress_bar=False)
-            known.update(zip(new, vectors, strict=True))
-        return [known[text] for text in texts]
+            vectors_by_text.update(zip(new, vectors, strict=True))
+        return [vectors_by_text[text] for text in texts]
 
     return embed
 
 
 def _scores(embed: Embed, query: str, texts: Sequence[str]) -> list[float]:
     """Return the cosines of a query and each text; vectors are of length 1."""
-    first, *others = embed([query, *texts])
-    return [float(first @ other) for other in others]
+    first, *vectors = embed([query, *texts])
+    return [float(first @ vector) for vector in vectors]
 
 
 if __name__ == "__main__":

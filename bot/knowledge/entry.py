@@ -131,28 +131,30 @@ def read_entry(path: Path) -> Entry:
     except UnicodeDecodeError as error:
         raise FileProblems([Problem(str(path), None, f"is no UTF-8: {error}")]) from error
     except FileProblems as error:
-        raise FileProblems([Problem(str(path), one.line, one.message) for one in error.problems]) from error
+        raise FileProblems([Problem(str(path), problem.line, problem.message) for problem in error.problems]) from error
 
 
 def parse_entry(text: str) -> Entry:
     """Read an entry from its text; raises FileProblems."""
-    found = _PARTS.match(text.replace("\r\n", "\n"))
-    if found is None:
+    match = _PARTS.match(text.replace("\r\n", "\n"))
+    if match is None:
         raise FileProblems(
             [Problem("", 1, f"must begin with {_FENCE}, have TOML up to another {_FENCE}, then its text")]
         )
     try:
-        facts = tomllib.loads(found[1])
-        return Entry.model_validate({**facts, "claim": found[2].strip()})
+        facts = tomllib.loads(match[1])
+        return Entry.model_validate({**facts, "claim": match[2].strip()})
     except tomllib.TOMLDecodeError as error:
         raise FileProblems([Problem("", None, f"its front matter is no TOML: {error}")]) from error
     except ValidationError as error:
         faults = error.errors()
         # A list whose only element is wrong counts as too short, which is no news.
-        inner = [one["loc"] for one in faults]
-        innermost = [one for one in faults if not any(loc[: len(one["loc"])] == one["loc"] != loc for loc in inner)]
-        wrong = [(".".join(map(str, one["loc"])) or "the entry", one["msg"]) for one in innermost]
-        raise FileProblems([Problem("", None, f"{where}: {what}") for where, what in wrong]) from error
+        inner = [fault["loc"] for fault in faults]
+        innermost = [
+            fault for fault in faults if not any(loc[: len(fault["loc"])] == fault["loc"] != loc for loc in inner)
+        ]
+        wrong = [(".".join(map(str, fault["loc"])) or "the entry", fault["msg"]) for fault in innermost]
+        raise FileProblems([Problem("", None, f"{field_name}: {message}") for field_name, message in wrong]) from error
 
 
 def format_entry(entry: Entry) -> str:

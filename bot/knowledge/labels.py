@@ -39,19 +39,21 @@ def categories() -> Mapping[str, Category]:
 @cache
 def labels() -> Mapping[str, Label]:
     """Return all labels by their whole name, such as `tabular/regression`."""
-    return {f"{top}/{name}": label for top, one in categories().items() for name, label in one.labels.items()}
+    return {f"{top}/{name}": label for top, category in categories().items() for name, label in category.labels.items()}
 
 
 def checked(name: str) -> str:
     """Return a label's name; raises ValueError, which names what is near it, if it is none."""
     if name in labels():
         return name
-    near = difflib.get_close_matches(name, labels(), 1)
-    hint = f"did you mean {near[0]}?" if near else f"the top categories are {', '.join(categories())}"
+    matches = difflib.get_close_matches(name, labels(), 1)
+    hint = f"did you mean {matches[0]}?" if matches else f"the top categories are {', '.join(categories())}"
     raise ValueError(f"{name!r} is no label: {hint}")
 
 
 def labels_in(text: str) -> list[str]:
     """Return the labels whose words a text holds, the most frequent first; at most `MOST_LABELS`."""
-    counts = {name: len(re.findall(one.words, text, re.IGNORECASE)) for name, one in labels().items() if one.words}
+    counts = {
+        name: len(re.findall(label.words, text, re.IGNORECASE)) for name, label in labels().items() if label.words
+    }
     return sorted((name for name, count in counts.items() if count), key=lambda name: -counts[name])[:MOST_LABELS]

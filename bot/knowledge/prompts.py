@@ -37,8 +37,8 @@ class LabelTask(TemplatePrompt[TaskLabels]):
 
     def context(self) -> dict[str, object]:
         """Return the template's variables."""
-        found: Mapping[str, Category] = categories()
-        return {**super().context(), "categories": found, "most": MOST_LABELS}
+        by_name: Mapping[str, Category] = categories()
+        return {**super().context(), "categories": by_name, "most": MOST_LABELS}
 
     def parse(self, text: str) -> TaskLabels:
         """Read the JSON answer; every label must be one of the set."""

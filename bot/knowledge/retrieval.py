@@ -72,8 +72,8 @@ _FOUND = Kind("knowledge", Found)
 def entry_text(entry: Entry) -> str:
     """Return an entry as a coder reads it: its title, a paper's fields, its claim, and what supports it."""
     facts = () if entry.paper is None else entry.paper.model_dump().items()
-    about = [f"{name.replace('_', ' ')}: {value}" for name, value in facts if value]
-    return "\n".join((entry.title, *about, entry.claim, f"Support: {entry.support}. {entry.evidence}"))
+    facts_text = [f"{name.replace('_', ' ')}: {value}" for name, value in facts if value]
+    return "\n".join((entry.title, *facts_text, entry.claim, f"Support: {entry.support}. {entry.evidence}"))
 
 
 class Retriever:
@@ -100,40 +100,40 @@ class Retriever:
         self._clock = clock
         self.shown = shown
 
-    async def papers(self, node: int, about: str = "") -> Found:
+    async def papers(self, node: int, topic: str = "") -> Found:
         """Return papers for a node that is a draft, and for what it is about beside the task; raises as `Asker.ask`."""
-        return await self._search("papers", PAPERS, node, about, _MOST)
+        return await self._search("papers", PAPERS, node, topic, _MOST)
 
-    async def tricks(self, node: int, about: str = "") -> Found:
+    async def tricks(self, node: int, topic: str = "") -> Found:
         """Return tricks, and lessons of own runs, for a node that improves what it is about; raises as `Asker.ask`."""
-        return await self._search("tricks", TRICKS, node, about, _MOST)
+        return await self._search("tricks", TRICKS, node, topic, _MOST)
 
-    async def for_lab(self, node: int, about: str = "") -> Found:
+    async def for_lab(self, node: int, topic: str = "") -> Found:
         """Return a dozen entries of all kinds for a lab, known by its first node's number.
 
         Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task. Entries
         on other kinds of data alone, such as texts where the task is a table, are left out.
         """
-        return await self._search("lab", (*TRICKS, *PAPERS), node, about, _MOST_IN_LAB, by_rules=True)
+        return await self._search("lab", (*TRICKS, *PAPERS), node, topic, _MOST_IN_LAB, by_rules=True)
 
     async def _search(
-        self, name: str, kinds: Sequence[EntryKind], node: int, about: str, most: int, *, by_rules: bool = False
+        self, name: str, kinds: Sequence[EntryKind], node: int, topic: str, limit: int, *, by_rules: bool = False
     ) -> Found:
         async def search() -> Found:
             visible = [entry for entry in self._visible() if entry.kind in kinds]
             if not visible:
                 return Found()
-            query = f"{about}\n{self._task.query}"
+            query = f"{topic}\n{self._task.query}"
             by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
             if by_rules and labels:
                 visible = [entry for entry in visible if _suits(entry, labels)]
-            return Found(tuple(await ranked(visible, labels, query, self._similarity, most)))
+            return Found(tuple(await ranked(visible, labels, query, self._similarity, limit)))
 
-        def save(tx: Transaction, found: Found) -> None:
+        def save(tx: Transaction, result: Found) -> None:
             facts = [
-                {"id": one.item, "known_at": iso(one.known_at), "competitions": list(one.competitions)}
-                for one in found.entries
+                {"id": entry.item, "known_at": iso(entry.known_at), "competitions": list(entry.competitions)}
+                for entry in result.entries
             ]
             if facts:
                 tx.record(SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
@@ -159,10 +159,10 @@ class Retriever:
 
 async def ranked(
     entries: Sequence[Entry],
-    wanted: Sequence[str],
+    task_labels: Sequence[str],
     query: str,
     similarity: Similarity,
-    most: int = _MOST,
+    limit: int = _MOST,
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.
 
@@ -173,17 +173,17 @@ async def ranked(
     scores = await similarity.scores(query, [entry.searched for entry in entries])
     pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     by_score = [entry for _, entry in pairs]
-    chosen: dict[str, Entry] = {}
-    for label in wanted:
-        new = [entry for entry in _within(by_score, label) if entry.id not in chosen]
-        chosen |= {entry.id: entry for entry in new[: (most + 1) // 2]}
-    return list((chosen or {entry.id: entry for entry in by_score}).values())[:most]
+    picks: dict[str, Entry] = {}
+    for label in task_labels:
+        new = [entry for entry in _within(by_score, label) if entry.id not in picks]
+        picks |= {entry.id: entry for entry in new[: (limit + 1) // 2]}
+    return list((picks or {entry.id: entry for entry in by_score}).values())[:limit]
 
 
-def _suits(entry: Entry, wanted: Sequence[str]) -> bool:
+def _suits(entry: Entry, task_labels: Sequence[str]) -> bool:
     """Return whether an entry is on data of the task's kind, or on a method for any data."""
     data = {_top(label) for label in entry.labels} - {"method"}
-    return not data or not data.isdisjoint(map(_top, wanted))
+    return not data or not data.isdisjoint(map(_top, task_labels))
 
 
 def _top(label: str) -> str:
@@ -192,7 +192,7 @@ def _top(label: str) -> str:
 
 def _within(by_score: Sequence[Entry], label: str) -> list[Entry]:
     """Return the entries of a label, or else of its top category, in order."""
-    found = [entry for entry in by_score if label in entry.labels]
-    if found:
-        return sorted(found, key=lambda entry: entry.labels.index(label))
+    entries = [entry for entry in by_score if label in entry.labels]
+    if entries:
+        return sorted(entries, key=lambda entry: entry.labels.index(label))
     return [entry for entry in by_score if _top(label) in map(_top, entry.labels)]

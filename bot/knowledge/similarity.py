@@ -49,8 +49,8 @@ def _bm25(query: str, texts: Sequence[str]) -> list[float]:
         rows = enumerate((query, *texts), 1)
         database.executemany("INSERT INTO text (rowid, body) VALUES (?, ?)", rows)
         wanted = " OR ".join(f'"{word}"' for word in words)
-        found = database.execute("SELECT rowid, bm25(text) FROM text WHERE text MATCH ?", (wanted,))
+        matches = database.execute("SELECT rowid, bm25(text) FROM text WHERE text MATCH ?", (wanted,))
         # SQLite's is the better the further it is below 0.
-        scores = {row: -score for row, score in found}
-    whole = scores.get(1, 0.0)
-    return [min(1.0, scores.get(n, 0.0) / whole) if whole > 0 else 0.0 for n in range(2, len(texts) + 2)]
+        scores = {row: -score for row, score in matches}
+    best_score = scores.get(1, 0.0)
+    return [min(1.0, scores.get(n, 0.0) / best_score) if best_score > 0 else 0.0 for n in range(2, len(texts) + 2)]

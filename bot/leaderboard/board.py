@@ -89,38 +89,38 @@ class Board:
         """Return when a place was read, by our clock."""
         return self.top_at if index < self.in_top else self.whole_at
 
-    def is_private(self, sent: Sequence[SiteSubmission], own: int | None) -> bool:
+    def is_private(self, submissions: Sequence[SiteSubmission], own_index: int | None) -> bool:
         """Return whether it is the private board, which a site shows some time after the deadline.
 
         A board read after the deadline may still be the public one, so our own row must show one of our private scores;
         without a row of ours it is enough that private scores are known.
         """
-        private = [one.private for one in sent if one.private is not None]
+        private = [submission.private for submission in submissions if submission.private is not None]
         if not self.after_deadline or not private:
             return False
-        score = None if own is None else self.places[own].score
-        return score is None or any(same_score(score, one) for one in private)
+        score = None if own_index is None else self.places[own_index].score
+        return score is None or any(same_score(score, value) for value in private)
 
 
 def read_board(session: Session, competition: str, *, lower_is_better: bool) -> Board | None:
     """Return the board as it was last read, None if none was."""
-    whole = latest_reading(session, competition, "board", "whole", watermark(session, competition, "board").at)
+    full = latest_reading(session, competition, "board", "whole", watermark(session, competition, "board").at)
     top = latest_reading(session, competition, "board", "top", watermark(session, competition, "top").at)
     deadline = deadline_of(session, competition)
     # With the deadline between the two, one may be the public board and the other the private one.
-    if whole and top and (top.at <= whole.at or (deadline and whole.shown_at < deadline <= top.shown_at)):
+    if full and top and (top.at <= full.at or (deadline and full.shown_at < deadline <= top.shown_at)):
         top = None
-    newest = top or whole
+    newest = top or full
     if newest is None:
         return None
-    parts = BoardParts(*(one.reading.sha256 if one is not None else None for one in (whole, top)))
+    parts = BoardParts(*(reading.reading.sha256 if reading is not None else None for reading in (full, top)))
     places, in_top = read_places(session, parts, lower_is_better=lower_is_better)
     return Board(
         places=places,
-        complete=whole is not None,
+        complete=full is not None,
         after_deadline=deadline is not None and newest.shown_at >= deadline,
         shown_at=newest.shown_at,
-        whole_at=whole.at if whole else None,
+        whole_at=full.at if full else None,
         top_at=top.at if top else None,
         in_top=in_top,
         parts=parts,
@@ -133,17 +133,17 @@ def read_places(session: Session, parts: BoardParts, *, lower_is_better: bool) -
     A newer top replaces all teams that were at least as good as its last one: those it does not show have left the
     board.
     """
-    top, whole = _places(session, parts.top), _places(session, parts.whole)
-    known = {place.team_id for place in top}
+    top, full = _places(session, parts.top), _places(session, parts.whole)
+    team_ids = {place.team_id for place in top}
     last_score = top[-1].score if top else None
     sign = -1.0 if lower_is_better else 1.0
-    rest = [
+    further = [
         place
-        for place in whole
-        if place.team_id not in known
+        for place in full
+        if place.team_id not in team_ids
         and not (last_score is not None and place.score is not None and sign * place.score > sign * last_score)
     ]
-    return (*top, *rest), len(top)
+    return (*top, *further), len(top)
 
 
 def latest_reading(
@@ -153,26 +153,28 @@ def latest_reading(
     reading = last_reading(session, competition, kind, name)
     if reading is None or reading.sha256 is None:
         return None
-    shown = reading.served_at or reading.at
+    shown_at = reading.served_at or reading.at
     if polled_at is None or polled_at <= reading.at:
-        return LastReading(reading, reading.at, shown)
-    return LastReading(reading, polled_at, shown + (polled_at - reading.at))
+        return LastReading(reading, reading.at, shown_at)
+    return LastReading(reading, polled_at, shown_at + (polled_at - reading.at))
 
 
-def own_place(places: Sequence[Place], sent: Sequence[SiteSubmission]) -> int | None:
+def own_place(places: Sequence[Place], submissions: Sequence[SiteSubmission]) -> int | None:
     """Return the team's index, by the name under which it last submitted; of several such, the one with our score."""
-    team = next((one.team for one in reversed(sent) if one.team), None)
-    found = [index for index, place in enumerate(places) if team is not None and place.team == team]
-    if len(found) < 2:
-        return found[0] if found else None
-    scores = [score for one in sent for score in (one.public, one.private) if score is not None]
-    ours = (index for index in found if any(same_score(places[index].score, score) for score in scores))
-    return next(ours, None)
+    team = next((submission.team for submission in reversed(submissions) if submission.team), None)
+    indices = [index for index, place in enumerate(places) if team is not None and place.team == team]
+    if len(indices) < 2:
+        return indices[0] if indices else None
+    scores = [
+        score for submission in submissions for score in (submission.public, submission.private) if score is not None
+    ]
+    matching = (index for index in indices if any(same_score(places[index].score, score) for score in scores))
+    return next(matching, None)
 
 
-def same_score(shown: float | None, other: float) -> bool:
+def same_score(first: float | None, second: float) -> bool:
     """Return whether two numbers that the site shows are the same score."""
-    return shown is not None and abs(shown - other) <= _CLOSE * max(1.0, abs(shown), abs(other))
+    return first is not None and abs(first - second) <= _CLOSE * max(1.0, abs(first), abs(second))
 
 
 def _places(session: Session, sha256: str | None) -> list[Place]:
@@ -187,7 +189,7 @@ def _places(session: Session, sha256: str | None) -> list[Place]:
 
 def site_submissions(session: Session, competition: str) -> list[SiteSubmission]:
     """Return the team's submissions, the earliest first; those that failed have no score."""
-    found = [
+    submissions = [
         SiteSubmission(
             ref=ref,
             tag=str(row.data.get("description") or ""),
@@ -198,14 +200,21 @@ def site_submissions(session: Session, competition: str) -> list[SiteSubmission]
         )
         for (_, ref), row in last_readings(session, competition, "submission").items()
     ]
-    return sorted(found, key=lambda one: (one.at, int(one.ref) if one.ref.isdecimal() else 0, one.ref))
+    return sorted(
+        submissions,
+        key=lambda submission: (
+            submission.at,
+            int(submission.ref) if submission.ref.isdecimal() else 0,
+            submission.ref,
+        ),
+    )
 
 
-def best_of(sent: Sequence[SiteSubmission], *, lower_is_better: bool) -> SiteSubmission | None:
+def best_of(submissions: Sequence[SiteSubmission], *, lower_is_better: bool) -> SiteSubmission | None:
     """Return the submission with the best public score; of equals, the earliest."""
-    scored = [(one, one.public) for one in sent if one.public is not None]
+    pairs = [(submission, submission.public) for submission in submissions if submission.public is not None]
     sign = -1.0 if lower_is_better else 1.0
-    return max(scored, key=lambda pair: sign * pair[1])[0] if scored else None
+    return max(pairs, key=lambda pair: sign * pair[1])[0] if pairs else None
 
 
 def number(value: object) -> float | None:

@@ -70,21 +70,21 @@ def read_leaderboard(session: Session, competition: str, now: datetime, *, lower
     """Return what was polled; None while neither a board nor anything about us was read."""
     board = read_board(session, competition, lower_is_better=lower_is_better)
     facts = latest_reading(session, competition, "standing", "", watermark(session, "", "competitions").at)
-    sent = site_submissions(session, competition)
-    if board is None and facts is None and not sent:
+    submissions = site_submissions(session, competition)
+    if board is None and facts is None and not submissions:
         return None
-    own = own_place(board.places, sent) if board else None
-    standing = team_standing(competition, now, board, sent, own, facts, lower_is_better=lower_is_better)
-    shown = [one.shown_at for one in (board, facts) if one is not None]
-    return Leaderboard(standing, sent, board, own, max(shown, default=now))
+    own_index = own_place(board.places, submissions) if board else None
+    standing = team_standing(competition, now, board, submissions, own_index, facts, lower_is_better=lower_is_better)
+    times = [source.shown_at for source in (board, facts) if source is not None]
+    return Leaderboard(standing, submissions, board, own_index, max(times, default=now))
 
 
 def team_standing(
     competition: str,
-    at: datetime,
+    time: datetime,
     board: Board | None,
-    sent: Sequence[SiteSubmission],
-    own: int | None,
+    submissions: Sequence[SiteSubmission],
+    own_index: int | None,
     facts: LastReading | None,
     *,
     lower_is_better: bool,
@@ -95,9 +95,9 @@ def team_standing(
     boards: that rank counts if it is newer than our place on the board, or we have none.
     """
     places: Sequence[Place] = board.places if board else ()
-    private = board is not None and board.is_private(sent, own)
+    private = board is not None and board.is_private(submissions, own_index)
     complete = board is not None and board.complete
-    rank, read_at = (None, None) if board is None or own is None else (own + 1, board.read_at(own))
+    rank, read_at = (None, None) if board is None or own_index is None else (own_index + 1, board.read_at(own_index))
     # The site reports 0 for an unknown rank or number of teams.
     site_rank, site_teams = (facts.reading.data.get(name) if facts else None for name in ("user_rank", "team_count"))
     teams = len(places) if complete else site_teams or None
@@ -106,35 +106,40 @@ def team_standing(
     if rank is not None and teams is not None:
         teams = max(rank, teams)
     lines = _lines(places, teams, complete=complete)
-    others: Mapping[str, float] = {}
+    lines_of_rivals: Mapping[str, float] = {}
     if not private:
-        rivals = [place for index, place in enumerate(places) if index != own]
-        others = _lines(rivals, teams and teams - (rank is not None), complete=complete)
-    score = _score(None if own is None else places[own].score, sent, private=private, lower_is_better=lower_is_better)
+        rivals = [place for index, place in enumerate(places) if index != own_index]
+        lines_of_rivals = _lines(rivals, teams and teams - (rank is not None), complete=complete)
+    score = _score(
+        None if own_index is None else places[own_index].score,
+        submissions,
+        private=private,
+        lower_is_better=lower_is_better,
+    )
     medal = None if rank is None or teams is None else medal_at(rank, teams)
-    return Standing(competition, at, lower_is_better, private, rank, teams, score, medal, lines, others)
+    return Standing(competition, time, lower_is_better, private, rank, teams, score, medal, lines, lines_of_rivals)
 
 
 def _score(
-    shown: float | None, sent: Sequence[SiteSubmission], *, private: bool, lower_is_better: bool
+    board_score: float | None, submissions: Sequence[SiteSubmission], *, private: bool, lower_is_better: bool
 ) -> float | None:
     """Return our score: the better of the public board's and our submissions', as either may be the newer."""
-    best = best_of(sent, lower_is_better=lower_is_better)
+    best = best_of(submissions, lower_is_better=lower_is_better)
     if private or best is None or best.public is None:
-        return shown
-    if shown is None:
+        return board_score
+    if board_score is None:
         return best.public
-    return min(shown, best.public) if lower_is_better else max(shown, best.public)
+    return min(board_score, best.public) if lower_is_better else max(board_score, best.public)
 
 
 def _lines(places: Sequence[Place], teams: int | None, *, complete: bool) -> dict[str, float]:
-    found: dict[str, float | None] = {"first": places[0].score if places else None}
+    lines: dict[str, float | None] = {"first": places[0].score if places else None}
     if teams:
         for medal, last in zip(MEDALS, medal_positions(teams), strict=True):
-            found[medal] = places[last - 1].score if last <= len(places) else None
+            lines[medal] = places[last - 1].score if last <= len(places) else None
     scores = [place.score for place in places if place.score is not None] if complete else []
-    found["median"] = statistics.median(scores) if scores else None
-    return {name: score for name, score in found.items() if score is not None}
+    lines["median"] = statistics.median(scores) if scores else None
+    return {name: score for name, score in lines.items() if score is not None}
 
 
 def is_far(earlier: int, rank: int) -> bool:
@@ -144,10 +149,10 @@ def is_far(earlier: int, rank: int) -> bool:
 
 def lines_moved(before: Mapping[str, float], after: Mapping[str, float], *, lower_is_better: bool) -> bool:
     """Return whether the first team's score, or the gold line, has become much better; both without our own row."""
-    known = [before[name] for name in (*MEDALS, "median") if name in before]
-    if len(known) < 2:
+    values = [before[name] for name in (*MEDALS, "median") if name in before]
+    if len(values) < 2:
         return False
-    spread, sign = max(known) - min(known), -1.0 if lower_is_better else 1.0
+    spread, sign = max(values) - min(values), -1.0 if lower_is_better else 1.0
     gains = [sign * (after[name] - before[name]) for name in ("first", "gold") if name in before and name in after]
     return any(gain > 0 and gain >= _LINE_SHARE * spread for gain in gains)
 
@@ -163,6 +168,6 @@ def leaderboard_moved(before: Standing, after: Standing) -> bool:
         return True
     if before.rank is None or after.rank is None:
         return False
-    ranked = (*MEDALS, None)
-    lost = ranked.index(after.medal) > ranked.index(before.medal)
+    order = (*MEDALS, None)
+    lost = order.index(after.medal) > order.index(before.medal)
     return lost or after.rank - before.rank >= max(_FALL_PLACES, ceil(_FALL_SHARE * before.rank))

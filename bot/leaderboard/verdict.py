@@ -42,7 +42,7 @@ class Verdict:
         """Whether private scores are known; from then on only they count."""
         if self.leaderboard and self.leaderboard.board:
             return self.leaderboard.standing.private
-        return any(one.private is not None for one in self.entries)
+        return any(entry.private is not None for entry in self.entries)
 
     @property
     def shown(self) -> float | None:
@@ -57,20 +57,20 @@ class Verdict:
     @property
     def best(self) -> float | None:
         """The best score of all submissions."""
-        known = [score for one in self.entries if (score := self.score(one)) is not None]
-        return max(known, key=self.card.oriented, default=None)
+        scores = [score for entry in self.entries if (score := self.score(entry)) is not None]
+        return max(scores, key=self.card.oriented, default=None)
 
     @property
     def counted(self) -> Entry | None:
         """The submission that counts; if none has a score, the latest."""
-        public = [one for one in self.entries if one.public is not None]
-        public.sort(key=lambda one: self.card.oriented(one.public or 0.0), reverse=True)
-        if not self.private or not any(one.private is not None for one in self.entries):
+        public = [entry for entry in self.entries if entry.public is not None]
+        public.sort(key=lambda entry: self.card.oriented(entry.public or 0.0), reverse=True)
+        if not self.private or not any(entry.private is not None for entry in self.entries):
             return public[0] if public else self.entries[-1] if self.entries else None
-        scored = [one for one in (*public, *self.entries) if one.private is not None]
-        selected = [one for one in scored if same_score(self.shown, one.private or 0.0)]
+        entries = [entry for entry in (*public, *self.entries) if entry.private is not None]
+        selected = [entry for entry in entries if same_score(self.shown, entry.private or 0.0)]
         # If nobody selects one, a site takes the better of the two with the best public scores.
-        usual = max(scored[:2], key=lambda one: self.card.oriented(one.private or 0.0), default=None)
+        usual = max(entries[:2], key=lambda entry: self.card.oriented(entry.private or 0.0), default=None)
         return selected[0] if selected else usual
 
     def regret(self) -> float | None:
@@ -81,12 +81,12 @@ class Verdict:
     def nodes(self) -> dict[int, tuple[float | None, float | None]]:
         """Return each submitted node's best public score, and the share of the teams it beats."""
         board, oriented = self.leaderboard.board if self.leaderboard else None, self.card.oriented
-        own = [one for one in self.entries if one.row.run_id == self.run_id]
+        entries = [entry for entry in self.entries if entry.row.run_id == self.run_id]
         nodes: dict[int, tuple[float | None, float | None]] = {}
-        for node in dict.fromkeys(one.row.node for one in own):
-            sent = [one for one in own if one.row.node == node]
-            public = max((one.public for one in sent if one.public is not None), key=oriented, default=None)
-            score = max((s for one in sent if (s := self.score(one)) is not None), key=oriented, default=None)
+        for node in dict.fromkeys(entry.row.node for entry in entries):
+            of_node = [entry for entry in entries if entry.row.node == node]
+            public = max((entry.public for entry in of_node if entry.public is not None), key=oriented, default=None)
+            score = max((s for entry in of_node if (s := self.score(entry)) is not None), key=oriented, default=None)
             beaten = None
             if score is not None and board is not None and board.scores:
                 beaten = standing(board.scores, score, lower_is_better=self.card.lower_is_better).win_rate
@@ -95,9 +95,9 @@ class Verdict:
 
     def report(self) -> dict[str, Any]:
         """Return the fields of MLE-bench's report, filled from the leaderboard."""
-        team, counted = self.leaderboard.standing if self.leaderboard else None, self.counted
-        score = None if counted is None else self.score(counted)
-        rank = team.rank if team and counted else None
+        team, entry = self.leaderboard.standing if self.leaderboard else None, self.counted
+        score = None if entry is None else self.score(entry)
+        rank = team.rank if team and entry else None
         teams = (team.teams or 0) if team else 0
         medal = team.medal if team and rank else None
         lines = team.lines if team else {}
@@ -113,50 +113,50 @@ class Verdict:
             "win_rate": (teams - rank) / teams if rank is not None and teams else 0.0,
             "rank": rank,
             "n_teams": teams,
-            "submission_exists": counted is not None,
+            "submission_exists": entry is not None,
             "valid_submission": score is not None,
             "is_lower_better": self.card.lower_is_better,
             "submissions": [
                 {
-                    "tag": one.row.tag,
-                    "node": one.row.node,
-                    "validation": one.validation,
-                    "public": one.public,
-                    "private": one.private,
-                    "at": one.at,
+                    "tag": entry.row.tag,
+                    "node": entry.row.node,
+                    "validation": entry.validation,
+                    "public": entry.public,
+                    "private": entry.private,
+                    "at": entry.at,
                 }
-                for one in self.entries
+                for entry in self.entries
             ],
             **self._remark(score),
         }
 
     def _remark(self, score: float | None) -> dict[str, str]:
         if score is None:
-            refused = next((one.row.message for one in reversed(self.entries) if one.row.message), None)
+            message = next((entry.row.message for entry in reversed(self.entries) if entry.row.message), None)
             missing = "the site has not shown a score yet" if self.entries else "nothing was sent"
-            return {"message": refused or missing}
+            return {"message": message or missing}
         if self.shown is None or same_score(self.shown, score):
             return {}
         return {"note": f"the team's place comes from a score of {self.shown:g}, which this run did not submit"}
 
 
-def entries_of(session: Session, run_id: str, sent: Sequence[SiteSubmission]) -> list[Entry]:
+def entries_of(session: Session, run_id: str, site_rows: Sequence[SiteSubmission]) -> list[Entry]:
     """Return the submissions that the site has of this run and of earlier ones on the competition, oldest first.
 
     Only this run's own have validation scores: another run's may be of another metric.
     """
-    by_ref, by_tag = ({getattr(one, name): one for one in sent} for name in ("ref", "tag"))
+    by_ref, by_tag = ({getattr(site_row, name): site_row for site_row in site_rows} for name in ("ref", "tag"))
     query = select(Node.id, Node.score).where(Node.run_id == run_id, col(Node.score).is_not(None))
     validation = dict(session.exec(query).all())
     run = session.get_one(Run, run_id)
-    runs = [one.id for one in live_runs(session, run.competition) if one.created_at < run.created_at]
-    found = []
-    for row in (row for one in (*runs, run_id) for row in submissions_of(session, one)):
-        there = by_tag.get(row.tag) or (by_ref.get(row.ref) if row.ref else None)
-        if there is None and row.status != "confirmed":
+    runs = [run_row.id for run_row in live_runs(session, run.competition) if run_row.created_at < run.created_at]
+    entries = []
+    for row in (row for id in (*runs, run_id) for row in submissions_of(session, id)):
+        site_row = by_tag.get(row.tag) or (by_ref.get(row.ref) if row.ref else None)
+        if site_row is None and row.status != "confirmed":
             continue
-        public, private = (there.public, there.private) if there else (row.score, None)
-        at = (there.at if there else "") or iso(row.at)
+        public, private = (site_row.public, site_row.private) if site_row else (row.score, None)
+        time = (site_row.at if site_row else "") or iso(row.at)
         score = validation.get(row.node) if row.run_id == run_id else None
-        found.append(Entry(row, score, public, private, at))
-    return found
+        entries.append(Entry(row, score, public, private, time))
+    return entries

@@ -89,16 +89,16 @@ def _passers(session: Session, before: BoardParts, leaderboard: Leaderboard) -> 
     if leaderboard.board is None or leaderboard.own is None:
         return []
     places, _ = read_places(session, before, lower_is_better=leaderboard.standing.lower_is_better)
-    own = own_place(places, leaderboard.sent)
-    if own is None:
+    own_index = own_place(places, leaderboard.sent)
+    if own_index is None:
         return []
-    known = {place.team_id for place in places[:own]}
-    return [place for place in leaderboard.board.places[: leaderboard.own] if place.team_id not in known]
+    team_ids = {place.team_id for place in places[:own_index]}
+    return [place for place in leaderboard.board.places[: leaderboard.own] if place.team_id not in team_ids]
 
 
 def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) -> list[Notice]:
     """Return what has changed since the owner was last notified, as far as it is worth a notice."""
-    standing, found = leaderboard.standing, list[Notice]()
+    standing, notices = leaderboard.standing, list[Notice]()
     name, rank, teams = standing.competition, standing.rank, standing.teams
     common: dict[str, Any] = {"rank": rank, "teams": teams, "at": leaderboard.shown_at}
     facts: dict[str, Any]
@@ -115,10 +115,10 @@ def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) ->
                 "passed_by": [place.team for place in passers[:_NAMES]],
                 "private": standing.private,
             }
-            found.append(Notice("leaderboard.rank", name, facts))
+            notices.append(Notice("leaderboard.rank", name, facts))
         if _is_another_medal(standing, notified):
             facts = {**common, "medal": standing.medal, "earlier": notified.medal, "private": standing.private}
-            found.append(Notice("leaderboard.medal", name, facts))
+            notices.append(Notice("leaderboard.medal", name, facts))
     if _top_moved(standing, notified):
         facts = {
             **common,
@@ -128,8 +128,8 @@ def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) ->
             "gold": standing.others.get("gold"),
             "score": standing.score,
         }
-        found.append(Notice("leaderboard.top", name, facts))
-    return found
+        notices.append(Notice("leaderboard.top", name, facts))
+    return notices
 
 
 def _is_another_medal(standing: Standing, notified: _Notified) -> bool:

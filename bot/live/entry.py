@@ -61,9 +61,9 @@ _AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
 class Entry:
     """One competition; `work` is its loop, and the other methods are what tasks call meanwhile."""
 
-    def __init__(self, slug: str, own: CompetitionSettings, shared: Shared) -> None:
+    def __init__(self, slug: str, settings: CompetitionSettings, shared: Shared) -> None:
         self.slug = slug
-        self.own = own
+        self.own = settings
         self.state: State = "waiting"
         self.why = "it has not been checked yet"
         self._shared = shared
@@ -151,25 +151,27 @@ class Entry:
     def changed(self) -> None:
         """Check again the owner's wishes, what was read, and the deadline."""
         self._changed.set()
-        if (here := self._open) is None:
+        if (open_run := self._open) is None:
             return
         with self._shared.store.read() as session:
             wish = control(session, self.slug)
         if wish == "stopped":
-            here.search.interrupt(_IN_ORDER)
-        deadline = deadline_of(self._shared, here.run.card, self.own)
-        seconds = (deadline - here.run.began).total_seconds() / self._shared.speed
-        if abs(seconds - here.context.budget.seconds) > 1.0:
+            open_run.search.interrupt(_IN_ORDER)
+        deadline = deadline_of(self._shared, open_run.run.card, self.own)
+        seconds = (deadline - open_run.run.began).total_seconds() / self._shared.speed
+        if abs(seconds - open_run.context.budget.seconds) > 1.0:
             self._again = True  # the deadline was moved
-            here.search.interrupt(_IN_ORDER)
+            open_run.search.interrupt(_IN_ORDER)
         self._shared.slots.pulse()
 
-    def configure(self, own: CompetitionSettings) -> None:
+    def configure(self, settings: CompetitionSettings) -> None:
         """Go on with these settings; a waiting competition, or one with another grader file, starts again."""
-        here = self._open
-        has_new_grader = here is not None and own.grader is not None and grader_text(own.grader) != here.grader
-        if own != self.own or self.state == "waiting" or has_new_grader:
-            self.own, self._again = own, True
+        open_run = self._open
+        has_new_grader = (
+            open_run is not None and settings.grader is not None and grader_text(settings.grader) != open_run.grader
+        )
+        if settings != self.own or self.state == "waiting" or has_new_grader:
+            self.own, self._again = settings, True
             if self._open is not None:
                 self._open.search.interrupt(_IN_ORDER)
             self._changed.set()
@@ -196,60 +198,64 @@ class Entry:
     async def _search(self, task: Task) -> None:
         """Search until the time is used up, or the owner stops it; the desk stays open until the deadline."""
         self._again = False
-        known = live_run_of(self._shared.store, self.slug)
-        if known is not None and known.status == "running" and not goes_on(known, task, self.own):
-            why = f"the scores of {known.id} would not be comparable, or it is another agent's"
-            self._shared.say(self.slug, f"a new run is begun: {why}")
-            await self._finish(known, _ANOTHER_RUN)
+        row = live_run_of(self._shared.store, self.slug)
+        if row is not None and row.status == "running" and not goes_on(row, task, self.own):
+            reason = f"the scores of {row.id} would not be comparable, or it is another agent's"
+            self._shared.say(self.slug, f"a new run is begun: {reason}")
+            await self._finish(row, _ANOTHER_RUN)
         run = begin_run(self._shared, task, self.own)
-        async with self._opened(run) as here:
-            if self._is_unscored(here):
+        async with self._opened(run) as open_run:
+            if self._is_unscored(open_run):
                 await self._pause(_LOOK_AGAIN)
                 return
             self._set("working", "")
             self._problem_over()
-            searching = asyncio.create_task(here.search.run())
+            searching = asyncio.create_task(open_run.search.run())
             try:
-                async with written_meanwhile(here.context, lambda: self._report_so_far(here), _REPORT_AGAIN):
-                    await self._attend(here, searching)
+                async with written_meanwhile(open_run.context, lambda: self._report_so_far(open_run), _REPORT_AGAIN):
+                    await self._attend(open_run, searching)
             except asyncio.CancelledError:
                 # Nodes in flight are left as they are, and resumed at the next start.
-                here.search.interrupt(_IN_ORDER)
+                open_run.search.interrupt(_IN_ORDER)
                 await asyncio.gather(searching, return_exceptions=True)
                 raise
-            if here.search.misconfigured or here.search.status == "failed":
-                raise BotError(here.search.stopped_by or "the search has failed")
-            if here.search.interrupted:
+            if open_run.search.misconfigured or open_run.search.status == "failed":
+                raise BotError(open_run.search.stopped_by or "the search has failed")
+            if open_run.search.interrupted:
                 return
             await self.with_run(OpenRun.submit)
-            await self._until_deadline(here)
+            await self._until_deadline(open_run)
 
-    async def _report_so_far(self, here: OpenRun) -> None:
+    async def _report_so_far(self, open_run: OpenRun) -> None:
         """Write the report of a run that goes on."""
         machinery = self._shared.machinery
-        ended = EndedRun(here.run.folder, here.context, machinery.sandbox.describe(), here.stopwatch, "running")
-        await report_live_so_far(ended, self._shared.competition(self.slug) / FILES, machinery.worker)
+        so_far_run = EndedRun(
+            open_run.run.folder, open_run.context, machinery.sandbox.describe(), open_run.stopwatch, "running"
+        )
+        await report_live_so_far(so_far_run, self._shared.competition(self.slug) / FILES, machinery.worker)
 
-    async def _attend(self, here: OpenRun, searching: "asyncio.Task[None]") -> None:
+    async def _attend(self, open_run: OpenRun, searching: "asyncio.Task[None]") -> None:
         """Wait for a search to end, and show pauses meanwhile."""
         while not searching.done():
             changed = asyncio.create_task(self._wait_for_change())
             await asyncio.wait({searching, changed}, return_when=asyncio.FIRST_COMPLETED)
             changed.cancel()
             if self.state in ("working", "paused"):
-                paused = here.turns.paused()
+                paused = open_run.turns.paused()
                 self._set("paused" if paused else "working", "the owner has paused it" if paused else "")
         searching.result()
 
-    async def _until_deadline(self, here: OpenRun) -> None:
+    async def _until_deadline(self, open_run: OpenRun) -> None:
         """Keep the desk open until the end: what is held may still be approved, and scores come in."""
         while not self._again:
-            left = (deadline_of(self._shared, here.run.card, self.own) - self._shared.clock.now()).total_seconds()
+            seconds = (
+                deadline_of(self._shared, open_run.run.card, self.own) - self._shared.clock.now()
+            ).total_seconds()
             with self._shared.store.read() as session:
-                if left <= 0 or control(session, self.slug) == "stopped":
+                if seconds <= 0 or control(session, self.slug) == "stopped":
                     return
             self._set("working", "its search has ended; its nodes may still be submitted")
-            await self._pause(min(left + 0.01, _LOOK_AGAIN))
+            await self._pause(min(seconds + 0.01, _LOOK_AGAIN))
 
     async def _end(self) -> bool:
         """Write the result once the competition is over, and again as private scores come in; True once it is complete."""
@@ -274,8 +280,8 @@ class Entry:
         }
         with self._shared.store.write() as tx:
             notify(tx, Notice("competition.over", self.slug, facts), row.id)
-        late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
-        if private or not result.submissions or (late and self._looks >= _LOOKS):
+        is_late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
+        if private or not result.submissions or (is_late and self._looks >= _LOOKS):
             self._set("over", "")
             return True
         self._set("over", "waiting for private scores")
@@ -296,12 +302,12 @@ class Entry:
         If anything but the competition's end stops it, what is not sent yet is given up first.
         """
         run, machinery = run_as_it_was(self._shared, row), self._shared.machinery
-        async with self._opened(run) as here:
+        async with self._opened(run) as open_run:
             if stopped_by is not None:
-                await here.desk.give_up(stopped_by)
-            await here.desk.scores.settle()
+                await open_run.desk.give_up(stopped_by)
+            await open_run.desk.scores.settle()
             sandbox = machinery.sandbox.describe()
-            ended = EndedRun(run.folder, here.context, sandbox, here.stopwatch, "finished", stopped_by)
+            ended = EndedRun(run.folder, open_run.context, sandbox, open_run.stopwatch, "finished", stopped_by)
             files = self._shared.competition(self.slug) / FILES
             result = await grade_live_run(ended, files, machinery.worker)
         with self._shared.store.write() as tx:

@@ -46,14 +46,14 @@ class Kind:
 
 async def kinds_of(client: KaggleClient, competition: Competition, free: int | None) -> tuple[Kind, ...]:
     """Ask Kaggle for the kinds that a competition is of; `free` is bytes of disk, None where its data is here already."""
-    return tuple(in_words(one, free) for one in await recognise(client, competition))
+    return tuple(in_words(kind, free) for kind in await recognise(client, competition))
 
 
-def in_words(found: Recognised, free: int | None) -> Kind:
+def in_words(recognised: Recognised, free: int | None) -> Kind:
     """Return a kind that was recognised with its sentence; `free` is as above."""
-    size = round(found.bytes / _GB)
-    if found.kind == "huge-data" and free is not None and found.bytes > free:
+    size = round(recognised.bytes / _GB)
+    if recognised.kind == "huge-data" and free is not None and recognised.bytes > free:
         sentence = NO_ROOM.format(size=size, free=round(free / _GB))
-        return Kind(found.kind, sentence, found.source, worked_on=False)
-    sentence = SENTENCES[found.kind].format(size=size)
-    return Kind(found.kind, sentence, found.source, found.kind in _WORKED_ON)
+        return Kind(recognised.kind, sentence, recognised.source, worked_on=False)
+    sentence = SENTENCES[recognised.kind].format(size=size)
+    return Kind(recognised.kind, sentence, recognised.source, recognised.kind in _WORKED_ON)

@@ -18,39 +18,39 @@ from state.steps import Steps
 from state.tables import Run
 
 
-def choice_of(models: ModelSettings, own: CompetitionSettings) -> ModelChoice:
+def choice_of(models: ModelSettings, settings: CompetitionSettings) -> ModelChoice:
     """Return the models for a competition. Raises UsageError: there is no key, or no such model."""
-    spec = own.model
+    spec = settings.model
     if spec is not None and spec != "builtin" and ":" not in spec:
         spec = f"openai:{spec}"
     choice = models.resolve(spec)
-    return replace(choice, roles={**(choice.roles or {}), **own.roles})
+    return replace(choice, roles={**(choice.roles or {}), **settings.roles})
 
 
-def ensure_capped(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> None:
+def ensure_capped(shared: Shared, slug: str, settings: CompetitionSettings, choice: ModelChoice) -> None:
     """Refuse a model that costs money without a cap a day; `bot config check` knows none that a variable names."""
-    if choice.kind == "openai" and (reason := cost_without_cap(shared.settings, own, choice.models)):
+    if choice.kind == "openai" and (reason := cost_without_cap(shared.settings, settings, choice.models)):
         raise UsageError(f"competitions.{slug} {reason}")
 
 
 @asynccontextmanager
-async def open_reader(shared: Shared, slug: str, own: CompetitionSettings) -> AsyncIterator[Asker | None]:
+async def open_reader(shared: Shared, slug: str, settings: CompetitionSettings) -> AsyncIterator[Asker | None]:
     """Open what asks a model about a competition's pages, charged to the competition; None with the built-in model alone.
 
     Raises:
         UsageError: the model cannot be used, or it costs money without a cap a day.
     """
-    choice, run_id = choice_of(shared.machinery.models, own), f"{slug}-pages"
+    choice, run_id = choice_of(shared.machinery.models, settings), f"{slug}-pages"
     if choice.kind == "builtin":
         yield None
         return
-    ensure_capped(shared, slug, own, choice)
+    ensure_capped(shared, slug, settings, choice)
     with shared.store.write() as tx:
         if tx.session.get(Run, run_id) is None:
             # With a cutoff it is no live run: nothing is searched or submitted in it.
             model, now = choice.spec, tx.now()
             row = Run(
-                id=run_id, competition=slug, agent="pages", model=model, seed=own.seed, cutoff=now, created_at=now
+                id=run_id, competition=slug, agent="pages", model=model, seed=settings.seed, cutoff=now, created_at=now
             )
             create_run(tx, row)
             end_run(tx, run_id, "stopped")
@@ -59,20 +59,20 @@ async def open_reader(shared: Shared, slug: str, own: CompetitionSettings) -> As
         shared.say(slug, line)
 
     change = record_change(shared.store, run_id, say)
-    builtin = lambda: shared.machinery.builtin.model(own.seed)  # noqa: E731
-    spending = open_run(shared.day, shared.settings.budget, own, shared.store, run_id, slug)
+    builtin = lambda: shared.machinery.builtin.model(settings.seed)  # noqa: E731
+    spending = open_run(shared.day, shared.settings.budget, settings, shared.store, run_id, slug)
     models = shared.machinery.models
     async with open_model(
         choice, models, shared.clock, builtin=builtin, max_cost=None, on_change=change, say=say
-    ) as opened:
+    ) as model_and_caps:
         asker = Asker(
-            opened.model,
+            model_and_caps.model,
             shared.store,
             run_id,
             shared.clock,
             Steps(shared.store, run_id),
             budget=spending,
-            estimate=opened.estimate,
+            estimate=model_and_caps.estimate,
             limits=CallLimits(max_tokens=models.section.max_tokens),
         )
         try:

@@ -129,11 +129,11 @@ class OpenRun:
     def weight(self) -> float:
         """Return its current share of the machine, relative to others."""
         nodes = [node for node in load_tree(self.context).nodes if node.state != "running"]
-        gains, scored = _gains(nodes), any(node.valid for node in nodes)
+        gains, has_score = _gains(nodes), any(node.valid for node in nodes)
         deadline = deadline_of(self.shared, self.run.card, self.run.own)
         recent = gains[-_RECENT:]
         now = self.shared.clock.now()
-        return self.run.own.weight * urgency(now, deadline, recent=len(recent), gains=sum(recent), scored=scored)
+        return self.run.own.weight * urgency(now, deadline, recent=len(recent), gains=sum(recent), scored=has_score)
 
     @property
     def _leading_blend(self) -> BlendSoFar | None:
@@ -191,10 +191,10 @@ async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
         if run.card.kind == "code":
             submitter, client = NotebookSubmitter(shared.client, slug, file, shared.store, run.id), shared.client
         desk = Desk(context, shared.competition(slug), run.own, submitter, shared.machinery.worker, client=client)
-        opened = OpenRun(shared, run, context, stopwatch, desk, grader_of(run))
-        shared.slots.join(slug, opened.weight)
+        open_run = OpenRun(shared, run, context, stopwatch, desk, grader_of(run))
+        shared.slots.join(slug, open_run.weight)
         try:
-            yield opened
+            yield open_run
         finally:
             shared.slots.leave(slug)
 

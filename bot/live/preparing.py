@@ -42,7 +42,7 @@ class Waiting:
     """Lines to add to bot.toml."""
 
 
-async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task | Waiting:
+async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> Task | Waiting:
     """Ask Kaggle for all that is needed to begin; the owner is notified once of what needs a person.
 
     Raises:
@@ -52,29 +52,29 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
     if not facts.user_has_entered:
         url, sha = f"{SITE}{slug}/rules", rules_hash(shared.store, slug, shared.clock.as_of())
         notice = Notice("problem.rules", slug, {"url": url, "rules_sha": sha})
-        why = f"{slug} is not entered: accept its rules at {url}"
-        return _problem(shared, f"rules/{slug}", Waiting(why), notice)
+        reason = f"{slug} is not entered: accept its rules at {url}"
+        return _problem(shared, f"rules/{slug}", Waiting(reason), notice)
     _over(shared, f"rules/{slug}")
     data = CompetitionData(
         shared.client,
         slug,
         shared.competition(slug),
-        own.sample_submission,
+        settings.sample_submission,
         progress=_ProgressLog(shared, slug),
         warn=lambda sentence: shared.say(slug, sentence),
     )
-    if waiting := await _of_a_kind(shared, facts, own, data):
-        return waiting
+    if blocked := await _of_a_kind(shared, facts, settings, data):
+        return blocked
     evidence = await read_evidence(Competitions(shared.client), slug)
-    await ask_rules(shared, own, evidence, f"{SITE}{slug}/rules")
+    await ask_rules(shared, settings, evidence, f"{SITE}{slug}/rules")
     folder = await data.fetch()
-    card = await settle(shared, own, await with_data(evidence, folder))
+    card = await settle(shared, settings, await with_data(evidence, folder))
     if isinstance(card, Question):
         return _problem(shared, f"card/{slug}", *_asked(shared, slug, card))
     _over(shared, f"card/{slug}")
-    if own.grader is not None:
+    if settings.grader is not None:
         try:
-            check_grader(own.grader)
+            check_grader(settings.grader)
         except UsageError as error:
             unusable = Notice("problem.grader", slug, {"why": str(error)})
             return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
@@ -84,7 +84,7 @@ async def prepare(shared: Shared, slug: str, own: CompetitionSettings) -> Task |
 def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Notice]:
     """Return what the owner is asked of the task, and the notice."""
     proposal, command = question.proposal, f"bot approve {slug} --card"
-    lines = tuple(one.line for one in question.derived.missing) if proposal is None else proposal.lines
+    lines = tuple(missing.line for missing in question.derived.missing) if proposal is None else proposal.lines
     facts = {
         "file": str(shared.file or "bot.toml"),
         "lines": lines,
@@ -95,34 +95,39 @@ def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Noti
     }
     notice = Notice("problem.card", slug, facts)
     if proposal is None:
-        why = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
-        return Waiting(why, lines), notice
+        reason = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
+        return Waiting(reason, lines), notice
     source = f"{proposal.source}; in doubt: {question.note}" if question.note else proposal.source
-    why = f"{slug}: {', '.join(lines)} is proposed ({source}): confirm it by `{command}`, or write into bot.toml "
-    why += f"what is right; read {SITE}{slug}/overview/evaluation first"
-    return Waiting(why, lines), notice
+    reason = f"{slug}: {', '.join(lines)} is proposed ({source}): confirm it by `{command}`, or write into bot.toml "
+    reason += f"what is right; read {SITE}{slug}/overview/evaluation first"
+    return Waiting(reason, lines), notice
 
 
 async def _of_a_kind(
-    shared: Shared, facts: Competition, own: CompetitionSettings, data: CompetitionData
+    shared: Shared, facts: Competition, settings: CompetitionSettings, data: CompetitionData
 ) -> Waiting | None:
     """Notify the owner once of each kind that the competition is of; return why nothing can be done where that is so."""
     slug = data.slug
     free = None if data.is_begun else shutil.disk_usage(shared.folder).free
     kinds = await kinds_of(shared.client, facts, free)
-    refused = None
+    blocked = None
     for kind in kinds:
-        about = {"name": kind.name, "sentence": kind.sentence, "source": kind.source, "worked_on": kind.worked_on}
-        notice = Notice("competition.kind", slug, about)
-        if kind.worked_on or own.kind == "csv" or refused is not None:
+        facts_of_kind = {
+            "name": kind.name,
+            "sentence": kind.sentence,
+            "source": kind.source,
+            "worked_on": kind.worked_on,
+        }
+        notice = Notice("competition.kind", slug, facts_of_kind)
+        if kind.worked_on or settings.kind == "csv" or blocked is not None:
             with shared.store.write() as tx:
                 notify(tx, notice)
         else:
-            why = f"{slug} {kind}; {IF_WRONG.format(slug=slug)}"
-            refused = _problem(shared, f"kind/{slug}", Waiting(why), notice)
-    if refused is None:
+            reason = f"{slug} {kind}; {IF_WRONG.format(slug=slug)}"
+            blocked = _problem(shared, f"kind/{slug}", Waiting(reason), notice)
+    if blocked is None:
         _over(shared, f"kind/{slug}")
-    return refused
+    return blocked
 
 
 class _ProgressLog:
@@ -140,16 +145,16 @@ class _ProgressLog:
             self._shared.say(self._slug, str(progress).removeprefix(f"{self._slug}: "))
 
 
-def deadline_of(shared: Shared, card: TaskCard, own: CompetitionSettings) -> datetime:
+def deadline_of(shared: Shared, card: TaskCard, settings: CompetitionSettings) -> datetime:
     """Return the deadline as known now: the owner's setting, else Kaggle's latest, else the card's."""
     with shared.store.read() as session:
-        return known_deadline(session, card.slug, own=own.deadline, card=card.deadline) or card.deadline
+        return known_deadline(session, card.slug, own=settings.deadline, card=card.deadline) or card.deadline
 
 
-def _problem(shared: Shared, key: str, waiting: Waiting, notice: Notice) -> Waiting:
+def _problem(shared: Shared, key: str, blocked: Waiting, notice: Notice) -> Waiting:
     with shared.store.write() as tx:
-        begin(tx, key, waiting.why, notice, asks=True)
-    return waiting
+        begin(tx, key, blocked.why, notice, asks=True)
+    return blocked
 
 
 def _over(shared: Shared, key: str) -> None:

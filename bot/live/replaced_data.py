@@ -16,8 +16,8 @@ def report_replaced_data(shared: Shared, slug: str) -> None:
         readings = history(session, slug, "data")
     if record is None or len(readings) < 2:
         return
-    then = [one for one in readings if one.at <= record.fetched_at] or readings[:1]
-    (files_before, bytes_before), (files, bytes) = _totals(then[-1]), _totals(readings[-1])
+    earlier = [reading for reading in readings if reading.at <= record.fetched_at] or readings[:1]
+    (files_before, bytes_before), (files, bytes) = _totals(earlier[-1]), _totals(readings[-1])
     # Not by extension: the site may leave one out.
     if (files_before, bytes_before) != (files, bytes):
         facts = {

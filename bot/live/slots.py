@@ -48,7 +48,7 @@ class Slots:
     def join(self, name: str, weight: Callable[[], float]) -> Share:
         """Take part; a latecomer does not catch up on the time before."""
         share = self.shares[name] = Share(name, weight)
-        share.served = min((one.served for one in self.shares.values() if one is not share), default=0.0)
+        share.served = min((peer.served for peer in self.shares.values() if peer is not share), default=0.0)
         return share
 
     def leave(self, name: str) -> None:
@@ -60,11 +60,15 @@ class Slots:
         """Return how many nodes a competition may start now: the free slots that no one ahead of it in line would take."""
         share = self.shares[name]
         share.wants = True
-        free = self.total - sum(one.running for one in self.shares.values())
+        free = self.total - sum(peer.running for peer in self.shares.values())
         if free <= 0:
             return 0
-        ahead = [one for one in self.shares.values() if one.wants and one is not share and _before(one, share)]
-        return max(0, free - len(ahead))
+        earlier = [
+            candidate
+            for candidate in self.shares.values()
+            if candidate.wants and candidate is not share and _before(candidate, share)
+        ]
+        return max(0, free - len(earlier))
 
     def rest(self, name: str) -> None:
         """Want no slot for now, so that others need not wait for it."""
@@ -104,13 +108,13 @@ def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, score
     Of the `recent` latest nodes that count, `gains` were better than all before them.
     """
     days = (deadline - now).total_seconds() / 86_400
-    near = 3.0 if days < 2 else 2.0 if days < 7 else 1.0
+    urgency_factor = 3.0 if days < 2 else 2.0 if days < 7 else 1.0
     promise = 1.0 + (gains / recent if recent else 0.0)
-    return near * promise * (1.0 if scored else 2.0)
+    return urgency_factor * promise * (1.0 if scored else 2.0)
 
 
-def _before(one: Share, other: Share) -> bool:
-    return (_had(one), one.name) < (_had(other), other.name)
+def _before(first: Share, second: Share) -> bool:
+    return (_had(first), first.name) < (_had(second), second.name)
 
 
 def _had(share: Share) -> float:
@@ -138,10 +142,10 @@ class LivePacing:
 
     def free(self, running: int) -> int:
         """Return how many more nodes may be started now."""
-        if self.paused() or (left := self.left_today()) <= 0:
+        if self.paused() or (free_today := self.left_today()) <= 0:
             self.slots.rest(self.name)
             return 0
-        return min(left, self.slots.free(self.name))
+        return min(free_today, self.slots.free(self.name))
 
     def begin(self) -> None:
         """Take a slot."""
@@ -163,8 +167,8 @@ class LivePacing:
         try:
             await asyncio.wait({changed, day}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in (changed, day):
-                one.cancel()
+            for task in (changed, day):
+                task.cancel()
 
     def renewed_after(self) -> int | None:
         """Return the last node that was started before the latest news."""
@@ -194,14 +198,14 @@ class LivePacing:
         """Return how many more nodes, each with a lab of its own where there are labs, may be started today (UTC)."""
         day = midnight(self.clock.now())
         with self.store.read() as session:
-            begun = select(func.count()).where(Node.run_id == self.run_id, col(Node.created_at) >= day)
-            left = self.nodes_per_day - session.exec(begun.where(col(Node.action).not_in(APART))).one()
+            query = select(func.count()).where(Node.run_id == self.run_id, col(Node.created_at) >= day)
+            free_today = self.nodes_per_day - session.exec(query.where(col(Node.action).not_in(APART))).one()
             if self.labs_per_day is None:
-                return left
+                return free_today
             # The first node of a draft is the one that opens its lab.
             drafts = select(Node.draft_id).where(Node.run_id == self.run_id, col(Node.draft_id).is_not(None))
-            opened = session.exec(drafts.group_by(Node.draft_id).having(func.min(Node.created_at) >= day)).all()
-            return min(left, self.labs_per_day - len(opened))
+            labs_today = session.exec(drafts.group_by(Node.draft_id).having(func.min(Node.created_at) >= day)).all()
+            return min(free_today, self.labs_per_day - len(labs_today))
 
 
 def _seconds_to_midnight(now: datetime) -> float:

@@ -32,8 +32,8 @@ def propose(prompt: ProposeIdeas) -> str:
         for title in named_in(text)[:1]:
             if title in pool and support >= _BELIEVED and not source.startswith("report/"):
                 credit.setdefault(pool[title][0].number, []).append(source)
-            elif why := _why_not(prompt, title, support, pool, useless_titles):
-                rejections.setdefault(title, why)
+            elif reason := _why_not(prompt, title, support, pool, useless_titles):
+                rejections.setdefault(title, reason)
             else:
                 # Without the post's words: two techniques of one sentence would pass for one.
                 texts.setdefault(title, how(title))
@@ -42,10 +42,10 @@ def propose(prompt: ProposeIdeas) -> str:
         {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}
         for title, text in texts.items()
     ]
-    duplicates = [[i.number for i in alike] for title, alike in pool.items() if title and len(alike) > 1]
+    duplicates = [[i.number for i in same_title] for title, same_title in pool.items() if title and len(same_title) > 1]
     answer = {
         "paths": [{"name": name, "ideas": ideas} for name, ideas in _paths(prompt.task).items()],
-        "dropped": [{"idea": title, "why": why} for title, why in rejections.items() if title not in texts],
+        "dropped": [{"idea": title, "why": reason} for title, reason in rejections.items() if title not in texts],
         "add": new[:MOST_ADDED],
         "credit": [{"idea": n, "sources": list(dict.fromkeys(items))[:4]} for n, items in credit.items()],
         "merge": [

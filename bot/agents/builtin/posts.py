@@ -32,11 +32,11 @@ _MOST_FAILS = 5
 
 def read(prompt: ReadPosts) -> str:
     """Answer `read_posts`."""
-    found = {document.item: _findings(document) for document in prompt.documents}
+    findings_by_item = {document.item: _findings(document) for document in prompt.documents}
     return json.dumps(
         {
-            "documents": [{"id": item, **findings} for item, findings in found.items() if findings],
-            "nothing": [item for item, findings in found.items() if not findings],
+            "documents": [{"id": item, **findings} for item, findings in findings_by_item.items() if findings],
+            "nothing": [item for item, findings in findings_by_item.items() if not findings],
         },
         ensure_ascii=False,
     )
@@ -45,20 +45,20 @@ def read(prompt: ReadPosts) -> str:
 def _findings(document: Document) -> dict[str, object]:
     """Return what a document suggests, without its posts that give orders; empty if that is nothing."""
     sound = [post for post in document.posts if not is_hostile(post)]
-    found = {title: (post, sentence) for post in reversed(sound) for title, sentence in suggestions(post).items()}
+    sentences = {title: (post, sentence) for post in reversed(sound) for title, sentence in suggestions(post).items()}
     failed = list(dict.fromkeys(sentence for post in sound for sentence in failures(post)))[:_MOST_FAILS]
     hostile = {"suspicion": "gives orders to its readers"} if len(sound) < len(document.posts) else {}
-    if not found and not failed:
+    if not sentences and not failed:
         return {"summary": "Holds orders to its readers; nothing of it is used.", **hostile} if hostile else {}
-    uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in found)
+    uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in sentences)
     return {
-        "summary": f"{document.title}: speaks of {', '.join(found) or 'what did not help'}."[:4_000],
-        "suggestions": [f'{how(title)} The post: "{sentence}"' for title, (_, sentence) in found.items()],
+        "summary": f"{document.title}: speaks of {', '.join(sentences) or 'what did not help'}."[:4_000],
+        "suggestions": [f'{how(title)} The post: "{sentence}"' for title, (_, sentence) in sentences.items()],
         "fails": failed,
         "novelty": min(10, 2 + uncommon),
-        "feasibility": 8 if found else 2,
-        "effectiveness": max((_effectiveness(post) for post, _ in found.values()), default=1.0),
-        "efficiency": 7 if found else 1,
+        "feasibility": 8 if sentences else 2,
+        "effectiveness": max((_effectiveness(post) for post, _ in sentences.values()), default=1.0),
+        "efficiency": 7 if sentences else 1,
         **hostile,
     }
 

@@ -19,16 +19,16 @@ _BLEND = re.compile(r"^blend: \d+\.\d+ of (.+)$", re.MULTILINE)
 ScoredT = TypeVar("ScoredT")
 
 
-def best(scored: Iterable[tuple[ScoredT, float | None]], task: TaskText) -> ScoredT | None:
+def best(candidates: Iterable[tuple[ScoredT, float | None]], task: TaskText) -> ScoredT | None:
     """Return the first of what has the best score; None without any score."""
     sign = 1.0 if task.direction == "minimize" else -1.0
-    known = ((one, sign * score) for one, score in scored if score is not None)
-    return min(known, key=lambda pair: pair[1], default=(None, 0.0))[0]
+    pairs = ((candidate, sign * score) for candidate, score in candidates if score is not None)
+    return min(pairs, key=lambda pair: pair[1], default=(None, 0.0))[0]
 
 
 def best_attempt(attempts: Iterable[Attempt], task: TaskText) -> Attempt | None:
     """Return the first attempt with the best score; None without any score."""
-    return best(((one, one.score.value if one.score else None) for one in attempts), task)
+    return best(((attempt, attempt.score.value if attempt.score else None) for attempt in attempts), task)
 
 
 def chosen(output: str) -> tuple[str, ...]:
@@ -51,9 +51,9 @@ def report(prompt: WriteReport) -> str:
     """Answer `write_report` with figures from the attempts."""
     top = best_attempt(prompt.attempts, prompt.task)
     output, config = top.output if top else "", config_in(top.code if top else "")
-    used = config.use if config else ()
-    method = " ".join(map(how, used)) or (top.plan if top else "no script of this draft got a score.")
-    lacking = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in used]
+    titles = config.use if config else ()
+    method = " ".join(map(how, titles)) or (top.plan if top else "no script of this draft got a score.")
+    unused = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in titles]
     failed = [f"node {a.node} had no score ({a.error or 'unknown'})" for a in prompt.attempts if a.score is None]
     answer = {
         "method": f"{prompt.title}: {method}",
@@ -62,6 +62,6 @@ def report(prompt: WriteReport) -> str:
             for m in list(_ROW.finditer(output))[:20]
         ],
         "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",
-        "next_steps": "\n".join(lacking[:6]) or "Tune the sizes.",
+        "next_steps": "\n".join(unused[:6]) or "Tune the sizes.",
     }
     return json.dumps(answer, ensure_ascii=False)

@@ -48,15 +48,15 @@ def named_in(text: str) -> tuple[str, ...]:
 
     Quotations of posts do not count: they may name much besides what they are quoted for.
     """
-    own = re.sub(r' The post: "[^\n]*', "", text)
-    titles = [t.title for t in vocabulary().values() if re.search(t.words, own, re.IGNORECASE)]
-    return (*titles, *dict.fromkeys(f"without {m[1] or m[2].lower()}" for m in _LEFT_OUT.finditer(own)))
+    text_of_idea = re.sub(r' The post: "[^\n]*', "", text)
+    titles = [t.title for t in vocabulary().values() if re.search(t.words, text_of_idea, re.IGNORECASE)]
+    return (*titles, *dict.fromkeys(f"without {m[1] or m[2].lower()}" for m in _LEFT_OUT.finditer(text_of_idea)))
 
 
 def how(title: str) -> str:
     """Return a technique as a sentence, from which `named_in` reads it back."""
-    known = vocabulary().get(title)
-    return known.how if known else f"Leave out the column `{title.removeprefix('without ')}`."
+    technique = vocabulary().get(title)
+    return technique.how if technique else f"Leave out the column `{title.removeprefix('without ')}`."
 
 
 def predicts_classes(metric: str) -> bool:
@@ -81,8 +81,8 @@ def kinds_in(text: str) -> frozenset[str]:
 
 def suits(title: str, kinds: frozenset[str], metric: str) -> bool:
     """Return whether a technique can have an effect on such data and metric; leaving out a column always can."""
-    known, target = vocabulary().get(title), "classes" if predicts_classes(metric) else "numbers"
-    return known is None or bool(known.kinds & kinds and known.target in (None, target))
+    technique, target = vocabulary().get(title), "classes" if predicts_classes(metric) else "numbers"
+    return technique is None or bool(technique.kinds & kinds and technique.target in (None, target))
 
 
 def suitable(kinds: frozenset[str], metric: str) -> list[Technique]:

@@ -129,9 +129,9 @@ class CoMindBriefing:
         """Return the earlier drafts that are open or of the same round."""
         number = self._round_of(draft_id)
         return [
-            one
-            for one, nodes in tree.by_draft().items()
-            if one < draft_id and (self._round_of(one) == number or not self._policy.is_closed(nodes, remaining))
+            draft
+            for draft, nodes in tree.by_draft().items()
+            if draft < draft_id and (self._round_of(draft) == number or not self._policy.is_closed(nodes, remaining))
         ]
 
     def _script_seconds(self, tree: Tree, *roles: str) -> float:
@@ -171,9 +171,9 @@ class CoMindBriefing:
         nodes = tree.of_draft(draft_id)
         if any(n.state == "running" for n in nodes):
             return  # with several slots: its report is written when the next round opens, or at the end
-        ended = [n.id for n in nodes if n.state in ("valid", "buggy")]
+        finished = [n.id for n in nodes if n.state in ("valid", "buggy")]
         async with self._reporting[draft_id]:
-            attempts = [attempt(self._context, n) for n in ended]
+            attempts = [attempt(self._context, n) for n in finished]
             await report_on(self._context, draft, attempts, draft.codebase_node)
 
     def _brief(self, draft: Draft) -> Brief:

@@ -10,6 +10,7 @@ from bot.engine.tree import Tree
 from bot.models.quoting import line
 from state.labs import labs
 from state.tables import Lab
+from state.words import plural
 
 _QUOTED = 2
 """Labs of a direction whose conclusions are quoted, the newest."""
@@ -19,23 +20,22 @@ _PART = 120
 
 def insights(context: RunContext, tree: Tree) -> tuple[str, ...]:
     """Return a line for each direction, which is a set of families of models: its labs, gains, best score, conclusions."""
-    of: defaultdict[tuple[str, ...], list[tuple[Lab, bool]]] = defaultdict(list)
+    labs_by_families: defaultdict[tuple[str, ...], list[tuple[Lab, bool]]] = defaultdict(list)
     for row in labs(context.store, context.run_id):
         if row.ended_at is not None:
-            scored = any(n.valid for n in tree.of_draft(int(row.draft_id or 0)))
-            families, gained = came_of(tree, int(row.draft_id or 0)) if scored else ((), False)
-            of[families].append((row, gained))
-    noise = {one.node: one.score.std_error for one in context.results if one.score}
+            has_score = any(n.valid for n in tree.of_draft(int(row.draft_id or 0)))
+            families, has_gain = came_of(tree, int(row.draft_id or 0)) if has_score else ((), False)
+            labs_by_families[families].append((row, has_gain))
+    noise = {result.node: result.score.std_error for result in context.results if result.score}
     lines = []
-    for families, found in of.items():
-        nodes = [n for row, _ in found for n in tree.of_draft(int(row.draft_id or 0)) if n.valid]
+    for families, labs_and_gains in labs_by_families.items():
+        nodes = [n for row, _ in labs_and_gains for n in tree.of_draft(int(row.draft_id or 0)) if n.valid]
         top = max(nodes, key=lambda n: (n.fitness, -n.id), default=None)
         best = "nothing scored" if top is None else f"best node {top.id}: {shown(top.score or 0.0, noise.get(top.id))}"
-        counted = (
-            f"{len(found)} lab{'s' if len(found) > 1 else ''}, {sum(gained for _, gained in found)} of them gained"
-        )
-        said = [f"lab {row.id} {conclusion(row)}" for row, _ in found[-_QUOTED:]]
-        lines.append(f"{' + '.join(families) or 'no known family'} ({counted}; {best}): {'; '.join(said)}")
+        gains = sum(has_gain for _, has_gain in labs_and_gains)
+        summary = f"{plural(len(labs_and_gains), 'lab')}, {gains} of them gained"
+        conclusions = [f"lab {row.id} {conclusion(row)}" for row, _ in labs_and_gains[-_QUOTED:]]
+        lines.append(f"{' + '.join(families) or 'no known family'} ({summary}; {best}): {'; '.join(conclusions)}")
     return tuple(lines)
 
 
@@ -49,11 +49,11 @@ def conclusion(row: Lab) -> str:
 def lacks(context: RunContext, tree: Tree) -> str:
     """Return which families of models the blend has not: those that were scored, and those that nobody tried."""
     blend = context.blend
-    used = {family for node in tree.valid() for family in node.families}
-    inside = {family for node in tree.valid() if blend and node.id in blend.weights for family in node.families}
-    parts = [f"Families of models in the blend: {', '.join(sorted(inside))}."] if inside else []
-    if blend is not None and (out := sorted(used - inside)):
+    families = {family for node in tree.valid() for family in node.families}
+    blended = {family for node in tree.valid() if blend and node.id in blend.weights for family in node.families}
+    parts = [f"Families of models in the blend: {', '.join(sorted(blended))}."] if blended else []
+    if blend is not None and (out := sorted(families - blended)):
         parts.append(f"Scored, but not in it: {', '.join(out)}.")
-    if used:
-        parts.append(f"Nothing scored yet uses: {', '.join(one for one in FAMILIES if one not in used)}.")
+    if families:
+        parts.append(f"Nothing scored yet uses: {', '.join(family for family in FAMILIES if family not in families)}.")
     return " ".join(parts)

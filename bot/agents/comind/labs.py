@@ -87,7 +87,7 @@ class LabsBriefing:
         draft = draft_row(context, action.draft_id)
         if draft is None:
             raise BotError(f"draft {action.draft_id} was not planned")
-        chosen = set(draft.idea_ids)
+        chosen_ideas = set(draft.idea_ids)
         # What was made without a model has no share, and was shown nothing.
         knowledge = Found() if draft.share is None else await self.plan_knowledge(action, node)
         texts = (draft_text(draft), terms.advice, _family_advice(action.parents, tree))
@@ -101,7 +101,7 @@ class LabsBriefing:
             most=terms.longest_seconds,
             known=(*provenance(context, draft), *knowledge.items),
             replied=partial(self._intake.begin, "posts", action.draft_id),
-            ideas=lambda: [(_idea_line(idea, idea.number in chosen), idea.item) for idea in idea_texts(context)],
+            ideas=lambda: [(_idea_line(idea, idea.number in chosen_ideas), idea.item) for idea in idea_texts(context)],
         )
 
     def terms(self, action: Action, tree: Tree) -> LabTerms:
@@ -115,7 +115,7 @@ class LabsBriefing:
     def other_drafts(self, action: Action) -> list[int]:
         """Return the drafts that this one must differ from: those of the open labs."""
         open_drafts = [row.draft_id for row in labs(self._context.store, self._context.run_id) if row.ended_at is None]
-        return [int(one) for one in open_drafts if one is not None and int(one) != action.draft_id]
+        return [int(draft) for draft in open_drafts if draft is not None and int(draft) != action.draft_id]
 
     async def _plan(self, action: Action, draft_id: int, node: int, tree: Tree, terms: LabTerms) -> None:
         context, parents = self._context, action.parents
@@ -124,9 +124,9 @@ class LabsBriefing:
             if context.community is None or not context.community.newest(1):
                 self._keep(draft_id, _FIRST, _FIRST_TEXT, ())
                 return
-            measured = kernel_texts(context)[:1]
-            text = _MEASURED_TEXT.format(one=measured[0]) if measured else _OPENING_TEXT
-            self._keep(draft_id, _OPENING, text, tuple(one.node for one in measured))
+            kernels = kernel_texts(context)[:1]
+            text = _MEASURED_TEXT.format(one=kernels[0]) if kernels else _OPENING_TEXT
+            self._keep(draft_id, _OPENING, text, tuple(kernel.node for kernel in kernels))
             return
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
@@ -183,8 +183,8 @@ class LabsBriefing:
         nodes = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
         attempts = [attempt(context, n) for n in nodes]
         report = row.report
-        said = report.get("components")
-        stated = [ComponentNote(name="as its coder says", analysis=said)] if said else []
+        stated_components = report.get("components")
+        stated = [ComponentNote(name="as its coder says", analysis=stated_components)] if stated_components else []
         answer = ReportAnswer(
             method="\n".join(filter(None, (report.get("method"), draft.description)))[:6_000],
             components=(
@@ -197,8 +197,8 @@ class LabsBriefing:
             next_steps=report.get("next", ""),
         )
         known_at = max(draft.known_at, context.card.enabled_at)
-        left = context.executor.folder.labs / f"lab{node}" / "work"
-        files = sorted(str(path.relative_to(left)) for path in left.rglob("*") if path.is_file())
+        work = context.executor.folder.labs / f"lab{node}" / "work"
+        files = sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file())
         keep_report(context, draft.id, draft.title, answer, attempts, known_at, lineage(context, draft), files[:_FILES])
 
     async def finish(self, tree: Tree) -> None:
@@ -208,28 +208,30 @@ class LabsBriefing:
 def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:
     """Return a lab's experiments that were comparisons with another one, the clearest differences first."""
     log = context.experiments
-    experiment_by_name = {} if log is None else {one.name: one for one in log.all()}
+    experiment_by_name = {} if log is None else {experiment.name: experiment for experiment in log.all()}
     comparisons = [
-        (one, one.result.gain) for one in experiment_by_name.values() if one.lab == lab and one.result.gain is not None
+        (experiment, experiment.result.gain)
+        for experiment in experiment_by_name.values()
+        if experiment.lab == lab and experiment.result.gain is not None
     ]
     comparisons.sort(key=lambda pair: -abs(pair[1].value) / (pair[1].std_error or math.inf))
     ideas = {idea.number: idea.text for idea in idea_texts(context)}
 
-    def uses_of(one: Experiment | None) -> Uses | None:
-        if one is None:
+    def uses_of(experiment: Experiment | None) -> Uses | None:
+        if experiment is None:
             return None
-        files = {name: context.store.blob(sha).decode(errors="replace") for name, sha in one.sources.items()}
-        return uses(files, f"{one.name}: {one.note}", ideas)
+        files = {name: context.store.blob(sha).decode(errors="replace") for name, sha in experiment.sources.items()}
+        return uses(files, f"{experiment.name}: {experiment.note}", ideas)
 
     parts = []
-    for one, gain in comparisons[:_EXPERIMENTS]:
-        own, before = uses_of(one), uses_of(experiment_by_name.get(gain.over))
+    for experiment, gain in comparisons[:_EXPERIMENTS]:
+        uses_here, before = uses_of(experiment), uses_of(experiment_by_name.get(gain.over))
         parts.append(
             ComponentNote(
-                name=one.name[:160],
-                analysis=f"over {gain.over}, paired out of fold. {one.note}".strip()[:600],
-                idea=None if own is None else credited(own, before),
-                ideas=() if own is None else tuple(sorted(added(own, before))),
+                name=experiment.name[:160],
+                analysis=f"over {gain.over}, paired out of fold. {experiment.note}".strip()[:600],
+                idea=None if uses_here is None else credited(uses_here, before),
+                ideas=() if uses_here is None else tuple(sorted(added(uses_here, before))),
                 gain=gain.value,
                 gain_error=gain.std_error,
             )
@@ -282,10 +284,10 @@ def _family_advice(parents: tuple[int, ...], tree: Tree) -> str:
             f"The last labs that used these families of models gained nothing beyond noise: {', '.join(tired)}. "
             "Spend the time on other families; these may stay in an ensemble."
         )
-    if not parents and (used := used_families(tree)):
-        counted = ", ".join(f"{family} ({count})" for family, count in used.most_common())
+    if not parents and (family_counts := used_families(tree)):
+        counts_text = ", ".join(f"{family} ({count})" for family, count in family_counts.most_common())
         sentences.append(
             "Begin with a family of models that few or none of the scored solutions use. Solutions by family so far: "
-            f"{counted}."
+            f"{counts_text}."
         )
     return " ".join(sentences)

@@ -53,48 +53,48 @@ def drafts_begun(tree: Tree) -> int:
     return max((node.draft_id or 0 for node in tree.nodes), default=0)
 
 
-def is_worth_a_lab(budget: Remaining, begun: int) -> bool:
+def is_worth_a_lab(budget: Remaining, labs_begun: int) -> bool:
     """Return whether another lab fits into what is left, after so many drafts."""
     if budget.seconds is None or budget.seconds_total is None:
         return True
-    least = max(_SHORT_LEAST, min(_LEAST, _LEAST_SHARE * budget.seconds_total)) if begun else _FIRST_LEAST
-    return budget.seconds >= least
+    least_seconds = max(_SHORT_LEAST, min(_LEAST, _LEAST_SHARE * budget.seconds_total)) if labs_begun else _FIRST_LEAST
+    return budget.seconds >= least_seconds
 
 
 def _parents(tree: Tree, budget: Remaining, draft_id: int, rng: random.Random) -> tuple[int, ...]:
-    ranked = own_ranked(tree)
-    if draft_id in (_PUBLISHED, _NEW) or not ranked or (_stalls(tree) and not _is_late(budget)):
+    nodes = own_ranked(tree)
+    if draft_id in (_PUBLISHED, _NEW) or not nodes or (_stalls(tree) and not _is_late(budget)):
         return ()
     if draft_id == _BEST:
-        return (ranked[0].id,)
+        return (nodes[0].id,)
     return drawn(tree, rng)
 
 
 def own_ranked(tree: Tree) -> list[NodeView]:
     """Return the scored scripts that a lab may start from, best first; the baseline is none."""
-    scored = (node for node in tree.valid() if not node.baseline and not node.spoiled)
-    return sorted(scored, key=lambda n: (-n.fitness, n.id))
+    nodes = (node for node in tree.valid() if not node.baseline and not node.spoiled)
+    return sorted(nodes, key=lambda n: (-n.fitness, n.id))
 
 
 def drawn(tree: Tree, rng: random.Random) -> tuple[int, ...]:
     """Return a script that is drawn by its rank, or one time in seven two; there must be one."""
-    ranked = own_ranked(tree)
-    tired, used = set(resting(tree)), used_families(tree)
+    nodes = own_ranked(tree)
+    tired, counts = set(resting(tree)), used_families(tree)
     weights = {}
-    for place, node in enumerate(ranked):
-        rarest = min((used[family] for family in node.families), default=1)
-        weights[node] = (len(ranked) - place) ** _STEEPNESS * (1 + _RARE / math.sqrt(rarest))
+    for place, node in enumerate(nodes):
+        rarest = min((counts[family] for family in node.families), default=1)
+        weights[node] = (len(nodes) - place) ** _STEEPNESS * (1 + _RARE / math.sqrt(rarest))
     awake = {node: weight for node, weight in weights.items() if not node.families or set(node.families) - tired}
-    chosen = _draw(awake or weights, rng)
-    others = {node: weight for node, weight in awake.items() if node.draft_id != chosen.draft_id}
-    if others and rng.random() < _CROSSED:
-        return (chosen.id, _draw(others, rng).id)
-    return (chosen.id,)
+    first = _draw(awake or weights, rng)
+    unrelated = {node: weight for node, weight in awake.items() if node.draft_id != first.draft_id}
+    if unrelated and rng.random() < _CROSSED:
+        return (first.id, _draw(unrelated, rng).id)
+    return (first.id,)
 
 
 def _draw(weights: dict[NodeView, float], rng: random.Random) -> NodeView:
-    [chosen] = rng.choices(list(weights), list(weights.values()))
-    return chosen
+    [node] = rng.choices(list(weights), list(weights.values()))
+    return node
 
 
 def used_families(tree: Tree) -> Counter[str]:
@@ -108,20 +108,22 @@ def resting(tree: Tree) -> list[str]:
     It is over once enough other labs have ended, as a family that was given up for a while is worth returning to.
     """
     latest = _latest(tree)
-    gainless = Counter(family for families, gained in latest if not gained for family in families)
-    gaining = {family for families, gained in latest if gained for family in families}
+    gainless = Counter(family for families, has_gain in latest if not has_gain for family in families)
+    gaining = {family for families, has_gain in latest if has_gain for family in families}
     return sorted(family for family, labs in gainless.items() if labs >= _TIRED and family not in gaining)
 
 
 def _stalls(tree: Tree) -> bool:
     latest = _latest(tree)
-    return len(latest) >= _STALL and not any(gained for _, gained in latest)
+    return len(latest) >= _STALL and not any(has_gain for _, has_gain in latest)
 
 
 def _is_late(budget: Remaining) -> bool:
     """Whether less than a third of the run is left."""
-    left = (budget.seconds, budget.seconds_total) if budget.steps is None else (budget.steps, budget.steps_total)
-    return left[0] is None or left[1] is None or left[0] < left[1] / 3
+    left_and_total = (
+        (budget.seconds, budget.seconds_total) if budget.steps is None else (budget.steps, budget.steps_total)
+    )
+    return left_and_total[0] is None or left_and_total[1] is None or left_and_total[0] < left_and_total[1] / 3
 
 
 def _latest(tree: Tree) -> list[tuple[tuple[str, ...], bool]]:

@@ -112,28 +112,31 @@ class RoundsPolicy:
         side at most.
         """
         settings = self.of(first)
-        begun = [nodes for draft, nodes in tree.by_draft().items() if draft < first]
-        going_on = [one for nodes in begun if not (one := self.left(nodes, budget)).is_over]
+        open_drafts = [nodes for draft, nodes in tree.by_draft().items() if draft < first]
+        going_on = [remaining for nodes in open_drafts if not (remaining := self.left(nodes, budget)).is_over]
         if budget.steps_total is not None:
             total: float = budget.steps_total
-            least, usual = 1.0, float(settings.scripts(budget.steps_total))
+            smallest, usual = 1.0, float(settings.scripts(budget.steps_total))
             # The node that opens a draft counts in the tree already.
-            left = max(1.0, (budget.steps or 0) + 1.0 - sum(one.scripts for one in going_on))
+            available = max(1.0, (budget.steps or 0) + 1.0 - sum(remaining.scripts for remaining in going_on))
         else:
             total = budget.seconds_total or 0.0
-            least = script.answer + script.shortest
+            smallest = script.answer + script.shortest
             longest = max((n.seconds for n in tree.nodes if not n.baseline), default=0.0)
-            usual = max(settings.draft_share * total, longest, least)
-            left = max(least, (budget.seconds or 0.0) * script.slots - sum(one.seconds or 0.0 for one in going_on))
-        most = max(1, min(openings, int(left / usual)))
+            usual = max(settings.draft_share * total, longest, smallest)
+            available = max(
+                smallest,
+                (budget.seconds or 0.0) * script.slots - sum(remaining.seconds or 0.0 for remaining in going_on),
+            )
+        count = max(1, min(openings, int(available / usual)))
         return Room(
-            most=most,
-            usual=min(usual / left, 1 / most),
-            least=min(least / left, 1 / most),
-            of_run=left / total,
+            most=count,
+            usual=min(usual / available, 1 / count),
+            least=min(smallest / available, 1 / count),
+            of_run=available / total,
             execution_seconds=script.limit,
-            seconds=None if budget.steps_total is not None else left,
-            scripts=None if budget.steps_total is None else int(left),
+            seconds=None if budget.steps_total is not None else available,
+            scripts=None if budget.steps_total is None else int(available),
             gainless=settings.patience,
             answer_seconds=script.answer,
         )

@@ -41,10 +41,10 @@ class Memory:
         return "\n".join(lines)
 
     def _failure(self, node: int) -> str:
-        done = attempt(self._context, node)
-        printed = quoted(done.output[-_SHOWN_OUTPUT:], f"node/{node}", kind="output")
-        error = line(done.error or "", 1_000)
-        return f"- node {node}, without a score: {done.plan}\n  {error}. It printed at its end:\n{printed}"
+        record = attempt(self._context, node)
+        output = quoted(record.output[-_SHOWN_OUTPUT:], f"node/{node}", kind="output")
+        error = line(record.error or "", 1_000)
+        return f"- node {node}, without a score: {record.plan}\n  {error}. It printed at its end:\n{output}"
 
     async def review(self, node: int) -> str:
         """Return the review of an ended node, asked for once; raises as `Asker.ask`, but for a refusal."""
@@ -53,13 +53,13 @@ class Memory:
                 self._reviews[node] = await self._review(attempt(self._context, node))
         return self._reviews[node]
 
-    async def _review(self, done: Attempt) -> str:
+    async def _review(self, record: Attempt) -> str:
         """Ask for a review; not of the baseline, whose script is ours."""
-        if done.node == BASELINE:
+        if record.node == BASELINE:
             return "It was written for any kind of data, before anything was known of this task: something to beat."
-        prompt = ReviewRun(self._context.task, done, self._context.results)
+        prompt = ReviewRun(self._context.task, record, self._context.results)
         try:
-            answer = await self._context.asker.ask(prompt, role=self._role, name="review", node=done.node)
+            answer = await self._context.asker.ask(prompt, role=self._role, name="review", node=record.node)
         except ModelRefused:
             return "(not reviewed)"
         return answer.summary

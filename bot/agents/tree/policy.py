@@ -74,9 +74,9 @@ def next_action(tree: Tree, search: TreeSearch, rng: random.Random) -> Action | 
     best = tree.best()
     if best is None:
         return None if any(node.state == "running" for node in tree.nodes) else draft
-    chosen, others = best, [node for node in tree.valid() if node.id != best.id]
-    if search.greedy_prob < 1 and others and rng.random() >= search.greedy_prob:
-        chosen = rng.choice(others)
+    chosen, alternatives = best, [node for node in tree.valid() if node.id != best.id]
+    if search.greedy_prob < 1 and alternatives and rng.random() >= search.greedy_prob:
+        chosen = rng.choice(alternatives)
     return Action("improve", (chosen.id,), knowledge=rng.random() < search.trick_prob)
 
 

@@ -86,21 +86,25 @@ class ReadCard(TemplatePrompt[CardReading]):
 
     def parse(self, text: str) -> CardReading:
         """Read the reply; raises Unparsable, too, where a quote stands on no page, or a metric or column does not exist."""
-        found = json_answer(text, CardReading)
-        if found.metric is not None and found.metric not in METRIC_DIRECTIONS:
-            raise Unparsable(f"{found.metric!r} is none of the metrics listed; {nearest_metric(found.metric)}")
-        if found.metric is not None and not found.quotes:
+        reading = json_answer(text, CardReading)
+        if reading.metric is not None and reading.metric not in METRIC_DIRECTIONS:
+            raise Unparsable(f"{reading.metric!r} is none of the metrics listed; {nearest_metric(reading.metric)}")
+        if reading.metric is not None and not reading.quotes:
             raise Unparsable("`quotes` is empty: quote the sentences that name the metric, or answer null")
-        if missing := not_found(found.quotes, self.pages):
+        if missing := not_found(reading.quotes, self.pages):
             raise Unparsable(f"this does not stand on the pages word for word: {missing[0]!r}")
-        if found.prediction_columns == (ALL_OTHERS,):
-            given = {found.id_column, *found.key_columns}
-            others = tuple(name for name in self.sample if name not in given)
-            found = found.model_copy(update={"prediction_columns": others if found.id_column else ()})
-        columns = (*((found.id_column,) if found.id_column else ()), *found.key_columns, *found.prediction_columns)
+        if reading.prediction_columns == (ALL_OTHERS,):
+            key_names = {reading.id_column, *reading.key_columns}
+            others = tuple(name for name in self.sample if name not in key_names)
+            reading = reading.model_copy(update={"prediction_columns": others if reading.id_column else ()})
+        columns = (
+            *((reading.id_column,) if reading.id_column else ()),
+            *reading.key_columns,
+            *reading.prediction_columns,
+        )
         if self.sample and (wrong := [name for name in columns if name not in self.sample]):
             raise Unparsable(f"{wrong[0]!r} is no column of the sample submission")
-        return found
+        return reading
 
 
 FIELD = "Kaggle's field"
@@ -124,34 +128,36 @@ class Question:
     """What the reader was in doubt of, or why nothing is proposed."""
 
 
-async def settle(shared: Shared, own: CompetitionSettings, evidence: Evidence) -> TaskCard | Question:
+async def settle(shared: Shared, settings: CompetitionSettings, evidence: Evidence) -> TaskCard | Question:
     """Return the card if it is certain, else what the owner is asked; raises UsageError as `open_reader` does."""
     slug = evidence.slug
-    derived = derive(evidence, METRIC_DIRECTIONS, own.card)
+    derived = derive(evidence, METRIC_DIRECTIONS, settings.card)
     if derived.card is not None:
         return derived.card
     with shared.store.read() as session:
-        known = confirmed(session, slug)
-    if known is not None and stands(known, evidence):
-        by_known = _derived(evidence, own, known)
+        proposal = confirmed(session, slug)
+    if proposal is not None and stands(proposal, evidence):
+        by_known = _derived(evidence, settings, proposal)
         if by_known.card is not None:
             return by_known.card
-    reading, by, note = await _read(shared, own, evidence)
-    found = question_of(evidence, own, derived, reading, by)
-    if found.proposal is not None:
+    reading, reader, note = await _read(shared, settings, evidence)
+    question = question_of(evidence, settings, derived, reading, reader)
+    if question.proposal is not None:
         with shared.store.write() as tx:
-            propose(tx, slug, found.proposal)
-            if found.agreed:
+            propose(tx, slug, question.proposal)
+            if question.agreed:
                 # Kept, so that another reading of the same pages changes nothing.
                 confirm(tx, slug, AGREED)
-    card = found.derived.card if found.agreed else None
-    return card or replace(found, note=found.note or note)
+    card = question.derived.card if question.agreed else None
+    return card or replace(question, note=question.note or note)
 
 
-async def _read(shared: Shared, own: CompetitionSettings, evidence: Evidence) -> tuple[CardReading | None, str, str]:
+async def _read(
+    shared: Shared, settings: CompetitionSettings, evidence: Evidence
+) -> tuple[CardReading | None, str, str]:
     """Return what the model reads on the pages and its name, or None and why there is nothing."""
     prompt = ReadCard.of(evidence, shared.clock.now())
-    async with open_reader(shared, evidence.slug, own) as asker:
+    async with open_reader(shared, evidence.slug, settings) as asker:
         if asker is None or not prompt.pages:
             return None, "", ""
         try:
@@ -161,43 +167,51 @@ async def _read(shared: Shared, own: CompetitionSettings, evidence: Evidence) ->
 
 
 def question_of(
-    evidence: Evidence, own: CompetitionSettings, derived: Derived, reading: CardReading | None, by: str
+    evidence: Evidence, settings: CompetitionSettings, derived: Derived, reading: CardReading | None, reader: str
 ) -> Question:
     """Return what is proposed of all that is open, and whether to ask the owner; `reading` is None if nobody read the pages."""
-    named = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
+    metric_and_params = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
     if reading is None:
-        if named is None or _objection(named[0], evidence):
+        if metric_and_params is None or _objection(metric_and_params[0], evidence):
             return Question(derived)
-        return _proposed(evidence, own, derived, CardReading(metric=named[0], params=dict(named[1])), FIELD)
-    open_ = {one.field for one in derived.missing}
+        return _proposed(
+            evidence,
+            settings,
+            derived,
+            CardReading(metric=metric_and_params[0], params=dict(metric_and_params[1])),
+            FIELD,
+        )
+    open_ = {missing.field for missing in derived.missing}
     if reading.metric is not None and "metric" in open_ and (objection := _objection(reading.metric, evidence)):
         return Question(derived, note=objection)
-    found = _proposed(evidence, own, derived, reading, by)
-    agreed = named == (reading.metric, _unusual(reading)) and open_ == {"metric"} and not reading.doubt
-    return replace(found, agreed=agreed)
+    question = _proposed(evidence, settings, derived, reading, reader)
+    agreed = metric_and_params == (reading.metric, _unusual(reading)) and open_ == {"metric"} and not reading.doubt
+    return replace(question, agreed=agreed)
 
 
 def _proposed(
-    evidence: Evidence, own: CompetitionSettings, derived: Derived, reading: CardReading, by: str
+    evidence: Evidence, settings: CompetitionSettings, derived: Derived, reading: CardReading, reader: str
 ) -> Question:
     """Propose what is open, as it was read; with a gap left there is no proposal, and the lines say all that is open."""
-    open_, says = {one.field for one in derived.missing}, dict[str, Any]()
+    open_, values = {field.field for field in derived.missing}, dict[str, Any]()
     if "metric" in open_ and reading.metric is not None:
-        says = {"metric": reading.metric, "metric_params": _unusual(reading)}
+        values = {"metric": reading.metric, "metric_params": _unusual(reading)}
     if open_ & _COLUMNS:
-        says |= {name: getattr(reading, name) for name in _COLUMNS}
-    proposal = CardProposal(says={name: said for name, said in says.items() if said}, quotes=reading.quotes, by=by)
+        values |= {name: getattr(reading, name) for name in _COLUMNS}
+    proposal = CardProposal(
+        says={name: value for name, value in values.items() if value}, quotes=reading.quotes, by=reader
+    )
     if not proposal.says:
         return Question(derived, note=reading.doubt)
-    found = _derived(evidence, own, proposal)
-    if found.card is not None:
-        return Question(found, proposal, note=reading.doubt)
+    derived_card = _derived(evidence, settings, proposal)
+    if derived_card.card is not None:
+        return Question(derived_card, proposal, note=reading.doubt)
     read = [Missing(evidence.slug, line.partition(" = ")[0], proposal.source, line) for line in proposal.lines]
-    return Question(replace(found, missing=(*read, *found.missing)), note=reading.doubt)
+    return Question(replace(derived_card, missing=(*read, *derived_card.missing)), note=reading.doubt)
 
 
-def _derived(evidence: Evidence, own: CompetitionSettings, proposal: CardProposal) -> Derived:
-    return derive(evidence, METRIC_DIRECTIONS, own.card, proposal.overrides, proposal.source)
+def _derived(evidence: Evidence, settings: CompetitionSettings, proposal: CardProposal) -> Derived:
+    return derive(evidence, METRIC_DIRECTIONS, settings.card, proposal.overrides, proposal.source)
 
 
 def stands(proposal: CardProposal, evidence: Evidence) -> bool:

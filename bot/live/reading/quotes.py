@@ -20,7 +20,9 @@ class ReadPage:
 def not_found(quotes: Iterable[str], pages: Sequence[ReadPage]) -> list[str]:
     """Return the quotes that stand on none of the pages; one without words stands nowhere."""
     texts = [_words(page.text) for page in pages]
-    return [quote for quote in quotes if not (words := _words(quote)).strip() or not any(words in one for one in texts)]
+    return [
+        quote for quote in quotes if not (words := _words(quote)).strip() or not any(words in text for text in texts)
+    ]
 
 
 def _words(text: str) -> str:

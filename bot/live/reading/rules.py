@@ -49,39 +49,39 @@ class ReadRules(TemplatePrompt[RulesReading]):
 
     def parse(self, text: str) -> RulesReading:
         """Read the reply; raises Unparsable, too, where a quote does not stand on the page, or a topic comes twice."""
-        found = json_answer(text, RulesReading)
-        if missing := not_found([line.quote for line in found.lines], [self.page]):
+        reading = json_answer(text, RulesReading)
+        if missing := not_found([line.quote for line in reading.lines], [self.page]):
             raise Unparsable(f"this does not stand on the page word for word: {missing[0]!r}")
-        topics = [line.topic for line in found.lines]
+        topics = [line.topic for line in reading.lines]
         if twice := [topic for topic in topics if topics.count(topic) > 1]:
             raise Unparsable(f"there are several lines for {twice[0]!r}: write one")
-        return found
+        return reading
 
 
-async def ask_rules(shared: Shared, own: CompetitionSettings, evidence: Evidence, url: str) -> None:
+async def ask_rules(shared: Shared, settings: CompetitionSettings, evidence: Evidence, url: str) -> None:
     """Tell the owner once what the rules say, and what the model's endpoint will see; raises UsageError as `open_reader` does."""
     slug = evidence.slug
-    _tell_of_samples(shared, own, slug)
+    _tell_of_samples(shared, settings, slug)
     with shared.store.read() as session:
-        confirmed = rules_of(session, slug, read=own.rules_read).confirmed
+        confirmed = rules_of(session, slug, read=settings.rules_read).confirmed
     key = to_confirm(slug)
-    if confirmed or not own.submit:
+    if confirmed or not settings.submit:
         with shared.store.write() as tx:
             end(tx, key)
         return
     page = next((page for page in evidence.pages if page.name.lower() == "rules" and page.content.strip()), None)
-    lines, note = ((), "") if page is None else await _read(shared, own, evidence, ReadPage("rules", page.content))
+    lines, note = ((), "") if page is None else await _read(shared, settings, evidence, ReadPage("rules", page.content))
     command = f"bot approve {slug} --rules"
     of_page = "the model has read its rules" if lines else "nobody has read its rules"
-    what = of_page if page is not None else "the site gave no page of its rules"
-    sentence = f"{slug}: {what}: read {url}, and confirm by `{command}`; nothing is sent before"
-    told = {line.topic for line in lines}
+    state = of_page if page is not None else "the site gave no page of its rules"
+    sentence = f"{slug}: {state}: read {url}, and confirm by `{command}`; nothing is sent before"
+    topics = {line.topic for line in lines}
     facts = {
         "url": url,
         "command": command,
         "lines": tuple(map(str, lines)),
         "page": page is not None,
-        "silent": tuple(topic for topic in get_args(Topic) if topic not in told),
+        "silent": tuple(topic for topic in get_args(Topic) if topic not in topics),
         "note": note,
     }
     with shared.store.write() as tx:
@@ -95,22 +95,22 @@ def to_confirm(slug: str) -> str:
 
 
 async def _read(
-    shared: Shared, own: CompetitionSettings, evidence: Evidence, page: ReadPage
+    shared: Shared, settings: CompetitionSettings, evidence: Evidence, page: ReadPage
 ) -> tuple[tuple[RuleLine, ...], str]:
     """Return what the model reads on the page, or why it reads nothing."""
     prompt = ReadRules(evidence.title, page, shared.clock.now())
-    async with open_reader(shared, evidence.slug, own) as asker:
+    async with open_reader(shared, evidence.slug, settings) as asker:
         if asker is None:
             return (), ""
         try:
-            found = await asker.ask(prompt, role="analyst", name=f"rules {prompt_hash(prompt)[:16]}")
+            reading = await asker.ask(prompt, role="analyst", name=f"rules {prompt_hash(prompt)[:16]}")
         except (ModelError, BudgetExceeded) as error:
             return (), f"The model could not read them: {error}"
-    return found.lines, ""
+    return reading.lines, ""
 
 
-def _tell_of_samples(shared: Shared, own: CompetitionSettings, slug: str) -> None:
+def _tell_of_samples(shared: Shared, settings: CompetitionSettings, slug: str) -> None:
     models = shared.machinery.models
-    if choice_of(models, own).kind == "openai":
+    if choice_of(models, settings).kind == "openai":
         with shared.store.write() as tx:
             notify(tx, Notice("model.samples", slug, {"endpoint": endpoint_name(models.base_url)}))

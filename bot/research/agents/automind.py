@@ -86,7 +86,7 @@ class AutoMindBriefing:
             return Found()
         if action.kind == "draft":
             return await base.papers(node)
-        return await base.tricks(node, about=attempt(self._context, action.parents[0]).plan)
+        return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 
     def _results(self, action: Action) -> tuple[Result, ...]:
         if action.kind == "draft":

@@ -22,7 +22,7 @@ def ticks_of(
     def fails(name: str, error: Exception) -> None:
         raise error
 
-    return Ticks(clock, speed, failed=failed or fails, look=look, again=0.05)
+    return Ticks(clock, speed, failed=failed or fails, look=look, retry_seconds=0.05)
 
 
 @asynccontextmanager
