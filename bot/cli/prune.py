@@ -11,7 +11,7 @@ from bot.cli.configured import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_result
 from bot.execution.disk_space import free_bytes
-from bot.execution.prune import prune as prune_runs
+from bot.execution.unneeded_files import prune as prune_runs
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.retention import prunable, prune_community

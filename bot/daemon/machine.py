@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from bot.execution.disk_space import DiskSettings, free_bytes
-from bot.execution.prune import Prunable, prune
-from bot.execution.unneeded_files import unneeded_files
+from bot.execution.unneeded_files import Prunable, prune, unneeded_files
 from bot.live.shared import Shared
 from bot.notify import Notice
 from bot.status.problems import begin, begin_work_broken, end

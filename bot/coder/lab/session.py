@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.coder.gateway import Gateway
-from bot.coder.lab.box import Box
 from bot.coder.lab.calls import LabAnswer, LabCall
 from bot.coder.lab.commands import Commands
-from bot.coder.lab.leases import LabLease
+from bot.coder.lab.leases import Box, LabLease
 from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.steps import TURN, TURN_BEGUN, BegunTurn, TurnResult

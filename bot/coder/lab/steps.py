@@ -1,8 +1,10 @@
-"""The steps of a lab, and what each stores."""
+"""The steps of a lab, what each stores, and the conversation that they make up."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bot.coder.lab.prompts import LabTurn
 from bot.models import Item, Message
 from state.steps import Kind
 
@@ -69,3 +71,63 @@ TURN_BEGUN = Kind("lab.begun", BegunTurn)
 TURN = Kind("lab.turn", TurnResult)
 SUMMARIZED = Kind("lab.summary", Summary)
 LEFT = Kind("lab.last", LeftFile)
+
+
+COMMAND_SHOWN = 300
+"""Characters of a command that are kept where it is only mentioned."""
+_KEPT_TURNS = 8
+"""Turns that stay whole when a conversation has become too long."""
+_MENTIONED = 60
+"""Most commands of older turns that are mentioned."""
+_EARLIER = (
+    "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
+    "logs/. Their commands began with:"
+)
+
+
+@dataclass
+class Conversation:
+    """What a lab's coder said and saw; old turns give way to a summary when it has become too long."""
+
+    head: tuple[Message, ...]
+    known: tuple[Item, ...]
+    """The dated things in its head."""
+    turns: list[tuple[str, str]] = field(default_factory=list)
+    """Replies, and what came of each."""
+    fresh: tuple[Item, ...] = ()
+    """What the last turn brought of dated things."""
+    _summary: str | None = None
+    _left_out: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many turns there were, with those that are left out."""
+        return self._left_out + len(self.turns)
+
+    def prompt(self) -> LabTurn:
+        """Return what the next reply is asked for with."""
+        head = self.head
+        if self._summary is not None:
+            head = (*head[:-1], replace(head[-1], content=f"{head[-1].content}\n\n{self._summary}"))
+        return LabTurn(head, tuple(self.turns), self.known, self.fresh)
+
+    def add(self, reply: str, seen: str, fresh: Sequence[Item]) -> None:
+        """Go on by a turn."""
+        self.turns.append((reply, seen))
+        self.fresh = tuple(fresh)
+
+    def is_too_long(self, characters: int) -> bool:
+        """Return whether its turns are longer than that, and some could be left out."""
+        size = sum(len(reply) + len(seen) for reply, seen in self.turns)
+        return size > characters and len(self.turns) > _KEPT_TURNS
+
+    def summary(self, board: Sequence[str]) -> str:
+        """Return the summary that old turns can give way to: their commands' first words, and the board's lines."""
+        lines = [f"- {' '.join(reply.split())[:COMMAND_SHOWN]}" for reply, _ in self.turns[:-_KEPT_TURNS]]
+        return "\n".join([_EARLIER, *lines[-_MENTIONED:], "", "# The board", *board])
+
+    def shorten(self, summary: str) -> None:
+        """Let old turns give way to their summary."""
+        self._summary = summary
+        self._left_out += len(self.turns) - _KEPT_TURNS
+        del self.turns[:-_KEPT_TURNS]

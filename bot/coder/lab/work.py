@@ -10,12 +10,10 @@ from typing import Any
 
 from bot.coder.gateway import Gateway
 from bot.coder.lab.assignment import LabAssignment
-from bot.coder.lab.box import Box
 from bot.coder.lab.cards import board
 from bot.coder.lab.closing import Closing
 from bot.coder.lab.commands import Commands
-from bot.coder.lab.conversation import COMMAND_SHOWN, Conversation
-from bot.coder.lab.leases import LabLease
+from bot.coder.lab.leases import Box, LabLease
 from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.opening import Opening, command_seconds
@@ -24,7 +22,18 @@ from bot.coder.lab.scripts import ScoredScripts
 from bot.coder.lab.server import LabServer
 from bot.coder.lab.session import Session
 from bot.coder.lab.settings import LabSettings
-from bot.coder.lab.steps import LAB_OPENED, LEFT, SUMMARIZED, TURN, TURN_BEGUN, BegunTurn, Summary, TurnResult
+from bot.coder.lab.steps import (
+    COMMAND_SHOWN,
+    LAB_OPENED,
+    LEFT,
+    SUMMARIZED,
+    TURN,
+    TURN_BEGUN,
+    BegunTurn,
+    Conversation,
+    Summary,
+    TurnResult,
+)
 from bot.coder.own import OwnCoder
 from bot.engine.context import RunContext
 from bot.engine.experiment import experiment_name

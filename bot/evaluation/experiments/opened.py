@@ -17,9 +17,8 @@ from bot.evaluation.metrics.registry import METRICS, metric_per_fold
 from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.scoring.bank import Version, read_answers, version
 from bot.evaluation.scoring.interval import STRETCHES, held_units
-from bot.evaluation.scoring.per_fold import scored_by_fold
 from bot.evaluation.scoring.scored_rows import ScoredRows, open_holdout
-from bot.evaluation.scoring.truth import Rows
+from bot.evaluation.scoring.truth import Rows, scored_by_fold
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import view_info
 from bot.evaluation.views.folds import read_classes

@@ -9,8 +9,7 @@ from bot.evaluation.answers.self_reported import reason_in
 from bot.evaluation.layouts.data_files import archive_names, data_files
 from bot.evaluation.preview.claims import claim_lines
 from bot.evaluation.preview.column_lines import column_lines, oddity_lines, sum_lines, target_lines
-from bot.evaluation.preview.comparison import comparison_lines, prefix_lines
-from bot.evaluation.preview.drift import drift_lines
+from bot.evaluation.preview.comparison import comparison_lines, drift_lines, prefix_lines
 from bot.evaluation.preview.file_list import archive_lines, file_lines, place_lines
 from bot.evaluation.preview.main_tables import MOST_IDS, MainTables, main_tables
 from bot.evaluation.preview.profile import clean, listed

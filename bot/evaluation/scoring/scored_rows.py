@@ -22,9 +22,8 @@ from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.scoring import Scorer, parts_of, sample_of
 from bot.evaluation.scoring.bank import read_answers, write_values
 from bot.evaluation.scoring.interval import held_units
-from bot.evaluation.scoring.per_fold import weighted_mean
-from bot.evaluation.scoring.resampling import draw_scorer
-from bot.evaluation.scoring.truth import PartOfTruth, Predicted, Rows, Truth, score_or_nan
+from bot.evaluation.scoring.registry_scorer import draw_scorer
+from bot.evaluation.scoring.truth import PartOfTruth, Predicted, Rows, Truth, score_or_nan, weighted_mean
 from scrapers.snapshots.card import TaskCard
 
 Values = NDArray[Any]

@@ -12,8 +12,7 @@ from sqlmodel import select
 from bot.daemon.machine import back_up_daily, bound_disk
 from bot.execution.disk_space import DiskSettings
 from bot.execution.folder import RunFolder
-from bot.execution.prune import Prunable
-from bot.execution.unneeded_files import unneeded_files
+from bot.execution.unneeded_files import Prunable, unneeded_files
 from bot.status.problems import current
 from state.approvals import make_wish
 from state.errors import StateCorrupted

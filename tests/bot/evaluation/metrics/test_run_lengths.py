@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evaluation.metrics.run_lengths import overlap, read_mask
+from bot.evaluation.metrics.masks import overlap, read_mask
 
 RUNS = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9)), max_size=8)
 

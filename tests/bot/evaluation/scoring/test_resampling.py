@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.metrics.registry import METRICS, Metric
-from bot.evaluation.scoring.resampling import BINS, draw_scorer
+from bot.evaluation.scoring.registry_scorer import BINS, draw_scorer
 from bot.evaluation.scoring.score import score_predictions
 from tests.bot.evaluation.parts import card, write
 
