@@ -3,6 +3,7 @@
 import os
 import shutil
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -55,6 +56,12 @@ def docker() -> None:
     problem = _docker_problem()
     if problem:
         missing(problem)
+
+
+def duckdb() -> None:
+    """Return if DuckDB is installed, which is an extra."""
+    if find_spec("duckdb") is None:
+        missing("no DuckDB here: pip install 'kaggle-bot[meta-kaggle]'")
 
 
 def root() -> None:

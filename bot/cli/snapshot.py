@@ -9,6 +9,7 @@ from bot.cli.options import Json
 from bot.cli.output import print_result
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.answers import ANSWERS
+from scrapers.snapshots.check import has_task
 from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.files import GRADER
 from scrapers.snapshots.snapshot import Snapshot, format_summary
@@ -27,8 +28,9 @@ def check(
     Example: bot snapshot check snapshots/spooky-author-identification
     """
     try:
-        own_data = not (snapshot / ANSWERS).parent.exists()
-        loaded = Snapshot.load(snapshot, METRIC_DIRECTIONS, own_data=own_data)
+        community_only = not has_task(snapshot)
+        own_data = not community_only and not (snapshot / ANSWERS).parent.exists()
+        loaded = Snapshot.load(snapshot, METRIC_DIRECTIONS, own_data=own_data, community_only=community_only)
     except SnapshotError as error:
         problems = [{"file": p.file, "line": p.line, "message": p.message} for p in error.problems]
         record = {"snapshot": str(snapshot), "ok": False, "problems": problems}

@@ -7,7 +7,8 @@ from pathlib import Path
 from scrapers.snapshots.answers import ANSWERS, SAMPLE, check_answers
 from scrapers.snapshots.archives import check_archive, is_archive
 from scrapers.snapshots.card import Direction
-from scrapers.snapshots.community import Community, read_community
+from scrapers.snapshots.community import COMMUNITY, Community, read_community
+from scrapers.snapshots.exact_dates import check_exact_dates
 from scrapers.snapshots.files import DATA, GRADER, check_links, escapes, resolve_inside, walk
 from scrapers.snapshots.leaderboard import LEADERBOARD, read_leaderboard
 from scrapers.snapshots.leaks import check_leaks
@@ -33,11 +34,19 @@ class Checked:
     problems: tuple[Problem, ...]
 
 
-def check(path: Path, metrics: Mapping[str, Direction], *, own_data: bool = False) -> Checked:
+def has_task(path: Path) -> bool:
+    """Whether a snapshot has data or answers, or should have them; otherwise it is a community to read."""
+    return (path / DATA).exists() or (path / ANSWERS).parent.exists() or not (path / COMMUNITY).exists()
+
+
+def check(
+    path: Path, metrics: Mapping[str, Direction], *, own_data: bool = False, community_only: bool = False
+) -> Checked:
     """Check a snapshot against format 1, data and community included.
 
     Every file of `data/` is read once or twice, in pieces: about a second for 20 MB in 14,000 archive members. A
-    fault of the snapshot never raises. One's own data has no leaderboard and need have no answers.
+    fault of the snapshot never raises. One's own data has no leaderboard and need have no answers. With `community_only`
+    it need have no task.
     """
     problems = Problems()
     if missed := _misplaced(path):
@@ -46,16 +55,23 @@ def check(path: Path, metrics: Mapping[str, Direction], *, own_data: bool = Fals
     check_links(path, problems)
     manifest = read_manifest(path, problems)
     hashes = manifest.sha256 if manifest else {}
-    for name in _REQUIRED if not own_data else _REQUIRED[:2]:
+    if not community_only and not has_task(path):
+        problems.add(MANIFEST, "belongs to a community without a task, which can be read, but not worked on")
+        return Checked(manifest, [], Community(), problems.problems)
+    for name in _REQUIRED[:1] if community_only else _REQUIRED[:2] if own_data else _REQUIRED:
         if name not in hashes and resolve_inside(path, name) is None:
             problems.add(name, "is missing, or lies outside of the folder")
     _check_hashes(path, hashes, problems)
-    if manifest:
+    if manifest and not community_only:
+        if not manifest.id_column:
+            problems.add(MANIFEST, "fields `id_column` and `prediction_columns`: are missing")
         _check_metric(path, manifest, metrics, problems)
     board = read_leaderboard(path, manifest.metric.direction if manifest else None, problems)
     community = read_community(path, problems)
     damaged = _check_data(path, hashes, problems)
-    if manifest:
+    if manifest and manifest.exact_dates:
+        check_exact_dates(manifest, community, problems)
+    if manifest and not community_only:
         answers = check_answers(path, manifest, problems, own_grader=manifest.metric.name not in metrics)
         if answers is not None:
             check_leaks(path, answers, problems, damaged)

@@ -1,4 +1,4 @@
-"""The community of a snapshot: its four files of rows, checked against one another, and handed on to be cleaned and stored.
+"""The community of a snapshot: its files of rows, checked against one another, and handed on to be cleaned and stored.
 
 A field must be there, `null` where it is not known; only what says where a row comes from (`url`, `source`) and the
 readings of an observation may be left out. Fields that the format does not name are ignored.
@@ -28,6 +28,7 @@ TOPICS = f"{COMMUNITY}/topics.jsonl"
 MESSAGES = f"{COMMUNITY}/messages.jsonl"
 KERNELS = f"{COMMUNITY}/kernels.jsonl"
 OBSERVATIONS = f"{COMMUNITY}/observations.jsonl"
+PUBLIC_LEADERBOARD = f"{COMMUNITY}/public_leaderboard.jsonl"
 
 TIERS = {
     "0": "NOVICE",
@@ -143,7 +144,16 @@ class ObservationRow(_Row):
         return Observation(competition=competition, target_id=self.id, **self.model_dump(exclude={"id"}))
 
 
-RowT = TypeVar("RowT", TopicRow, MessageRow, KernelRow, ObservationRow)
+class PublicScoreRow(_Row):
+    """One line of `public_leaderboard.jsonl`: a team's best public score from a time on, until its next line."""
+
+    at: UtcTime
+    team: Identifier
+    score: Score
+
+
+RowT = TypeVar("RowT", TopicRow, MessageRow, KernelRow, ObservationRow, PublicScoreRow)
+PostT = TypeVar("PostT", TopicRow, MessageRow, KernelRow)
 
 
 @dataclass(frozen=True)
@@ -154,6 +164,7 @@ class Community:
     messages: list[MessageRow] = field(default_factory=list)
     kernels: list[KernelRow] = field(default_factory=list)
     observations: list[ObservationRow] = field(default_factory=list)
+    public_leaderboard: list[PublicScoreRow] = field(default_factory=list)
 
     @property
     def empty(self) -> bool:
@@ -200,11 +211,12 @@ def read_community(root: Path, problems: Problems) -> Community:
         observations.append(row)
         if row.id not in ids[row.target]:
             problems.add(OBSERVATIONS, f"there is no {row.target} with the id {row.id!r}", line, kind="references")
-    return Community(_rows(topics), _rows(messages), _rows(kernels), observations)
+    board = [row for _, row in read_rows(root / PUBLIC_LEADERBOARD, PUBLIC_LEADERBOARD, PublicScoreRow, problems)]
+    return Community(_rows(topics), _rows(messages), _rows(kernels), observations, board)
 
 
-def _unique(root: Path, name: str, model: type[RowT], problems: Problems) -> dict[str, tuple[int, RowT]]:
-    rows: dict[str, tuple[int, RowT]] = {}
+def _unique(root: Path, name: str, model: type[PostT], problems: Problems) -> dict[str, tuple[int, PostT]]:
+    rows: dict[str, tuple[int, PostT]] = {}
     for line, row in read_rows(root / name, name, model, problems):
         if row.id in rows:
             first = rows[row.id][0]
@@ -214,7 +226,7 @@ def _unique(root: Path, name: str, model: type[RowT], problems: Problems) -> dic
     return rows
 
 
-def _rows(rows_by_id: dict[str, tuple[int, RowT]]) -> list[RowT]:
+def _rows(rows_by_id: dict[str, tuple[int, PostT]]) -> list[PostT]:
     return [row for _, row in rows_by_id.values()]
 
 

@@ -41,9 +41,10 @@ class Manifest(BaseModel):
     url: str | None = None
     category: str | None = None
     metric: MetricSpec
-    id_column: Column
+    id_column: str = ""
+    """Empty, as the prediction columns, where the snapshot has a community only."""
     key_columns: list[Column] = []
-    prediction_columns: Annotated[list[Column], Field(min_length=1)]
+    prediction_columns: list[Column] = []
     submission_file: str = "submission.csv"
     enabled_at: UtcTime
     deadline: UtcTime
@@ -55,6 +56,8 @@ class Manifest(BaseModel):
     sha256: dict[str, str] = {}
     dated_at_deadline: CountedRows | None = None
     """Rows without a time to which an import gave the deadline's; None: it did not do so."""
+    exact_dates: bool = False
+    """Whether the community claims to show nothing before its time, which `exact_dates.py` checks."""
 
     @field_validator("submission_file")
     @classmethod
@@ -76,6 +79,8 @@ class Manifest(BaseModel):
         columns = [self.id_column, *self.key_columns, *self.prediction_columns]
         if len(set(columns)) != len(columns):
             raise ValueError("`id_column`, `key_columns` and `prediction_columns` name a column twice")
+        if bool(self.id_column) != bool(self.prediction_columns):
+            raise ValueError("`id_column` and `prediction_columns` must both be given, or neither")
         if self.deadline < self.enabled_at:
             raise ValueError("`deadline` is before `enabled_at`")
         return self

@@ -30,9 +30,11 @@ class Snapshot:
     """Added to the times of the card and of the community; the manifest keeps its own."""
 
     @classmethod
-    def load(cls, path: Path, metrics: Mapping[str, Direction], *, own_data: bool = False) -> "Snapshot":
+    def load(
+        cls, path: Path, metrics: Mapping[str, Direction], *, own_data: bool = False, community_only: bool = False
+    ) -> "Snapshot":
         """Load and check a snapshot, to which nothing is written; see `check`. Raises SnapshotError with all its faults."""
-        checked = check(path, metrics, own_data=own_data)
+        checked = check(path, metrics, own_data=own_data, community_only=community_only)
         if checked.problems or checked.manifest is None:
             raise SnapshotError(checked.problems)
         description = clean((path / DESCRIPTION).read_text(encoding="utf-8", errors="replace"))
@@ -59,17 +61,18 @@ def format_summary(snapshot: Snapshot) -> list[str]:
     """Describe a snapshot in a few lines for a terminal, the undated rows and a missing community included."""
     card, community = snapshot.card, snapshot.community
     topics, messages, kernels = community.topics, community.messages, community.kernels
-    targets = plural(len(card.prediction_columns), "prediction column")
-    id_columns = " with ".join(f"`{name}`" for name in card.row_columns)
-    sizes = [path.stat().st_size for path in walk(snapshot.data) if path.is_file()]
     lines = [
         f"{card.slug}: {card.title} ({card.category})",
-        f"task: {card.metric.name}, {card.metric.direction}; id {id_columns}, {targets}",
+        f"task: {card.metric.name}, {card.metric.direction}; {_columns(card)}",
         f"time: {_minute(card.enabled_at)} to {_minute(card.deadline)}, "
         f"collected {_minute(snapshot.manifest.collected_at)}",
-        f"data: {plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB; "
-        f"leaderboard: {plural(len(snapshot.leaderboard), 'team')}",
     ]
+    if snapshot.data.exists():
+        sizes = [path.stat().st_size for path in walk(snapshot.data) if path.is_file()]
+        files = f"{plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
+        lines.append(f"data: {files}; leaderboard: {plural(len(snapshot.leaderboard), 'team')}")
+    else:
+        lines.append("data: none, so this community can be read, but no run can work on it")
     if not (topics or messages or kernels):
         return [*lines, "community: none (a run on this snapshot learns from nobody)"]
     lines.append(
@@ -77,6 +80,12 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         f"{plural(len({kernel.ref for kernel in kernels}), 'kernel')}, "
         f"{plural(len(community.observations), 'observation')}"
     )
+    if board := community.public_leaderboard:
+        lines.append(
+            f"public leaderboard by day: {plural(len({row.team for row in board}), 'team')}, {len(board):,} scores"
+        )
+    if snapshot.manifest.exact_dates:
+        lines.append("dates: exact; every post, vote, score and tier has one, none before what it belongs to")
     undated = (
         sum(topic.posted_at is None for topic in topics),
         sum(message.posted_at is None for message in messages),
@@ -90,6 +99,13 @@ def format_summary(snapshot: Snapshot) -> list[str]:
             f"{_counted(dated.topics, dated.messages, dated.kernels)}"
         )
     return lines
+
+
+def _columns(card: TaskCard) -> str:
+    if not card.id_column:
+        return "columns unknown"
+    id_columns = " with ".join(f"`{name}`" for name in card.row_columns)
+    return f"id {id_columns}, {plural(len(card.prediction_columns), 'prediction column')}"
 
 
 def _counted(topics: int, messages: int, versions: int) -> str:

@@ -14,6 +14,7 @@ from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.extensions import declared
 from bot.research.cli.snapshot_import_mle_bench import mle_bench
+from bot.research.cli.snapshot_meta_kaggle import import_meta_kaggle
 from bot.research.importers.mle_live.importing import ImportRequest, Outcome, import_mle_live
 from bot.research.importers.staging import importing_into, staged
 from scrapers.snapshots.manifest import CountedRows
@@ -47,6 +48,7 @@ for _name, _place in declared("importers").items():
     _lay_out = resolve_name(_place)
     import_app.command(_name, help=_lay_out.__doc__)(_command(_lay_out))
 import_app.command("mle-bench")(mle_bench)
+import_app.command("meta-kaggle")(import_meta_kaggle)
 
 
 @import_app.command("mle-live")

@@ -16,6 +16,7 @@ from bot.research.importers.mle_live.info import Tally, read_info
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.ingest import ingest
 from scrapers.snapshots.card import Direction, TaskCard
+from scrapers.snapshots.check import has_task
 from scrapers.snapshots.community import Community, read_community
 from scrapers.snapshots.manifest import MANIFEST
 from scrapers.snapshots.problems import Problems
@@ -68,7 +69,7 @@ async def open_communities(
     ):
         async with Cleaners() as cleaners:
             if (path / MANIFEST).is_file():
-                snapshot = Snapshot.load(path, metrics)
+                snapshot = Snapshot.load(path, metrics, community_only=not has_task(path))
                 card = snapshot.card
                 await ingest(store, card.slug, snapshot.community.posts(path, card.slug), cleaners)
                 found = [_of_card(card, CommunityView(store, card.slug, clock.as_of()), path)]

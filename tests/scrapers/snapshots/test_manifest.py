@@ -22,7 +22,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"deadline": "2020-03-01"}, "field `deadline`: not a time such as"),
     ({"deadline": None}, "field `deadline`: not a time such as"),
     ({"deadline": "2019-03-01T00:00:00Z"}, "`deadline` is before `enabled_at`"),
-    ({"prediction_columns": []}, "field `prediction_columns`: List should have at least 1 item"),
+    ({"prediction_columns": []}, "`id_column` and `prediction_columns` must both be given, or neither"),
     ({"prediction_columns": ["y", "y"]}, "`id_column`, `key_columns` and `prediction_columns` name a column twice"),
     ({"prediction_columns": "y"}, "field `prediction_columns`: Input should be a valid list"),
     ({"submission_file": "../x.csv"}, "field `submission_file`: must be a plain file name"),

@@ -1,0 +1,139 @@
+"""`bot snapshot list meta-kaggle` and `bot snapshot import meta-kaggle`: past competitions out of Kaggle's own export."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic_core import to_jsonable_python
+
+from bot.cli.options import Json
+from bot.cli.output import Say, print_json, print_table, progress_line
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.research.importers.meta_kaggle.competitions import Competition, read_competitions
+from bot.research.importers.meta_kaggle.export import Export, open_export
+from bot.research.importers.meta_kaggle.importing import ImportResult, MetaKaggleImport
+from bot.research.importers.mle_live.folders import read_tasks
+from bot.research.importers.staging import importing_into
+from state.clock import SystemClock
+from state.errors import UsageError
+from state.words import slug_of
+
+Folder = Annotated[Path, typer.Argument(help="Meta Kaggle's CSV files; converted tables go into its folder parquet/")]
+
+list_app = typer.Typer(name="list", help="List competitions of which snapshots can be made.", no_args_is_help=True)
+
+
+@list_app.command("meta-kaggle")
+def list_meta_kaggle(
+    folder: Folder,
+    mle_bench: Annotated[bool, typer.Option("--mle-bench", help="only those whose data MLE-bench prepares")] = False,
+    min_messages: Annotated[int, typer.Option(help="minimum number of messages before the deadline")] = 0,
+    min_kernels: Annotated[int, typer.Option(help="minimum number of public notebooks before the deadline")] = 0,
+    metric: Annotated[str, typer.Option(help="only those whose metric's name has this text in it")] = "",
+    json: Json = False,
+) -> None:
+    """List the competitions of which snapshots can be made, and what each has of a community before its deadline.
+
+    Example: bot snapshot list meta-kaggle meta-kaggle --mle-bench --min-messages 200
+    """
+    with _open(folder) as (_, competitions, _):
+        chosen = [
+            one
+            for one in competitions
+            if one.obstacle is None
+            and one.messages >= min_messages
+            and one.kernels >= min_kernels
+            and metric.casefold() in (one.metric or "").casefold()
+            and (one.in_mle_bench or not mle_bench)
+        ]
+    if json:
+        print_json({"competitions": to_jsonable_python([asdict(one) for one in chosen])})
+        return
+    columns = ("competition", "deadline", "topics", "messages", "notebooks", "teams", "metric", "MLE-bench")
+    print_table(columns, [_row(one) for one in chosen])
+    others = sum(one.obstacle is not None for one in competitions)
+    typer.echo(f"{len(chosen):,} of {len(competitions):,} competitions; of {others:,} no snapshot can be made")
+
+
+def import_meta_kaggle(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="the folder of snapshots; existing ones stay unchanged")],
+    competition: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SLUG", help="which one; may be repeated (default: all that --data has)"),
+    ] = None,
+    code: Annotated[Path | None, typer.Option(help="Meta Kaggle Code; without it notebooks have no text")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="snapshots with data and answers, by slug; without it a snapshot can be read, not replayed"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make snapshots of past competitions with the communities that they had, by the day.
+
+    Values that Meta Kaggle has only as of its export are left out, and so are people's names. Exits with 1 if a
+    competition could not be imported.
+
+    Example: bot snapshot import meta-kaggle meta-kaggle --code meta-kaggle-code --data tasks --out snapshots
+    """
+    tasks = read_tasks(data) if data else {}
+    slugs = [slug_of(one) for one in competition or sorted(tasks)]
+    if not slugs:
+        raise UsageError("name competitions with --competition, or a folder of snapshots with --data")
+    results: list[ImportResult] = []
+    with _open(folder, slugs) as (export, competitions, say), importing_into(out):
+        for number, one in enumerate(competitions):
+
+            def report(
+                what: str, title: str = f"{one.slug} ({number + 1} of {len(competitions)})", done: int = number
+            ) -> None:
+                say(f"{title}: {what}", done / len(competitions))
+
+            importer = MetaKaggleImport(export, out, METRIC_DIRECTIONS, code, tasks, report)
+            results.append(importer.run(one))
+    _print(results, json=json)
+    if any(one.status == "failed" for one in results):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _open(folder: Path, slugs: Sequence[str] | None = None) -> Iterator[tuple[Export, list[Competition], Say]]:
+    with progress_line(30.0) as say, open_export(folder, say) as export:
+        say("counting topics, messages and notebooks")
+        yield export, read_competitions(export, SystemClock().now(), slugs), say
+
+
+def _row(one: Competition) -> tuple[str, ...]:
+    counts = (f"{count:,}" for count in (one.topics, one.messages, one.kernels, one.teams))
+    return (one.slug, f"{one.deadline:%Y-%m-%d}", *counts, one.metric or "", "yes" if one.in_mle_bench else "")
+
+
+def _print(results: Sequence[ImportResult], *, json: bool) -> None:
+    if json:
+        print_json({"competitions": [asdict(one) for one in results]})
+        return
+    columns = (
+        "competition",
+        "status",
+        "topics",
+        "messages",
+        "versions of notebooks",
+        "with code",
+        "readings",
+        "left out",
+    )
+    rows = []
+    for one in results:
+        counts = one.counts
+        shown = [counts.topics, counts.messages, counts.kernels, counts.sources, counts.observations] if counts else []
+        left_out = "\n".join(f"{count:,} {reason}" for reason, count in one.left_out.items())
+        rows.append((one.slug, one.status, *(f"{count:,}" for count in shown), *[""] * (5 - len(shown)), left_out))
+    print_table(columns, rows)
+    for one in results:
+        if one.reason:
+            typer.echo(f"{one.slug}: {one.reason}")
+        elif one.community_only:
+            typer.echo(f"{one.slug}: has no data or answers: it can be read, not replayed")

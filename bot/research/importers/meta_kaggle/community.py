@@ -1,0 +1,127 @@
+"""Writes what `competition.sql` selected as the community and leaderboards of a snapshot."""
+
+import asyncio
+import csv
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from bot.research.importers.meta_kaggle.export import Export
+from bot.research.importers.meta_kaggle.names import NameRemover
+from scrapers.posts.cleaners import LARGEST_SOURCE, Cleaners, Source
+from scrapers.snapshots.community import COMMUNITY, KERNELS, MESSAGES, OBSERVATIONS, PUBLIC_LEADERBOARD, TOPICS
+from scrapers.snapshots.leaderboard import LEADERBOARD
+
+Row = dict[str, Any]
+_BATCH = 200
+_FOLDER = "kernels"
+_SUFFIXES = (".ipynb", ".py", ".r", ".rmd", ".sql", ".jl")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The number of rows that were written."""
+
+    topics: int
+    messages: int
+    kernels: int
+    """Versions of notebooks."""
+    sources: int
+    """Versions whose code was found."""
+    observations: int
+    public_leaderboard: int
+
+
+def write_community(export: Export, folder: Path, code: Path | None, report: Callable[[str], None]) -> Counts:
+    """Write the selected competition's community and public leaderboard into a snapshot's folder.
+
+    `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Raises OSError.
+    """
+    (folder / COMMUNITY / _FOLDER).mkdir(parents=True)
+    people = "SELECT number, UserName, DisplayName FROM authors JOIN Users ON Users.Id = authors.user_id"
+    names = NameRemover(export.connection.execute(people).fetchall())
+    report("topics and messages")
+    topics = _write_lines(folder / TOPICS, _rows(export, "topic_rows"))
+    with asyncio.Runner() as runner:
+        messages = runner.run(_write_messages(export, folder / MESSAGES, names))
+    report("notebooks")
+    sources = 0
+
+    def kernels() -> Iterator[Row]:
+        nonlocal sources
+        for row in _rows(export, "kernel_rows"):
+            path = _copy_source(row["id"], code, folder / COMMUNITY, names) if code else None
+            sources += path is not None
+            yield row | {"path": path, "title": row["title"] and names.clean_post(row["title"])}
+
+    versions = _write_lines(folder / KERNELS, kernels())
+    report("votes, scores and tiers by day")
+    observations = _write_lines(folder / OBSERVATIONS, _rows(export, "observation_rows"))
+    public = _write_lines(folder / PUBLIC_LEADERBOARD, _rows(export, "public_leaderboard_rows"))
+    return Counts(topics, messages, versions, sources, observations, public)
+
+
+def write_leaderboard(export: Export, folder: Path) -> None:
+    """Write the selected competition's final leaderboard; without a team there is no file."""
+    rows = list(_rows(export, "leaderboard_rows"))
+    if rows:
+        with (folder / LEADERBOARD).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def _batches(export: Export, view: str) -> Iterator[list[Row]]:
+    """Yield the rows of a view; no other query may run on the export meanwhile."""
+    result = export.connection.execute(f"FROM {view}")
+    names = [column[0] for column in result.description or ()]
+    while rows := result.fetchmany(_BATCH):
+        yield [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _rows(export: Export, view: str) -> Iterator[Row]:
+    return chain.from_iterable(_batches(export, view))
+
+
+def _write_lines(path: Path, rows: Iterator[Row]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8") as file:
+        for count, row in enumerate(rows, start=1):  # noqa: B007 - the count is the result
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+    return count
+
+
+async def _write_messages(export: Export, path: Path, names: NameRemover) -> int:
+    """Write messages; one from before 2024 may have HTML alone, which only a cleaner's process parses."""
+    count = 0
+    async with Cleaners(1) as cleaners:
+        with path.open("w", encoding="utf-8") as file:
+            for rows in _batches(export, "message_rows"):
+                html = [row for row in rows if row["markdown"] is None]
+                cleaned = await cleaners.clean([Source("html", row["html"]) for row in html])
+                for row, text in zip(html, cleaned, strict=True):
+                    row["markdown"] = text.text
+                for row in rows:
+                    del row["html"]
+                    row["markdown"] = names.clean_post(row["markdown"])
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                count += len(rows)
+    return count
+
+
+def _copy_source(version: int, code: Path, community: Path, names: NameRemover) -> str | None:
+    """Copy a version's code without names, and return its path in the community; None if Meta Kaggle Code lacks it.
+
+    A file's folders are the millions and thousands of its id, of four and three digits.
+    """
+    stem = code / f"{version // 1_000_000:04}" / f"{version // 1000 % 1000:03}" / str(version)
+    source = next((path for suffix in _SUFFIXES if (path := stem.with_suffix(suffix)).is_file()), None)
+    if source is None or source.stat().st_size > LARGEST_SOURCE:
+        return None
+    target = f"{_FOLDER}/{source.name}"
+    text = names.clean_source(source.read_bytes().decode("utf-8-sig", errors="replace"))
+    (community / target).write_text(text, encoding="utf-8", newline="")
+    return target

@@ -1,0 +1,133 @@
+"""Makes snapshots of competitions of Meta Kaggle, one after the other; a failure does not stop the others."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bot.research.importers.meta_kaggle.community import Counts, write_community, write_leaderboard
+from bot.research.importers.meta_kaggle.competitions import Competition, exported_at, select_competition
+from bot.research.importers.meta_kaggle.export import Export
+from bot.research.importers.mle_live.folders import Task
+from bot.research.importers.staging import staged
+from scrapers.snapshots.card import Direction
+from scrapers.snapshots.community import COMMUNITY
+from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.linking import link_files
+from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST
+from scrapers.snapshots.snapshot import Snapshot
+from state.errors import SnapshotError
+from state.words import iso, plural
+
+Status = Literal["imported", "there already", "failed"]
+_REPLACED = (COMMUNITY, MANIFEST)
+"""Parts of a task's snapshot that the import writes itself."""
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """The result for one competition."""
+
+    slug: str
+    status: Status
+    community_only: bool | None = None
+    """Whether the snapshot has no data, so that it can be read but not replayed."""
+    counts: Counts | None = None
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Rows by the reason for which they are not in the snapshot."""
+    reason: str | None = None
+    """Why it failed."""
+
+
+@dataclass(frozen=True)
+class MetaKaggleImport:
+    """What all competitions of one import share."""
+
+    export: Export
+    out: Path
+    """The folder of snapshots, by slug."""
+    metrics: Mapping[str, Direction]
+    """The metrics that can be computed, by name."""
+    code: Path | None = None
+    """The folder of Meta Kaggle Code."""
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    """Snapshots with data and answers, by slug."""
+    report: Callable[[str], None] = lambda what: None
+
+    def run(self, competition: Competition) -> ImportResult:
+        """Import one competition unless its snapshot exists already; faults are reported in the result."""
+        slug, target = competition.slug, self.out / competition.slug
+        if target.exists():
+            return ImportResult(slug, "there already")
+        if competition.obstacle:
+            return ImportResult(slug, "failed", reason=competition.obstacle)
+        try:
+            with staged(target) as folder:
+                result = self._make(competition, folder)
+                folder.rename(target)
+        except SnapshotError as error:
+            return ImportResult(slug, "failed", reason="; ".join(map(str, error.problems[:3])))
+        except OSError as error:
+            return ImportResult(slug, "failed", reason=f"{error.strerror or error} ({error.filename})")
+        return result
+
+    def _make(self, competition: Competition, folder: Path) -> ImportResult:
+        task = self.tasks.get(competition.slug)
+        if task is not None and task.manifest is None:
+            raise SnapshotError(task.problems)
+        self.report("selecting its rows")
+        left_out = select_competition(self.export, competition)
+        counts = write_community(self.export, folder, self.code, self.report)
+        if task is None:
+            content = _community_only(competition, folder)
+        else:
+            link_files(task.folder, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda done: None)
+            content = json.loads((task.folder / MANIFEST).read_text(encoding="utf-8"))
+            hashes = content.get("sha256", {})
+            content["sha256"] = {name: value for name, value in hashes.items() if name.split("/")[0] not in _REPLACED}
+        if not (folder / LEADERBOARD).exists():
+            write_leaderboard(self.export, folder)
+        content |= _facts(competition, self.export, content.get("sources", []), counts, left_out)
+        (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        self.report("checking")
+        Snapshot.load(folder, self.metrics, community_only=task is None)
+        return ImportResult(competition.slug, "imported", task is None, counts, left_out)
+
+
+def _community_only(competition: Competition, folder: Path) -> dict[str, Any]:
+    """Describe a competition without its data, and return what its manifest begins with."""
+    title = competition.title or competition.slug
+    description = f"# {title}\n\nMetric: {competition.metric}. This snapshot has the community alone, without data.\n"
+    (folder / DESCRIPTION).write_text(description, encoding="utf-8")
+    direction = "maximize" if competition.is_max else "minimize"
+    return {
+        "format": FORMAT,
+        "slug": competition.slug,
+        "title": title,
+        "url": f"https://www.kaggle.com/competitions/{competition.slug}",
+        "metric": {"name": competition.metric or "unknown", "direction": direction},
+        "max_daily_submissions": competition.max_daily_submissions,
+    }
+
+
+def _facts(
+    competition: Competition, export: Export, sources: list[str], counts: Counts, left_out: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return the fields of a manifest that come from Meta Kaggle."""
+    files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))
+    unreadable = ", ".join(f"{count:,} of {name}" for name, count in sorted(export.unreadable_dates.items()))
+    notes = [
+        "community, dates and leaderboard by day: Meta Kaggle; texts as they were last edited, on days that are not known",
+        f"SHA-256 of its tables: {files}",
+        f"sources of notebooks: {counts.sources:,} of {plural(counts.kernels, 'version')}, from Meta Kaggle Code",
+        *(f"left out: {count:,} {reason}" for reason, count in left_out.items()),
+        *([f"dates that could not be read, in the whole export: {unreadable}"] if unreadable else []),
+    ]
+    return {
+        "enabled_at": competition.enabled_at and iso(competition.enabled_at),
+        "deadline": competition.deadline and iso(competition.deadline),
+        "collected_at": iso(exported_at(export)),
+        "exact_dates": True,
+        "sources": [*sources, *notes],
+    }

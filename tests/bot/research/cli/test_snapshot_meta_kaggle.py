@@ -1,0 +1,81 @@
+"""`bot snapshot list meta-kaggle` and `bot snapshot import meta-kaggle`: tables, JSON and exit status."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from state.errors import UsageError
+from tests.bot.research.importers.meta_kaggle.made_export import small_tables, write_export
+from tests.needs import duckdb
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    duckdb()
+    return write_export(tmp_path_factory.mktemp("meta-kaggle"), small_tables())
+
+
+def bot(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["snapshot", *map(str, arguments)], catch_exceptions=True)
+
+
+def slugs(tables: Path, *filters: object) -> list[str]:
+    done = bot("list", "meta-kaggle", tables, "--json", *filters)
+    return [one["slug"] for one in json.loads(done.stdout)["competitions"]]
+
+
+def test_the_list_counts_what_came_before_the_deadline(tables: Path) -> None:
+    done = bot("list", "meta-kaggle", tables)
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
+    assert ["tiny-cup", "2024-04-10", "3", "6", "3", "3", "Root Mean Squared Error", ""] in lines
+    assert "2 of 4 competitions; of 2 no snapshot can be made" in done.stdout
+
+
+def test_the_list_can_be_filtered(tables: Path) -> None:
+    assert slugs(tables) == ["old-cup", "tiny-cup"]
+    assert slugs(tables, "--min-kernels", 1) == ["tiny-cup"]
+    assert slugs(tables, "--min-messages", 7) == []
+    assert slugs(tables, "--metric", "auc") == ["old-cup"]
+    assert slugs(tables, "--mle-bench") == []
+
+
+def test_a_competition_of_mle_bench_is_known_by_its_slug(tmp_path: Path) -> None:
+    duckdb()
+    made = small_tables()
+    made["Competitions"][0]["Slug"] = "spooky-author-identification"
+    assert slugs(write_export(tmp_path, made), "--mle-bench") == ["spooky-author-identification"]
+
+
+def test_an_import_can_be_checked_and_says_that_it_has_no_data(tables: Path, tmp_path: Path) -> None:
+    done = bot("import", "meta-kaggle", tables, "--competition", "tiny-cup", "--out", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "tiny-cup: has no data or answers: it can be read, not replayed" in done.stdout
+    checked = bot("check", tmp_path / "tiny-cup")
+    assert checked.exit_code == 0, checked.output
+    assert "dates: exact" in checked.stdout
+
+
+def test_a_failure_is_shown_by_the_exit_status(tables: Path, tmp_path: Path) -> None:
+    chosen = ("--competition", "endless-cup", "--competition", "tiny-cup")
+    done = bot("import", "meta-kaggle", tables, *chosen, "--out", tmp_path, "--json")
+    assert done.exit_code == 1
+    assert {one["slug"]: one["status"] for one in json.loads(done.stdout)["competitions"]} == {
+        "endless-cup": "failed",
+        "tiny-cup": "imported",
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (["--competition", "tinycup"], "unknown competition 'tinycup': did you mean tiny-cup"),
+        ([], "name competitions with"),
+    ],
+)
+def test_a_mistake_is_named(tables: Path, tmp_path: Path, chosen: list[str], message: str) -> None:
+    done = bot("import", "meta-kaggle", tables, *chosen, "--out", tmp_path)
+    assert isinstance(done.exception, UsageError)
+    assert message in str(done.exception)
