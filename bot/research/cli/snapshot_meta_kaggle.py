@@ -40,22 +40,22 @@ def list_meta_kaggle(
     Example: bot snapshot list meta-kaggle meta-kaggle --mle-bench --min-messages 200
     """
     with _open(folder) as (_, competitions, _):
-        chosen = [
-            one
-            for one in competitions
-            if one.obstacle is None
-            and one.messages >= min_messages
-            and one.kernels >= min_kernels
-            and metric.casefold() in (one.metric or "").casefold()
-            and (one.in_mle_bench or not mle_bench)
+        selected = [
+            competition
+            for competition in competitions
+            if competition.obstacle is None
+            and competition.messages >= min_messages
+            and competition.kernels >= min_kernels
+            and metric.casefold() in (competition.metric or "").casefold()
+            and (competition.in_mle_bench or not mle_bench)
         ]
     if json:
-        print_json({"competitions": to_jsonable_python([asdict(one) for one in chosen])})
+        print_json({"competitions": to_jsonable_python([asdict(competition) for competition in selected])})
         return
     columns = ("competition", "deadline", "topics", "messages", "notebooks", "teams", "metric", "MLE-bench")
-    print_table(columns, [_row(one) for one in chosen])
-    others = sum(one.obstacle is not None for one in competitions)
-    typer.echo(f"{len(chosen):,} of {len(competitions):,} competitions; of {others:,} no snapshot can be made")
+    print_table(columns, [_row(competition) for competition in selected])
+    obstacles = sum(competition.obstacle is not None for competition in competitions)
+    typer.echo(f"{len(selected):,} of {len(competitions):,} competitions; of {obstacles:,} no snapshot can be made")
 
 
 def import_meta_kaggle(
@@ -80,22 +80,24 @@ def import_meta_kaggle(
     Example: bot snapshot import meta-kaggle meta-kaggle --code meta-kaggle-code --data tasks --out snapshots
     """
     tasks = read_tasks(data) if data else {}
-    slugs = [slug_of(one) for one in competition or sorted(tasks)]
+    slugs = [slug_of(name) for name in competition or sorted(tasks)]
     if not slugs:
         raise UsageError("name competitions with --competition, or a folder of snapshots with --data")
     results: list[ImportResult] = []
     with _open(folder, slugs) as (export, competitions, say), importing_into(out):
-        for number, one in enumerate(competitions):
+        for number, past_competition in enumerate(competitions):
 
             def report(
-                what: str, title: str = f"{one.slug} ({number + 1} of {len(competitions)})", done: int = number
+                what: str,
+                title: str = f"{past_competition.slug} ({number + 1} of {len(competitions)})",
+                done: int = number,
             ) -> None:
                 say(f"{title}: {what}", done / len(competitions))
 
             importer = MetaKaggleImport(export, out, METRIC_DIRECTIONS, code, tasks, report)
-            results.append(importer.run(one))
+            results.append(importer.run(past_competition))
     _print(results, json=json)
-    if any(one.status == "failed" for one in results):
+    if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
 
 
@@ -106,14 +108,17 @@ def _open(folder: Path, slugs: Sequence[str] | None = None) -> Iterator[tuple[Ex
         yield export, read_competitions(export, SystemClock().now(), slugs), say
 
 
-def _row(one: Competition) -> tuple[str, ...]:
-    counts = (f"{count:,}" for count in (one.topics, one.messages, one.kernels, one.teams))
-    return (one.slug, f"{one.deadline:%Y-%m-%d}", *counts, one.metric or "", "yes" if one.in_mle_bench else "")
+def _row(competition: Competition) -> tuple[str, ...]:
+    counts = (
+        f"{count:,}" for count in (competition.topics, competition.messages, competition.kernels, competition.teams)
+    )
+    in_mle_bench = "yes" if competition.in_mle_bench else ""
+    return (competition.slug, f"{competition.deadline:%Y-%m-%d}", *counts, competition.metric or "", in_mle_bench)
 
 
 def _print(results: Sequence[ImportResult], *, json: bool) -> None:
     if json:
-        print_json({"competitions": [asdict(one) for one in results]})
+        print_json({"competitions": [asdict(result) for result in results]})
         return
     columns = (
         "competition",
@@ -126,14 +131,16 @@ def _print(results: Sequence[ImportResult], *, json: bool) -> None:
         "left out",
     )
     rows = []
-    for one in results:
-        counts = one.counts
-        shown = [counts.topics, counts.messages, counts.kernels, counts.sources, counts.observations] if counts else []
-        left_out = "\n".join(f"{count:,} {reason}" for reason, count in one.left_out.items())
-        rows.append((one.slug, one.status, *(f"{count:,}" for count in shown), *[""] * (5 - len(shown)), left_out))
+    for result in results:
+        counts = result.counts
+        cells = [counts.topics, counts.messages, counts.kernels, counts.sources, counts.observations] if counts else []
+        left_out = "\n".join(f"{count:,} {reason}" for reason, count in result.left_out.items())
+        rows.append(
+            (result.slug, result.status, *(f"{count:,}" for count in cells), *[""] * (5 - len(cells)), left_out)
+        )
     print_table(columns, rows)
-    for one in results:
-        if one.reason:
-            typer.echo(f"{one.slug}: {one.reason}")
-        elif one.community_only:
-            typer.echo(f"{one.slug}: has no data or answers: it can be read, not replayed")
+    for result in results:
+        if result.reason:
+            typer.echo(f"{result.slug}: {result.reason}")
+        elif result.community_only:
+            typer.echo(f"{result.slug}: has no data or answers: it can be read, not replayed")

@@ -45,11 +45,11 @@ def read_competitions(export: Export, now: datetime, slugs: Sequence[str] | None
     _set(export, "slugs", None if slugs is None else list(slugs))
     export.connection.execute(_sql("competitions.sql"))
     rows = export.connection.execute("FROM competition_rows ORDER BY slug").fetchall()
-    chosen = [Competition(*map(_aware, (*row, row[1].casefold() in _mle_bench()))) for row in rows]
-    if unknown := set(slugs or ()) - {one.slug for one in chosen}:
-        known = (slug for (slug,) in export.connection.execute("SELECT Slug FROM Competitions").fetchall())
-        raise UsageError(f"unknown competition {min(unknown)!r}: {did_you_mean(min(unknown), filter(None, known))}")
-    return chosen
+    competitions = [Competition(*map(_aware, (*row, row[1].casefold() in _mle_bench()))) for row in rows]
+    if unknown := set(slugs or ()) - {competition.slug for competition in competitions}:
+        all_slugs = (slug for (slug,) in export.connection.execute("SELECT Slug FROM Competitions").fetchall())
+        raise UsageError(f"unknown competition {min(unknown)!r}: {did_you_mean(min(unknown), filter(None, all_slugs))}")
+    return competitions
 
 
 def exported_at(export: Export) -> datetime:

@@ -5,12 +5,13 @@ The files have many gigabytes: DuckDB streams them, and what does not fit into i
 
 import csv
 import hashlib
-import threading
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.research.importers.staging import importing_into, staged
 from state.errors import Problem, SnapshotError, UsageError
@@ -44,14 +45,13 @@ _FLAGS = {"EvaluationAlgorithmIsMax", "IsBenchmark", "IsAfterDeadline"}
 
 _INSTALL = "pip install 'kaggle-bot[meta-kaggle]'"
 _PARQUET = "parquet"
+_ABOUT = "about.json"
 _MEMORY = "1GB"
-"""Of DuckDB's buffers; its readers and this process take as much again at most."""
-_CHUNK = 1 << 24
+"""Of DuckDB's buffers."""
+_PIECE = 128_000_000
+"""Bytes of a CSV file that are converted at a time: DuckDB holds all of a file that it reads exactly."""
 _LONGEST_ROW = 16_000_000
-"""Bytes; the reader holds twice as much."""
-_HASHING = 0.2
-"""Share of the time of a conversion that the first pass over a file takes."""
-_POLL_SECONDS = 0.2
+"""Bytes."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,12 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
         import duckdb
     except ImportError:
         raise UsageError(f"reading Meta Kaggle requires DuckDB: {_INSTALL}") from None
-    present = [name for name in _TABLES if _parquet(folder, name).is_file() or _size(folder, name)]
+    present = [name for name in _TABLES if _parquet(folder, name).is_dir() or _size(folder, name)]
     if missing := [f"{name}.csv" for name in _TABLES if name not in present and name not in _OPTIONAL]:
         raise UsageError(f"{folder} lacks {', '.join(missing)}: download kaggle/meta-kaggle and unpack it there")
     with duckdb.connect() as connection:
         export = Export(connection)
         connection.execute(f"SET memory_limit = '{_MEMORY}'; SET preserve_insertion_order = false")
-        connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         connection.execute(f"SET temp_directory = {_quoted(folder / _PARQUET / '.temporary')}")
         _convert_new(export, folder, report)
         for name, columns in _TABLES.items():
@@ -102,7 +101,8 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
 
 
 def _parquet(folder: Path, table: str) -> Path:
-    return folder / _PARQUET / f"{table}.parquet"
+    """Return the folder with the pieces of a converted table, and what was noted of its CSV file."""
+    return folder / _PARQUET / table
 
 
 def _size(folder: Path, table: str) -> int:
@@ -138,17 +138,15 @@ def _value_of(column: str) -> str:
 
 
 def _open(export: Export, path: Path, table: str) -> None:
-    export.connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({_quoted(path)})")
-    export.sha256[table] = _metadata(export, path)["sha256"]
-    unreadable = export.connection.execute(f"SELECT sum(UnreadableDates) FROM {table}").fetchone()  # noqa: S608 - our name
-    if unreadable and unreadable[0]:
-        export.unreadable_dates[table] = int(unreadable[0])
+    about = _read_about(path)
+    export.connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({_quoted(path / '*.parquet')})")
+    export.sha256[table] = about["sha256"]
+    if about["unreadable_dates"]:
+        export.unreadable_dates[table] = about["unreadable_dates"]
 
 
-def _metadata(export: Export, path: Path) -> dict[str, str]:
-    """Return what was noted of the CSV file from which a table was converted."""
-    query = "SELECT decode(key), decode(value) FROM parquet_kv_metadata(?)"
-    return dict(export.connection.execute(query, [str(path)]).fetchall())
+def _read_about(path: Path) -> dict[str, Any]:
+    return dict(json.loads((path / _ABOUT).read_text(encoding="utf-8")))
 
 
 def _version(folder: Path, table: str) -> str:
@@ -159,10 +157,10 @@ def _version(folder: Path, table: str) -> str:
 
 def _convert_new(export: Export, folder: Path, report: Callable[[str, float], None]) -> None:
     def is_new(table: str) -> bool:
-        path = _parquet(folder, table)
         if not _size(folder, table):
             return False
-        return not path.is_file() or _metadata(export, path).get("version") != _version(folder, table)
+        path = _parquet(folder, table)
+        return not path.is_dir() or _read_about(path)["version"] != _version(folder, table)
 
     waiting = [table for table in _TABLES if is_new(table)]
     if not waiting:
@@ -170,46 +168,38 @@ def _convert_new(export: Export, folder: Path, report: Callable[[str, float], No
     done, total = 0, sum(_size(folder, table) for table in waiting)
     with importing_into(folder / _PARQUET):
         for number, table in enumerate(waiting, start=1):
-            size = _size(folder, table)
-            what = f"converting {table}.csv ({number} of {len(waiting)}, {size / 1e6:,.0f} MB), once"
+            what = f"converting {table}.csv ({number} of {len(waiting)}, {_size(folder, table) / 1e6:,.0f} MB), once"
 
-            def advance(share: float, what: str = what, done: int = done, size: int = size) -> None:
-                report(what, (done + share * size) / total)
+            def advance(size: int, what: str = what) -> None:
+                nonlocal done
+                report(what, done / total)
+                done += size
 
             _convert(export, folder, table, advance)
-            done += size
 
 
-def _convert(export: Export, folder: Path, table: str, advance: Callable[[float], None]) -> None:
+def _convert(export: Export, folder: Path, table: str, advance: Callable[[int], None]) -> None:
+    """Convert a CSV file piece by piece; `advance` gets the size of a piece before it is converted."""
     source, target = folder / f"{table}.csv", _parquet(folder, table)
-    header, columns = _read_header(source, table), _TABLES[table].split()
-    version, sha256 = _version(folder, table), _check_end(source, advance)
-    values = [_value_of(name) if name in header else f"CAST(NULL AS {_type_of(name)})" for name in columns]
-    dates = [name for name in columns if _type_of(name) == "TIMESTAMP"]
-    unreadable = [f"CAST(raw.{name} IS NOT NULL AND {_value_of(name)} IS NULL AS INTEGER)" for name in dates]
-    selected = [f"{value} AS {name}" for value, name in zip(values, columns, strict=True)]
-    selected.append(f"{' + '.join(['0', *unreadable])} AS UnreadableDates")
-    names = (name if name in columns else f"unused {place}" for place, name in enumerate(header))
-    texts = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
-    # In one thread: in several, a line break within quotes could be taken for the end of a row.
-    reader = (
-        f"read_csv({_quoted(source)}, auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', "
-        f"nullstr = '', strict_mode = true, parallel = false, max_line_size = {_LONGEST_ROW}, "
-        f"buffer_size = {2 * _LONGEST_ROW}, "
-        f"columns = {{{texts}}})"
-    )
+    header, version, digest, start = _read_header(source, table), _version(folder, table), hashlib.sha256(), 0
     with staged(target) as place:
-        partial = place / target.name
-        _run(
-            export,
-            f"COPY (FROM (SELECT {', '.join(selected)} FROM {reader} AS raw) WHERE {_ROWS.get(table, 'true')}) "  # noqa: S608
-            f"TO {_quoted(partial)} (FORMAT parquet, COMPRESSION zstd, "
-            f"KV_METADATA {{version: {_quoted(version)}, sha256: {_quoted(sha256)}}})",
-            source,
-            lambda share: advance(_HASHING + (1 - _HASHING) * share),
-        )
-        _check_dates(export, partial, source)
-        partial.replace(target)
+        piece_file = place / "piece.csv"
+        for number, piece in enumerate(_read_pieces(source)):
+            advance(len(piece))
+            digest.update(piece)
+            piece_file.write_bytes(piece)
+            rows = (
+                f"SELECT {_selection(table, header)} FROM {_reader(piece_file, table, header, skip_header=number == 0)}"  # noqa: S608
+            )
+            pieces = f"(FROM ({rows}) WHERE {_ROWS.get(table, 'true')}) TO {_quoted(place / f'{number:04}.parquet')}"
+            _copy(export, f"COPY {pieces} (FORMAT parquet, COMPRESSION zstd)", source, start)
+            start += len(piece)
+        piece_file.unlink()
+        unreadable = _count_unreadable_dates(export, place, source)
+        about = {"version": version, "sha256": digest.hexdigest(), "unreadable_dates": unreadable}
+        (place / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        shutil.rmtree(target, ignore_errors=True)
+        place.rename(target)
 
 
 def _read_header(source: Path, table: str) -> list[str]:
@@ -222,48 +212,72 @@ def _read_header(source: Path, table: str) -> list[str]:
     return header
 
 
-def _check_end(source: Path, advance: Callable[[float], None]) -> str:
-    """Return a file's SHA-256 in hexadecimal. Raises SnapshotError if it was cut off, of which DuckDB says nothing."""
-    digest, quotes, done, size, last = hashlib.sha256(), 0, 0, source.stat().st_size, b""
+def _read_pieces(source: Path) -> Iterator[bytes]:
+    """Yield a file in pieces of whole rows. Raises SnapshotError if it ends within one, of which DuckDB says nothing."""
+    rest = b""
     with source.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-            quotes, done, last = quotes + chunk.count(b'"'), done + len(chunk), chunk[-1:]
-            advance(_HASHING * done / size)
-    if quotes % 2 or last != b"\n":
+        while chunk := file.read(_PIECE):
+            rest += chunk
+            end = _end_of_rows(rest)
+            if len(rest) - end > _LONGEST_ROW and len(chunk) == _PIECE:
+                raise SnapshotError([Problem(source.name, None, f"has a row of more than {_LONGEST_ROW:,} bytes")])
+            if end:
+                yield rest[:end]
+            rest = rest[end:]
+    if rest:
         raise SnapshotError([Problem(source.name, None, "ends in the middle of a row: download it again")])
-    return digest.hexdigest()
 
 
-def _run(export: Export, statement: str, source: Path, advance: Callable[[float], None]) -> None:
-    """Run a statement that takes long in a thread, and report how far it is. Raises SnapshotError for a broken file."""
+def _end_of_rows(data: bytes) -> int:
+    """Return where the last whole row ends: after a line break with an even number of quotes before it."""
+    end, quotes = len(data), data.count(b'"')
+    while (line_break := data.rfind(b"\n", 0, end)) >= 0:
+        quotes -= data.count(b'"', line_break, end)
+        if quotes % 2 == 0:
+            return line_break + 1
+        end = line_break
+    return 0
+
+
+def _selection(table: str, header: list[str]) -> str:
+    """Return the expressions that read the columns of a table, and count a row's unreadable dates."""
+    expressions, unreadable = [], ["0"]
+    for name in _TABLES[table].split():
+        value = _value_of(name) if name in header else f"CAST(NULL AS {_type_of(name)})"
+        expressions.append(f"{value} AS {name}")
+        if name in header and _type_of(name) == "TIMESTAMP":
+            unreadable.append(f"CAST(raw.{name} IS NOT NULL AND {value} IS NULL AS INTEGER)")
+    return ", ".join([*expressions, f"{' + '.join(unreadable)} AS UnreadableDates"])
+
+
+def _reader(path: Path, table: str, header: list[str], *, skip_header: bool) -> str:
+    """Return the table function that reads a piece as text, in one thread: in several a quoted line break can end a row."""
+    wanted = _TABLES[table].split()
+    names = (name if name in wanted else f"unused {place}" for place, name in enumerate(header))
+    columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
+    return (
+        f"read_csv({_quoted(path)}, auto_detect = false, header = {skip_header}, delim = ',', quote = '\"', escape = '\"', "
+        f"nullstr = '', strict_mode = true, parallel = false, max_line_size = {_LONGEST_ROW}, "
+        f"buffer_size = {2 * _LONGEST_ROW}, columns = {{{columns}}}) AS raw"
+    )
+
+
+def _copy(export: Export, statement: str, source: Path, start: int) -> None:
+    """Convert the piece of a file that starts at a byte. Raises SnapshotError if it is not a table."""
     import duckdb
 
-    errors: list[duckdb.Error] = []
-
-    def execute() -> None:
-        try:
-            export.connection.execute(statement)
-        except duckdb.Error as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=execute)
-    thread.start()
     try:
-        while thread.is_alive():
-            thread.join(_POLL_SECONDS)
-            advance(max(0.0, export.connection.query_progress() / 100))
-    finally:
-        export.connection.interrupt()  # after Ctrl+C; otherwise it has ended
-        thread.join()
-    if errors:
-        sentence = str(errors[0]).split("\nPossible")[0].replace("\n", " ")[:500]
-        raise SnapshotError([Problem(source.name, None, f"cannot be read: {sentence}")]) from errors[0]
+        export.connection.execute(statement)
+    except duckdb.Error as error:
+        sentence = str(error).split("\nPossible")[0].replace("\n", " ")[:500]
+        raise SnapshotError([Problem(source.name, None, f"cannot be read after byte {start:,}: {sentence}")]) from error
 
 
-def _check_dates(export: Export, path: Path, source: Path) -> None:
+def _count_unreadable_dates(export: Export, place: Path, source: Path) -> int:
+    """Return how many rows have a date that cannot be read. Raises SnapshotError if most have: then it is another form."""
     query = "SELECT count(*) FILTER (UnreadableDates > 0), count(*) FROM read_parquet(?)"
-    unreadable, rows = export.connection.execute(query, [str(path)]).fetchone() or (0, 0)
+    unreadable, rows = export.connection.execute(query, [str(place / "*.parquet")]).fetchone() or (0, 0)
     if 2 * unreadable > rows:
         problem = f"{unreadable:,} of {rows:,} rows have a date that is not like 12/31/2024 or 12/31/2024 23:59:59"
         raise SnapshotError([Problem(source.name, None, problem)])
+    return int(unreadable)

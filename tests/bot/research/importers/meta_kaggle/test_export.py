@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.research.importers.meta_kaggle import export as export_module
 from bot.research.importers.meta_kaggle.export import open_export
 from state.errors import SnapshotError, UsageError
 from tests.bot.research.importers.meta_kaggle.made_export import small_tables, write_export, write_table
@@ -32,6 +33,16 @@ def test_a_table_is_converted_once_and_again_when_it_has_changed(tmp_path: Path)
     assert converted(tmp_path) == ["Users.csv"]
     (tmp_path / "ForumMessages.csv").unlink()  # the converted one is enough
     assert converted(tmp_path) == []
+
+
+def test_a_table_is_converted_in_pieces_of_whole_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of a few rows, with quotes and line breaks at every place of their ends."""
+    monkeypatch.setattr(export_module, "_PIECE", 700)
+    texts = [f"{number}" + '"\n",\r\n""' * (number % 7) + "x" * (number % 11) for number in range(1, 200)]
+    write_export(tmp_path, {"Users": [{"Id": number, "UserName": text} for number, text in enumerate(texts)]})
+    with open_export(tmp_path, lambda what, share: None) as export:
+        rows = export.connection.execute("SELECT UserName FROM Users ORDER BY Id").fetchall()
+    assert [text for (text,) in rows] == texts
 
 
 def _cut(folder: Path) -> None:
@@ -62,8 +73,8 @@ def _use_other_dates(folder: Path) -> None:
     [
         (_cut, r"ForumMessages.csv: ends in the middle of a row: download it again"),
         (_rename_column, r"Kernels.csv:1: lacks the columns MadePublicDate; it has Id, "),
-        (_lengthen_row, r"ForumTopics.csv: cannot be read: .* Expected Number of Columns: 13 Found: 3"),
-        (_put_text_for_a_number, r"Users.csv: cannot be read: .*seven"),
+        (_lengthen_row, r"ForumTopics.csv: cannot be read after byte 0: .* Expected Number of Columns: 13 Found: 3"),
+        (_put_text_for_a_number, r"Users.csv: cannot be read after byte 0: .*seven"),
         (_use_other_dates, r"Submissions.csv: 1 of 1 rows have a date that is not like 12/31/2024 or"),
     ],
 )
