@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from bot.engine.experiment import Experiment, experiments_in
 from bot.engine.lab_turns import TurnText, lab_mark, lab_turns
 from bot.engine.tree import APART
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import Gain, Score
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FOUND
 from bot.execution.record import EXECUTED, GUARDED, last_execution
@@ -174,6 +174,13 @@ class RunRecord:
                 visible[row.id] = row
         return visible
 
+    def pick_nodes(self, ids: Sequence[int]) -> list[Node]:
+        """Return some of its nodes, in order; the others are not read for them."""
+        if self.as_of is not None or "nodes" in vars(self):
+            return [self.nodes[id] for id in sorted(ids) if id in self.nodes]
+        query = select(Node).where(Node.run_id == self.id, col(Node.id).in_(ids)).order_by(col(Node.id))
+        return list(self._session.exec(query))
+
     @cached_property
     def scripts(self) -> Sequence[Node]:
         """The nodes that are neither ensembles nor public notebooks."""
@@ -184,6 +191,12 @@ class RunRecord:
         """The executions of its nodes, in the order of their start."""
         rows = self._rows(Execution, Execution.started_at)
         return rows if self.as_of is None else [row for row in rows if row.node in self.nodes]
+
+    def last_log(self, node: int) -> str:
+        """Return what a node's last execution printed; empty if nothing is kept."""
+        query = select(Execution.log_sha).where(Execution.run_id == self.id, Execution.node == node)
+        query = query.where(col(Execution.log_sha).is_not(None)).order_by(col(Execution.started_at).desc())
+        return self.text(self._session.exec(query).first())
 
     def reasons(self, nodes: Sequence[int] | None = None) -> Mapping[int, str | None]:
         """Return why the last executions of nodes ended, but for those on all rows; None: of all nodes."""
@@ -209,6 +222,13 @@ class RunRecord:
         steps = read_steps(self._session, self.id, EXECUTED, (GUARDED,))
         scores = {key.node: done.score for key, done in steps.items() if done.score is not None}
         return {node: self._shown(score) for node, score in scores.items() if self.as_of is None or node in self.nodes}
+
+    @cached_property
+    def gains(self) -> Mapping[int, Gain]:
+        """The paired gain of each script and experiment that was compared with another, by node."""
+        known = {experiment.node: experiment.result.gain for experiment in self.experiments}
+        known |= {node: score.gain for node, score in self.scores.items()}
+        return {node: gain for node, gain in known.items() if gain is not None}
 
     @cached_property
     def typical_noise(self) -> float | None:

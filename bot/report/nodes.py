@@ -73,9 +73,7 @@ def node_rows(
     run: RunRecord, result: Outcome, board: Sequence[float], ids: Sequence[int] | None = None
 ) -> tuple[NodeRow, ...]:
     """Return a run's nodes, or some of them, in order; public notebooks are left out of all."""
-    nodes = [run.nodes[id] for id in ids or ()]
-    if ids is None:
-        nodes = [node for node in run.nodes.values() if node.action != "reproduce"]
+    nodes = [node for node in run.nodes.values() if node.action != "reproduce"] if ids is None else run.pick_nodes(ids)
     reasons = run.reasons(ids)
     limit = fair_share(TEXT_BUDGET, 2 * len(nodes), LONGEST_TEXT)
     hidden = {node: score for node, score in sorted(result.hidden_scores.items()) if score is not None}

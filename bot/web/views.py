@@ -107,13 +107,12 @@ class Views:
     def node(self, place: Place, name: str, id: int) -> Page:
         """One node: its plan, script, error and what it printed."""
         with self._opened(place, name) as (_, run, outcome):
-            if (node := run.nodes.get(id)) is None:
+            if not (nodes := run.pick_nodes([id])):
                 raise UsageError(f"there is no node {id} in this run")
-            logs = [one.log_sha for one in run.executions if one.node == id and one.log_sha is not None]
             values = {
                 "row": node_rows(run, outcome, (), [id])[0],
-                "code": words.shortened(run.text(node.code_sha), LONGEST_CODE),
-                "log": words.ending(run.text(logs[-1] if logs else None), LONGEST_LOG),
+                "code": words.shortened(run.text(nodes[0].code_sha), LONGEST_CODE),
+                "log": words.ending(run.last_log(id), LONGEST_LOG),
                 "at": f"/{place}/{name}",
             }
             return page(f"Node {id}", ("node",), values, (HOME, (f"/{place}/{name}", name)))

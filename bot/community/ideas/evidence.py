@@ -46,9 +46,7 @@ def _uses(run: RunRecord, row: Node, logged: Experiment | None, ideas: Mapping[i
 
 
 def _part(run: RunRecord, row: Node, own_uses: Uses, before: Uses | None) -> ComponentNote:
-    execution = run.ran(row.id)
-    compared = execution is not None and execution.score is not None and (before is not None or own_uses.named)
-    gain = execution.score.gain if compared and execution and execution.score else None
+    gain = run.gains.get(row.id) if before is not None or own_uses.named else None
     gain_and_error = (None, None) if gain is None else (gain.value, gain.std_error)
     return _note(f"node {row.id}", own_uses, before, *gain_and_error)
 

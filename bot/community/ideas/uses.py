@@ -133,13 +133,16 @@ def _wanted(idea: str) -> _Wanted:
     return _Wanted(families_in(own_text), named_in(own_text), other_words)
 
 
+_words_of_note = lru_cache(maxsize=2048)(words)
+
+
 def _carries_out(idea: str, traits: _Traits, note: str) -> bool:
     wanted_traits = _wanted(idea)
     if wanted_traits.families and len(not_used(wanted_traits.families, traits.families)) == len(wanted_traits.families):
         return False
     if wanted_traits.techniques:
         return len(wanted_traits.techniques & traits.techniques) >= _MOST_OF * len(wanted_traits.techniques) - 1e-9
-    matched_words = wanted_traits.words & (traits.words | words(note))
+    matched_words = wanted_traits.words & (traits.words | _words_of_note(note))
     return bool(wanted_traits.families) and len(matched_words) >= _SAID * len(wanted_traits.words)
 
 
