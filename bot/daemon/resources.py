@@ -10,6 +10,7 @@ from bot.configuration import Configuration, Settings
 from bot.engine.services import Machinery
 from bot.evaluation.client.worker import Worker
 from bot.execution.open_leases import open_leases
+from bot.extensions import extension
 from bot.live.budget import open_day
 from bot.live.models import choice_of
 from bot.live.shared import Shared
@@ -24,7 +25,6 @@ from sandbox.locks import take_soon
 from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
-from scrapers.kaggle.rehearsal_clock import site_clock
 from scrapers.posts.cleaners import Cleaners
 from state.clock import Clock, FastClock, SystemClock
 from state.errors import SiteUnavailable, UsageError
@@ -67,7 +67,8 @@ async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clo
     async with open_http(settings.kaggle.patience) as http:
         while True:
             try:
-                return await site_clock(http, settings.kaggle.url)
+                clock: FastClock = await extension("clocks", "rehearsal")(http, settings.kaggle.url)
+                return clock
             except SiteUnavailable as error:
                 if asyncio.get_running_loop().time() >= until:
                     raise UsageError(str(error)) from error

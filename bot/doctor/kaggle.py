@@ -12,6 +12,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Finding, nearest
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.own_grader import check_grader
+from bot.extensions import extension
 from bot.live.kinds import IF_WRONG, kinds_of
 from bot.live.shared import competition_folder
 from scrapers.kaggle.account import who_am_i
@@ -22,7 +23,6 @@ from scrapers.kaggle.competitions import Competition, Competitions
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.rehearsal_clock import site_clock
 from scrapers.kaggle.settings import KaggleSection, Patience
 from state.clock import Clock, SystemClock
 from state.errors import Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
@@ -61,7 +61,7 @@ def check_kaggle(
             site, now_by = Competitions(client), clock or SystemClock()
             if rehearsal and clock is None:
                 async with open_http(_PATIENCE) as http:
-                    now_by = await site_clock(http, section.url)
+                    now_by = await extension("clocks", "rehearsal")(http, section.url)
             each = [await _check_competition(site, *table, now_by, state) for table in competitions.items()]
             return [account, *each]
 

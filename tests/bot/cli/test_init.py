@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from bot.cli.app import app
 from bot.configuration import read_settings
 from bot.configuration.first_file import FirstFile
-from bot.rehearsal.serving import serving
-from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.site import Site
+from bot.simulator.site.serving import serving
+from bot.simulator.site.settings import SiteSettings
+from bot.simulator.site.site import Site
 from scrapers.kaggle.settings import KAGGLE
 from state.clock import FastClock
 from state.errors import UsageError
-from tests.bot.rehearsal.parts import START, TWIN, both, served, tiny
+from tests.bot.simulator.site.parts import START, TWIN, both, served, tiny
 from tests.tiny_snapshot import SLUG
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests import needs
 from tests.bot.daemon.rehearsing import Rehearsal, rehearsal, wait_for
 from tests.bot.daemon.test_rehearsals import check_database
-from tests.bot.rehearsal.bad_days import as_toml, bad_days
+from tests.bot.simulator.site.bad_days import as_toml, bad_days
 
 SLUG = "spooky-author-identification"
 SPEED = float(os.environ.get("BOT_REHEARSAL_SPEED", "25000")) / 5

@@ -23,7 +23,7 @@ from state.clock import SystemClock
 from state.store import Store
 from tests import needs
 from tests.bot.daemon.rehearsing import Rehearsal, Sample, rehearsal, sampled, wait_for
-from tests.bot.rehearsal.bad_days import as_toml, bad_days
+from tests.bot.simulator.site.bad_days import as_toml, bad_days
 from tests.state.derive import from_events, from_rows
 
 SLUGS = ("spooky-author-identification", "nomad2018-predict-transparent-conductors")

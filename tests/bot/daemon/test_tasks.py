@@ -24,7 +24,7 @@ from state.store import Store
 from state.tables import Message, Notification, Task, Topic
 from state.tasks import put_task
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import served, tiny
+from tests.bot.simulator.site.parts import served, tiny
 from tests.state.conftest import START, StandingClock, clock, store
 from tests.state.rows import create_run
 

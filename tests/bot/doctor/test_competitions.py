@@ -7,10 +7,10 @@ import pytest
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Finding
 from bot.doctor.kaggle import check_kaggle
-from bot.rehearsal.settings import SiteSettings
+from bot.simulator.site.settings import SiteSettings
 from scrapers.kaggle.settings import KaggleSection
 from scrapers.snapshots.snapshot import Snapshot
-from tests.bot.rehearsal.parts import DEADLINE, START, HandClock, Served, served, tiny
+from tests.bot.simulator.site.parts import DEADLINE, START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE, played
 from tests.tiny_snapshot import SLUG
 

@@ -15,8 +15,8 @@ from scrapers.kaggle.polling.watch import Part
 from scrapers.kaggle.settings import KaggleSection
 from state.store import Store
 from state.submissions import advance_submission, intend_submission
-from tests.bot.rehearsal.conftest import here, snapshot
-from tests.bot.rehearsal.parts import DEADLINE, truth_with
+from tests.bot.simulator.site.conftest import here, snapshot
+from tests.bot.simulator.site.parts import DEADLINE, truth_with
 from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.scrapers.in_process import Here
 from tests.state.rows import create_run

@@ -24,7 +24,7 @@ from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.settings import KaggleSection, Pace
 from state.store import Store
-from tests.bot.rehearsal.parts import Served
+from tests.bot.simulator.site.parts import Served
 from tests.scrapers.in_process import Here
 
 PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, apart=0.0)

@@ -17,7 +17,7 @@ from state.tables import Event, Notification
 from state.tables import Task as QueuedTask
 from tests.bot.engine.blended import WRONG, score
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import served, tiny
+from tests.bot.simulator.site.parts import served, tiny
 from tests.tiny_snapshot import write_tiny
 
 OWN = CompetitionSettings(model="builtin", metric="log_loss")

@@ -23,8 +23,8 @@ from state.store import Store
 from state.submissions import intend_submission, submissions_of
 from state.tables import Node, Notification, Run
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import Served, served, tiny
 from tests.bot.replay.conftest import light
+from tests.bot.simulator.site.parts import Served, served, tiny
 
 __all__ = ["light"]
 

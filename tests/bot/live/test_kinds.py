@@ -11,14 +11,14 @@ from bot.configuration.competition import CompetitionSettings
 from bot.doctor.kaggle import check_kaggle
 from bot.live.kinds import NO_ROOM, SENTENCES, in_words
 from bot.live.preparing import Task, Waiting, prepare
-from bot.rehearsal.settings import CompetitionKind, SiteSettings
+from bot.simulator.site.settings import CompetitionKind, SiteSettings
 from bot.status.problems import current
 from scrapers.kaggle.kinds import KindName, Recognised
 from scrapers.kaggle.settings import KaggleSection
 from scrapers.snapshots.snapshot import Snapshot
 from state.tables import Notification
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import START, HandClock, served, tiny
+from tests.bot.simulator.site.parts import START, HandClock, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.tiny_snapshot import SLUG
 

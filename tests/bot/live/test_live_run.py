@@ -21,7 +21,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.errors import UsageError
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import served, tiny
+from tests.bot.simulator.site.parts import served, tiny
 
 OWN = CompetitionSettings(model="builtin", metric="log_loss")
 

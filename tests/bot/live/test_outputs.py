@@ -13,7 +13,7 @@ from bot.live.shared import Shared
 from scrapers.kaggle.outputs import PublicOutputs
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import Served, served, tiny
+from tests.bot.simulator.site.parts import Served, served, tiny
 
 OUTPUT = "id,label\nr0240,0.1\n"
 

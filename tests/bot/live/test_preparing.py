@@ -11,15 +11,15 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.live.preparing import Task, Waiting, deadline_of, prepare
 from bot.live.replaced_data import report_replaced_data
 from bot.live.shared import Shared
-from bot.rehearsal.faults import Fault, Faults
-from bot.rehearsal.settings import SiteSettings
+from bot.simulator.site.faults import Fault, Faults
+from bot.simulator.site.settings import SiteSettings
 from bot.status.problems import current
 from scrapers.snapshots.demo import DEMO_SLUG, write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.store import Store
 from state.tables import Notification
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import START, served, tiny
+from tests.bot.simulator.site.parts import START, served, tiny
 
 OWN = CompetitionSettings(model="builtin", metric="log_loss")
 

@@ -32,8 +32,8 @@ from bot.execution.record import EXECUTED, Execution
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
-from bot.rehearsal.faults import Faults
-from bot.rehearsal.settings import SiteSettings
+from bot.simulator.site.faults import Faults
+from bot.simulator.site.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.desk import Desk
 from bot.submission.kaggle import KaggleSubmitter, NotebookSubmitter
@@ -56,7 +56,7 @@ from state.steps import Key, Steps, finish_step, start_step
 from state.store import Store
 from state.submissions import submissions_of
 from state.tables import Event, KernelVersion, Notification, Submission
-from tests.bot.rehearsal.parts import START, HandClock, Served, served, tiny
+from tests.bot.simulator.site.parts import START, HandClock, Served, served, tiny
 from tests.bot.submission.kaggle_site import AT_ONCE
 from tests.state.derive import from_events, from_rows
 from tests.state.rows import create_run

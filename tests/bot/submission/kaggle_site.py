@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx2
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.faults import Faults
-from bot.rehearsal.serving import serving
-from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.site import Site
+from bot.simulator.site.faults import Faults
+from bot.simulator.site.serving import serving
+from bot.simulator.site.settings import SiteSettings
+from bot.simulator.site.site import Site
 from bot.submission.kaggle import KaggleSubmitter
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials

@@ -9,7 +9,7 @@ from bot.evaluation.answers.combining import combine_text, combining_facts
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.package import Facts, write_package
 from bot.notebooks.weights import lay_flat
-from bot.rehearsal.settings import SiteSettings
+from bot.simulator.site.settings import SiteSettings
 from bot.submission.files import FILES
 from bot.submission.packing import PACKED, Packed
 from state.steps import Key, finish_step, start_step

@@ -16,7 +16,7 @@ from bot.submission.rules import accept_rules
 from state.approvals import decide_approval, make_wish, open_wishes
 from state.errors import UsageError
 from state.tables import Approval
-from tests.bot.rehearsal.parts import DEADLINE
+from tests.bot.simulator.site.parts import DEADLINE
 from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, decide, live, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -11,7 +11,7 @@ from state.approvals import ask_approval, decide_approval
 from state.progress import create_node, end_node
 from state.submissions import advance_submission, choose_final, intend_submission, submissions_of, update_submission
 from state.tables import Submission
-from tests.bot.rehearsal.parts import DEADLINE, START
+from tests.bot.simulator.site.parts import DEADLINE, START
 from tests.bot.submission.desk_parts import Live, decide
 from tests.state.rows import create_run
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.rehearsal.settings import SiteSettings
+from bot.simulator.site.settings import SiteSettings
 from bot.submission import Submitter
 from bot.submission.exactly_once import ExactlyOnce
 from state.errors import NotebooksOnly, NotSent, QuotaReached, SiteUnavailable, SubmissionInDoubt, SubmissionRefused
 from state.store import Store
-from tests.bot.rehearsal.bad_days import bad_days, faults_of
+from tests.bot.simulator.site.bad_days import bad_days, faults_of
 from tests.bot.submission.kaggle_site import DAY, Played, played, predictions
 from tests.bot.submission.parts import RUN, a_begun_run, assert_events_match_rows, rows
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.client.worker import Worker
 from bot.notebooks.limits import NotebookLimits
-from bot.rehearsal.faults import Fault, Faults
+from bot.simulator.site.faults import Fault, Faults
 from bot.submission.desk import Desk
 from bot.submission.notebook_lines import notebook_lines
 from sandbox.process import ProcessSandbox

@@ -17,13 +17,13 @@ from kagglesdk.kaggle_object import KaggleObject
 from kagglesdk.kernels.types.kernels_enums import KernelWorkerStatus
 
 import scrapers.kaggle
+from bot.simulator.probe.asking import _Whole
 from scrapers.kaggle.account import own_name, who_am_i
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.datasets import DataSets, DataSetStatus
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
-from scrapers.kaggle.probe.asking import _Whole
 from scrapers.kaggle.search import Search
 from scrapers.kaggle.submissions import Status, Submissions, Upload
 from scrapers.kaggle.wire import Answer, PageOfItems, Wire

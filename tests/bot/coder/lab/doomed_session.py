@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from bot.coder.scripted_model import ScriptedModel
+from bot.simulator.scripted_model import ScriptedModel
 from tests.bot.coder.lab.owned import tiny, worked
 from tests.bot.coder.lab.scripted import logged
 from tests.chaos.doomed import Doom

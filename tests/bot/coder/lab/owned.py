@@ -9,11 +9,11 @@ from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.coder.own import ChosenCoder, OwnCoder
-from bot.coder.scripted_model import ScriptedModel, serving
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models.pricing import Price, Pricing
+from bot.simulator.scripted_model import ScriptedModel, serving
 from tests.bot.coder.lab.scripted import FewLabs, lived
 from tests.bot.models.parts import model_at
 

@@ -18,12 +18,12 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.work import Work
-from bot.coder.scripted_model import ScriptedModel
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.strategy import Strategy
 from bot.models import Usage
 from bot.models.ask import Asker
+from bot.simulator.scripted_model import ScriptedModel
 from sandbox.leftovers import left_by_killed
 from state.errors import BudgetExceeded
 from state.labs import labs

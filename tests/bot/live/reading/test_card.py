@@ -19,12 +19,12 @@ from bot.live.reading.quotes import ReadPage
 from bot.live.shared import Shared
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
-from bot.rehearsal.settings import SiteSettings
+from bot.simulator.site.settings import SiteSettings
 from state.errors import UsageError
 from state.live import live_runs
 from tests.bot.live.site_parts import shared
 from tests.bot.live.test_preparing import notices
-from tests.bot.rehearsal.parts import START, Served, served, tiny
+from tests.bot.simulator.site.parts import START, Served, served, tiny
 from tests.scripted_endpoint import ScriptedEndpoint
 from tests.tiny_snapshot import SLUG
 

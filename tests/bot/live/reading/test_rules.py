@@ -16,7 +16,7 @@ from bot.submission.rules import accept_rules, rules_of
 from state.tables import Notification
 from tests.bot.live.reading.test_card import asking
 from tests.bot.live.site_parts import shared
-from tests.bot.rehearsal.parts import served, tiny
+from tests.bot.simulator.site.parts import served, tiny
 from tests.scripted_endpoint import ScriptedEndpoint
 from tests.tiny_snapshot import SLUG
 

@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from tests.bot.replay.conftest import Finished
+from tests.bot.replay.conftest import Finished, comind_run
 from tests.tiny_snapshot import LATE_WORDS
 
+__all__ = ["comind_run"]
 pytestmark = pytest.mark.integration
 
 Row = dict[str, Any]

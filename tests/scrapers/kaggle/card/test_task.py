@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.settings import SiteSettings
+from bot.simulator.site.settings import SiteSettings
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.task import read_evidence, with_data
@@ -20,7 +20,7 @@ from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Pace
 from scrapers.snapshots.card import TaskCard
 from state.errors import NotEntered
-from tests.bot.rehearsal.parts import Served, served, tiny
+from tests.bot.simulator.site.parts import Served, served, tiny
 
 PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, apart=0.0)
 DEFAULTS = {"eps": 1e-15, "normalize": True}

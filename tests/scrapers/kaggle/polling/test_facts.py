@@ -12,10 +12,10 @@ import pytest
 from sqlmodel import select
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.app import App
-from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.site import Site
-from bot.rehearsal.time_shift import align_starts
+from bot.simulator.site.app import App
+from bot.simulator.site.settings import SiteSettings
+from bot.simulator.site.site import Site
+from bot.simulator.site.time_shift import align_starts
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -29,7 +29,7 @@ from state.series import history, last_reading, rules_hash
 from state.store import Store
 from state.tables import KernelVersion, Message, PolledTopic, Topic
 from tests import needs
-from tests.bot.rehearsal.parts import both
+from tests.bot.simulator.site.parts import both
 from tests.scrapers.kaggle.parts import SetClock, answer
 from tests.scrapers.kaggle.polling.world import SLUG, World
 

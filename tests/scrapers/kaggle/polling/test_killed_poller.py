@@ -18,16 +18,16 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.faults import Fault, Faults
-from bot.rehearsal.serving import serving
-from bot.rehearsal.settings import SiteSettings
-from bot.rehearsal.site import Site
+from bot.simulator.site.faults import Fault, Faults
+from bot.simulator.site.serving import serving
+from bot.simulator.site.settings import SiteSettings
+from bot.simulator.site.site import Site
 from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from state.store import as_stored
 from tests import needs
-from tests.bot.rehearsal.bad_days import bad_days
+from tests.bot.simulator.site.bad_days import bad_days
 from tests.scrapers.kaggle.polling import child
 from tests.scrapers.kaggle.polling.crowd import Crowd
 from tests.scrapers.kaggle.polling.shown import Reader, Shown, stored

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.rehearsal.app import App
-from bot.rehearsal.site import Site
+from bot.simulator.site.app import App
+from bot.simulator.site.site import Site
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller

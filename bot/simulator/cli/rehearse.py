@@ -1,0 +1,243 @@
+"""`bot rehearse`: a stand-in Kaggle site that plays snapshots back on a fast clock."""
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bot.cli.output import number, print_json, print_table, progress_line
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.simulator.site.settings import CompetitionKind
+from bot.simulator.site.time_shift import align_starts, shift_in_words
+from sandbox import BackEndChoice, Sandbox
+from sandbox.choose import choose
+from sandbox.environments import chosen_environment
+from sandbox.settings import SandboxSettings
+from scrapers.snapshots.fields import parse_time
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import FastClock
+from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.simulator.site.competition import Competition
+    from bot.simulator.site.site import Site
+
+_AFTERWARDS = timedelta(hours=1)
+"""By the site's clock: how long a site goes on after the last deadline, so that clients see the end."""
+_LOOK = 0.25
+_LINE = 60.0
+"""Seconds between two progress lines if there is no terminal."""
+
+
+def rehearse(
+    snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="the snapshots' folders")],
+    speed: Annotated[float, typer.Option(min=0.001, help="how many times faster the site's clock runs")] = 2000.0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port on loopback; 0: a free one")] = 8899,
+    start: Annotated[
+        str | None,
+        typer.Option(help="the site's time at the start (ISO, UTC); default: the earliest competition's start"),
+    ] = None,
+    as_dated: Annotated[
+        bool, typer.Option("--as-dated", help="keep the original times of several competitions, even if years apart")
+    ] = False,
+    token: Annotated[str | None, typer.Option(help="the API token that it accepts")] = None,
+    kind: Annotated[
+        CompetitionKind,
+        typer.Option(help="how the competitions look: a kind that the bot does not work on, or not as on others"),
+    ] = "files",
+    public_test: Annotated[
+        float, typer.Option(min=0.001, max=1, help="share of the test rows that a competition for notebooks shows")
+    ] = 0.1,
+    run_seconds: Annotated[float, typer.Option(min=1, help="longest run of a notebook, by a real clock")] = 32_400.0,
+    sandbox: Annotated[
+        BackEndChoice, typer.Option(help="where notebooks run; with `process` nothing contains them")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(help="seed of everything random: teams' arrival, the public part, delays")] = 0,
+    faults: Annotated[Path | None, typer.Option(help="a file of faults to inject (TOML)")] = None,
+    until_end: Annotated[
+        bool, typer.Option("--until-end", help="end when all competitions have ended, and print the final standings")
+    ] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="print one JSON object per line: the address, then a result for each competition"),
+    ] = False,
+) -> None:
+    """Play snapshots back as live competitions, for a daemon or the unmodified `kaggle` command to compete on.
+
+    Several snapshots are competitions of one site, with one address, account and clock; each is moved in time as a whole,
+    so that all begin when the earliest does. Ctrl-C ends it; pages at its address show what it is doing. With
+    --until-end it exits with 1 if a competition has no scored submission. With --kind notebooks pushed notebooks really run,
+    and submitted ones run again on all test rows, of which only a share is public.
+
+    Example: bot rehearse snapshots/spooky-author-identification --speed 2000 --until-end
+    """
+    played = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
+    # Imported here: other commands should not pay for a web server.
+    from bot.simulator.site.faults import Faults
+    from bot.simulator.site.results import result_of
+    from bot.simulator.site.serving import serving
+    from bot.simulator.site.settings import SiteSettings
+    from bot.simulator.site.site import Site
+
+    played = played if as_dated else align_starts(played)
+    begins = _begins(start, played)
+    settings = SiteSettings(
+        seed=seed,
+        kind=kind,
+        public_test=public_test,
+        run_seconds=run_seconds,
+        **({} if token is None else {"token": token}),
+    )
+    injected = Faults() if faults is None else Faults.read(faults)
+    clock = FastClock(begins, speed)
+    takes_notebooks = kind == "notebooks" or any(one.card.kind == "code" for one in played)
+    site = Site(played, clock, settings, injected, _chosen(sandbox) if takes_notebooks else None)
+    with _stopping() as stop, serving(site, port) as url:
+        site.warm()
+        announce(site, clock, url, json=json)
+        _watch(site, clock, stop, site.last_deadline + _AFTERWARDS if until_end else None)
+        if not stop.is_set():
+            site.settle()
+        now = clock.now()
+        results = [result_of(site, competition, now) for competition in site.competitions]
+    show_results(results, json=json)
+    if until_end and any(result["over"] and not result["scored"] for result in results):
+        raise typer.Exit(1)
+
+
+def _chosen(name: BackEndChoice) -> Sandbox:
+    """Return the sandbox that notebooks run in, with the packages that the bot's own scripts find by default."""
+    environment = chosen_environment(SandboxSettings().environments_folder, None)
+    return choose(name, trusted=False, instance="rehearsal", environment=environment)
+
+
+def _begins(start: str | None, played: Sequence[Snapshot]) -> datetime:
+    first, last = min(one.card.enabled_at for one in played), max(one.card.deadline for one in played)
+    if start is None:
+        return first
+    try:
+        begins = parse_time(start)
+    except ValueError as error:
+        raise UsageError(f"--start: {error}") from error
+    if not first <= begins < last:
+        what = "competition" if len(played) == 1 else "competitions"
+        raise UsageError(f"--start lies outside of the {what}, {first:%Y-%m-%d} to {last:%Y-%m-%d}")
+    return begins
+
+
+@contextmanager
+def _stopping() -> Iterator[threading.Event]:
+    """Yield an event that Ctrl-C and SIGTERM set; the old handlers are restored afterwards."""
+    stop = threading.Event()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(one, lambda *_: stop.set()) for one in signals]
+    try:
+        yield stop
+    finally:
+        for one, handler in zip(signals, before, strict=True):
+            signal.signal(one, handler)
+
+
+def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime | None) -> None:
+    """Show the progress line until it is stopped, or the end has come."""
+    with progress_line(_LINE) as say:
+        while not stop.is_set() and (end is None or clock.now() < end):
+            say(progress(site, clock))
+            stop.wait(_LOOK)
+
+
+def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
+    """Return all that a program needs to compete on a site; `competition` is set if there is only one.
+
+    By the variables in `environment` the unmodified `kaggle` command reaches the site, beside a HOME of its own.
+    """
+    settings = site.settings
+    variables = {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "http_proxy": url, "NO_PROXY": "", "no_proxy": ""}
+    times = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
+    alone = {"competition": site.competitions[0].slug} if len(site.competitions) == 1 else {}
+    return alone | {
+        "competitions": [_played(one) for one in site.competitions],
+        "url": url,
+        "token": settings.token,
+        "clock": times,
+        "user_name": settings.user_name,
+        "legacy_key": settings.legacy_key,
+        "environment": variables | {"KAGGLE_API_TOKEN": settings.token},
+    }
+
+
+def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
+    """Print where a site is, what it plays back, and how to reach it."""
+    facts = announcement(site, clock, url)
+    if json:
+        print_json(facts)
+        return
+    settings, several = site.settings, len(site.competitions) > 1
+    exports = " ".join(f"{name}={value}" for name, value in facts["environment"].items())
+    what = f"{len(site.competitions)} competitions are" if several else f"{site.competitions[0].slug} is"
+    listed = "".join(f"  {_line(one)}\n" for one in site.competitions) if several else ""
+    typer.echo(
+        f"{what} on at {url} (open it in a browser to look on)\n{listed}"
+        f"token: {settings.token} (legacy: {settings.user_name} with the key {settings.legacy_key})\n"
+        f"clock: {clock.start:%Y-%m-%d %H:%M} UTC at {clock.began:.3f}, {clock.speed:g} times faster\n"
+        f"for the unmodified kaggle command, in a shell of its own:\n"
+        f'  export HOME="$(mktemp -d)"; export KAGGLE_CONFIG_DIR="$HOME/cfg" {exports}\n'
+        f"  kaggle competitions list --group entered"
+    )
+
+
+def progress(site: "Site", clock: FastClock) -> str:
+    """Return the progress on one line."""
+    now = clock.now()
+    parts = " | ".join(_progress_of(one, clock, now) for one in site.competitions)
+    return f"{now:%Y-%m-%d %H:%M} UTC | {sum(site.requests.values())} requests | {len(site.faults.injected)} faults | {parts}"
+
+
+def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
+    """Print each competition's result: a line of JSON, or a table."""
+    for result in results:
+        if json:
+            print_json(result)
+        else:
+            _print(result)
+
+
+def _print(result: Mapping[str, Any]) -> None:
+    rows = [
+        ("submissions", f"{result['submissions']} ({result['scored']} scored, {result['failed']} failed)"),
+        ("best public score", number(result["public_score"], 6)),
+        ("public rank", f"{result['public_rank'] or '–'} of {result['teams']}"),
+        ("private score", number(result["private_score"], 6)),
+        ("final rank", f"{result['rank'] or '–'} of {result['final_teams']}"),
+        ("medal", result["medal"] or "none"),
+        ("requests", f"{result['requests']} ({result['faults']} faults injected)"),
+    ]
+    print_table(("", result["competition"]), rows, title="final standing" if result["over"] else "standing so far")
+
+
+def _played(one: "Competition") -> dict[str, Any]:
+    return {
+        "competition": one.slug,
+        "begins": one.card.enabled_at.isoformat(),
+        "deadline": one.card.deadline.isoformat(),
+        "shift_seconds": one.snapshot.shift.total_seconds(),
+    }
+
+
+def _line(one: "Competition") -> str:
+    words = shift_in_words(one.snapshot.shift)
+    span = f"{one.card.enabled_at:%Y-%m-%d %H:%M} to {one.card.deadline:%Y-%m-%d %H:%M}"
+    return f"{one.slug}: {span}{', all of it ' if words else ''}{words}"
+
+
+def _progress_of(one: "Competition", clock: FastClock, now: datetime) -> str:
+    sent = len(one.desk.all(now))
+    scores = [sent.public_score for sent in one.desk.best_public(now)]
+    best = f", best {scores[0]:g}" if scores and scores[0] is not None else ""
+    seconds = max(0.0, (one.deadline(now) - now).total_seconds() / clock.speed)
+    return f"{one.slug}: {sent} submissions{best}, {'over' if one.over(now) else f'{seconds:.0f} s left'}"

@@ -1,0 +1,88 @@
+"""What the bot assumes of Kaggle, point by point, each with how a probe's answers settle it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import ValidationError
+
+from bot.simulator.probe.exchange import AnswerT, Exchange
+
+Verdict = Literal["OK", "different", "could not tell"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was seen of one point."""
+
+    verdict: Verdict
+    saw: str
+
+
+class NotAnswered(Exception):
+    """A question has no answer that can be read, so a point stays open or differs."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(finding.saw)
+
+
+class Seen:
+    """The answers of a probe, by the name of the question."""
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self.all = tuple(exchanges)
+        self._by_name = {one.name: one for one in exchanges}
+
+    def exchange(self, name: str) -> Exchange | None:
+        """Return a question and its answer, None if it was not put."""
+        return self._by_name.get(name)
+
+    def read(self, name: str, kind: type[AnswerT]) -> AnswerT:
+        """Return an answer as the client reads it. Raises NotAnswered if there is none that it can read."""
+        found = self._by_name.get(name)
+        if found is not None and found.answered:
+            with suppress(ValidationError):
+                return found.read(kind)
+        raise NotAnswered(self.why_not(name))
+
+    def why_not(self, name: str) -> Finding:
+        """Return why a point stays open whose question has no answer."""
+        found = self._by_name.get(name)
+        if found is None:
+            return unsure("it was not asked")
+        if found.status is None:
+            return unsure(f"{found.method} was not answered")
+        if not found.answered:
+            return unsure(f"{found.method} was refused with {found.status}")
+        return Finding("different", f"the answer to {found.method} is not understood")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One assumption."""
+
+    name: str
+    assumed: str
+    """What the bot takes for granted, in a sentence."""
+    check: Callable[[Seen], Finding]
+    settled_by: str = "another probe, of a competition where there is more to see"
+    """What settles it where this probe could not tell."""
+
+    def judge(self, seen: Seen) -> Finding:
+        """Hold a probe's answers against it."""
+        try:
+            return self.check(seen)
+        except NotAnswered as error:
+            return error.finding
+
+
+def told(holds: bool, saw: str) -> Finding:
+    """Return a finding: the assumption holds, or Kaggle is different."""
+    return Finding("OK" if holds else "different", saw)
+
+
+def unsure(why: str) -> Finding:
+    """Return a finding that leaves the point open."""
+    return Finding("could not tell", why)

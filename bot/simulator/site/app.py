@@ -1,0 +1,223 @@
+"""The ASGI application: one handler for all remote procedure calls, and one for uploads and downloads; and pages to look on."""
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from email.utils import format_datetime
+from functools import partial
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import Message, Receive, Scope, Send
+
+from bot.simulator.site.auth import authenticate, unauthenticated
+from bot.simulator.site.board import score_text
+from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition_pages import metric_words
+from bot.simulator.site.faulty_answers import Act, faulty_answer
+from bot.simulator.site.methods import OPEN, methods
+from bot.simulator.site.rendering import rendered, share_of
+from bot.simulator.site.site import Site
+from bot.simulator.site.wire import Binary, Call, Redirect, Refused, error_body, finished
+from state.clock import FastClock
+
+_TOP = 20
+"""Teams and submissions that a page shows."""
+# Titles and tags come from elsewhere: the browser neither runs anything nor asks the network.
+_PAGE = """<!doctype html>
+<meta charset="utf-8"><meta http-equiv="refresh" content="2"><link rel="icon" href="data:,">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'">
+<title>Rehearsal</title>
+"""
+_RPC = re.compile(r"/(?:api/)?v1/([A-Za-z.]+/[A-Za-z]+)")
+_ABSOLUTE = re.compile(r"https?://[^/]*")
+_LARGEST_BODY = 32 << 20
+
+
+class App:
+    """Answers requests to the site; also those with an absolute target, as a proxy's client sends them."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._methods = methods(site)
+        self._refusals = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; every answer carries the site's own time."""
+        if scope["type"] != "http":
+            return
+        now = self._site.clock.now()
+        request = Request({**scope, "path": _ABSOLUTE.sub("", scope["path"], count=1) or "/"}, receive)
+        try:
+            response = await self._respond(request, now)
+        except Refused as refused:
+            response = self._refusal(refused)
+        except ClientDisconnect:
+            return
+        await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
+
+    async def _respond(self, request: Request, now: datetime) -> Response:
+        own = self._own_page(request.scope["path"], now) if request.method == "GET" else None
+        if own is not None:
+            return own
+        routed = self._routed(request, now)
+        if routed is None:
+            return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
+        method, act = routed
+        self._site.requests[method] += 1
+        fault = self._site.faults.draw(method, now)
+        if fault is None:
+            return await act()
+        turn = self._site.requests[method]
+        return await faulty_answer(fault, act, request, self._site.faults, now, turn)
+
+    def _own_page(self, path: str, now: datetime) -> Response | None:
+        """Return a page of the stand-in's own: it needs no credentials, is not counted and has no faults."""
+        clock = self._site.clock
+        if path == "/":
+            return HTMLResponse(index_page(self._site, now))
+        if path == "/clock" and isinstance(clock, FastClock):
+            return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})
+        played = next((one for one in self._site.competitions if path == f"/competitions/{one.slug}"), None)
+        return None if played is None else HTMLResponse(competition_page(played, now))
+
+    def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
+        """Return a request's method, by the name that counts and faults use, and the function that carries it out."""
+        path, method = request.scope["path"], request.method
+        call = _RPC.fullmatch(path)
+        if call and method == "POST":
+            return call[1].rpartition("/")[2], partial(self._call, call[1], request, now)
+        if path.startswith("/upload/") and method == "PUT":
+            return "PUT upload", partial(self._upload, path.removeprefix("/upload/"), request, now)
+        if path.startswith("/storage/") and method in ("GET", "HEAD"):
+            return "GET storage", partial(self._download, path.removeprefix("/storage/"), request, now)
+        return None
+
+    async def _call(self, name: str, request: Request, now: datetime) -> Response:
+        if self._site.faults.since("token-expired", now):
+            self._site.faults.note(name.rpartition("/")[2], "token-expired", now)
+            raise unauthenticated()
+        authorization = request.headers.get("authorization")
+        if authorization is not None or name not in OPEN:
+            authenticate(authorization, self._site.settings)
+        method = self._methods.get(name)
+        if method is None:
+            raise Refused(404, "Not found")
+        answer = method(Call(await _body(request), now, _base_url(request)))
+        if isinstance(answer, Redirect) and self._site.settings.downloads == "address":
+            return JSONResponse({"url": answer.url})
+        if isinstance(answer, Redirect):
+            return RedirectResponse(answer.url, 302)
+        if isinstance(answer, Binary):
+            return Response(answer.content, media_type=answer.media_type, headers=dict(answer.headers))
+        return JSONResponse(finished(answer, unknown_fields=self._site.settings.unknown_fields))
+
+    async def _upload(self, place: str, request: Request, now: datetime) -> Response:
+        upload = self._site.uploads.at(place, now)
+        if upload is None:
+            return PlainTextResponse("Not found", 404)
+        part = request.headers.get("content-range", "")
+        if not part:
+            upload.content.clear()
+        if not part or part.startswith(f"bytes {len(upload.content)}-"):
+            async for chunk in request.stream():
+                upload.add(chunk)
+        if upload.complete:
+            return PlainTextResponse("", 200)
+        if not part:
+            raise Refused(400, "Fewer bytes than were announced")
+        arrived = {"range": f"bytes=0-{len(upload.content) - 1}"} if upload.content else {}
+        return PlainTextResponse("", 308, arrived)
+
+    async def _download(self, place: str, request: Request, now: datetime) -> Response:
+        signature = request.query_params.get("X-Goog-Signature", "")
+        stored = await run_in_threadpool(self._site.storage.open, place, signature, now)
+        return FileResponse(stored.path, headers=stored.headers, media_type="application/octet-stream")
+
+    def _refusal(self, refused: Refused) -> Response:
+        """Return a refusal in one of Kaggle's two shapes, as configured or drawn by seed."""
+        self._refusals += 1
+        shape = self._site.settings.error_shape
+        drawn = share_of(self._site.settings.seed, "shape", self._refusals) < 0.5
+        nested = refused.status == 401 or shape == "nested" or (shape == "mixed" and drawn)
+        return JSONResponse(error_body(refused, nested=nested), refused.status)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > _LARGEST_BODY:
+            raise Refused(400, "Request payload is too large")
+    try:
+        body = json.loads(content or b"{}")
+    except ValueError as error:
+        raise Refused(400, "Invalid JSON payload received") from error
+    if not isinstance(body, dict):
+        raise Refused(400, "Invalid JSON payload received")
+    return body
+
+
+def _base_url(request: Request) -> str:
+    """Return the site's own address: where it listens, whatever name the client uses."""
+    host, port = request.scope.get("server") or ("127.0.0.1", None)
+    return f"http://{host}" + (f":{port}" if port else "")
+
+
+def _stamped(send: Send, now: datetime, version: str) -> Send:
+    async def stamped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["date"] = format_datetime(now, usegmt=True)
+            headers["x-kaggle-apiversion"] = version
+        await send(message)
+
+    return stamped
+
+
+def index_page(site: Site, now: datetime) -> str:
+    """Return the page of all competitions as HTML."""
+    lines = [f"- [{one.card.title}](/competitions/{one.slug}): {_state(one, now)}" for one in site.competitions]
+    counts = f"{sum(site.requests.values())} requests, {len(site.faults.injected)} faults injected"
+    return _PAGE + rendered("\n".join([f"# {now:%Y-%m-%d %H:%M} UTC", "", counts, "", *lines]))
+
+
+def competition_page(competition: Competition, now: datetime) -> str:
+    """Return the page of one competition as HTML; private scores are shown once it is over."""
+    card, over = competition.card, competition.over(now)
+    teams = competition.standings(now, private=over)
+    places = [
+        (
+            rank,
+            f"**{team.name}**" if team.id == competition.team_id else team.name,
+            team.private if over else team.public,
+        )
+        for rank, team in enumerate(teams, 1)
+        if rank <= _TOP or team.id == competition.team_id
+    ]
+    sent = [
+        (f"{one.at:%m-%d %H:%M}", one.tag, one.status, score_text(one.public_score), one.error or "")
+        for one in reversed(competition.desk.all(now)[-_TOP:])
+    ]
+    return _PAGE + rendered(
+        f"# {card.title}\n\n{now:%Y-%m-%d %H:%M} UTC, {_state(competition, now)}\n\n"
+        f"{metric_words(card)}, {'lower' if card.lower_is_better else 'higher'} is better\n\n"
+        f"## {'Private' if over else 'Public'} leaderboard, {len(teams)} teams\n\n"
+        f"{_table(('Rank', 'Team', 'Score'), ((rank, name, score_text(score)) for rank, name, score in places))}\n\n"
+        f"## Submissions\n\n{_table(('Made at', 'Description', 'Status', 'Public score', 'Error'), sent)}\n\n"
+        f"{competition.pages.content['rules']}"
+    )
+
+
+def _state(one: Competition, now: datetime) -> str:
+    ends = f"{'ended' if one.over(now) else 'ends'} {one.deadline(now):%Y-%m-%d %H:%M}"
+    return f"{ends}, {len(one.desk.all(now))} submissions"
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = [header, ("---" for _ in header), *rows]
+    return "\n".join(f"| {' | '.join(str(cell).replace('|', '&#124;') for cell in line)} |" for line in lines)

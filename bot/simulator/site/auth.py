@@ -1,0 +1,43 @@
+"""Authentication of the one user, by API token or by the legacy key."""
+
+import base64
+import hmac
+
+from bot.simulator.site.identity import wire_id
+from bot.simulator.site.settings import SiteSettings
+from bot.simulator.site.wire import Answer, Call, Refused
+
+
+def unauthenticated() -> Refused:
+    """Return Kaggle's 401."""
+    return Refused(401, "Unauthenticated")
+
+
+def authenticate(authorization: str | None, settings: SiteSettings) -> None:
+    """Accept the header of the one user.
+
+    Raises:
+        Refused: 401 for no header, another scheme, or the wrong token or key.
+    """
+    basic = base64.b64encode(f"{settings.user_name}:{settings.legacy_key}".encode()).decode()
+    scheme, _, value = (authorization or "").partition(" ")
+    wanted = {"bearer": settings.token, "basic": basic}.get(scheme.lower())
+    if wanted is None or not _same(value.strip(), wanted):
+        raise unauthenticated()
+
+
+def introspect_token(call: Call, settings: SiteSettings) -> Answer:
+    """IntrospectToken: who a token belongs to; not active if it is not the user's."""
+    if not _same(call.text("token"), settings.token):
+        return {"active": False}
+    return {
+        "active": True,
+        "clientId": "kaggle-api-token",
+        "username": settings.user_name,
+        "userId": wire_id("user", settings.user_name),
+        "scope": "resources.admin:*",
+    }
+
+
+def _same(left: str, right: str) -> bool:
+    return hmac.compare_digest(left.encode(), right.encode())

@@ -1,0 +1,249 @@
+"""The methods that push kernels, report on their runs, and submit what they write.
+
+With a sandbox they really run: when pushed on the public data, and when submitted again on the whole. Without one every
+pushed kernel writes the sample submission.
+"""
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from bot.simulator.site.competition import Competition
+from bot.simulator.site.datasets import DataSetMethods
+from bot.simulator.site.hidden_test import SAMPLE
+from bot.simulator.site.identity import wire_id
+from bot.simulator.site.kernel_methods import KernelMethods
+from bot.simulator.site.kernels import Version
+from bot.simulator.site.rendering import share_of, slugified
+from bot.simulator.site.running import Outcome, Run
+from bot.simulator.site.sessions import Sessions, gpu_quota
+from bot.simulator.site.site import Site
+from bot.simulator.site.submission_methods import SubmissionMethods
+from bot.simulator.site.submissions import RerunFailed
+from bot.simulator.site.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
+
+
+class KernelRuns:
+    """Runs of kernels by the site's clock; runs of the snapshot's kernels have long ended."""
+
+    def __init__(
+        self, site: Site, notebooks: KernelMethods, submitting: SubmissionMethods, data_sets: DataSetMethods
+    ) -> None:
+        self._site = site
+        self._notebooks = notebooks
+        self._submitting = submitting
+        self._data_sets = data_sets
+        self._sessions = Sessions(site.settings)
+
+    def save_kernel(self, call: Call) -> Answer:
+        """SaveKernel: a new version that begins to run; a mistake is reported as `error` with status 200.
+
+        Sources that are unknown, or not ready yet, keep no version from being made: it runs without them.
+        """
+        owner, _, slug = call.text("slug").rpartition("/")
+        owner = owner or self._site.settings.user_name
+        error = self._mistake(call, owner, slug) or self._sessions.refusal(call.now, gpu=_wants_gpu(call))
+        played = {one.slug for one in self._site.competitions}
+        unknown = {
+            "invalidCompetitionSources": [one for one in _names(call, "competitionDataSources") if one not in played],
+            "invalidDatasetSources": [
+                one for one in _names(call, "datasetDataSources") if self._data_sets.folder(one, call.now) is None
+            ],
+        }
+        if error:
+            return {"error": error, **unknown}
+        version = self._version(call, owner, slug)
+        self._site.kernels.push(version)
+        fails = self._site.faults.since("sessions-fail", call.now) is not None
+        run = self._run(version, call.now, hidden=False, seconds=call.number("sessionTimeoutSeconds"))
+        self._sessions.begin(version, call.now, run, fails=fails)
+        return {
+            "ref": version.ref,
+            "url": f"https://www.kaggle.com/code/{version.ref}",
+            "versionNumber": version.number,
+            "kernelId": wire_id("kernel", version.ref),
+            **unknown,
+        }
+
+    def status(self, call: Call) -> Answer:
+        """GetKernelSessionStatus: of a version, or of the latest one."""
+        session = self._sessions.of(self._notebooks.find(call))
+        if session is None:
+            return {"status": "COMPLETE"}
+        status = session.status(call.now)
+        message = session.run.future.result().error if status == "ERROR" and not session.fails else None
+        return {"status": status, "failureMessage": message}
+
+    def cancel(self, call: Call) -> Answer:
+        """CancelKernelSession: of a session that the search names."""
+        found = self._sessions.numbered(call.number("kernelSessionId") or 0)
+        if found is None:
+            raise denied("kernels.update")
+        if found.ended(call.now):
+            return {"errorMessage": "The session has already ended."}
+        found.cancel()
+        return {}
+
+    def accelerator_quota(self, call: Call) -> Answer:
+        """GetAcceleratorQuotaStatistics: the week's hours on GPUs, and none on TPUs."""
+        used, reserved = self._sessions.gpu_seconds(call.now)
+        return {
+            "quotaRefreshTime": wire_time(self._sessions.refresh(call.now)),
+            "gpuQuota": gpu_quota(used, reserved, self._site.settings.gpu_hours),
+            "tpuQuota": gpu_quota(0, 0, 0),
+        }
+
+    def output(self, call: Call) -> Answer:
+        """ListKernelSessionOutput: the files of a run that has ended, by signed addresses, and its log."""
+        version = self._notebooks.find(call)
+        session = self._sessions.of(version)
+        outcome = session.outcome(call.now) if session else _published(version)
+        files = {}
+        for name, content in outcome.files.items():
+            place = f"output/{version.ref}/v{version.number}/{name}"
+            self._site.storage.add(place, content, version.at)
+            files[name] = self._site.storage.link(place, call.base_url, call.now)
+        page, token = call.page([{"url": url, "fileName": name} for name, url in files.items()])
+        log = json.dumps([{"stream_name": "stdout", "time": 0.5, "data": outcome.log}]) if outcome.log else None
+        return listed("files", page, token, log=log)
+
+    def create_code_submission(self, call: Call) -> Answer:
+        """CreateCodeSubmission: submits what a run wrote, or what it writes when it runs again on all rows."""
+        competition = self._submitting.allow(call)
+        version = self._submitted(call)
+        session = self._sessions.of(version)
+        if session is not None and session.status(call.now) != "COMPLETE":
+            raise precondition("Submission not allowed: The Notebook version has not completed successfully.")
+        if version.internet:
+            raise precondition("Submission not allowed: Your Notebook cannot use internet access in this competition.")
+        name = call.text("fileName")
+        if name != competition.card.submission_file:
+            raise Refused(400, f'Submission files must be named "{competition.card.submission_file}"')
+        content = session.outcome(call.now).files.get(name) if session else None
+        if content is None:
+            raise precondition(f"Submission not allowed: The Notebook has no output file {name}.")
+        graded = content if self._site.runner is None else self._again(version, call.now, name)
+        ref = competition.desk.take(graded, name, call.text("submissionDescription"), call.now)
+        return {"message": f"Successfully submitted to {competition.card.title}", "ref": ref}
+
+    def _again(self, version: Version, now: datetime, name: str) -> Callable[[], bytes]:
+        """Run a version again, on all rows; return what waits for its file."""
+        run = self._run(version, now, hidden=True)
+
+        def written() -> bytes:
+            done = run.future.result()
+            if done.error or name not in done.files:
+                raise RerunFailed(done.error or "Submission CSV Not Found")
+            return done.files[name]
+
+        return written
+
+    def _run(self, version: Version, now: datetime, *, hidden: bool, seconds: int | None = None) -> Run:
+        """Start a version's run on the public data, or on all rows."""
+        played = [one for one in self._site.competitions if one.slug in version.competition_sources]
+        if self._site.runner is None:
+            return _sample(played)
+        settings = self._site.settings
+        drawn = share_of(settings.seed, "layout", version.ref, version.number, hidden) < 0.5
+        long = settings.input_layout == "long" or (settings.input_layout == "mixed" and drawn)
+        inputs: dict[str, Path] = {}
+        for one in played:
+            inputs[f"competitions/{one.slug}" if long else one.slug] = one.snapshot.data if hidden else one.data
+        for ref in version.dataset_sources:
+            if folder := self._data_sets.folder(ref, now):
+                inputs[f"datasets/{ref}" if long else ref.rpartition("/")[2]] = folder
+        limit = min(seconds or settings.run_seconds, settings.run_seconds)
+        keep = played[0].card.submission_file if played else "submission.csv"
+        return self._site.runner.start(version.source, inputs, seconds=limit, keep=keep)
+
+    def _submitted(self, call: Call) -> Version:
+        number = call.number("kernelVersion")
+        named: Json = {"userName": call.text("kernelOwner"), "kernelSlug": call.text("kernelSlug")}
+        return self._notebooks.find(
+            Call(named | ({"versionLabel": f"v{number}"} if number else {}), call.now, call.base_url)
+        )
+
+    def _mistake(self, call: Call, owner: str, slug: str) -> str | None:
+        title = call.text("newTitle")
+        if owner != self._site.settings.user_name:
+            raise denied("kernels.update")
+        if not slug and not slugified(title):
+            return "A title must be specified"
+        if call.text("kernelType") not in ("script", "notebook"):
+            return "Kernel type must be script or notebook"
+        if not call.text("text"):
+            return "The kernel's source must be specified"
+        mine = [one for one in self._site.kernels.current(call.now) if one.owner == owner]
+        if title and any(one.title == title and one.slug != slug for one in mine):
+            return f'The requested title "{title}" is already in use by a notebook. Please choose another title.'
+        if call.text("kernelType") == "notebook":
+            return _notebook_mistake(call.text("text"))
+        return None
+
+    def _version(self, call: Call, owner: str, slug: str) -> Version:
+        title = call.text("newTitle")
+        versions = self._site.kernels.versions(f"{owner}/{slug}", call.now)
+        # A new kernel is named by its title, whatever slug was asked for.
+        slug = slug if versions else slugified(title) or slug
+        versions = versions or self._site.kernels.versions(f"{owner}/{slug}", call.now)
+        return Version(
+            owner=owner,
+            slug=slug,
+            number=versions[-1].number + 1 if versions else 1,
+            title=title or (versions[-1].title if versions else slug),
+            author=self._site.settings.display_name,
+            language=call.text("language") or "python",
+            kernel_type=call.text("kernelType"),
+            at=call.now,
+            source=call.text("text"),
+            competition_sources=tuple(_names(call, "competitionDataSources")),
+            dataset_sources=tuple(_names(call, "datasetDataSources")),
+            kernel_sources=tuple(_names(call, "kernelDataSources")),
+            model_sources=tuple(_names(call, "modelDataSources")),
+            # Left out, they mean private and with internet, as on the real site.
+            private=call.body.get("isPrivate") is not False,
+            gpu=_wants_gpu(call),
+            internet=call.body.get("enableInternet") is not False,
+            image=call.text("dockerImage"),
+            machine=call.text("machineShape"),
+        )
+
+
+def _wants_gpu(call: Call) -> bool:
+    return call.flag("enableGpu") or call.text("machineShape").startswith("Nvidia")
+
+
+def _sample(played: list[Competition]) -> Run:
+    """Return a run that wrote the sample submission of the first competition that has one, without any code."""
+    run = Run()
+    for competition in played:
+        path = competition.snapshot.data / SAMPLE
+        if path.is_file():
+            files = {competition.card.submission_file: path.read_bytes()}
+            run.future.set_result(Outcome(files, "The stand-in runs no code: it wrote the sample submission.\n"))
+            return run
+    run.future.set_result(Outcome(log="The stand-in runs no code, and has no sample submission to write.\n"))
+    return run
+
+
+def _published(version: Version) -> Outcome:
+    """Return what is known of a published run: its source, and its submission if the snapshot has it."""
+    name = "__notebook__.ipynb" if version.kernel_type == "notebook" else "__script__.txt"
+    files = {name: version.source.encode()}
+    if version.output is not None:
+        files[version.output.name] = version.output.read_bytes()
+    return Outcome(files, f"{version.title}: what the run printed was not kept.\n")
+
+
+def _names(call: Call, name: str) -> list[str]:
+    return [str(one) for one in call.many(name)]
+
+
+def _notebook_mistake(text: str) -> str | None:
+    try:
+        cells = json.loads(text)["cells"]
+        good = all(isinstance(cell.get("source", ""), str) for cell in cells)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "The notebook's source is not valid JSON"
+    return None if good else "The source of each notebook cell must be one string"

@@ -1,0 +1,45 @@
+"""The user's standing: by public score while the competition runs, by private score in the end."""
+
+from datetime import datetime
+from typing import Any
+
+from bot.simulator.site.competition import Competition
+from bot.simulator.site.site import Site
+
+
+def result_of(site: Site, competition: Competition, now: datetime) -> dict[str, Any]:
+    """Return the results of a competition so far, for a table or as JSON.
+
+    Returns:
+        `over`; `submissions` and how many of them were `scored` and `failed`; `pushes` of versions of how many
+        `notebooks`; the best `public_score`, and `public_rank` among the `teams` that have arrived; once it is over
+        `private_score`, `rank` among all real teams, `medal` and `win_rate`, else None; the numbers of `requests` and
+        `faults` of the whole site.
+    """
+    taken = competition.desk.all(now)
+    best = competition.desk.best_public(now)
+    board = competition.standings(now, private=False)
+    pushed = [one for one in site.kernels.pushed() if competition.slug in one.competition_sources]
+    final = competition.desk.final(now) if competition.over(now) else None
+    score = final.private_score if final else None
+    end = None if score is None else competition.board.final(score)
+    return {
+        "competition": competition.slug,
+        "time": now.isoformat(),
+        "over": competition.over(now),
+        "submissions": len(taken),
+        "scored": sum(one.status == "COMPLETE" for one in taken),
+        "failed": sum(one.status == "ERROR" for one in taken),
+        "pushes": len(pushed),
+        "notebooks": len({one.ref for one in pushed}),
+        "public_score": best[0].public_score if best else None,
+        "public_rank": next((rank for rank, team in enumerate(board, 1) if team.id == competition.team_id), None),
+        "teams": len(board),
+        "private_score": score,
+        "rank": end.rank if end else None,
+        "final_teams": len(competition.snapshot.leaderboard),
+        "medal": end.medal if end else None,
+        "win_rate": end.win_rate if end else None,
+        "requests": sum(site.requests.values()),
+        "faults": len(site.faults.injected),
+    }

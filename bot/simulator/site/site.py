@@ -1,0 +1,121 @@
+"""The site: one account on one clock, and the competitions that are played back."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from bot.simulator.site.competition import Competition
+from bot.simulator.site.faults import Faults
+from bot.simulator.site.identity import Numbers
+from bot.simulator.site.kernels import Kernels
+from bot.simulator.site.running import Runner
+from bot.simulator.site.settings import SiteSettings
+from bot.simulator.site.storage import Storage
+from bot.simulator.site.submissions import Submission, references
+from bot.simulator.site.uploads import Uploads
+from bot.simulator.site.wire import denied
+from sandbox import Sandbox
+from scrapers.snapshots.snapshot import Snapshot
+from state.clock import Clock
+from state.errors import UsageError
+
+
+class Site:
+    """The stand-in's state; one event loop asks it, and another thread may read it.
+
+    The account's part is here: token, uploads, files, kernels, faults, requests; each competition's is in `competitions`.
+    Nothing that a snapshot hides from agents leaves the site: only the grader reads the answers.
+    """
+
+    def __init__(
+        self,
+        played: Snapshot | Sequence[Snapshot],
+        clock: Clock,
+        settings: SiteSettings | None = None,
+        faults: Faults | None = None,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        """Set up a site that plays snapshots back, at the times in their cards; nothing is served yet.
+
+        With a sandbox pushed notebooks are run, and competitions for notebooks hide most test rows.
+
+        Raises:
+            UsageError: no snapshot, the same competition twice, a fault of a competition that is not played, or test rows that
+                cannot be hidden.
+        """
+        snapshots = [played] if isinstance(played, Snapshot) else list(played)
+        settings, faults = settings or SiteSettings(), faults or Faults()
+        _check(snapshots, faults)
+        self.clock = clock
+        self.settings = settings
+        self.faults = faults
+        self.faults.begin(clock.now())
+        self.requests: Counter[str] = Counter()
+        """Requests received, by method."""
+        numbers, refs = Numbers(), references(settings.seed)
+        self.runner = Runner(sandbox) if sandbox else None
+        published = self.runner.folder / "published" if self.runner else None
+        self.competitions = tuple(
+            Competition(one, settings, faults, numbers, refs, published and published / one.card.slug)
+            for one in snapshots
+        )
+        """In the order given."""
+        self._by_slug = {one.slug: one for one in self.competitions}
+        self.kernels = Kernels()
+        for one in self.competitions:
+            self.kernels.add(one.snapshot, one.readings)
+        self.uploads = Uploads()
+        self.storage = Storage([one.files for one in self.competitions])
+
+    @property
+    def submissions(self) -> Sequence[Submission]:
+        """The user's submissions to all competitions as they stand now, in order of arrival."""
+        now = self.clock.now()
+        return sorted((sent for one in self.competitions for sent in one.desk.all(now)), key=lambda sent: sent.ref)
+
+    @property
+    def last_deadline(self) -> datetime:
+        """When the last competition ends, if no host closes one early."""
+        return max(one.card.deadline for one in self.competitions)
+
+    def warm(self) -> None:
+        """Read all answers now, so that the first submissions do not wait for that."""
+        for one in self.competitions:
+            one.desk.warm()
+
+    def settle(self) -> None:
+        """Return when all notebooks have run and all submissions have been graded, which takes real time."""
+        if self.runner is not None:
+            self.runner.settle()
+        for one in self.competitions:
+            one.desk.settle()
+
+    def close(self) -> None:
+        """Stop running and grading, and remove all files written."""
+        if self.runner is not None:
+            self.runner.close()
+        for one in self.competitions:
+            one.desk.close()
+        self.storage.close()
+
+    def competition(self, slug: str) -> Competition:
+        """Return the competition that a request is about.
+
+        Raises:
+            Refused: 403, which Kaggle also answers for a competition that does not exist.
+        """
+        if slug not in self._by_slug:
+            raise denied("competitions.participate")
+        return self._by_slug[slug]
+
+
+def _check(snapshots: Sequence[Snapshot], faults: Faults) -> None:
+    if not snapshots:
+        raise UsageError("there is no snapshot to play back")
+    slugs = Counter(one.card.slug for one in snapshots)
+    twice = [slug for slug, count in slugs.items() if count > 1]
+    if twice:
+        raise UsageError(f"the competition {twice[0]} is given twice; a site has each competition once")
+    unknown = sorted(faults.competitions() - slugs.keys())
+    if unknown:
+        raise UsageError(f"a fault names the competition {unknown[0]}, which is not played; played: {', '.join(slugs)}")

@@ -1,0 +1,151 @@
+"""Each point is settled by the answers themselves, and no longer holds when Kaggle answers otherwise."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.simulator.probe.exchange import Exchange, read_exchanges
+from bot.simulator.probe.judging import POINTS, judge
+from tests.bot.simulator.probe.folders import EXAMPLE
+
+Change = Callable[[Any], None]
+
+
+def verdicts(exchanges: list[Exchange]) -> dict[str, str]:
+    return {one.point.name: one.finding.verdict for one in judge(exchanges)}
+
+
+def changed(name: str, change: Change, **fields: Any) -> list[Exchange]:
+    """Return the example with one answer changed."""
+    found = []
+    for one in read_exchanges(EXAMPLE):
+        if one.name == name:
+            answer = copy.deepcopy(one.answer)
+            change(answer)
+            one = replace(one, answer=answer, **fields)
+        found.append(one)
+    return found
+
+
+def put(*path: Any, value: Any) -> Change:
+    def change(answer: Any) -> None:
+        for key in path[:-1]:
+            answer = answer[key]
+        answer[path[-1]] = value
+
+    return change
+
+
+def swapped(name: str, at: int = 0) -> Change:
+    """Swap the first row of a list (or a later one) with the last."""
+
+    def change(answer: Any) -> None:
+        answer[name][at], answer[name][-1] = answer[name][-1], answer[name][at]
+
+    return change
+
+
+def dropped(name: str) -> Change:
+    return lambda answer: answer[name].pop()
+
+
+def nothing(answer: Any) -> None:
+    """Leave the answer as it is."""
+
+
+def deeper(answer: Any) -> None:
+    answer["messages"] = [{"id": 1, "content": "x", "replies": answer["messages"]} for _ in range(2)]
+    answer["messages"][0]["replies"] = [{"id": 2, "content": "x", "replies": answer["messages"][1]["replies"]}]
+    answer["messages"][0] = {"id": 3, "content": "x", "replies": [answer["messages"][0]]}
+
+
+OTHERWISE: dict[str, tuple[str, Change, dict[str, Any]]] = {
+    "numbers": ("topics", put("topics", 0, "id", value="12"), {}),
+    "times": ("topics", put("topics", 0, "postDate", value="2026-01-01T00:00:00"), {}),
+    "fields": ("competition", lambda answer: answer.pop("evaluationMetric"), {}),
+    "page-format": ("pages", put("pages", 0, "mimeType", value="text/rst"), {}),
+    "rules-page": ("pages", lambda answer: [one.update(name=f"x-{one['name']}") for one in answer["pages"]], {}),
+    "file-list": ("files", dropped("files"), {}),
+    "download": ("download", nothing, {"status": 200}),
+    "board-size": ("leaderboard", lambda answer: answer["submissions"].append(answer["submissions"][-1]), {}),
+    "board-order": ("leaderboard", swapped("submissions", 1), {}),
+    "allowed-now": ("quota", put("numAllowedNow", value=9), {}),
+    "new-team": ("quota", lambda answer: answer.clear(), {}),
+    "own-order": ("submissions", swapped("submissions"), {}),
+    "own-description": ("submissions", lambda answer: [one.pop("description") for one in answer["submissions"]], {}),
+    "topic-page": ("topics", dropped("topics"), {}),
+    "topic-order": ("topics", swapped("topics", 1), {}),
+    "sticky": ("topics", swapped("topics"), {}),
+    "opening-post": ("topic", put("topic", "postDate", value="2019-01-01T00:00:00Z"), {}),
+    "replies": ("messages", deeper, {}),
+    "deleted": ("messages", put("messages", 0, "isDeleted", value=True), {}),
+    "texts": (
+        "messages",
+        lambda answer: [answer["messages"][0].pop(key, None) for key in ("content", "rawMarkdown")],
+        {},
+    ),
+    "get-topic": ("topic", nothing, {"status": 403}),
+    "kernel-page": ("kernels", nothing, {}),
+    "kernel-order": ("kernels", swapped("kernels"), {}),
+    "version-number": ("kernels", lambda answer: answer["kernels"][0].pop("currentVersionNumber"), {}),
+    "search-finds": ("search-kernels", lambda answer: answer.update(documents=[]), {}),
+    "best-score": ("search-kernels", put("documents", 0, "kernelDocument", "hasLinkedSubmission", value=False), {}),
+    "tiers": ("search-kernels", put("documents", 0, "ownerUser", "tier", value="LUMINARY"), {}),
+    "search-key": ("search-without-key", nothing, {"status": 200}),
+    "environment": ("search-competition", put("documents", 0, "slug", value="another"), {}),
+    "error-shape": ("search-without-key", lambda answer: answer.update(error="no"), {}),
+    "wrong-name": ("wrong-name", nothing, {}),
+    "gpu-hours": ("gpu-hours", lambda answer: answer.pop("gpuQuota"), {}),
+    "private-data-sets": ("own-data-sets", lambda answer: answer.update(datasets=5), {}),
+    "missing-data-set": ("missing-data-set", nothing, {"status": 200}),
+    "rate-limit": ("kernels", nothing, {"status": 429, "headers": {"retry-after": "30"}}),
+}
+"""For each point that can be settled: the answer that is changed, how, and what else of the exchange."""
+NEVER = {"score-lag", "last-run", "unsteady-lists", "upload", "refusals", "tag", "hosts", "terms"} | {
+    *("licence", "flat-files", "titles", "left-out", "push-again", "mounts", "run-log", "session-id", "rerun")
+}
+ELSEWHERE = {"kernel-page", "wrong-name"}
+"""Points that need more than one answer changed; see below."""
+
+
+def test_every_point_is_tried_below_or_never_settled_by_reading() -> None:
+    names = [one.name for one in POINTS]
+    assert len(names) == len(set(names))
+    assert OTHERWISE.keys() | NEVER == set(names)
+    before = verdicts(list(read_exchanges(EXAMPLE)))
+    assert all(before[name] == "could not tell" for name in NEVER)
+    assert "different" not in before.values()
+    assert sum(one == "OK" for one in before.values()) > 20
+    for one in judge(read_exchanges(EXAMPLE)):
+        assert one.point.assumed.endswith("."), one.point.name
+        assert one.point.settled_by, one.point.name
+        assert one.finding.saw, one.point.name
+
+
+@pytest.mark.parametrize("name", sorted(OTHERWISE.keys() - ELSEWHERE))
+def test_a_point_is_different_where_kaggle_answers_otherwise(name: str) -> None:
+    question, change, fields = OTHERWISE[name]
+    assert verdicts(changed(question, change, **fields))[name] == "different"
+
+
+def test_a_short_page_of_kernels_is_different_where_there_are_more() -> None:
+    assert verdicts(changed("competition", put("kernelCount", value=250)))["kernel-page"] == "different"
+
+
+@pytest.mark.parametrize(("status", "verdict"), [(404, "OK"), (403, "OK"), (400, "different")])
+def test_a_wrong_name_is_settled_by_what_the_competition_was_answered_with(status: int, verdict: str) -> None:
+    first = replace(read_exchanges(EXAMPLE)[0], status=status, answer={"code": status, "message": "Not found"})
+    found = verdicts([first])
+    assert (found["wrong-name"], found["error-shape"]) == (verdict, "OK")
+    assert found["file-list"] == "could not tell"
+
+
+@pytest.mark.parametrize("name", sorted({question for question, _, _ in OTHERWISE.values()} - {"wrong-name"}))
+def test_without_an_answer_no_point_is_taken_for_settled(name: str) -> None:
+    silent = [replace(one, status=None, answer=None) if one.name == name else one for one in read_exchanges(EXAMPLE)]
+    before, after = verdicts(list(read_exchanges(EXAMPLE))), verdicts(silent)
+    assert all(after[one] in (before[one], "could not tell") for one in before)
+    assert after != before
