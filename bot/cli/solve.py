@@ -33,6 +33,11 @@ _USUAL = {"time": 600.0}
 _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 """Options on a community, or on a past leaderboard."""
 
+_SHORTEST_SEARCH = 30.0
+"""Seconds that are left for the search in any case, however long reading took."""
+_LARGE_BYTES, _SECONDS_PER_MB = 20_000_000, 0.4
+"""Of a table from which on reading takes a while, and how long on one core."""
+
 
 @with_options(ReplayOptions, without=_NOT_OF_OWN_DATA, usual=_USUAL)
 def solve(
@@ -104,6 +109,7 @@ def solve(
     configured = setup.configuration
     with open_leases(configured.leases, options.gpus, configured.fleet, configured.sandbox) as (leases, held):
         with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
+            typer.echo(f"reading {data}{_size(data)}", err=True)
             grown, detected = _build(data, Path(scratch), data_options, out, now)
             settings = replace(setup, gpus=held, leases=leases).settings(grown, options.agent, options.seed)
             if options.notes is not None and not options.notes.is_dir():
@@ -113,6 +119,9 @@ def solve(
             detected.add("validation", asyncio.run(_split(grown, options.split_seed, settings.withholding)))
             for what, sentence in detected.lines:
                 typer.echo(f"{what}: {sentence}", err=json)
+            # What was read until here counts: the time is that of the whole command.
+            remaining = settings.seconds - (datetime.now(UTC) - now).total_seconds()
+            settings = settings.model_copy(update={"seconds": max(_SHORTEST_SEARCH, remaining)})
             run = prepare_own(grown, settings, out, now)
         outcomes = run_all([setup.job(run)], leases, json=json)
     report(outcomes, json=json)
@@ -124,6 +133,12 @@ def _build(data: Path, scratch: Path, options: SolveOptions, out: Path, now: dat
     with collect_files(data, out) as collected:
         detected = build_snapshot(collected, folder, _slug(data), options, now)
     return Snapshot.load(folder, METRIC_DIRECTIONS, own_data=True), detected
+
+
+def _size(data: Path) -> str:
+    """Return how large a file is, in words, if that says why reading takes long."""
+    size = data.stat().st_size if data.is_file() else 0
+    return f" ({size / 1e6:,.0f} MB, about {size / 1e6 * _SECONDS_PER_MB:,.0f} s)" if size > _LARGE_BYTES else ""
 
 
 def _slug(data: Path) -> str:

@@ -51,6 +51,8 @@ NA_WORDS = frozenset(
 )
 """What stands for a missing value among numbers, in lower case."""
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
+_DIGITS = re.compile(r"-?\d+(?:\.\d+)?")
+"""The usual way to write a number, which stays as it is."""
 _DECIMAL_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:[. ']\d{3})+|\d+)(?:,\d*)?|[-+]?,\d+")
 _THOUSANDS = re.compile(r"[-+]?(?:\d{1,3}(?:[,' ]\d{2,3})*[,' ]\d{3}|\d+)(?:\.\d*)?|[-+]?\.\d+")
 _EITHER = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
@@ -208,7 +210,16 @@ class UserTable:
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows in order: numbers are plain, cells that hold nothing are empty."""
-        formats = [self.formats.get(name) for name in self.header]
+        return self._read(range(len(self.header)))
+
+    def column(self, name: str) -> Iterator[str]:
+        """Yield a column's cells in order."""
+        return (cells[0] for cells in self._read([self.header.index(name)]))
+
+    def _read(self, columns: Sequence[int]) -> Iterator[list[str]]:
+        """Yield these columns' cells of each row."""
+        formats, places = [self.formats.get(self.header[at]) for at in columns], [self._kept[at] for at in columns]
+        usual = [how == PLAIN for how in formats]
         skip = self.has_header
         width = max(self._kept) + 1
         for _, cells in self._source.records():
@@ -219,14 +230,9 @@ class UserTable:
                 continue
             cells = cells if len(cells) >= width else cells + [""] * (width - len(cells))
             yield [
-                text if how is None or not text or (how is PLAIN and text.isdigit()) else how.plain(text)
-                for text, how in zip((cells[at] for at in self._kept), formats, strict=True)
+                text if how is None or not text or (is_usual and _DIGITS.fullmatch(text)) else how.plain(text)
+                for text, how, is_usual in zip([cells[place] for place in places], formats, usual, strict=True)
             ]
-
-    def column(self, name: str) -> Iterator[str]:
-        """Yield a column's cells in order."""
-        place = self.header.index(name)
-        return (cells[place] for cells in self.rows())
 
 
 def is_table(name: str, suffixes: Sequence[str] = SUFFIXES) -> bool:
