@@ -21,8 +21,16 @@ class RuleSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    silent_minutes: float = Field(default=10.0, ge=0, description="without output or processor time; 0: never")
-    free_disk_bytes: int = Field(default=500_000_000, ge=0, description="left on the run folder's disk; 0: never")
+    silent_minutes: float = Field(
+        default=10.0,
+        ge=0,
+        description="minutes without output or processor time after which a script is stopped; 0: never",
+    )
+    free_disk_bytes: int = Field(
+        default=500_000_000,
+        ge=0,
+        description="free space on the disk (bytes) below which a script that writes is stopped; 0: never",
+    )
 
 
 class Rules:

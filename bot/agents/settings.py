@@ -35,7 +35,7 @@ Cutoff = Annotated[datetime | Literal["deadline"], BeforeValidator(_cutoff)]
 class RunOptions(SearchOptions):
     """What is chosen of any run and its agent."""
 
-    agent: Annotated[AgentName, Option()] = Field(default="comind", description="the agent")
+    agent: Annotated[AgentName, Option()] = Field(default="comind", description="the agent that works on a competition")
     coder: Annotated[str | None, Option()] = Field(
         default=None,
         min_length=1,
@@ -82,9 +82,9 @@ class ReplayOptions(RunOptions, MachineOptions):
     )
     signals: Annotated[Literal["asof", "collected"], Option()] = Field(
         default="asof",
-        description="votes, scores and tiers as of the clock, or, if unknown, as they were collected",
+        description="asof: votes, scores and tiers as of the clock; collected: where these are unknown, as they were collected",
     )
-    community: Annotated[bool, Option()] = Field(default=True, description="whether posts are shown")
+    community: Annotated[bool, Option()] = Field(default=True, description="show posts and public notebooks")
 
 
 class AgentRunSettings(RunSettings, RunOptions):

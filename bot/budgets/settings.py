@@ -15,28 +15,36 @@ class Caps(ClosedModel):
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="USD; with an unknown price nothing starts",
+        description="maximum cost in USD; a model without a known price is refused",
         examples=[5.0],
     )
     tokens: Annotated[int | None, Option("max-tokens")] = Field(
-        default=None, ge=0, description="new tokens: sent and not cached, or received", examples=[3_000_000]
+        default=None,
+        ge=0,
+        description="maximum number of new tokens, that is, received or sent uncached",
+        examples=[3_000_000],
     )
-    calls: int | None = Field(default=None, ge=0, description="calls of a model, failed ones too", examples=[500])
+    calls: int | None = Field(
+        default=None, ge=0, description="maximum number of model calls, including failed ones", examples=[500]
+    )
     gpu_seconds: float | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="seconds times the GPUs that an execution holds",
+        description="maximum GPU time of scripts and labs (GPUs times seconds)",
         examples=[36_000.0],
     )
     wall_seconds: float | None = Field(
-        default=None, ge=0, allow_inf_nan=False, description="seconds of running", examples=[18_000.0]
+        default=None, ge=0, allow_inf_nan=False, description="maximum wall time (seconds)", examples=[18_000.0]
     )
-    executions: int | None = Field(default=None, ge=0, description="scripts that are started", examples=[200])
+    executions: int | None = Field(default=None, ge=0, description="maximum number of scripts started", examples=[200])
     disk_bytes: int | None = Field(
-        default=None, ge=0, description="bytes that executions leave in run folders", examples=[5_000_000_000]
+        default=None,
+        ge=0,
+        description="maximum size of what scripts leave in run folders (bytes)",
+        examples=[5_000_000_000],
     )
-    submissions: int | None = Field(default=None, ge=0, description="files that are handed in", examples=[5])
+    submissions: int | None = Field(default=None, ge=0, description="maximum number of submissions", examples=[5])
 
     def of(self, kind: Kind) -> float | None:
         """Return the cap of a kind, None where there is none."""

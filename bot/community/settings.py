@@ -12,22 +12,26 @@ class ReadingSettings(ClosedModel):
         default=0.1,
         ge=0,
         le=1,
-        description="most of a run's time, and of its new tokens, that reading posts, ideas and plans may take together",
+        description="maximum share of a run's time, and of its new tokens, for reading posts, ideas and plans",
     )
     first_tokens: int = Field(
         default=8_000,
         ge=0,
-        description="tokens of the first batch, and of each look at news; in a short run as few as `share` allows",
+        description="number of tokens of the first batch and of each batch of new posts; fewer in a short run, as `share` allows",
     )
     growth: float = Field(
-        default=2.0, ge=1, description="a batch is so much larger than the one before it if reading pays, else smaller"
+        default=2.0,
+        ge=1,
+        description="factor by which a batch is larger than the one before it if that one was useful, else smaller",
     )
-    most_tokens: int = Field(default=90_000, ge=0, description="tokens of all batches of a run, news apart")
+    most_tokens: int = Field(
+        default=90_000, ge=0, description="maximum number of tokens of all batches of a run, apart from new posts"
+    )
     document_characters: int = Field(
-        default=3_500, ge=500, description="characters of one document that a prompt shows"
+        default=3_500, ge=500, description="number of characters of one document in a prompt"
     )
-    shown_analyses: int = Field(default=40, ge=1, description="analyses that one prompt for ideas shows")
-    shown_ideas: int = Field(default=60, ge=1, description="ideas that one prompt shows, best supported first")
+    shown_analyses: int = Field(default=40, ge=1, description="number of analyses in a prompt for ideas")
+    shown_ideas: int = Field(default=60, ge=1, description="number of ideas in a prompt, best supported first")
     shown_reports: int = Field(
-        default=10, ge=1, description="reports that one prompt shows: the best, and the last failures"
+        default=10, ge=1, description="number of reports in a prompt: the best, and the last failures"
     )

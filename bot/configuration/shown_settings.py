@@ -45,14 +45,16 @@ def shown(configuration: Configuration, environment: Mapping[str, str] | None = 
         if set_there := variables.get(name):
             yield Shown(name_of(path), masked(set_there), name)
             continue
-        line = configuration.lines.at.get(path)
+        of_all = ("run", *path[2:]) if path[0] == "competitions" else path
+        line = configuration.lines.at.get(path) or configuration.lines.at.get(of_all)
         source = f"{configuration.file}:{line}" if line else "default"
         yield Shown(name_of(path), _plain(value), source)
 
 
 def given(configuration: Configuration) -> list[Shown]:
     """Return the keys that the file sets, in the order of the tables."""
-    return [one for one in shown(configuration, {}) if one.source != "default" and one.value != {}]
+    names = {name_of(path) for path in configuration.lines.at}
+    return [one for one in shown(configuration, {}) if one.key in names and one.value != {}]
 
 
 def keys(configuration: Configuration, environment: Mapping[str, str] | None = None) -> dict[str, bool]:

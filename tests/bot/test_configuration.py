@@ -93,8 +93,16 @@ prediction_columns = []
 """
     assert told(tmp_path, text) == [
         (3, "unknown key 'silnt_minutes' in [run.watch]; did you mean 'silent_minutes'?"),
-        (4, "run.watch.free_disk_bytes must be at least 0, not -1 (left on the run folder's disk; 0: never)"),
-        (5, "run.watch.silent_minutes must be a number, not text (without output or processor time; 0: never)"),
+        (
+            4,
+            "run.watch.free_disk_bytes must be at least 0, not -1 (free space on the disk (bytes) below which a script that "
+            "writes is stopped; 0: never)",
+        ),
+        (
+            5,
+            "run.watch.silent_minutes must be a number, not text (minutes without output or processor time after which a "
+            "script is stopped; 0: never)",
+        ),
         (7, "leases.gpu_shares must be a whole number, not true (executions that may share a GPU)"),
         (
             12,

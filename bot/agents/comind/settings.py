@@ -10,14 +10,16 @@ from state.closed import ClosedModel
 class RoundsSettings(ClosedModel):
     """Settings of the rounds; the step limit is the paper's (arXiv 2506.20640 v1, section 4)."""
 
-    drafts_per_round: int = Field(default=2, ge=2, description="drafts that are begun before one is improved")
-    steps_per_draft: int = Field(default=20, ge=1, description="scripts a draft at the most")
+    drafts_per_round: int = Field(default=2, ge=2, description="number of drafts in a round")
+    steps_per_draft: int = Field(default=20, ge=1, description="maximum number of scripts for one draft")
     draft_share: float = Field(
-        default=0.12, gt=0, le=1, description="share of the run's budget for a draft whose plan sets none"
+        default=0.12, gt=0, le=1, description="share of the run for a draft whose plan does not set one"
     )
-    patience: int = Field(default=2, ge=1, description="scored scripts in a row without gain that close a draft")
+    patience: int = Field(
+        default=2, ge=1, description="number of scored scripts in a row without a gain after which a draft ends"
+    )
     max_debug_depth: int = Field(
-        default=3, ge=0, description="failed scripts in a row after the first that close a draft"
+        default=3, ge=0, description="number of failed repairs in a row after which a draft ends"
     )
 
     def scripts(self, total: int) -> int:

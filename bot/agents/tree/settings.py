@@ -12,19 +12,27 @@ class TreeSearchSettings(ClosedModel):
     """What replaces an agent's own parameters; a key that is left out keeps them."""
 
     num_drafts: int | None = Field(
-        default=None, ge=1, description="drafts before anything else; buggy ones count", examples=[5]
+        default=None, ge=1, description="number of drafts before anything else, including failed ones", examples=[5]
     )
     debug_prob: float | None = Field(
-        default=None, ge=0, le=1, description="chance to repair a buggy leaf where there is one", examples=[0.5]
+        default=None, ge=0, le=1, description="probability of repairing a failed leaf if there is one", examples=[0.5]
     )
     max_debug_depth: int | None = Field(
-        default=None, ge=0, description="repairs in a row after which a buggy leaf is given up", examples=[3]
+        default=None, ge=0, description="number of repairs in a row after which a failed leaf is given up", examples=[3]
     )
     greedy_prob: float | None = Field(
-        default=None, ge=0, le=1, description="chance to improve the best node, not another valid one", examples=[1.0]
+        default=None,
+        ge=0,
+        le=1,
+        description="probability of improving the best node instead of another valid one",
+        examples=[1.0],
     )
     trick_prob: float | None = Field(
-        default=None, ge=0, le=1, description="chance that an improvement by automind is shown tricks", examples=[0.8]
+        default=None,
+        ge=0,
+        le=1,
+        description="probability that automind is shown tricks for an improvement",
+        examples=[0.8],
     )
 
     def over(self, preset: TreeSearch) -> TreeSearch:
@@ -39,8 +47,10 @@ class AdaptiveSettings(ClosedModel):
         default=3,
         ge=1,
         le=5,
-        description="a plan of a higher complexity (1 to 5) is carried out in substeps; 5: none is",
+        description="complexity of a plan (1 to 5) above which its script is written in substeps; 5: never",
     )
     rewrites: int = Field(
-        default=3, ge=0, description="times that one substep is rewritten after an error before the plan is given up"
+        default=3,
+        ge=0,
+        description="number of times that a substep is rewritten after errors before the plan is given up",
     )

@@ -10,19 +10,22 @@ class LabSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    turns: int = Field(default=500, ge=1, description="replies of the model in one lab")
+    turns: int = Field(default=500, ge=1, description="maximum number of turns (responses of the model) in one lab")
     share: float = Field(
         default=0.12,
         gt=0,
         le=1,
-        description="share for one lab of a run of over two hours, or of a day where that is shorter; 25 minutes at the least",
+        description="share of the run, or of a day if that is shorter, for one lab: at least 25 minutes, and all of a run "
+        "of up to two hours",
     )
     labs_per_day: int = Field(
-        default=2, ge=1, description="labs that are opened for one live competition on one day (UTC) at most"
+        default=2, ge=1, description="maximum number of labs for one live competition on one day (UTC)"
     )
-    work_bytes: int = Field(default=8 * 1000**3, gt=0, description="that a lab's working folder may hold (bytes)")
+    work_bytes: int = Field(default=8 * 1000**3, gt=0, description="maximum size of a lab's working folder (bytes)")
     context_characters: int = Field(
-        default=240_000, ge=20_000, description="of a conversation before its older turns are left out"
+        default=240_000,
+        ge=20_000,
+        description="maximum length of a conversation (characters), above which older turns are left out",
     )
 
     def seconds(self, total: float, left: float, planned: float | None = None) -> float:

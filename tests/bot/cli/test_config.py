@@ -85,13 +85,14 @@ def test_every_command_that_reads_the_file_reports_the_same(here: Path, command:
 def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "bot.toml").write_text(
         '[models]\nmodel = "large"\n[[models.fallback]]\nmodel = "small"\nkey = "OTHER_API_KEY"\n'
-        '[competitions.spooky]\nsubmit = true\napprove = "ask"\n[competitions.titanic]\n'
+        '[competitions.spooky]\nsubmit = true\napprove = "ask"\n[competitions.titanic]\n[run]\nsteps = 4\n'
     )
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-4242")
     done = config("check")
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
-        f"{here}/bot.toml: nothing is wrong; it sets 5 keys",
+        f"{here}/bot.toml: nothing is wrong; it sets 6 keys",
+        "  run.steps = 4",
         '  models.model = "large"',
         '  models.fallback.1.key = "OTHER_API_KEY"',
         '  models.fallback.1.model = "small"',
@@ -118,7 +119,9 @@ def test_without_a_file_there_is_nothing_wrong() -> None:
 
 
 def test_what_holds_is_shown_with_where_it_comes_from(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (here / "bot.toml").write_text('[disk]\nkeep_days = inf\n[models]\nmodel = "large"\nroles = { coder = "x" }\n')
+    (here / "bot.toml").write_text(
+        '[disk]\nkeep_days = inf\n[run]\nlab.turns = 9\n[competitions.one]\n[models]\nmodel = "large"\nroles = { coder = "x" }\n'
+    )
     monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://me:hunter22@h.example/v1")
     found = {one["key"]: (one["value"], one["source"]) for one in as_json("show")["settings"]}
@@ -126,7 +129,8 @@ def test_what_holds_is_shown_with_where_it_comes_from(here: Path, monkeypatch: p
     assert found["disk.free_gb"] == (2.0, "default")
     assert found["models.model"] == ("gpt-x", "OPENAI_MODEL")
     assert found["models.base_url"] == ("[a secret]", "OPENAI_BASE_URL")
-    assert found["models.roles"] == ({"coder": "x"}, f"{here}/bot.toml:5")
+    assert found["models.roles"] == ({"coder": "x"}, f"{here}/bot.toml:8")
+    assert found["competitions.one.lab.turns"] == (9, f"{here}/bot.toml:4")
     assert found["weights.dir"] == (None, "default")
     assert "free_gb" in config("show").stdout
 
