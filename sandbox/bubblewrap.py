@@ -50,10 +50,10 @@ class BubblewrapSandbox(LocalSandbox):
 
     def problem(self) -> str | None:
         """Return in one sentence why it cannot be used here, found out by running it; None if it works."""
-        needed = {"bwrap": "bubblewrap"}
+        package_of_tool = {"bwrap": "bubblewrap"}
         if choose_identity().changes_user:
-            needed["setpriv"] = "util-linux"
-        for tool, package in needed.items():
+            package_of_tool["setpriv"] = "util-linux"
+        for tool, package in package_of_tool.items():
             if shutil.which(tool) is None:
                 return f"{tool} is not installed: install the Debian package {package}."
         works, output = try_out(self)
@@ -154,8 +154,8 @@ class BubblewrapSandbox(LocalSandbox):
             )
 
     def _refuse_shown(self, folder: Path) -> None:
-        if shown := self._visible.shows(folder):
-            raise PermissionError(f"the run folder {folder} lies in {shown}, which scripts can read")
+        if visible := self._visible.shows(folder):
+            raise PermissionError(f"the run folder {folder} lies in {visible}, which scripts can read")
 
 
 def _tree(pid: int, *, idle: bool = False) -> Tree:

@@ -64,21 +64,21 @@ def collect_folder(work: Path, name: str, out: Path, mounted: Container[str] = (
         return None
     files: list[tuple[Path, str]] = []
     for place, folders, names in os.walk(top, followlinks=False):
-        here = Path(place)
-        folders[:] = sorted(one for one in folders if (here / one).relative_to(work).as_posix() not in mounted)
-        files += [(here, one) for one in sorted(names)]
-    files = [(here, one) for here, one in files if (here / one).relative_to(work).as_posix() not in mounted]
-    size = sum((here / one).lstat().st_size for here, one in files)
+        folder = Path(place)
+        folders[:] = sorted(name for name in folders if (folder / name).relative_to(work).as_posix() not in mounted)
+        files += [(folder, name) for name in sorted(names)]
+    files = [(parent, name) for parent, name in files if (parent / name).relative_to(work).as_posix() not in mounted]
+    size = sum((parent / name).lstat().st_size for parent, name in files)
     if len(files) > FOLDER_FILES or size > FOLDER_BYTES:
-        most = f"{FOLDER_FILES} files of {FOLDER_BYTES // 1000**2} MB together are the most"
-        return f"it holds {len(files)} files of {size / 1000**2:.0f} MB, and {most}"
-    for here, one in files:
-        target = out / here.relative_to(work)
+        limit = f"{FOLDER_FILES} files of {FOLDER_BYTES // 1000**2} MB together are the most"
+        return f"it holds {len(files)} files of {size / 1000**2:.0f} MB, and {limit}"
+    for folder, one in files:
+        target = out / folder.relative_to(work)
         target.mkdir(parents=True, exist_ok=True)
-        collected = collect(here, [one], target, cap=FOLDER_BYTES)
+        collected = collect(folder, [one], target, cap=FOLDER_BYTES)
         if collected.notes:
             shutil.rmtree(out / name)
-            return f"{(here / one).relative_to(work)}: {collected.notes[0]}"
+            return f"{(folder / one).relative_to(work)}: {collected.notes[0]}"
     return None
 
 

@@ -100,7 +100,7 @@ class Container:
         stats, self._used = self._used, {}
         cpu = stats.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
         memory = _memory(stats.get("memory_stats", {}))
-        written = self._watcher.check_written(self._members())
+        breach = self._watcher.check_written(self._members())
         self._peak = max(self._peak, memory or 0)
         self._last = Usage(
             seconds=time.monotonic() - self._began,
@@ -115,7 +115,7 @@ class Container:
             self._crowded = 0
             detail = f"It ran more than {self._limits.processes} processes and threads at once."
             return self._last, Breach(ExitReason.PROCESS_LIMIT, detail)
-        return self._last, written
+        return self._last, breach
 
     def _ask(self) -> None:
         """Ask the engine for its usage, as often as somebody measures it.
@@ -144,9 +144,9 @@ class Container:
         self._asked.set()
 
     def _heed_pause(self) -> None:
-        if (wanted := self._pause_wanted) != self._paused:
-            (self._api.pause if wanted else self._api.unpause)(self._name)
-            self._paused = wanted
+        if (is_wanted := self._pause_wanted) != self._paused:
+            (self._api.pause if is_wanted else self._api.unpause)(self._name)
+            self._paused = is_wanted
 
     def kill(self) -> None:
         """Kill it with all its processes; its output must be read meanwhile.
@@ -201,11 +201,11 @@ class Container:
 
     def _pump(self, pipe: int) -> None:
         """Pass its output on, and go on reading when nobody wants it any more: unread, the container would stand still."""
-        wanted = True
+        is_open = True
         with contextlib.suppress(*ENGINE_FAILURES, ValueError):
             for kind, chunk in frames_iter(self._stream, tty=False):
-                if wanted and kind == STDOUT:  # all of a script's output; on stderr the shell greets us
-                    wanted = _write(pipe, chunk)
+                if is_open and kind == STDOUT:  # all of a script's output; on stderr the shell greets us
+                    is_open = _write(pipe, chunk)
         os.close(pipe)
 
     def _await_end(self) -> None:
@@ -260,10 +260,10 @@ def _memory(stats: Mapping[str, Any]) -> int | None:
 
 def _write(pipe: int, chunk: bytes) -> bool:
     """Write it all; return whether anybody still reads."""
-    left = memoryview(chunk)
+    remaining = memoryview(chunk)
     try:
-        while left:
-            left = left[os.write(pipe, left) :]
+        while remaining:
+            remaining = remaining[os.write(pipe, remaining) :]
     except BrokenPipeError:
         return False
     return True

@@ -19,8 +19,8 @@ class DiskUsage:
     """Entries of any kind."""
     too_deep: bool = False
 
-    def __add__(self, other: "DiskUsage") -> "DiskUsage":
-        return DiskUsage(self.bytes + other.bytes, self.files + other.files, self.too_deep or other.too_deep)
+    def __add__(self, addend: "DiskUsage") -> "DiskUsage":
+        return DiskUsage(self.bytes + addend.bytes, self.files + addend.files, self.too_deep or addend.too_deep)
 
 
 def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
@@ -33,18 +33,18 @@ def folder_usage(folder: Path, *, enough_files: int) -> DiskUsage:
     return _opened_usage(str(folder), None, DEEPEST, enough_files)
 
 
-def _opened_usage(name: str, parent: int | None, levels: int, enough: int) -> DiskUsage:
+def _opened_usage(name: str, parent: int | None, levels: int, limit: int) -> DiskUsage:
     try:
         descriptor = open_folder(name, parent)
     except OSError:
         return DiskUsage()  # gone, or no folder any more
     try:
-        return _usage(descriptor, levels, enough)
+        return _usage(descriptor, levels, limit)
     finally:
         os.close(descriptor)
 
 
-def _usage(descriptor: int, levels: int, enough: int) -> DiskUsage:
+def _usage(descriptor: int, levels: int, limit: int) -> DiskUsage:
     if levels == 0:
         return DiskUsage(too_deep=True)
     size = files = 0
@@ -59,12 +59,12 @@ def _usage(descriptor: int, levels: int, enough: int) -> DiskUsage:
             files += 1
             if stat.S_ISDIR(status.st_mode):
                 folders.append(entry.name)
-            if files > enough:
+            if files > limit:
                 return DiskUsage(size, files)
     total = DiskUsage(size, files)
     for name in folders:
-        total += _opened_usage(name, descriptor, levels - 1, enough - total.files)
-        if total.files > enough or total.too_deep:
+        total += _opened_usage(name, descriptor, levels - 1, limit - total.files)
+        if total.files > limit or total.too_deep:
             break
     return total
 

@@ -48,13 +48,13 @@ class DockerSandbox(LocalSandbox):
             return f"Docker is there but runs no script: {output}"
         if image.attrs["Config"].get("Volumes"):
             return f"The image {image.tags} declares volumes: folders that no limit holds."
-        found = json.loads(output)
-        if self._environment and found["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
+        facts = json.loads(output)
+        if self._environment and facts["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
             return (
                 f"The environment {self._environment.name} is for Python {self._environment.record.python}, and the image has "
-                f"{found['python']}: run `make image`."
+                f"{facts['python']}: run `make image`."
             )
-        self._found = f"{', '.join(image.tags)} {image.id}", found["python"], found["packages"]
+        self._found = f"{', '.join(image.tags)} {image.id}", facts["python"], facts["packages"]
         return None
 
     def describe(self) -> SandboxDescription:

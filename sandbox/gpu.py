@@ -37,8 +37,8 @@ class Gpus:
         self._handles: dict[str, Any] = {}
         self._gpus: tuple[Gpu, ...] = ()
         if nvml is not None:
-            found = [self._read(nvml.nvmlDeviceGetHandleByIndex(i)) for i in range(nvml.nvmlDeviceGetCount())]
-            self._gpus = tuple(found if allowed is None else _allowed(found, allowed))
+            visible = [self._read(nvml.nvmlDeviceGetHandleByIndex(i)) for i in range(nvml.nvmlDeviceGetCount())]
+            self._gpus = tuple(visible if allowed is None else _allowed(visible, allowed))
 
     def all(self) -> Sequence[Gpu]:
         """Return each, in the order of their slots."""
@@ -51,18 +51,18 @@ class Gpus:
 
     def used_bytes(self, uuid: str) -> int | None:
         """Return the bytes of its memory that all programs use; None if unknown."""
-        found = self._ask("nvmlDeviceGetMemoryInfo", uuid)
-        return None if found is None else int(found.used)
+        memory = self._ask("nvmlDeviceGetMemoryInfo", uuid)
+        return None if memory is None else int(memory.used)
 
     def busy(self, uuid: str) -> float | None:
         """Return the share of the last moments, a second at most, in which it worked, 0 to 1."""
-        found = self._ask("nvmlDeviceGetUtilizationRates", uuid)
-        return None if found is None else found.gpu / 100
+        rates = self._ask("nvmlDeviceGetUtilizationRates", uuid)
+        return None if rates is None else rates.gpu / 100
 
     def processes(self, uuid: str) -> list[int]:
         """Return the ids of processes that compute on it, without those that only display."""
-        found = self._ask("nvmlDeviceGetComputeRunningProcesses", uuid)
-        return [int(process.pid) for process in found or ()]
+        running = self._ask("nvmlDeviceGetComputeRunningProcesses", uuid)
+        return [int(process.pid) for process in running or ()]
 
     def _read(self, handle: Any) -> Gpu:
         nvml = self._nvml
@@ -108,16 +108,16 @@ class GpuMeter:
     def measure(self) -> tuple[int | None, float | None]:
         """Return bytes of memory, all GPUs together, and the share of time in which they worked, on average."""
         now, busy = self._memory(), [self._gpus.busy(uuid) for uuid in self._uuids]
-        used = None if now is None or self._before is None else max(0, now - self._before)
-        if used is not None:
-            self.peak_bytes = max(used, self.peak_bytes or 0)
-        known = [share for share in busy if share is not None]
-        return used, sum(known) / len(known) if known else None
+        used_bytes = None if now is None or self._before is None else max(0, now - self._before)
+        if used_bytes is not None:
+            self.peak_bytes = max(used_bytes, self.peak_bytes or 0)
+        shares = [share for share in busy if share is not None]
+        return used_bytes, sum(shares) / len(shares) if shares else None
 
     def _memory(self) -> int | None:
-        found = [self._gpus.used_bytes(uuid) for uuid in self._uuids]
-        known = [size for size in found if size is not None]
-        return sum(known) if known and len(known) == len(found) else None
+        sizes = [self._gpus.used_bytes(uuid) for uuid in self._uuids]
+        readable = [size for size in sizes if size is not None]
+        return sum(readable) if readable and len(readable) == len(sizes) else None
 
 
 @contextmanager
@@ -127,8 +127,8 @@ def metered(uuids: Sequence[str]) -> Iterator[GpuMeter | None]:
         yield None
         return
     with open_gpus() as gpus:
-        known = {gpu.uuid for gpu in gpus.all()}
-        yield GpuMeter(gpus, uuids) if known.issuperset(uuids) else None
+        uuids_here = {gpu.uuid for gpu in gpus.all()}
+        yield GpuMeter(gpus, uuids) if uuids_here.issuperset(uuids) else None
 
 
 def leased_devices(uuids: Sequence[str]) -> list[Path]:
@@ -146,17 +146,17 @@ def library_folders() -> list[Path]:
 
 def device_files(gpus: Gpus, uuids: Sequence[str], folder: Path = _DEV) -> list[Path]:
     """Return the device files that a program needs for these GPUs, and no other GPU's."""
-    own = [folder / f"nvidia{gpu.minor}" for gpu in gpus.all() if gpu.uuid in uuids]
-    return [path for path in (*own, *(folder / name for name in _COMMON)) if path.exists()]
+    devices = [folder / f"nvidia{gpu.minor}" for gpu in gpus.all() if gpu.uuid in uuids]
+    return [path for path in (*devices, *(folder / name for name in _COMMON)) if path.exists()]
 
 
 def _allowed(gpus: Sequence[Gpu], names: str) -> list[Gpu]:
     """Return those that CUDA_VISIBLE_DEVICES allows; like CUDA, stop at the first unknown name."""
-    found: list[Gpu] = []
+    gpus_allowed: list[Gpu] = []
     for name in names.split(","):
-        named = gpus[int(name)] if name.strip().isdecimal() and int(name) < len(gpus) else None
-        named = named or next((gpu for gpu in gpus if name.strip() and gpu.uuid.startswith(name.strip())), None)
-        if named is None:
+        gpu_named = gpus[int(name)] if name.strip().isdecimal() and int(name) < len(gpus) else None
+        gpu_named = gpu_named or next((gpu for gpu in gpus if name.strip() and gpu.uuid.startswith(name.strip())), None)
+        if gpu_named is None:
             break
-        found.append(named)
-    return found
+        gpus_allowed.append(gpu_named)
+    return gpus_allowed

@@ -48,8 +48,8 @@ class Identity:
     def ensure_readable(self, paths: Iterable[Path]) -> None:
         """Raise PermissionError for a folder or a file that the user could not read."""
         for path in paths:
-            needed = 0o005 if path.is_dir() else 0o004
-            if self.changes_user and path.stat().st_mode & needed != needed:
+            bits = 0o005 if path.is_dir() else 0o004
+            if self.changes_user and path.stat().st_mode & bits != bits:
                 raise PermissionError(f"{path} is not readable by others, as a script is (chmod -R o+rX)")
 
     def accounts(self) -> dict[str, bytes]:
@@ -73,7 +73,7 @@ def choose_identity(turn: int = 0, place: Path | None = None) -> Identity:
         place: A folder whose user is the same each time, so that its files need not change hands.
     """
     if not _has_capabilities():
-        counted = _kernel() >= _COUNTS_BY_NAMESPACE
+        is_counted = _kernel() >= _COUNTS_BY_NAMESPACE
         namespace: tuple[str, ...] = (
             "--unshare-user",
             "--uid",
@@ -83,10 +83,10 @@ def choose_identity(turn: int = 0, place: Path | None = None) -> Identity:
             "--cap-drop",
             "ALL",
         )
-        return Identity(NOBODY, namespace, (), changes_user=False, counted=counted and os.geteuid() != 0)
+        return Identity(NOBODY, namespace, (), changes_user=False, counted=is_counted and os.geteuid() != 0)
     seed = os.getpid() * 512 + turn if place is None else int.from_bytes(sha256(os.fsencode(place.resolve())).digest())
-    wanted = _FIRST_USER + seed % _USERS
-    user = wanted if _mapped(wanted) else NOBODY
+    candidate = _FIRST_USER + seed % _USERS
+    user = candidate if _mapped(candidate) else NOBODY
     namespace = ("--cap-drop", "ALL", *(part for name in _KEPT for part in ("--cap-add", f"CAP_{name}")))
     become = (
         *(shutil.which("setpriv") or "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
@@ -101,9 +101,9 @@ def _has_capabilities() -> bool:
     if os.geteuid() != 0:
         return False
     status = Path("/proc/self/status").read_text()
-    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    held = int(found[1], 16) if found else 0
-    return all(held >> bit & 1 for bit in _NEEDED.values())
+    match = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    capabilities = int(match[1], 16) if match else 0
+    return all(capabilities >> bit & 1 for bit in _NEEDED.values())
 
 
 def _mapped(user: int) -> bool:

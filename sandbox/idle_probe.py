@@ -77,11 +77,11 @@ def idle_share(execute: Execute, folder: Path) -> float | None:
 
 def _share(idle: str, busy: str) -> float | None:
     try:
-        (began, before), (ended, after) = _numbers(busy)
-        times, used = zip(*_numbers(idle), strict=True)
+        (start, before), (end, after) = _numbers(busy)
+        times, used_seconds = zip(*_numbers(idle), strict=True)
     except ValueError:
         return None
-    seconds = float(used[bisect(times, ended) - 1] - used[bisect(times, began) - 1])
+    seconds = float(used_seconds[bisect(times, end) - 1] - used_seconds[bisect(times, start) - 1])
     return seconds / (seconds + after - before)
 
 

@@ -40,8 +40,8 @@ def owner() -> str:
 
 def is_alive(owner: str) -> bool:
     """Return whether the process that `owner` named is still there; bots with one state folder must see each other."""
-    process, _, rest = owner.partition("-")
-    started, _, boot = rest.partition("-")
+    process, _, tail = owner.partition("-")
+    started, _, boot = tail.partition("-")
     try:
         return boot == _boot() and _started(int(process)) == started
     except (OSError, ValueError):

@@ -90,9 +90,9 @@ def ended_with_us(argv: Sequence[str]) -> list[str]:
 
 def choose_cpus(count: int, turn: int) -> tuple[int, ...]:
     """Return the cores that an execution may use: `count` of ours, different ones at each turn."""
-    ours = sorted(os.sched_getaffinity(0))
-    count = max(1, min(count, len(ours)))
-    return tuple(sorted(ours[(turn * count + i) % len(ours)] for i in range(count)))
+    cores = sorted(os.sched_getaffinity(0))
+    count = max(1, min(count, len(cores)))
+    return tuple(sorted(cores[(turn * count + i) % len(cores)] for i in range(count)))
 
 
 def under_limits(limits: Limits, *, count_tasks: bool = False, on_gpu: bool = False) -> str:
@@ -123,5 +123,5 @@ def _seconds(seconds: float) -> str:
 
 def _lowered(kind: int, value: int) -> int:
     """Return a limit, which may lower ours but not raise it."""
-    _, ours = resource.getrlimit(kind)
-    return value if ours == resource.RLIM_INFINITY else min(value, ours)
+    _, hard_limit = resource.getrlimit(kind)
+    return value if hard_limit == resource.RLIM_INFINITY else min(value, hard_limit)

@@ -47,8 +47,8 @@ def leases_folder() -> Path:
     Raises:
         OSError: It cannot be made, or something else lies there.
     """
-    if named := os.environ.get("BOT_LEASES"):
-        folder = Path(named)
+    if configured := os.environ.get("BOT_LEASES"):
+        folder = Path(configured)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     places = (Path("/run/lock"), Path("/tmp"))  # noqa: S108 - which one must not depend on the user's environment
@@ -96,8 +96,8 @@ class Leases:
     @property
     def gpu_models(self) -> tuple[str, ...]:
         """Name and memory of each kind of GPU that there is."""
-        found = (f"{gpu.name} with {gpu.memory_bytes / 1024**3:.0f} GiB" for gpu in self._gpus.all())
-        return tuple(dict.fromkeys(found))
+        models = (f"{gpu.name} with {gpu.memory_bytes / 1024**3:.0f} GiB" for gpu in self._gpus.all())
+        return tuple(dict.fromkeys(models))
 
     @property
     def here(self) -> "Leases":
@@ -151,10 +151,10 @@ class Leases:
             uuids: tuple[str, ...] = ()
             # GPUs always first, against deadlock: a holder of a GPU that waits for cores never waits for one who wants it.
             if gpus:
-                found = await self._first_come("gpu", lambda: self._try_gpus(gpus), deadline, say, f"{gpus} GPU(s)")
-                uuids = tuple(found)
-                used = {uuid: self._gpus.used_bytes(uuid) for uuid in uuids}
-                stack.push_async_callback(self._give_back_gpus, found, used, say)
+                locks = await self._first_come("gpu", lambda: self._try_gpus(gpus), deadline, say, f"{gpus} GPU(s)")
+                uuids = tuple(locks)
+                used_bytes = {uuid: self._gpus.used_bytes(uuid) for uuid in uuids}
+                stack.push_async_callback(self._give_back_gpus, locks, used_bytes, say)
             patience = min(deadline, time.monotonic() + share_after)
             try:
                 cores = await self._first_come("cpu", lambda: self._try_cores(count), patience, say, f"{count} core(s)")
@@ -173,23 +173,23 @@ class Leases:
         attempt: Callable[[], Held[Name] | None],
         deadline: float,
         say: Callable[[str], None] | None,
-        what: str,
+        subject: str,
     ) -> Held[Name]:
         """Wait in line, then take everything together as soon as it is free."""
-        began, reported = time.monotonic(), False
+        start, reported = time.monotonic(), False
         try:
             line = self._lines[kind]
             with line.place() as place:
-                while not line.is_first(place) or (found := attempt()) is None:
+                while not line.is_first(place) or (holding := attempt()) is None:
                     now = time.monotonic()
                     if now >= deadline:
-                        raise NoneFree(f"{what} did not come free in {now - began:.0f} s{self._why(kind)}.")
-                    if say and not reported and now - began >= _SAY_AFTER:
-                        since = datetime.now().astimezone() - timedelta(seconds=now - began)
-                        say(f"waiting since {since:%H:%M:%S} for {what}{self._why(kind)}")
+                        raise NoneFree(f"{subject} did not come free in {now - start:.0f} s{self._why(kind)}.")
+                    if say and not reported and now - start >= _SAY_AFTER:
+                        since = datetime.now().astimezone() - timedelta(seconds=now - start)
+                        say(f"waiting since {since:%H:%M:%S} for {subject}{self._why(kind)}")
                         reported = True
                     await asyncio.sleep(min(_PAUSE, deadline - now))
-                return found
+                return holding
         except OSError as error:
             raise InfrastructureFailure(f"Leases cannot be had in {self._folder}: {error}") from error
 
@@ -218,15 +218,15 @@ class Leases:
         return None
 
     async def _give_back_gpus(
-        self, held: Held[str], used: Mapping[str, int | None], say: Callable[[str], None] | None
+        self, locks_by_gpu: Held[str], used_bytes: Mapping[str, int | None], say: Callable[[str], None] | None
     ) -> None:
         """Release GPUs whose memory was freed; withhold the others until theirs is."""
-        for uuid, locks in held.items():
-            self._withheld[uuid] = (locks, used[uuid])
+        for uuid, locks in locks_by_gpu.items():
+            self._withheld[uuid] = (locks, used_bytes[uuid])
         deadline = time.monotonic() + _MEMORY_BACK
-        while self._try_withheld() & held.keys() and time.monotonic() < deadline:
+        while self._try_withheld() & locks_by_gpu.keys() and time.monotonic() < deadline:
             await asyncio.sleep(_PAUSE)
-        for uuid in held.keys() & self._withheld.keys():
+        for uuid in locks_by_gpu.keys() & self._withheld.keys():
             if say:
                 say(f"GPU {uuid} is withheld: memory of an execution that has ended did not come back")
 
@@ -243,15 +243,15 @@ class Leases:
     def _why(self, kind: str) -> str:
         """Return which other process has the cores, or why a GPU without a lease is not to be had, as the end of a sentence."""
         if kind == "cpu":
-            held = holders(self._folder / f"cpu-{core}" for core in self._cores)
-            others = [_named(pid) for pid in held if pid != os.getpid()]
-            return f", which {' and '.join(others)} {'has' if len(others) == 1 else 'have'} now" if others else ""
+            holder_pids = holders(self._folder / f"cpu-{core}" for core in self._cores)
+            names = [_named(pid) for pid in holder_pids if pid != os.getpid()]
+            return f", which {' and '.join(names)} {'has' if len(names) == 1 else 'have'} now" if names else ""
         reasons = [f"{uuid} keeps memory of an execution that has ended" for uuid in self._withheld]
         if self._shares == 1:
             reasons += [
-                f"{gpu.uuid} is used by process {found[0]}"
+                f"{gpu.uuid} is used by process {pids[0]}"
                 for gpu in self._gpus.all()
-                if gpu.uuid not in self._withheld and (found := self._gpus.processes(gpu.uuid))
+                if gpu.uuid not in self._withheld and (pids := self._gpus.processes(gpu.uuid))
             ]
         return f" ({'; '.join(reasons)})" if reasons else ""
 
@@ -264,7 +264,7 @@ def _named(pid: int) -> str:
         words = []
     if not words:  # it has just ended, or is another user's that hides it
         return f"process {pid}"
-    bot = next((at for at, word in enumerate(words) if Path(word).name == "bot"), None)
+    bot = next((place for place, word in enumerate(words) if Path(word).name == "bot"), None)
     name = Path(words[0]).name if bot is None else " ".join(["bot", *words[bot + 1 : bot + 2]])
     return f"{name} (process {pid})"
 
@@ -283,8 +283,8 @@ def _all_or_none(
     return None
 
 
-def _release(held: Held[Name]) -> None:
-    for locks in held.values():
+def _release(locks_by_name: Held[Name]) -> None:
+    for locks in locks_by_name.values():
         for lock in locks:
             lock.release()
 

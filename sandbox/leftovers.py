@@ -43,8 +43,9 @@ def left_by_killed(state: Path) -> list[Leftover]:
 def _containers(instance: str) -> list[Leftover]:
     try:
         with connect() as engine:
-            found = engine.containers.list(all=True, filters={"label": f"{INSTANCE}={instance}"}, ignore_removed=True)
-            names = [str(one.name) for one in found if not is_alive(one.labels.get(OWNER, ""))]
+            filters = {"label": f"{INSTANCE}={instance}"}
+            containers = engine.containers.list(all=True, filters=filters, ignore_removed=True)
+            names = [str(container.name) for container in containers if not is_alive(container.labels.get(OWNER, ""))]
     except ENGINE_FAILURES:
         return []  # without an engine there are no containers to be seen
     return [Leftover(f"container {name}", lambda: 0, partial(_remove_container, name)) for name in names]
@@ -69,8 +70,8 @@ def _folders(state: Path) -> Iterator[Leftover]:
 
 def _probes() -> Iterator[Leftover]:
     for path in _own_folders(Path(tempfile.gettempdir()).glob("bot-*")):
-        named = _PROBE.fullmatch(path.name)
-        if named and not is_alive(named[1]):
+        match = _PROBE.fullmatch(path.name)
+        if match and not is_alive(match[1]):
             yield Leftover(str(path), partial(own_bytes, [path]), partial(_remove_probe, path))
 
 
@@ -82,7 +83,7 @@ def _remove_probe(path: Path) -> str:
 def remove_left(folder: OwnedFolder) -> str:
     """End what still runs for a work folder whose bot is gone, then remove it with its temporary folders."""
     label = label_of(folder.out)
-    killed = kill_all(lambda: [one for one in psutil.process_iter() if _mark(one).startswith(f"{label}.")])
+    killed = kill_all(lambda: [process for process in psutil.process_iter() if _mark(process).startswith(f"{label}.")])
     if mounts := _unmount(folder.path):
         return f"{folder.path} stays: {', '.join(mounts)} cannot be unmounted"
     for path in (*_temporary_folders(folder.out), folder.path):

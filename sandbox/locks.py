@@ -90,15 +90,15 @@ def is_held(path: Path) -> bool:
 
 def holders(paths: Iterable[Path]) -> list[int]:
     """Return the processes of this machine that hold locks on these files, as far as the kernel tells."""
-    found: set[int] = set()
+    pids: set[int] = set()
     with contextlib.suppress(OSError):
         inodes = {path.lstat().st_ino for path in paths if path.exists()}
         for line in Path("/proc/locks").read_text().splitlines():
             # 1: FLOCK  ADVISORY  WRITE 4242 00:1a:1234 0 EOF; after -> who waits for one
             fields = line.split()
             if fields[1] == "FLOCK" and int(fields[5].rpartition(":")[2]) in inodes:
-                found.add(int(fields[4]))
-    return sorted(pid for pid in found if pid > 0)  # one of a container's is not to be seen from another
+                pids.add(int(fields[4]))
+    return sorted(pid for pid in pids if pid > 0)  # one of a container's is not to be seen from another
 
 
 class WaitingLine:
@@ -121,8 +121,8 @@ class WaitingLine:
         """
         place = None
         while place is None:  # another process that checks the line may hold the file for a moment, before we lock it
-            at = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(self._turns)}"
-            place = take(self._folder / (self._prefix + at))
+            ticket = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(self._turns)}"
+            place = take(self._folder / (self._prefix + ticket))
         try:
             yield place
         finally:
@@ -164,8 +164,8 @@ def _opened(path: Path) -> int:
 
 def _is_at(path: Path, descriptor: int) -> bool:
     try:
-        found = path.lstat()
+        at_path = path.lstat()
     except FileNotFoundError:
         return False
-    ours = os.fstat(descriptor)
-    return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
+    at_descriptor = os.fstat(descriptor)
+    return (at_path.st_dev, at_path.st_ino) == (at_descriptor.st_dev, at_descriptor.st_ino)

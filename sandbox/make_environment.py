@@ -47,9 +47,9 @@ def estimate_gigabytes(recipe: Recipe) -> float:
 def configured_installer() -> Literal["uv", "pip"]:
     """Return pip if its configuration names an index or a folder of wheels, which uv does not read; else uv."""
     command = [sys.executable, "-m", "pip", "config", "list"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    named = re.search(r"\.(index-url|extra-index-url|find-links)=", done.stdout)
-    return "pip" if done.returncode == 0 and named else "uv"
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    match = re.search(r"\.(index-url|extra-index-url|find-links)=", result.stdout)
+    return "pip" if result.returncode == 0 and match else "uv"
 
 
 def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
@@ -67,12 +67,12 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
         raise UsageError(f"{name!r} is no name for an environment: take letters, digits, dots and dashes")
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder, name):
-        if name in {one.name for one in environments_in(folder)[0]}:
+        if name in {environment.name for environment in environments_in(folder)[0]}:
             raise UsageError(f"the environment {name} is there: `bot env remove {name}` first, or give another name")
         _ensure_ours(folder / name)
-        free, wanted = shutil.disk_usage(folder).free / 1e9, estimate_gigabytes(recipe) + _ROOM_GB
-        if free < wanted:
-            raise UsageError(f"{folder} has {free:.1f} GB free, and {wanted:.1f} GB are needed to be safe")
+        free, needed_gb = shutil.disk_usage(folder).free / 1e9, estimate_gigabytes(recipe) + _ROOM_GB
+        if free < needed_gb:
+            raise UsageError(f"{folder} has {free:.1f} GB free, and {needed_gb:.1f} GB are needed to be safe")
         return _make(folder / name, recipe)
 
 
@@ -83,7 +83,7 @@ def remove_environment(folder: Path, name: str) -> None:
         UsageError: There is none of that name, somebody is making it, or something keeps it from being removed.
     """
     path = folder / name
-    if name not in {*(one.name for one in environments_in(folder)[0]), *environments_in(folder)[1]}:
+    if name not in {*(environment.name for environment in environments_in(folder)[0]), *environments_in(folder)[1]}:
         raise UsageError(f"there is no environment {name} in {folder}")
     with _alone(folder, name):
         _ensure_ours(path)
@@ -94,25 +94,25 @@ def remove_environment(folder: Path, name: str) -> None:
                     shutil.rmtree(part)
             shutil.rmtree(path)  # with the file by which it is known for ours, so that removing it can be done again
         except OSError as error:
-            why = error.strerror or error
+            reason = error.strerror or error
             raise UsageError(
-                f"{path} cannot be removed: {why}; a pip that works in it, or a script, may go on writing: end it and "
+                f"{path} cannot be removed: {reason}; a pip that works in it, or a script, may go on writing: end it and "
                 "remove the environment again"
             ) from error
 
 
 def _make(path: Path, recipe: Recipe) -> Environment:
-    began = time.monotonic()
+    start = time.monotonic()
     from uv import find_uv_bin
 
     uv = str(find_uv_bin())
     python = f"{PYTHON[0]}.{PYTHON[1]}"
-    ours = str(Path(sys.executable).resolve()) if sys.version_info[:2] == PYTHON else python
-    _run([uv, "venv", "--quiet", "--clear", "--python", ours, str(path)], path.parent)
-    wanted = _wanted(recipe)
+    interpreter = str(Path(sys.executable).resolve()) if sys.version_info[:2] == PYTHON else python
+    _run([uv, "venv", "--quiet", "--clear", "--python", interpreter, str(path)], path.parent)
+    packages = _wanted(recipe)
     pins = path / "constraints.txt"
     pins.write_text("\n".join(constraints(recipe)), encoding="utf-8")
-    options = ["--constraint", str(pins), *wanted]
+    options = ["--constraint", str(pins), *packages]
     if recipe.requirements:
         options += ["--requirement", str(recipe.requirements)]
     executable = str(path / "bin" / "python")
@@ -124,15 +124,15 @@ def _make(path: Path, recipe: Recipe) -> Environment:
     _run(command, path.parent)
     ask_version = [executable, "-c", "import platform; print(platform.python_version())"]
     version = subprocess.run(ask_version, capture_output=True, text=True, check=True).stdout.strip()
-    asked = [] if recipe.requirements is None else [name for name, _ in _named(recipe.requirements)]
+    names = [] if recipe.requirements is None else [name for name, _ in _named(recipe.requirements)]
     record = Record(
         groups=recipe.groups,
         cuda=recipe.cuda,
-        wanted=tuple(dict.fromkeys([*wanted, *asked])),
+        wanted=tuple(dict.fromkeys([*packages, *names])),
         python=version,
         installer=recipe.installer,
         bytes=sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir()),
-        seconds=round(time.monotonic() - began, 1),
+        seconds=round(time.monotonic() - start, 1),
         made=datetime.now(UTC),
     )
     environment = Environment(path, record)
@@ -150,8 +150,8 @@ def _wanted(recipe: Recipe) -> list[str]:
 
 def constraints(recipe: Recipe) -> list[str]:
     """Return our versions, except those of packages that the owner's own file names."""
-    theirs = set() if recipe.requirements is None else {_normal(name) for name, _ in _named(recipe.requirements)}
-    return [line for name, line in _named(VERSIONS) if _normal(name) not in theirs]
+    own_names = set() if recipe.requirements is None else {_normal(name) for name, _ in _named(recipe.requirements)}
+    return [line for name, line in _named(VERSIONS) if _normal(name) not in own_names]
 
 
 def _named(file: Path) -> Iterator[tuple[str, str]]:
@@ -161,8 +161,8 @@ def _named(file: Path) -> Iterator[tuple[str, str]]:
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     for line in map(str.strip, lines):
-        if (found := _NAME.match(line)) and "://" not in line.partition("@")[0]:
-            yield found[0], line
+        if (match := _NAME.match(line)) and "://" not in line.partition("@")[0]:
+            yield match[0], line
 
 
 def _normal(name: str) -> str:
@@ -174,12 +174,12 @@ def _run(command: Sequence[str], folder: Path) -> None:
     variables = {**os.environ, "UV_PYTHON_INSTALL_DIR": str(folder / ".python")}
     variables.pop("VIRTUAL_ENV", None)
     # Scripts may run as another user, which must be able to read the packages.
-    done = subprocess.run(
+    result = subprocess.run(
         ended_with_us(command), stdin=subprocess.DEVNULL, stdout=2, env=variables, umask=0o022, check=False
     )
-    if done.returncode:
+    if result.returncode:
         raise InfrastructureFailure(
-            f"{Path(command[0]).name} ended with {done.returncode}; its output is above. Downloads are kept: the same "
+            f"{Path(command[0]).name} ended with {result.returncode}; its output is above. Downloads are kept: the same "
             "command goes on from there"
         )
 

@@ -50,7 +50,7 @@ def exact_memory(members: Iterable[psutil.Process], file_backed: int) -> int:
     return private + max(shared, file_backed)
 
 
-def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted: Collection[int]) -> Unlinked:
+def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted_devices: Collection[int]) -> Unlinked:
     """Measure the open files that have no name any more.
 
     `counted` are devices whose whole usage is measured otherwise.
@@ -67,7 +67,7 @@ def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted:
                 status = os.stat(folder / name)  # noqa: PTH116 - it must follow the link, which leads to no path
             except OSError:
                 continue
-            if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and status.st_dev not in counted:
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and status.st_dev not in counted_devices:
                 sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
     disk = sum(size for (device, _), size in sizes.items() if device == work_device)
     return Unlinked(disk, sum(sizes.values()) - disk)
@@ -117,5 +117,5 @@ def _rollup(pid: int) -> dict[str, int] | None:
         lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()[1:]
     except OSError:
         return None
-    parts = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
+    parts = {name: int(amount.split()[0]) * 1024 for name, _, amount in (line.partition(":") for line in lines)}
     return parts if "Pss_Anon" in parts else None

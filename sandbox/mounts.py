@@ -35,7 +35,7 @@ class Visible:
         """Return the mounted folder that a path of the host lies in, if it lies in one."""
         resolved = path.resolve()
         pairs = zip(self.paths, self._resolved, strict=True)
-        return next((shown for shown, real in pairs if resolved.is_relative_to(real)), None)
+        return next((visible for visible, real in pairs if resolved.is_relative_to(real)), None)
 
 
 def visible_paths(environment: Environment | None = None) -> Visible:
@@ -49,8 +49,8 @@ def visible_paths(environment: Environment | None = None) -> Visible:
     for place in {*prefixes, "/usr", "/usr/local", str(LIBRARIES)}:
         paths += _existing(Path(place), _PARTS)
     home = Path(__file__).resolve().parent.parent
-    ours = [home / name for name in _OWN_PACKAGES if (home / name).is_dir()]
-    hidden = [path for path in ours if any(path.is_relative_to(shown.resolve()) for shown in paths)]
+    own_packages = [home / name for name in _OWN_PACKAGES if (home / name).is_dir()]
+    hidden = [path for path in own_packages if any(path.is_relative_to(visible.resolve()) for visible in paths)]
     files = [prefix / "pyvenv.cfg", *map(Path, _ETC_FILES)]
     return Visible(paths, hidden, [file for file in files if file.is_file()])
 
@@ -84,24 +84,24 @@ def file_arguments(
     arguments += _fixed_arguments(visible, (*files, *writable, *outside))
     for path, descriptor in files.items():
         arguments += ["--perms", "0644", "--file", str(descriptor), path]
-    for how, mounts in (("--bind", writable), ("--ro-bind", readable)):
+    for option, mounts in (("--bind", writable), ("--ro-bind", readable)):
         for path, source in mounts.items():
-            arguments += [how, str(source.resolve()), path]
+            arguments += [option, str(source.resolve()), path]
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", start]
 
 
 @lru_cache(maxsize=8)
 def _fixed_arguments(visible: Visible, points: tuple[str, ...]) -> list[str]:
     """Return the arguments that are the same for all executions: parents, and what is mounted where it lies."""
-    inside = [*visible.paths, *map(Path, points)]
+    all_paths = [*visible.paths, *map(Path, points)]
     arguments = []
-    for parent in sorted({parent for path in inside for parent in path.parents} - {Path("/")}):
+    for parent in sorted({parent for path in all_paths for parent in path.parents} - {Path("/")}):
         arguments += ["--perms", "0755", "--dir", str(parent)]
     for name in _TOP:
         if (top := Path("/") / name).exists():
             arguments += _link_or_mount(top)
-    for shown in visible.paths:
-        arguments += _link_or_mount(shown)
+    for visible_path in visible.paths:
+        arguments += _link_or_mount(visible_path)
     for hidden in visible.hidden:
         arguments += ["--perms", "0755", "--size", "4096", "--tmpfs", str(hidden), "--remount-ro", str(hidden)]
     return arguments

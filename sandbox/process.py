@@ -69,5 +69,5 @@ def _link_inputs(request: ExecutionRequest, workspace: Workspace) -> None:
         link = workspace.tmp / path.lstrip("/")
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(folder.resolve(), target_is_directory=True)
-    script = _KAGGLE.sub(lambda found: f"{workspace.tmp}{found[0]}", request.script)
+    script = _KAGGLE.sub(lambda match: f"{workspace.tmp}{match[0]}", request.script)
     workspace.script.write_text(script, encoding="utf-8", errors="replace")

@@ -44,7 +44,7 @@ class QuietCores:
         with self._lock:
             self._events.add(event)
         try:
-            yield PauseSignal(event, lambda: any(_overlap(lease.cpus, other.cpus) for other in list(self._leases)))
+            yield PauseSignal(event, lambda: any(_overlap(lease.cpus, busy.cpus) for busy in list(self._leases)))
         finally:
             with self._lock:
                 self._events.remove(event)
@@ -57,6 +57,6 @@ class QuietCores:
                 os.eventfd_write(event, 1)
 
 
-def _overlap(some: Collection[int], others: Collection[int]) -> bool:
+def _overlap(first: Collection[int], second: Collection[int]) -> bool:
     """Return whether leases share a core; no numbers stand for any core."""
-    return not some or not others or not set(some).isdisjoint(others)
+    return not first or not second or not set(first).isdisjoint(second)

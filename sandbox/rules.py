@@ -55,9 +55,9 @@ class Rules:
         """Check a measurement; return the breach of the first rule that ends it."""
         rules = {"silence": self._silence(usage), "free disk": self._disk(usage)}
         self._printed = False
-        for name, why in rules.items():
-            if why:
-                return Breach(ExitReason.KILLED_BY_RULE, f"The rule on {name} ended it: {why}.")
+        for name, reason in rules.items():
+            if reason:
+                return Breach(ExitReason.KILLED_BY_RULE, f"The rule on {name} ended it: {reason}.")
         return None
 
     def _silence(self, usage: Usage) -> str | None:

@@ -92,7 +92,7 @@ class LocalProgram:
         input_end = None
         if talks:
             self.input, input_end = socket.socketpair()
-        ours = os.sched_getaffinity(0)
+        cores = os.sched_getaffinity(0)
         try:
             os.sched_setaffinity(0, cpus)  # of this thread alone, and so of what it starts
             self._process = subprocess.Popen(
@@ -114,7 +114,7 @@ class LocalProgram:
                 self.input.close()
             raise
         finally:
-            os.sched_setaffinity(0, ours)
+            os.sched_setaffinity(0, cores)
             os.close(output_end)
             os.close(engine_end)
             if input_end:

@@ -34,30 +34,30 @@ def share_of(settings: SandboxSettings, out: Path, *, parallel: int, cpus: int |
     usable, total = usable_cpus(), usable_memory()
     reserve = min(max(_RESERVE[0], total // 8), _RESERVE[1], total // 2)
     memory = (total - reserve) // parallel if settings.memory_gb is None else int(settings.memory_gb * _GIB)
-    there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
-    half = shutil.disk_usage(there).free // 2
-    written = half // parallel if settings.disk_gb is None else int(settings.disk_gb * 1e9)
-    return Share(min(cpus or max(1, usable // parallel), usable), memory, written)
+    folder_there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+    half = shutil.disk_usage(folder_there).free // 2
+    disk_bytes = half // parallel if settings.disk_gb is None else int(settings.disk_gb * 1e9)
+    return Share(min(cpus or max(1, usable // parallel), usable), memory, disk_bytes)
 
 
 def usable_cpus(cgroups: Path = _CGROUPS) -> int:
     """Return how many cores this process may keep busy: its affinity, and the quota of its control groups."""
-    found = len(os.sched_getaffinity(0))
+    count = len(os.sched_getaffinity(0))
     for folder in _own_cgroups(cgroups, "cpu"):
         old = (*_words(folder / "cpu.cfs_quota_us"), *_words(folder / "cpu.cfs_period_us"))
         for words in (_words(folder / "cpu.max"), old):
             if len(words) == 2 and words[0].isdecimal():  # not "max", nor -1
-                found = min(found, max(1, int(words[0]) // int(words[1])))
-    return found
+                count = min(count, max(1, int(words[0]) // int(words[1])))
+    return count
 
 
 def usable_memory(cgroups: Path = _CGROUPS) -> int:
     """Return the bytes of memory that this machine has, or less where its control groups allow less."""
-    found = psutil.virtual_memory().total
+    total = psutil.virtual_memory().total
     for folder in _own_cgroups(cgroups, "memory"):
         for name in ("memory.max", "memory.limit_in_bytes"):
-            found = min([found, *(int(word) for word in _words(folder / name) if word.isdecimal())])
-    return found
+            total = min([total, *(int(word) for word in _words(folder / name) if word.isdecimal())])
+    return total
 
 
 def _own_cgroups(root: Path, controller: str) -> Iterator[Path]:
@@ -67,8 +67,8 @@ def _own_cgroups(root: Path, controller: str) -> Iterator[Path]:
         if controllers and controller not in controllers.split(","):
             continue
         top = root / controllers if controllers else root
-        own = top / path.lstrip("/")
-        yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(top))
+        group = top / path.lstrip("/")
+        yield from (folder for folder in (group, *group.parents) if folder.is_relative_to(top))
 
 
 def _words(file: Path) -> tuple[str, ...]:

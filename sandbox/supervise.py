@@ -88,7 +88,7 @@ class Supervisor:
 
     def follow(self, running: Running) -> Ending:
         """Return when the program and all its descendants are gone; its descriptors are closed then."""
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             descriptors = {"output": running.output, "engine": running.engine, "exit": running.ended}
             descriptors["stop"] = self._stop.descriptor
@@ -97,8 +97,8 @@ class Supervisor:
             for name, descriptor in descriptors.items():
                 self._selector.register(descriptor, selectors.EVENT_READ, name)
             try:
-                breach = self._until_exit_or_breach(running, began)
-                seconds = time.monotonic() - began
+                breach = self._until_exit_or_breach(running, start)
+                seconds = time.monotonic() - start
             finally:
                 # Even if we fail ourselves, nothing may keep running.
                 running.kill()
@@ -115,9 +115,9 @@ class Supervisor:
             peak_gpu_memory_bytes=self._meter.peak_bytes if self._meter else None,
         )
 
-    def _until_exit_or_breach(self, running: Running, began: float) -> Breach | None:
-        self._deadline = began + self._wall_seconds
-        due = began + _FIRST_CHECK
+    def _until_exit_or_breach(self, running: Running, start: float) -> Breach | None:
+        self._deadline = start + self._wall_seconds
+        due = start + _FIRST_CHECK
         while True:
             now = time.monotonic()
             if now >= self._deadline:
@@ -156,8 +156,8 @@ class Supervisor:
         if self._meter:
             memory, busy = self._meter.measure()
             usage = replace(usage, gpu_memory_bytes=memory, gpu_busy=busy)
-        seen = self._watch.usage(usage) if self._watch else None
-        return breach or seen
+        own_breach = self._watch.usage(usage) if self._watch else None
+        return breach or own_breach
 
     def _read(self, timeout: float) -> set[str]:
         """Wait for something to happen, take in what can be read, and return what happened."""
@@ -183,8 +183,8 @@ class Supervisor:
         """Read what is left in the pipes and reap the program, which has been killed if it had not ended."""
         self._selector.unregister(self._stop.descriptor)
         deadline = time.monotonic() + _DEATH
-        while self._selector.get_map() and (left := deadline - time.monotonic()) > 0:
-            if "exit" in self._read(left):
+        while self._selector.get_map() and (seconds := deadline - time.monotonic()) > 0:
+            if "exit" in self._read(seconds):
                 self._reaped = running.reap()
                 self._selector.unregister(running.ended)
                 deadline = time.monotonic() + _LAST_OUTPUT

@@ -57,13 +57,13 @@ class NamespaceTree:
     def kill(self) -> None:
         """Kill the first process inside; bwrap itself only if there is none, since it must outlive the others."""
         for _ in range(_ROUNDS):
-            inside = _children(self._pid)
-            if not inside:
+            children = _children(self._pid)
+            if not children:
                 break
-            for child in inside:
+            for child in children:
                 with contextlib.suppress(psutil.Error):
                     child.kill()
-            psutil.wait_procs(inside, timeout=0.05)
+            psutil.wait_procs(children, timeout=0.05)
         if not _ended(self._pid):
             _signal(os.kill, self._pid, signal.SIGKILL)
 
@@ -111,31 +111,31 @@ class MarkedTree:
 
 def kill_all(find: Callable[[], Sequence[psutil.Process]]) -> int:
     """Kill processes until none is found, stopping them first, so that none forks; return how many there were."""
-    seen: set[int] = set()
+    killed: set[int] = set()
     for _ in range(_ROUNDS):
         members = find()
         if not members:
             break
-        seen |= {member.pid for member in members}
+        killed |= {member.pid for member in members}
         for sign in (signal.SIGSTOP, signal.SIGKILL):
             for member in members:
                 with contextlib.suppress(psutil.Error):
                     member.send_signal(sign)
         time.sleep(0.01)  # death is not instant, and nothing reports that of a process that is not our child
-    return len(seen)
+    return len(killed)
 
 
 def stop_all(find: Callable[[], Sequence[psutil.Process]]) -> None:
     """Stop processes until no other is found, as they may fork meanwhile."""
-    seen: set[psutil.Process] = set()
+    stopped: set[psutil.Process] = set()
     for _ in range(_ROUNDS):
-        others = set(find()) - seen
-        if not others:
+        new = set(find()) - stopped
+        if not new:
             return
-        for member in others:
+        for member in new:
             with contextlib.suppress(psutil.Error):
                 member.suspend()
-        seen |= others
+        stopped |= new
 
 
 def _children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
@@ -145,24 +145,24 @@ def _children(pid: int, *, recursive: bool = False) -> list[psutil.Process]:
             return psutil.Process(pid).children(recursive=recursive)
         except psutil.Error:
             return []
-    found: dict[int, psutil.Process] = {}
+    processes: dict[int, psutil.Process] = {}
     parents = [pid]
     while parents:
         for child in _child_ids(parents.pop()):
             with contextlib.suppress(psutil.Error):
-                if child not in found:
-                    found[child] = psutil.Process(child)
+                if child not in processes:
+                    processes[child] = psutil.Process(child)
                     parents += [child] if recursive else []
-    return list(found.values())
+    return list(processes.values())
 
 
 def _child_ids(pid: int) -> list[int]:
     """Return the process ids of the children as the kernel lists them, which may miss one while others end."""
-    found: list[int] = []
+    ids: list[int] = []
     with contextlib.suppress(OSError):  # it is gone, or one of its threads is
         for task in (_PROC / str(pid) / "task").iterdir():
-            found += map(int, (task / "children").read_text().split())
-    return found
+            ids += map(int, (task / "children").read_text().split())
+    return ids
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -50,17 +50,17 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
         killed = ["One of its processes had been killed for memory before."] if ending.reaped.out_of_memory else []
         return Verdict(ending.breach.reason, ending.breach.detail, killed)
     if ending.reaped.exit_code == 0:
-        spent = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
+        is_spent = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
         return Verdict(
-            ExitReason.FINISHED, None, ["Something in it ran out of memory, though it ended well."] if spent else []
+            ExitReason.FINISHED, None, ["Something in it ran out of memory, though it ended well."] if is_spent else []
         )
     if ending.reaped.out_of_memory:
         detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes are allowed."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
     if no_gpu_memory:
         peak = ending.peak_gpu_memory_bytes
-        held = "." if peak is None else f"; it held up to {peak} bytes."
-        return Verdict(ExitReason.GPU_OUT_OF_MEMORY, f"It was refused more memory of its GPU{held}")
+        peak_text = "." if peak is None else f"; it held up to {peak} bytes."
+        return Verdict(ExitReason.GPU_OUT_OF_MEMORY, f"It was refused more memory of its GPU{peak_text}")
     return _error(ending.reaped.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
 
 

@@ -86,9 +86,9 @@ class Watcher:
                 self._cpu[member.pid, member.create_time()] = times.user + times.system
         self.cpu_seconds = sum(self._cpu.values())
 
-    def check_disk(self, more: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
+    def check_disk(self, unlinked: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""
-        usage = self._written(self._allowed.files) + DiskUsage(more.disk_bytes if more else 0, tmpfs_files)
+        usage = self._written(self._allowed.files) + DiskUsage(unlinked.disk_bytes if unlinked else 0, tmpfs_files)
         self._allow(usage, self._allowed)
         self.written_bytes = usage.bytes
         if usage.too_deep:
@@ -148,28 +148,26 @@ class Watcher:
 
     def _memory(self, members: Sequence[psutil.Process], tmpfs: TmpfsUsage) -> Breach | None:
         file_backed = tmpfs.bytes + self._unlinked.memory_bytes
-        held = resident_memory(members) + file_backed
-        if held > self._limits.memory_bytes:
-            held = exact_memory(members, file_backed)
-        self._memory_bytes = held
-        self.peak_memory = max(self.peak_memory, held)
-        if held <= self._limits.memory_bytes:
+        used_bytes = resident_memory(members) + file_backed
+        if used_bytes > self._limits.memory_bytes:
+            used_bytes = exact_memory(members, file_backed)
+        self._memory_bytes = used_bytes
+        self.peak_memory = max(self.peak_memory, used_bytes)
+        if used_bytes <= self._limits.memory_bytes:
             return None
-        detail = (
-            f"It held {held} bytes of memory, children and files in memory included, of {self._limits.memory_bytes}."
-        )
+        detail = f"It held {used_bytes} bytes of memory, children and files in memory included, of {self._limits.memory_bytes}."
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:
         """Measure what has been written, not more often than its share of the time allows."""
         tmpfs = tmpfs or TmpfsUsage()
-        began = time.monotonic()
-        if began < self._disk_due:
+        start = time.monotonic()
+        if start < self._disk_due:
             return None
         self._unlinked = unlinked_files(members, self._device, tmpfs.devices)
         breach = self.check_disk(self._unlinked, tmpfs.files)
-        ended = time.monotonic()
-        self._disk_due = ended + (self._duty - 1) * (ended - began)
+        end = time.monotonic()
+        self._disk_due = end + (self._duty - 1) * (end - start)
         return breach
 
 

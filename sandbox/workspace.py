@@ -39,8 +39,8 @@ class Workspace:
 def check_request(request: ExecutionRequest) -> None:
     """Raise ValueError for an invalid request: names with a slash, or no time limit."""
     parts = [part for name in request.mounts for part in name.split("/", _MOST_PARTS - 1)]
-    below = [part for name in request.inputs for part in name.split("/")]
-    names = (request.execution_id, *request.keep, *request.keep_folders, *parts, *below)
+    input_parts = [part for name in request.inputs for part in name.split("/")]
+    names = (request.execution_id, *request.keep, *request.keep_folders, *parts, *input_parts)
     for name in names:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")

@@ -84,9 +84,9 @@ class Environment:
 
     def packages(self) -> Mapping[str, str]:
         """Return what is installed, version by name."""
-        found = metadata.distributions(path=[str(self.packages_folder)])
-        described = (one.metadata for one in found)  # each is read anew by each look
-        return {one["Name"]: one["Version"] for one in described}
+        distributions = metadata.distributions(path=[str(self.packages_folder)])
+        descriptions = (distribution.metadata for distribution in distributions)  # each is read anew by each look
+        return {description["Name"]: description["Version"] for description in descriptions}
 
     def about(self) -> str:
         """Describe it in a few words."""
@@ -106,15 +106,15 @@ class Environment:
 
 def environments_in(folder: Path) -> tuple[list[Environment], list[str]]:
     """Return the complete environments of a folder, and the names of incomplete ones."""
-    complete, begun = [], []
+    complete, unfinished = [], []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(".") or not path.is_dir():
             continue
-        if found := _read(path):
-            complete.append(found)
+        if environment := _read(path):
+            complete.append(environment)
         else:
-            begun.append(path.name)
-    return complete, begun
+            unfinished.append(path.name)
+    return complete, unfinished
 
 
 def environment_named(folder: Path, name: str) -> Environment:
@@ -123,8 +123,8 @@ def environment_named(folder: Path, name: str) -> Environment:
     Raises:
         UsageError: It is not there, or not complete.
     """
-    if found := _read(folder / name):
-        return found
+    if environment := _read(folder / name):
+        return environment
     raise UsageError(f"there is no environment {name} in {folder}: `bot env create {name}` makes it")
 
 

@@ -69,19 +69,19 @@ def main() -> None:
             modules.setdefault(normal(name), []).append(module)
     trials: list[tuple[str, Callable[[], Any]]] = []
     for name in wanted:
-        own = [module for module in modules.get(normal(name), ()) if module.isidentifier() and module[0] != "_"]
+        candidates = [module for module in modules.get(normal(name), ()) if module.isidentifier() and module[0] != "_"]
         # A package without a module is imported by its own name, and the error then names what is missing.
-        trials += [(f"import {module}", partial(importlib.import_module, module)) for module in own or [name]]
+        trials += [(f"import {module}", partial(importlib.import_module, module)) for module in candidates or [name]]
     trials += [(f"fit with {name}", FITS[name]) for name in wanted if name in FITS]
-    with Path("trials.jsonl").open("w", encoding="utf-8") as found:
-        for what, trial in trials:
-            began, error = time.monotonic(), None
+    with Path("trials.jsonl").open("w", encoding="utf-8") as results:
+        for label, trial in trials:
+            start, error = time.monotonic(), None
             try:
                 trial()
             except Exception as raised:  # reporting whatever a foreign package raises is the purpose
                 error = f"{type(raised).__name__}: {raised}"
-            found.write(json.dumps({"what": what, "seconds": time.monotonic() - began, "error": error}) + "\n")
-            found.flush()
+            results.write(json.dumps({"what": label, "seconds": time.monotonic() - start, "error": error}) + "\n")
+            results.flush()
 
 
 if __name__ == "__main__":

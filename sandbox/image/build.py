@@ -69,14 +69,14 @@ def _debian_base(engine: DockerClient) -> str:
 def _fetch_wheels(folder: Path) -> None:
     """Fetch the packages by this environment's own pip, in the versions that environments have."""
     folder.mkdir()
-    wanted = folder / "image.txt"
-    wanted.write_text("".join(f"{name}\n" for name in PACKAGES))
+    names = folder / "image.txt"
+    names.write_text("".join(f"{name}\n" for name in PACKAGES))
     options = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder)]
     if sys.version_info[:2] != PYTHON:
         machine = os.uname().machine
         options += ["--python-version", ".".join(map(str, PYTHON))]
         options += [part for glibc in ("2014", "_2_28") for part in ("--platform", f"manylinux{glibc}_{machine}")]
-    command = [sys.executable, "-m", "pip", "download", *options, "--constraint", str(VERSIONS), "-r", str(wanted)]
+    command = [sys.executable, "-m", "pip", "download", *options, "--constraint", str(VERSIONS), "-r", str(names)]
     subprocess.run(command, check=True)
 
 
@@ -102,8 +102,8 @@ def debian_archive(packages: Sequence[str]) -> Path:
         subprocess.CalledProcessError: debootstrap failed.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kaggle-bot" / "image"
-    listed = ",".join(packages)
-    archive = cache / f"{_RELEASE}-{sha256(listed.encode()).hexdigest()[:12]}.tar"
+    names = ",".join(packages)
+    archive = cache / f"{_RELEASE}-{sha256(names.encode()).hexdigest()[:12]}.tar"
     if archive.is_file():
         return archive
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
@@ -114,7 +114,7 @@ def debian_archive(packages: Sequence[str]) -> Path:
     print("making a minimal Debian: a minute or two the first time", flush=True)
     with tempfile.TemporaryDirectory(prefix="bot-image-", dir=cache) as folder:
         root = Path(folder) / "root"
-        options = ["--variant=minbase", f"--include={listed}", _RELEASE, str(root), *_package_source()]
+        options = ["--variant=minbase", f"--include={names}", _RELEASE, str(root), *_package_source()]
         subprocess.run(["debootstrap", *options], check=True, stdout=subprocess.DEVNULL)
         for package in (root / "var/cache/apt/archives").glob("*.deb"):
             package.unlink()
@@ -128,10 +128,10 @@ def _package_source() -> list[str]:
     """Return where this machine's own apt takes that release from, as its default may not answer here."""
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Identifier: Packages"]
     try:
-        found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return []
-    return next(([address] for address, codename in map(str.split, found.splitlines()) if codename == _RELEASE), [])
+    return next(([address] for address, codename in map(str.split, output.splitlines()) if codename == _RELEASE), [])
 
 
 if __name__ == "__main__":

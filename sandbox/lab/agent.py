@@ -149,9 +149,9 @@ class Agent:
                 self._end_all(order["cleaning"])
 
     def _send(self, kind: int, number: int, content: bytes = b"") -> None:
-        left = memoryview(HEADER.pack(kind, number, len(content)) + content)
-        while left:
-            left = left[os.write(self._frames, left) :]
+        remaining = memoryview(HEADER.pack(kind, number, len(content)) + content)
+        while remaining:
+            remaining = remaining[os.write(self._frames, remaining) :]
 
     def _run(self, order: dict[str, Any]) -> None:
         self._busy = True
@@ -187,8 +187,8 @@ class Agent:
                 with contextlib.suppress(OSError):
                     signal.signal(number, signal.SIG_DFL)
             os.sched_setaffinity(0, order["cpus"])
-            if most := order["file_bytes"]:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            if limit := order["file_bytes"]:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             if self._program.length:
                 self._libc.prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(self._program), 0, 0)
             _enter_work()
@@ -207,21 +207,21 @@ class Agent:
         finally:
             os._exit(_REFUSED)
 
-    def _pass_on(self, output: _Output, most: int = CHUNK) -> bool:
+    def _pass_on(self, output: _Output, limit: int = CHUNK) -> bool:
         """Pass on what a command has printed; return whether there may be more of it."""
         try:
-            chunk = os.read(output.pipe, min(most, CHUNK))
+            chunk = os.read(output.pipe, min(limit, CHUNK))
         except BlockingIOError:
             return False
         if not chunk:
             self._close(output)
             return False
         self._small = len(chunk) < _SMALL
-        passed = min(len(chunk), output.keep)
-        if passed:
-            output.keep -= passed
-            self._send(OUTPUT, output.number, chunk[:passed])
-        output.tail += chunk[passed:]
+        size = min(len(chunk), output.keep)
+        if size:
+            output.keep -= size
+            self._send(OUTPUT, output.number, chunk[:size])
+        output.tail += chunk[size:]
         if len(output.tail) > 2 * TAIL:
             cut = len(output.tail) - TAIL
             output.left_out += cut
@@ -249,9 +249,9 @@ class Agent:
 
     def _drain(self, output: _Output) -> None:
         """Pass on what is in a command's pipe now, however fast something in the background fills it."""
-        left = _PIPE_BYTES
-        while left > 0 and output.number in self._outputs and self._pass_on(output, left):
-            left -= CHUNK
+        remaining = _PIPE_BYTES
+        while remaining > 0 and output.number in self._outputs and self._pass_on(output, remaining):
+            remaining -= CHUNK
 
     def _reap(self, woken: int | None = None) -> None:
         """Take note of ended processes; orphans are our children, too."""
@@ -281,25 +281,25 @@ class Agent:
         self._drain(command.output)
         if command.number in self._outputs:
             self._flush(command.output)
-        left = _processes()
-        about = {"code": code, "jobs": len(left), "running": _named(left)}
-        self._send(EXITED, command.number, json.dumps(about).encode())
+        processes = _processes()
+        facts = {"code": code, "jobs": len(processes), "running": _named(processes)}
+        self._send(EXITED, command.number, json.dumps(facts).encode())
 
     def _kill_session(self, number: int) -> None:
         """Kill what the running command has started, but for what has left its session."""
         if self._command is None or self._command.number != number:
             return
         for _ in range(_ROUNDS):
-            members = [one for one in _processes() if self._command.shell in (one.session, one.pid)]
+            members = [process for process in _processes() if self._command.shell in (process.session, process.pid)]
             if not members:
                 break
-            groups = {one.group for one in members} - {os.getpgrp()}
+            groups = {process.group for process in members} - {os.getpgrp()}
             # All are stopped first: a shell whose child is killed would go on to its next line.
             for sign in (signal.SIGSTOP, signal.SIGKILL):
                 for group in groups:  # the kernel reaches a group at once, none of it forks on
                     _signal(os.killpg, group, sign)
-                for one in members:
-                    _signal(os.kill, one.pid, sign)
+                for process in members:
+                    _signal(os.kill, process.pid, sign)
             time.sleep(_PAUSE)
 
     def _end_all(self, cleaning: list[list[str]]) -> None:
@@ -334,9 +334,9 @@ def _processes() -> list[_Process]:
 
 
 def _scan() -> Iterator[_Process]:
-    own = {1, os.getpid()}
+    own_pids = {1, os.getpid()}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
-        if not name.isdecimal() or int(name) in own:
+        if not name.isdecimal() or int(name) in own_pids:
             continue
         try:
             fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
@@ -348,19 +348,19 @@ def _scan() -> Iterator[_Process]:
 
 def _named(processes: list[_Process]) -> list[str]:
     """Return the command lines of some processes with their seconds, the oldest first; none that only waits for another."""
-    now, found = time.clock_gettime(time.CLOCK_BOOTTIME), dict[str, str]()
-    for one in sorted(processes, key=lambda one: one.started)[:_LOOKED_AT]:
+    now, ages = time.clock_gettime(time.CLOCK_BOOTTIME), dict[str, str]()
+    for process in sorted(processes, key=lambda process: process.started)[:_LOOKED_AT]:
         try:
-            with Path(f"/proc/{one.pid}/cmdline").open("rb") as file:
+            with Path(f"/proc/{process.pid}/cmdline").open("rb") as file:
                 program, *words = file.read(CHUNK).decode(errors="replace").split("\0")
         except OSError:
             continue
         name = program.rpartition("/")[2]
         line = " ".join([name, *words]).strip()[:NAME]
         # Of several that are alike, as a pool's are, one is named.
-        if name not in {"", *_WAITING} and line not in found:
-            found[line] = f"{line} ({max(0.0, now - one.started / os.sysconf('SC_CLK_TCK')):.0f} s)"
-    return list(found.values())[:NAMES]
+        if name not in {"", *_WAITING} and line not in ages:
+            ages[line] = f"{line} ({max(0.0, now - process.started / os.sysconf('SC_CLK_TCK')):.0f} s)"
+    return list(ages.values())[:NAMES]
 
 
 def _signal(send: Callable[[int, int], None], target: int, sign: signal.Signals) -> None:

@@ -50,7 +50,7 @@ def run(command: list[str]) -> int:
     started: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
-    def told(number: int, _: object) -> None:
+    def on_signal(number: int, _: object) -> None:
         if started:
             started[0].send_signal(number)
         else:
@@ -58,7 +58,7 @@ def run(command: list[str]) -> int:
 
     # Before it starts, as it may be ended at once.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, told)
+        signal.signal(number, on_signal)
     try:
         started.append(subprocess.Popen(command))
     except OSError as error:
@@ -74,7 +74,7 @@ def serve(listener: socket.socket, path: str) -> None:
     """Pass each connection on, some at a time; further ones wait."""
     places = threading.BoundedSemaphore(_AT_A_TIME)
 
-    def passed(client: socket.socket) -> None:
+    def forward(client: socket.socket) -> None:
         try:
             pass_on(client, path)
         except OSError:
@@ -91,7 +91,7 @@ def serve(listener: socket.socket, path: str) -> None:
             places.release()
             time.sleep(0.1)
             continue
-        threading.Thread(target=passed, args=(client,), daemon=True).start()
+        threading.Thread(target=forward, args=(client,), daemon=True).start()
 
 
 def pass_on(client: socket.socket, path: str) -> None:

@@ -134,9 +134,9 @@ class Keeper:
         """Start it; `opened` tells when that is done."""
         self._thread.start()
 
-    def run(self, wanted: RunOrder) -> None:
+    def run(self, run_order: RunOrder) -> None:
         """Have a command run; raises LabDied."""
-        if not self._ask(lambda: self._run(wanted), wanted.done):
+        if not self._ask(lambda: self._run(run_order), run_order.done):
             raise LabDied("The lab has ended.")
 
     def stop(self, number: int) -> None:
@@ -145,27 +145,27 @@ class Keeper:
 
     def idle(self) -> "Future[None]":
         """Return what is set once no process runs any more."""
-        waiting: Future[None] = Future()
-        if not self._ask(lambda: self._when_idle(waiting), waiting):
-            waiting.set_result(None)
-        return waiting
+        future: Future[None] = Future()
+        if not self._ask(lambda: self._when_idle(future), future):
+            future.set_result(None)
+        return future
 
     def close(self) -> None:
         """Have it closed; `closed` tells when that is done."""
         self._ask(self._close)
 
-    def _ask(self, act: Callable[[], None], waiting: "Future[Any] | None" = None) -> bool:
+    def _ask(self, act: Callable[[], None], future: "Future[Any] | None" = None) -> bool:
         """Have something done in our thread; return whether there is one. Who waits learns if it was not done."""
         with self._lock:
             if self._wake < 0:
                 return False
-            self._requests.put((act, waiting))
+            self._requests.put((act, future))
             os.eventfd_write(self._wake, 1)
             return True
 
     def _last(self) -> None:
         """Be the thread."""
-        why = "The lab failed."
+        reason = "The lab failed."
         try:
             running = self._start(self._watcher)
             try:
@@ -173,17 +173,17 @@ class Keeper:
             finally:
                 self._take_down(running)
         except _Over as over:
-            why = self._died(str(over))
+            reason = self._died(str(over))
         except BotError as error:
             self.opened.set_exception(error)
         except (OSError, NotUnderstood) as error:
-            why = self._died(str(error))
+            reason = self._died(str(error))
         finally:
-            self._forget(why)
+            self._forget(reason)
 
-    def _died(self, why: str) -> str:
-        said = self._engine.text().strip()
-        return f"The lab's sandbox ended: {why or 'it was closed'}" + (f" ({said})." if said else ".")
+    def _died(self, reason: str) -> str:
+        output = self._engine.text().strip()
+        return f"The lab's sandbox ended: {reason or 'it was closed'}" + (f" ({output})." if output else ".")
 
     def _serve(self, running: Running) -> None:
         descriptors = {"output": running.output, "engine": running.engine, "exit": running.ended, "wake": self._wake}
@@ -232,12 +232,12 @@ class Keeper:
 
     def _look(self) -> Breach | None:
         """Look at the disk once more at a command's end, if that does not take long."""
-        began = time.monotonic()
-        if self._look_seconds > _QUICK and began - self._looked < _DUTY * self._look_seconds:
+        start = time.monotonic()
+        if self._look_seconds > _QUICK and start - self._looked < _DUTY * self._look_seconds:
             return None
         breach = self._watcher.check_disk()
         self._looked = time.monotonic()
-        self._look_seconds = self._looked - began
+        self._look_seconds = self._looked - start
         return breach
 
     def _read(self, running: Running, timeout: float) -> None:
@@ -276,12 +276,12 @@ class Keeper:
 
     def _send(self, running: Running) -> None:
         try:
-            sent = running.input.send(self._outgoing, socket.MSG_DONTWAIT) if running.input else 0
+            sent_bytes = running.input.send(self._outgoing, socket.MSG_DONTWAIT) if running.input else 0
         except BlockingIOError:
             return
         except OSError as error:
             raise _Over(f"it takes no orders ({error.strerror})") from error
-        del self._outgoing[:sent]
+        del self._outgoing[:sent_bytes]
 
     def _hear(self, running: Running, chunk: bytes) -> None:
         for frame in self._frames.feed(chunk):
@@ -345,16 +345,16 @@ class Keeper:
             command.deadline = time.monotonic() + _ANSWER
             self._outgoing += order("kill", number=number)
 
-    def _when_idle(self, waiting: "Future[None]") -> None:
-        self._waiting.append(waiting)
+    def _when_idle(self, future: "Future[None]") -> None:
+        self._waiting.append(future)
         if not self._busy and not self._ending:
             self._tell_idle()
 
     def _tell_idle(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if one.set_running_or_notify_cancel():
-                one.set_result(None)
+        futures, self._waiting = self._waiting, []
+        for future in futures:
+            if future.set_running_or_notify_cancel():
+                future.set_result(None)
 
     def _end(self, breach: Breach | None, cleaning: Sequence[Sequence[str]] = ()) -> None:
         """Have all processes ended; what was cleaned up says so in the result."""
@@ -362,7 +362,7 @@ class Keeper:
             self._command.ended = True
         before = self._ending
         self._ending = _Ending(time.monotonic() + _ANSWER, breach or (before and before.breach) or None, bool(cleaning))
-        self._outgoing += order("end", cleaning=[list(one) for one in cleaning])
+        self._outgoing += order("end", cleaning=[list(entry) for entry in cleaning])
 
     def _all_ended(self, running: Running, ending: _Ending) -> None:
         if ending.breach:
@@ -409,11 +409,11 @@ class Keeper:
             return
         self._command = None
         killed = command.killed and command.exited.code == _KILLED
-        none = killed or (command.ended and command.exited.code == _KILLED)
+        is_killed = killed or (command.ended and command.exited.code == _KILLED)
         notice, self._notice = self._notice, None
         result = CommandResult(
             output=command.log.shown(OURS),
-            exit_code=None if none else command.exited.code,
+            exit_code=None if is_killed else command.exited.code,
             seconds=command.seconds,
             timed_out=killed and not command.ended,
             ended=notice,
@@ -431,20 +431,20 @@ class Keeper:
         self._writable(running.input, 0)
         running.kill()
         deadline = time.monotonic() + _DEATH
-        ended = False
-        while not ended and (left := deadline - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
+        has_ended = False
+        while not has_ended and (seconds := deadline - time.monotonic()) > 0:
+            for key, _ in self._selector.select(seconds):
                 if key.data == "exit":
-                    ended = True
+                    has_ended = True
                 elif key.data == "wake" or not (chunk := os.read(key.fd, _CHUNK)):
                     self._selector.unregister(key.fd)
                 elif key.data == "engine":
                     self._engine.add(chunk)
-        if ended:
+        if has_ended:
             running.reap()
         running.close()
 
-    def _forget(self, why: str) -> None:
+    def _forget(self, reason: str) -> None:
         """Answer all who wait."""
         self._alive = False
         self._jobs = 0
@@ -453,15 +453,15 @@ class Keeper:
             self._wake = -1
         self._selector.close()
         if not self.opened.done():
-            self.opened.set_exception(LabDied(why))
+            self.opened.set_exception(LabDied(reason))
         for log in self._logs.values():
             log.close()
         if command := self._command:
             seconds = time.monotonic() - command.began
-            command.done.set_result(CommandResult(command.log.shown(OURS), None, seconds, False, why, 0))
+            command.done.set_result(CommandResult(command.log.shown(OURS), None, seconds, False, reason, 0))
         while not self._requests.empty():
-            _, waiting = self._requests.get()
-            if waiting and waiting.set_running_or_notify_cancel():
-                waiting.set_exception(LabDied(why))
+            _, future = self._requests.get()
+            if future and future.set_running_or_notify_cancel():
+                future.set_exception(LabDied(reason))
         self._tell_idle()
         self.closed.set_result(None)

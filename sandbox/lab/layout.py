@@ -38,8 +38,8 @@ def check_lab(request: LabRequest) -> None:
     for name in (request.lab_id, *parts):
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
-    if taken := _OURS & {path.split("/")[0] for path in request.mounts}:
-        raise ValueError(f"nothing else can be mounted as {sorted(taken)}")
+    if reserved := _OURS & {path.split("/")[0] for path in request.mounts}:
+        raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
     for path in request.in_place:
         if not path.is_absolute() or request.folder.resolve().is_relative_to(path.resolve()):
             raise ValueError(f"{path} cannot be mounted: it holds the lab's own folder, or is no absolute path")
@@ -83,26 +83,26 @@ def prepare(request: LabRequest) -> Path:
 def readable(request: LabRequest) -> Mapping[str, Path]:
     """Return what is mounted read-only, by its path inside."""
     folder = request.folder
-    ours = {
+    own_mounts = {
         ".code": folder / "code",
         "bin": folder / "code" / "bin",
         "logs": folder / "logs",
         ".engine": folder / "socket",
     }
-    beside = {f"work/{name}": request.mounts[name] for name in _found_in_work(request)}
-    inside = {f"{HOME}/{path}": source for path, source in {**ours, **request.mounts, **beside}.items()}
-    return {**inside, **{str(path): path for path in request.in_place}}
+    work_mounts = {f"work/{name}": request.mounts[name] for name in _found_in_work(request)}
+    all_mounts = {f"{HOME}/{path}": source for path, source in {**own_mounts, **request.mounts, **work_mounts}.items()}
+    return {**all_mounts, **{str(path): path for path in request.in_place}}
 
 
 def limits_of(request: LabRequest) -> Limits:
     """Return the limits of all processes of a lab, its agent included."""
-    own = request.limits
+    lab_limits = request.limits
     return Limits(
         seconds=float("inf"),
-        memory_bytes=own.memory_bytes,
-        processes=own.tasks,
-        written_bytes=own.disk_bytes,
-        output_bytes=own.output_bytes,
+        memory_bytes=lab_limits.memory_bytes,
+        processes=lab_limits.tasks,
+        written_bytes=lab_limits.disk_bytes,
+        output_bytes=lab_limits.output_bytes,
     )
 
 

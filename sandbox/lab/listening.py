@@ -15,7 +15,7 @@ _BACKLOG = 8
 class Listener:
     """Serves a socket while its context is open; leaving cancels what still runs."""
 
-    def __init__(self, path: Path, serve: Callable[[socket.socket], Awaitable[None]], *, most: int) -> None:
+    def __init__(self, path: Path, serve: Callable[[socket.socket], Awaitable[None]], *, limit: int) -> None:
         """Remember what to serve.
 
         `serve` serves one connection, which is closed afterwards. `most` are served at a time; the kernel keeps a few
@@ -24,7 +24,7 @@ class Listener:
         self._path = path
         self._handle = serve
         self._tasks: set[asyncio.Task[None]] = set()
-        self._places = asyncio.Semaphore(most)
+        self._places = asyncio.Semaphore(limit)
 
     async def __aenter__(self) -> Self:
         """Open the socket.
@@ -76,10 +76,10 @@ class Listener:
             )
 
 
-async def receive(connection: socket.socket, most: int) -> bytes:
+async def receive(connection: socket.socket, limit: int) -> bytes:
     """Return what has come, nothing at its end; descriptors that came along are closed by the kernel."""
     try:
-        return await asyncio.get_running_loop().sock_recv(connection, most)
+        return await asyncio.get_running_loop().sock_recv(connection, limit)
     except ConnectionError:
         return b""
 

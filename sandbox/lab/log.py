@@ -55,18 +55,18 @@ class CommandLog:
         self._write(self._stream.pass_on(b"", last=True))
         self._write(f"\n[... {size} bytes left out ...]\n".encode())
 
-    def shown(self, ours: str = "") -> str:
+    def shown(self, mark: str = "") -> str:
         """Return what a result shows, with `ours` before each line that is none of the output."""
         head, cut, tail = self._output.parts()
         room = self._limits.shown_characters
-        head, tail = (_without_repetitions(plain_text(part), ours) for part in (head, tail))
+        head, tail = (_without_repetitions(plain_text(part), mark) for part in (head, tail))
         if cut or len(head) > room:
             end = tail if cut else head
             first, last = _until_line_end(head[: room // 2]), _from_line_start(end[-(room - room // 2) :])
-            left = cut + len(head) + len(tail) - len(first) - len(last)
-            head = f"{first}\n{ours}[... {left} characters left out; {self._where()} ...]\n{last}"
+            omitted = cut + len(head) + len(tail) - len(first) - len(last)
+            head = f"{first}\n{mark}[... {omitted} characters left out; {self._where()} ...]\n{last}"
         if self._problem:
-            head += f"\n{ours}[the log could not be written: {self._problem}]"
+            head += f"\n{mark}[the log could not be written: {self._problem}]"
         return head
 
     def close(self) -> None:
@@ -92,8 +92,8 @@ class CommandLog:
             self._problem = error.strerror or str(error)
 
 
-def _without_repetitions(text: str, ours: str) -> str:
-    return _REPEATED.sub(lambda match: f"{match[1]}{ours}[{len(match[0]) // len(match[1]) - 1} times more]\n", text)
+def _without_repetitions(text: str, mark: str) -> str:
+    return _REPEATED.sub(lambda match: f"{match[1]}{mark}[{len(match[0]) // len(match[1]) - 1} times more]\n", text)
 
 
 def _until_line_end(text: str) -> str:

@@ -20,7 +20,7 @@ def tidy_work(work: Path) -> None:
     Raises:
         OSError: The disk failed.
     """
-    kept, deepest = 0, len(work.parts) + DEEPEST
+    kept_bytes, deepest = 0, len(work.parts) + DEEPEST
     seen: list[Path] = []
     work.chmod(0o700)
     for name, folders, files in os.walk(work):  # follows no links; a folder is opened after what is done here
@@ -31,8 +31,8 @@ def tidy_work(work: Path) -> None:
         for path in map(folder.joinpath, files):
             status = path.lstat()
             plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and path.suffix in _KEPT
-            if plain and status.st_size <= _LARGEST and kept + status.st_size <= KEPT_BYTES:
-                kept += status.st_size
+            if plain and status.st_size <= _LARGEST and kept_bytes + status.st_size <= KEPT_BYTES:
+                kept_bytes += status.st_size
             else:
                 path.unlink()
         if len(folder.parts) >= deepest:

@@ -63,9 +63,9 @@ class OpenLab:
         self, number: int, command: str, *, seconds: float, cpus: Sequence[int], gpus: Sequence[str] = ()
     ) -> CommandResult:
         """See `Lab`."""
-        wanted = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
-        self._keeper.run(wanted)
-        return await ended(asyncio.wrap_future(wanted.done), partial(self._keeper.stop, number))
+        run_order = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
+        self._keeper.run(run_order)
+        return await ended(asyncio.wrap_future(run_order.done), partial(self._keeper.stop, number))
 
     async def wait_idle(self) -> None:
         """See `Lab`."""

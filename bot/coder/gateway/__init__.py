@@ -72,7 +72,7 @@ class Gateway:
         """Why nothing more will be answered in this lab."""
         self.ended = asyncio.Event()
         """Set once there is one of these reasons."""
-        self._listener = Listener(path, self._serve, most=_CONNECTIONS)
+        self._listener = Listener(path, self._serve, limit=_CONNECTIONS)
         self._exchanges = Exchanges(asker, node, model)
         self._turns = turns
         self.turns_taken = self._exchanges.booked

@@ -51,7 +51,7 @@ class LabServer:
             handle: Answers the calls, four at a time. The answer to `lab log` or `lab score` whose client has gone becomes
                 news.
         """
-        self._listener = Listener(path, self._serve, most=_CONNECTIONS)
+        self._listener = Listener(path, self._serve, limit=_CONNECTIONS)
         self._spool = path.parent.parent / "spool"
         self._handle = handle
         self._turns = asyncio.Semaphore(_AT_A_TIME)

@@ -118,14 +118,17 @@ def fit(
     Raises:
         Refused: The engine does not take it.
     """
-    parts, found = features({"train": train, "validation": validation, "test": test})
+    parts, category_columns = features({"train": train, "validation": validation, "test": test})
     names = [str(column) for column in train.columns] if hasattr(train, "columns") else []
 
     def numbers(columns: Iterable[str]) -> list[str]:
-        return [str(names.index(one)) if one in names else one for one in dict.fromkeys(columns)]
+        return [str(names.index(column)) if column in names else column for column in dict.fromkeys(columns)]
 
-    given = {"categories": numbers([*_listed(categories), *found]), "encode": numbers(_listed(encode))}
-    arguments = {"name": name, "note": note, **given}
+    column_options = {
+        "categories": numbers([*_listed(categories), *category_columns]),
+        "encode": numbers(_listed(encode)),
+    }
+    arguments = {"name": name, "note": note, **column_options}
     return str(call("fit", arguments, parts)["text"])
 
 

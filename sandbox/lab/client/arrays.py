@@ -39,14 +39,14 @@ def predictions(role: str, value: Any) -> Part:
     return _bytes_part(role, ".npy", [head.getvalue(), array.reshape(-1).view(numpy.uint8).data])
 
 
-def features(given: dict[str, Any]) -> tuple[list[Part], list[str]]:
+def features(tables: dict[str, Any]) -> tuple[list[Part], list[str]]:
     """Return features as files, and the names of the columns that were found to hold categories."""
-    frames = [hasattr(value, "columns") for value in given.values()]
+    frames = [hasattr(value, "columns") for value in tables.values()]
     if any(frames):
         if not all(frames):
             raise Refused("train, validation and test must all be data frames, or none of them")
-        return _frames(given)
-    return [_feature_part(role, value) for role, value in given.items()], []
+        return _frames(tables)
+    return [_feature_part(role, value) for role, value in tables.items()], []
 
 
 def _feature_part(role: str, value: Any, columns: Sequence[str] = ()) -> Part:
@@ -56,37 +56,37 @@ def _feature_part(role: str, value: Any, columns: Sequence[str] = ()) -> Part:
     numpy, file = _numpy(), io.BytesIO()
     if hasattr(value, "tocsr"):
         rows = value.tocsr()
-        held = {"format": b"csr", "shape": rows.shape, "data": _numbers(role, rows.data)}
-        numpy.savez(file, **held, indices=rows.indices, indptr=rows.indptr)
+        csr_fields = {"format": b"csr", "shape": rows.shape, "data": _numbers(role, rows.data)}
+        numpy.savez(file, **csr_fields, indices=rows.indices, indptr=rows.indptr)
     else:
         numpy.savez(file, x=_numbers(role, value), **({"columns": numpy.array(columns, dtype=str)} if columns else {}))
     return _bytes_part(role, ".npz", [file.getbuffer()])
 
 
-def _frames(given: dict[str, Any]) -> tuple[list[Part], list[str]]:
+def _frames(tables: dict[str, Any]) -> tuple[list[Part], list[str]]:
     """Return data frames as files, in which the values of a column with text are numbered alike."""
-    numpy, train = _numpy(), given["train"]
+    numpy, train = _numpy(), tables["train"]
     names = [str(column) for column in train.columns]
-    found, values = [], {role: numpy.empty((len(frame), len(names))) for role, frame in given.items()}
+    category_names, values = [], {role: numpy.empty((len(frame), len(names))) for role, frame in tables.items()}
     for place, column in enumerate(train.columns):
         try:
-            columns = {role: frame[column] for role, frame in given.items()}
+            columns = {role: frame[column] for role, frame in tables.items()}
         except Exception:  # of whatever kind of frame it is
             raise Refused(f"validation or test has no column {column!r}") from None
         if not all(map(_is_numeric, columns.values())):
-            found.append(names[place])
+            category_names.append(names[place])
             columns = _numbered(columns)
         for role, column_values in columns.items():
             values[role][:, place] = _numbers(names[place], column_values)
-    return [_feature_part(role, array, names) for role, array in values.items()], found
+    return [_feature_part(role, array, names) for role, array in values.items()], category_names
 
 
 def _numbered(columns: dict[str, Any]) -> dict[str, list[float]]:
     """Return columns of texts as numbers, the same for the same text, and NaN for none."""
     texts = {role: [str(value) for value in values] for role, values in columns.items()}
-    known = {text: float(place) for place, text in enumerate(sorted(set().union(*texts.values())))}
-    known.update(dict.fromkeys(_MISSING, float("nan")))
-    return {role: [known[text] for text in values] for role, values in texts.items()}
+    codes = {text: float(place) for place, text in enumerate(sorted(set().union(*texts.values())))}
+    codes.update(dict.fromkeys(_MISSING, float("nan")))
+    return {role: [codes[text] for text in values] for role, values in texts.items()}
 
 
 def _is_numeric(values: Any) -> bool:
@@ -100,7 +100,7 @@ def _is_numeric(values: Any) -> bool:
     return True
 
 
-def _numbers(what: str, value: Any) -> Any:
+def _numbers(label: str, value: Any) -> Any:
     """Return an array of numbers in one piece, of four bytes each where that loses nothing that matters."""
     numpy = _numpy()
     try:
@@ -110,10 +110,10 @@ def _numbers(what: str, value: Any) -> Any:
         if array.dtype.kind == "O" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
             array = array.astype(numpy.float64)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise Refused(f"{what} is no array of numbers: {error}") from None
+        raise Refused(f"{label} is no array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise Refused(f"{what} is no array of numbers, but of {array.dtype}; labels are numbered as in classes.json")
-    _check_size(what, array.size * min(array.dtype.itemsize, 4))
+        raise Refused(f"{label} is no array of numbers, but of {array.dtype}; labels are numbered as in classes.json")
+    _check_size(label, array.size * min(array.dtype.itemsize, 4))
     array = numpy.ascontiguousarray(array)
     return _shortened(array) if array.dtype.itemsize > 4 and array.dtype.kind == "f" else array
 
@@ -126,9 +126,9 @@ def _shortened(array: Any) -> Any:
         was = flat[start : start + _AT_A_TIME]
         with numpy.errstate(all="ignore"):
             now = was.astype(numpy.float32)
-            near = numpy.abs(now - was) <= _NEAR * numpy.abs(was)
-            kept = numpy.where(numpy.rint(was) == was, now == was, numpy.rint(now) != now)
-        if not (near & kept | numpy.isnan(was)).all():
+            is_near = numpy.abs(now - was) <= _NEAR * numpy.abs(was)
+            is_kept = numpy.where(numpy.rint(was) == was, now == was, numpy.rint(now) != now)
+        if not (is_near & is_kept | numpy.isnan(was)).all():
             return array
         short.reshape(-1)[start : start + _AT_A_TIME] = now
     return short
@@ -140,9 +140,9 @@ def _bytes_part(role: str, suffix: str, content: list[Any]) -> Part:
     return Part(role, role + suffix, size, content)
 
 
-def _check_size(what: str, size: int) -> None:
+def _check_size(label: str, size: int) -> None:
     if size > ARRAY_BYTES:
-        raise Refused(f"{what} has {size} bytes, and {ARRAY_BYTES} are the most")
+        raise Refused(f"{label} has {size} bytes, and {ARRAY_BYTES} are the most")
 
 
 def _numpy() -> Any:

@@ -29,9 +29,9 @@ def main() -> int:
             return 0
         print(_asked(options)["text"].rstrip("\n"), flush=True)
         return 0
-    except Refused as refused:
-        print(f"lab: {refused}", file=sys.stderr)
-        return refused.status
+    except Refused as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return error.status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -136,8 +136,8 @@ def _parser() -> _Parser:
     withdraw.add_argument("name", metavar="NAME", help="of the experiment")
     for takes_note in (log, fit, score, withdraw):
         takes_note.add_argument("--note", default="", metavar="TEXT", help="what it tries")
-    done = command("done", "end this lab with a report")
-    done.add_argument(
+    done_parser = command("done", "end this lab with a report")
+    done_parser.add_argument(
         "report", metavar="REPORT", nargs="?", help=f"{_REPORT_HELP}; without REPORT it is read from stdin, if piped"
     )
     command("help", "say this")

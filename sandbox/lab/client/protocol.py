@@ -47,13 +47,13 @@ class Part:
             for piece in self.content:
                 connection.sendall(piece)
             return
-        left = self.size
-        while left:
-            piece = self.content.read(min(left, _CHUNK))
+        remaining = self.size
+        while remaining:
+            piece = self.content.read(min(remaining, _CHUNK))
             if not piece:
                 raise Refused(f"{self.name} became shorter while it was sent", 1)
             connection.sendall(piece)
-            left -= len(piece)
+            remaining -= len(piece)
 
 
 def call(command: str, arguments: dict[str, Any], parts: Sequence[Part] = ()) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _keep(folder: Path, arguments: dict[str, Any], parts: Sequence[Part]) -> dic
     return {"status": 0, "text": "kept; in this run nobody answers"}
 
 
-def open_plain(path: str, most: int) -> io.BufferedReader:
+def open_plain(path: str, limit: int) -> io.BufferedReader:
     """Open a regular file of a bounded size; a pipe or device would make us wait, or never end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -142,15 +142,15 @@ def open_plain(path: str, most: int) -> io.BufferedReader:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         problem = "it is not a regular file"
-    elif status.st_size > most:
-        problem = f"it has {status.st_size} bytes, and {most} are the most"
+    elif status.st_size > limit:
+        problem = f"it has {status.st_size} bytes, and {limit} are the most"
     else:
         return open(descriptor, "rb")  # noqa: PTH123 - by its descriptor
     os.close(descriptor)
     raise Refused(f"cannot take {path!r}: {problem}")
 
 
-def file_part(role: str, name: str, path: str, most: int) -> Part:
+def file_part(role: str, name: str, path: str, limit: int) -> Part:
     """Return a file as it lies there."""
-    file = open_plain(path, most)
+    file = open_plain(path, limit)
     return Part(role, name, os.fstat(file.fileno()).st_size, file)

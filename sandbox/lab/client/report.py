@@ -63,8 +63,8 @@ def _report_in_json(text: str) -> dict[str, str]:
     if not isinstance(content, dict):
         return {}
     parts = {name: _as_text(content.pop(name)) for name in _HEADINGS if name in content}
-    other = "\n".join(f"{name}: {_as_text(value)}" for name, value in content.items())
-    return {**parts, "other": other} if other else parts
+    further = "\n".join(f"{name}: {_as_text(value)}" for name, value in content.items())
+    return {**parts, "other": further} if further else parts
 
 
 def _as_text(value: Any) -> str:
@@ -76,10 +76,10 @@ def _report_in_lines(text: str) -> dict[str, str]:
     parts: dict[str, list[str]] = {}
     current = "other"
     for line in text.splitlines():
-        heading, colon, rest = line.partition(":")
+        heading, colon, value = line.partition(":")
         name = heading.strip(" \t*#-").lower()
         if colon and name in _HEADINGS:
-            current, line = name, rest.strip(" \t*")
+            current, line = name, value.strip(" \t*")
         parts.setdefault(current, []).append(line)
     joined = {name: "\n".join(lines).strip() for name, lines in parts.items()}
     return {name: part for name, part in joined.items() if part}

@@ -17,8 +17,8 @@ _SOURCE_BYTES, _SOURCES_BYTES, _SOURCES = 1_000_000, 4_000_000, 40
 
 def named_sources(paths: Iterable[str | os.PathLike[str]]) -> list[Part]:
     """Return the sources at these paths."""
-    named = [os.fspath(path) for path in paths]
-    return [file_part("source", _relative(path, os.getcwd()), path, _SOURCE_BYTES) for path in named]  # noqa: PTH109
+    names = [os.fspath(path) for path in paths]
+    return [file_part("source", _relative(path, os.getcwd()), path, _SOURCE_BYTES) for path in names]  # noqa: PTH109
 
 
 def running_sources() -> list[Part]:
@@ -30,7 +30,10 @@ def running_sources() -> list[Part]:
         return [Part("source", "typed.py", len(text), [text])] if text else []
     folder = str(Path(path).absolute().parent)
     imported = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    paths = [path, *sorted(one for one in imported - {path} if one.endswith(".py") and _is_own(one, folder))]
+    paths = [
+        path,
+        *sorted(module for module in imported - {path} if module.endswith(".py") and _is_own(module, folder)),
+    ]
     parts: list[Part] = []
     room = _SOURCES_BYTES
     for one in paths[:_SOURCES]:
@@ -50,11 +53,11 @@ def _is_own(path: str, folder: str) -> bool:
 
 def _relative(path: str, folder: str) -> str:
     """Return a path relative to the lab's working folder or another, or the file's name where it lies in neither."""
-    whole = os.path.abspath(path)  # noqa: PTH100 - links stay, as commands name them
+    absolute = os.path.abspath(path)  # noqa: PTH100 - links stay, as commands name them
     for root in (WORK, folder):
-        if whole.startswith(root.rstrip("/") + "/"):
-            return os.path.relpath(whole, root)
-    return Path(whole).name
+        if absolute.startswith(root.rstrip("/") + "/"):
+            return os.path.relpath(absolute, root)
+    return Path(absolute).name
 
 
 def _typed(main: Any) -> bytes:

@@ -90,7 +90,7 @@ async def answered(connection: socket.socket) -> None:
 
 async def test_a_lab_on_a_node_is_as_one_here(place: Place, nodes: Nodes):
     folder = place.folder / "labs" / "lab"
-    listener = Listener(folder / "socket" / "socket", answered, most=4)
+    listener = Listener(folder / "socket" / "socket", answered, limit=4)
     async with listener, place.lab() as (lab, lease):
         cores = ",".join(map(str, lease.cpus))
         one = {"seconds": 60.0, "cpus": lease.cpus}
