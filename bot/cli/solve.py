@@ -120,8 +120,8 @@ def solve(
             for what, sentence in detected.lines:
                 typer.echo(f"{what}: {sentence}", err=json)
             # What was read until here counts: the time is that of the whole command.
-            remaining = settings.seconds - (datetime.now(UTC) - now).total_seconds()
-            settings = settings.model_copy(update={"seconds": max(_SHORTEST_SEARCH, remaining)})
+            remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
+            settings = settings.model_copy(update={"time": max(_SHORTEST_SEARCH, remaining)})
             run = prepare_own(grown, settings, out, now)
         outcomes = run_all([setup.job(run)], leases, json=json)
     report(outcomes, json=json)
