@@ -203,9 +203,7 @@ def main() -> None:
         database, run = folder / "state" / "bot.db", folder / "runs" / SLUGS[0]
         filled(database, SLUGS)
         filled(run / "state.db", SLUGS[:1], datetime.now(UTC))
-        (run / "config.json").write_text(
-            json.dumps({"run_id": SLUGS[0], "settings": {"seconds": 60}}), encoding="utf-8"
-        )
+        (run / "config.json").write_text(json.dumps({"run_id": SLUGS[0], "settings": {"time": 60}}), encoding="utf-8")
         with page(folder) as (port, token, process):
             cookie = asked(port, f"/?token={token}")[2]
             for name, path, file in (

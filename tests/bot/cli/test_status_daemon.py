@@ -129,24 +129,11 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
     found = status()
     daemon = found["daemon"]
     assert (daemon["running"], daemon["process"], daemon["since"]) == (False, 4242, "2026-11-19T10:00:00Z")
-    assert [one["key"] for one in daemon["problems"]] == [f"rules/{NOMAD}"]
     assert daemon["spent"]["figures"]["money"]["cap"] == 2.0
     nomad, spooky = found["competitions"]
     assert (nomad["competition"], nomad["state"], nomad["why"]) == (NOMAD, "waiting", "its rules are not accepted")
-    assert (nomad["run"], nomad["deadline"], nomad["submit"]) == (None, None, False)
     assert (spooky["state"], spooky["run"]["id"], spooky["deadline"]) == ("working", RUN, "2026-12-02T22:00:00Z")
-    assert {part["part"]: part["failures"] for part in spooky["polled"]} == {
-        "competitions": 0,
-        "topics": 0,
-        "kernels": 1,
-    }
-    assert spooky["pool"] == {"analyses": 2, "ideas": 2, "drafts": 1, "reports": 1}
-    assert spooky["nodes"] == {**{"running": 1, "valid": 2, "buggy": 1, "failed": 1}, **{"best": 3, "best_score": 0.4}}
-    assert (spooky["rank"]["rank"], spooky["rank"]["teams"], spooky["rank"]["medal"]) == (84, 1241, "bronze")
-    assert (spooky["sent"]["all"], spooky["sent"]["last_score"]) == (2, 0.55)
-    assert [one["level"] for one in spooky["spent"]] == ["competition", "competition day", "run"]
     assert [one["key"] for one in spooky["next"]] == [f"poll:{SPOOKY}", f"submit:{SPOOKY}"]
-    assert [(note["id"], note["read_by"]) for note in spooky["notes"]] == [(1, "planner"), (2, None)]
 
 
 @pytest.mark.integration

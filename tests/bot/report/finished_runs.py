@@ -91,7 +91,8 @@ def fill(store: Store, clock: StandingClock, run: FakeRun) -> dict[int, float]:
     """Write the run's rows, and return its nodes' scores."""
     cutoff = None if run.live else CUTOFF
     with store.write() as tx:
-        create_run(tx, RUN, competition="wine", agent="comind", model="builtin", seed=7, cutoff=cutoff)
+        config = {"card": {"metric": {"direction": "minimize" if run.lower_is_better else "maximize"}}}
+        create_run(tx, RUN, competition="wine", agent="comind", model="builtin", seed=7, cutoff=cutoff, config=config)
         if run.community:
             add_community(tx, "wine", _posts(run.hostile))
             _knowledge(tx, run)

@@ -51,7 +51,7 @@ def day() -> bytes:
 def runs(folder: Path) -> Path:
     """A folder with a run, which the page shows too."""
     run = write_run(folder / "runs" / RUN_ID, FakeRun(nodes=6))
-    config = {"run_id": RUN_ID, "settings": {"seconds": 60.0}}
+    config = {"run_id": RUN_ID, "settings": {"time": 60.0}}
     (run / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder / "runs"
 
