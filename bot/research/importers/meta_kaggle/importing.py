@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,8 +74,10 @@ class MetaKaggleImport:
 
     def _make(self, competition: Competition, folder: Path) -> ImportResult:
         task = self.tasks.get(competition.slug)
-        if task is not None and task.manifest is None:
-            raise SnapshotError(task.problems)
+        if task is not None:
+            if task.manifest is None:
+                raise SnapshotError(task.problems)
+            competition = replace(competition, is_max=task.manifest.metric.direction == "maximize")
         self.report("selecting its rows")
         left_out = select_competition(self.export, competition)
         counts = write_community(self.export, folder, self.code, self.report)
@@ -84,6 +86,7 @@ class MetaKaggleImport:
         else:
             link_files(task.folder, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda done: None)
             content = json.loads((task.folder / MANIFEST).read_text(encoding="utf-8"))
+            content.pop("dated_at_deadline", None)
             hashes = content.get("sha256", {})
             content["sha256"] = {name: value for name, value in hashes.items() if name.split("/")[0] not in _REPLACED}
         if not (folder / LEADERBOARD).exists():
