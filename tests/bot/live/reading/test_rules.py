@@ -54,7 +54,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
             assert set(told) == {"problem.confirm", "model.samples"}
             assert f'external data (with conditions): Only public data. "{DATA}"' in told["problem.confirm"]
             assert "pretrained models, automated agents, team size, licence of winners" in told["problem.confirm"]
-            assert "127.0.0.1" in told["model.samples"]
+            assert "127.0.0.1" in told["model.samples"].replace("\u200b", "")
             assert len(endpoint.requests) == 1
             await here.poller.poll(SLUG, "pages")
             with here.store.write() as tx:
