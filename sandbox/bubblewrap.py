@@ -19,7 +19,7 @@ from sandbox.launch import choose_cpus, clean_environment, path_of, shell_comman
 from sandbox.mounts import CODE, TMPFS, WORK, Visible, file_arguments, visible_paths
 from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
-from sandbox.tree import NamespaceTree, Tree
+from sandbox.tree import NamespaceTree, ProcessTree
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace, inputs_of, start_of
 
@@ -158,7 +158,7 @@ class BubblewrapSandbox(LocalSandbox):
             raise PermissionError(f"the run folder {folder} lies in {visible}, which scripts can read")
 
 
-def _tree(pid: int, *, idle: bool = False) -> Tree:
+def _tree(pid: int, *, idle: bool = False) -> ProcessTree:
     """Return the processes below bwrap."""
     tree = NamespaceTree(pid, TMPFS)
     return IdleTree(tree) if idle else tree

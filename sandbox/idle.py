@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from sandbox.memory import TmpfsUsage
-from sandbox.tree import Tree
+from sandbox.tree import ProcessTree
 
 IDLE_SHARES = 2
 """Weight of an idle execution's container, the least that the kernel takes; others have `USUAL_SHARES`."""
@@ -41,7 +41,7 @@ class IdleTree:
     SCHED_IDLE alone would still get half of a core beside another session.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: ProcessTree) -> None:
         """Take the processes."""
         self._tree = tree
 

@@ -9,7 +9,7 @@ from sandbox.idle import IdleTree, idle_command, until_light
 from sandbox.instance import label_of
 from sandbox.launch import choose_cpus, clean_environment, ended_with_us, path_of, shell_command, under_limits
 from sandbox.running import LocalProgram
-from sandbox.tree import MARKER, MarkedTree, Tree
+from sandbox.tree import MARKER, MarkedTree, ProcessTree
 from sandbox.watcher import Watcher
 from sandbox.workspace import INPUT, WORKING, Workspace, inputs_of
 
@@ -50,7 +50,7 @@ class ProcessSandbox(LocalSandbox):
         limits += until_light() if request.idle else ""
         argv = ended_with_us(shell_command([str(self._python), "-P", "-s", str(workspace.script)], limits))
 
-        def make_tree(pid: int) -> Tree:
+        def make_tree(pid: int) -> ProcessTree:
             return IdleTree(MarkedTree(pid, mark)) if request.idle else MarkedTree(pid, mark)
 
         return LocalProgram(

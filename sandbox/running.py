@@ -13,7 +13,7 @@ from typing import Protocol
 import psutil
 
 from sandbox import Breach, Usage
-from sandbox.tree import Tree, stop_all
+from sandbox.tree import ProcessTree, stop_all
 from sandbox.watcher import Watcher
 
 
@@ -72,7 +72,7 @@ class LocalProgram:
         *,
         folder: Path,
         cpus: Sequence[int],
-        make_tree: Callable[[int], Tree],
+        make_tree: Callable[[int], ProcessTree],
         watcher: Watcher,
         descriptors: Sequence[int] = (),
         talks: bool = False,

@@ -21,7 +21,7 @@ _LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 """Whether this kernel lists them (CONFIG_PROC_CHILDREN)."""
 
 
-class Tree(Protocol):
+class ProcessTree(Protocol):
     """The processes of one execution."""
 
     def members(self) -> list[psutil.Process]:

@@ -12,7 +12,7 @@ import psutil
 from sandbox import Breach, ExitReason, Limits, Usage
 from sandbox.disk import DEEPEST, DiskUsage, folder_usage
 from sandbox.memory import TmpfsUsage, Unlinked, exact_memory, resident_memory, unlinked_files
-from sandbox.tree import Tree
+from sandbox.tree import ProcessTree
 
 _SLACK = DiskUsage(1024**2, 100)
 """By so much what is tolerated may grow: who removes files writes a little, too."""
@@ -63,7 +63,7 @@ class Watcher:
         self.peak_memory = 0
         """Largest number of bytes seen."""
 
-    def check(self, tree: Tree) -> tuple[Usage, Breach | None]:
+    def check(self, tree: ProcessTree) -> tuple[Usage, Breach | None]:
         """Measure once; return the usage, and the exceeded limit, if any."""
         members = tree.members()
         tmpfs = tree.tmpfs()

@@ -9,7 +9,7 @@ import typer
 
 from bot.cli.options import Json
 from bot.cli.output import number, print_json, print_table
-from bot.evaluation.answers import Grade
+from bot.evaluation.answers import GradeReport
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.snapshots.snapshot import Snapshot
@@ -33,12 +33,12 @@ def grade(
         raise typer.Exit(1)
 
 
-async def _grade(snapshot: Snapshot, file: Path) -> Grade:
+async def _grade(snapshot: Snapshot, file: Path) -> GradeReport:
     async with aclosing(Worker()) as worker:
         return await worker.grade(snapshot.path, snapshot.card, file)
 
 
-def _print(report: Grade) -> None:
+def _print(report: GradeReport) -> None:
     if not report.valid_submission:
         typer.echo(f"not valid: {report.message}")
         return

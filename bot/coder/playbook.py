@@ -7,10 +7,10 @@ from typing import Protocol
 from bot.coder.brief import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
 from bot.coder.writing import write_script
-from bot.engine.attempts import Attempt, holdout_seconds
+from bot.engine.attempts import NodeFeedback, holdout_seconds
 from bot.engine.budget import SAMPLE_SHARE, DraftLeft
 from bot.engine.context import RunContext
-from bot.engine.scripts import LIMITS, Limits, best_seconds, run_script
+from bot.engine.scripts import LIMITS, ScriptTimeLimits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
 from bot.models import Item
@@ -28,7 +28,7 @@ class Assignment:
     """What the coder gets for one node."""
 
     brief: Brief
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[NodeFeedback, ...] = ()
     known: tuple[Item, ...] = ()
     left: DraftLeft | None = None
     """Of the node's draft; None where it has none."""
@@ -105,11 +105,11 @@ class ScriptPlaybook:
         parents = (assignment.compared,) if assignment.compared is not None else action.parents
         await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), begun)
 
-    async def _promise(self, action: Action, node: int, tree: Tree) -> Limits:
+    async def _promise(self, action: Action, node: int, tree: Tree) -> ScriptTimeLimits:
         """Return limits that hold however long the model takes."""
         context = self._context
 
-        async def promise() -> Limits:
+        async def promise() -> ScriptTimeLimits:
             seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds)
             if seconds is None:
                 raise BudgetExceeded("no time is left for another execution")
@@ -117,11 +117,11 @@ class ScriptPlaybook:
             short = seconds <= LONG_RUN_SECONDS or (parent is not None and parent < LONG_RUN_SECONDS)
             # A score that the script prints itself needs no debug run: no view is smaller than the data.
             no_sample = short or context.executor.self_reported is not None
-            return Limits(seconds, None if no_sample else min(SAMPLE_SECONDS, seconds * SAMPLE_SHARE))
+            return ScriptTimeLimits(seconds, None if no_sample else min(SAMPLE_SECONDS, seconds * SAMPLE_SHARE))
 
         return await context.steps.once(LIMITS, promise, Key(node))
 
-    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Written:
+    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> Written:
         """Have the whole script written at once; an agent that writes otherwise replaces this. Raises as `Asker.ask`."""
         context = self._context
         remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.coder.brief import CoderBudget
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import NodeFeedback
 from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
@@ -55,7 +55,7 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     codebase: str | None
     earlier: str
     """Earlier solutions to learn from or differ from; may be empty."""
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[NodeFeedback, ...]
     """Oldest first; debug and improve start from the last one."""
     budget: CoderBudget
     results: tuple[Result, ...] = ()
@@ -122,7 +122,7 @@ class ReviewRun(TemplatePrompt[RunReview]):
     volatile: ClassVar[Mapping[str, object]] = {"results": ()}
 
     task: TaskText
-    attempt: Attempt
+    attempt: NodeFeedback
     results: tuple[Result, ...]
     """What the whole run has scored so far."""
 

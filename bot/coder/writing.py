@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from bot.coder.brief import Brief, CoderBudget
 from bot.coder.prompts import ScriptAnswer, WriteScript
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import NodeFeedback
 from bot.engine.strategy import Script, ScriptKind
 from bot.models import Item
 
@@ -15,7 +15,7 @@ SHOWN_ATTEMPTS = 3
 async def write_script(
     ask: Callable[[WriteScript], Awaitable[ScriptAnswer]],
     brief: Brief,
-    attempts: Sequence[Attempt],
+    attempts: Sequence[NodeFeedback],
     budget: CoderBudget,
     known: Sequence[Item] = (),
 ) -> Script:
@@ -53,7 +53,7 @@ async def write_script(
     return Script(plan=answer.plan, code=answer.code, action=action, infer=answer.infer)
 
 
-def action_after(attempts: Sequence[Attempt]) -> ScriptKind:
+def action_after(attempts: Sequence[NodeFeedback]) -> ScriptKind:
     """Return what kind of script follows these, oldest first: a first one, a repair of the last one, or an improvement of it."""
     if not attempts:
         return "draft"

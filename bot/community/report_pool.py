@@ -5,7 +5,7 @@ from datetime import datetime
 
 from bot.community.settings import ReadingSettings
 from bot.community.shown import ReportAnswer, ReportText
-from bot.engine.attempts import Attempt, load_tree
+from bot.engine.attempts import NodeFeedback, load_tree
 from bot.engine.context import RunContext
 from bot.engine.rounding import with_error
 from bot.models import Item
@@ -68,12 +68,12 @@ def lineage(context: RunContext, draft: Draft) -> list[str]:
     return items
 
 
-def numbers(attempts: Sequence[Attempt]) -> str:
+def numbers(attempts: Sequence[NodeFeedback]) -> str:
     """Return each script's score and gain with their standard errors, and its seconds, or why it has none."""
     return "; ".join(_number(attempt) for attempt in attempts)
 
 
-def _number(attempt: Attempt) -> str:
+def _number(attempt: NodeFeedback) -> str:
     if attempt.score is None:
         return f"node {attempt.node}: no score ({line(attempt.error or 'unknown why')})"
     score, gain = attempt.score, attempt.score.gain
@@ -83,7 +83,7 @@ def _number(attempt: Attempt) -> str:
     return f"node {attempt.node} ({attempt.action}): {figures}, {attempt.seconds:.0f} s"
 
 
-def best_attempt(context: RunContext, attempts: Sequence[Attempt]) -> Attempt | None:
+def best_attempt(context: RunContext, attempts: Sequence[NodeFeedback]) -> NodeFeedback | None:
     """Return the attempt with the best score, the earliest of equals; None where none has one."""
     scored = [(context.card.oriented(a.score.value), -a.node, a) for a in attempts if a.score is not None]
     return max(scored, key=lambda triple: triple[:2])[2] if scored else None
@@ -94,7 +94,7 @@ def keep_report(
     draft_id: str | None,
     title: str,
     answer: ReportAnswer,
-    attempts: Sequence[Attempt],
+    attempts: Sequence[NodeFeedback],
     known_at: datetime,
     made_of: Sequence[str] = (),
     artifacts: Sequence[str] = (),

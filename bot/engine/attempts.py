@@ -12,7 +12,7 @@ from bot.engine.experiment import experiments_in
 from bot.engine.results import BlendFit, score_of
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.blends import Blended
 from bot.execution.record import EXECUTED, GUARDED, kept_execution, last_execution
 from state.notebooks import notebook_states
@@ -31,14 +31,14 @@ BLEND = Kind("blend", BlendFit)
 
 
 @dataclass(frozen=True)
-class Attempt:
+class NodeFeedback:
     """A script that was run, and its result: the coder's feedback."""
 
     node: int
     action: str
     plan: str
     code: str
-    score: Score | None
+    score: NodeScore | None
     """On the hold-out view; the gain is over the script that it builds on."""
     error: str | None
     """One sentence: the exit reason, or the validator's message, with the view."""
@@ -94,7 +94,7 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
         )
 
 
-def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, Score]:
+def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, NodeScore]:
     """Return the scores of nodes; None: of all."""
     few = nodes if nodes is not None and len(nodes) <= _MOST_SINGLE else None
     kept = read_steps(session, run_id, EXECUTED, (GUARDED,), few)
@@ -106,7 +106,7 @@ def _partial(session: Session, run_id: str) -> frozenset[int]:
     return frozenset(experiment.node for experiment in experiments_in(session, run_id) if not experiment.complete)
 
 
-def _view(row: Node, lower_is_better: bool, score: Score | None) -> NodeView:
+def _view(row: Node, lower_is_better: bool, score: NodeScore | None) -> NodeView:
     if row.status not in ("running", "valid", "buggy", "failed"):
         raise ValueError(f"node {row.id} has the unknown status {row.status!r}")
     return NodeView(
@@ -125,7 +125,7 @@ def _view(row: Node, lower_is_better: bool, score: Score | None) -> NodeView:
     )
 
 
-def attempt(context: RunContext, node: int) -> Attempt:
+def attempt(context: RunContext, node: int) -> NodeFeedback:
     """Return a node that has ended as a coder sees it."""
     with context.store.read() as session:
         row = session.get_one(Node, (context.run_id, node))
@@ -133,7 +133,7 @@ def attempt(context: RunContext, node: int) -> Attempt:
         failed = _at_kaggle(session, context.run_id, node) if context.takes_notebooks and row.status == "valid" else ()
     score = None if last is None else last.score
     found = () if score is None else score.guards
-    return Attempt(
+    return NodeFeedback(
         node=node,
         action=row.action,
         plan=row.plan,

@@ -12,7 +12,7 @@ from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
 from bot.evaluation.answers.blends import Blended, Member
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import EXECUTED, GUARDED, Execution, kept_execution, readable_files
+from bot.execution.record import EXECUTED, GUARDED, ExecutionRecord, kept_execution, readable_files
 from sandbox import ExitReason
 from state.errors import BotError, NoBlend
 from state.progress import create_node, end_node
@@ -135,7 +135,7 @@ class Blending:
             )
         return await _stored(blended)
 
-    async def _execution(self, node: int, blended: Blended) -> Execution:
+    async def _execution(self, node: int, blended: Blended) -> ExecutionRecord:
         """Return what stands in for a script's hold-out run: the blend's own file, checked as a script's is."""
         executor = self._context.executor
         view, (folder, _) = await executor.view(GUARDED), executor.folder.blends_of(node)
@@ -143,7 +143,7 @@ class Blending:
         tests = {one.node: one.submission for one in self._members() if one.node in blended.recipe.weights}
         await self._worker.write_blend(blended.recipe, tests, view.data, self._context.card, folder / "submission.csv")
         found = await executor.guards_of(node, folder.name, blended.score)
-        return Execution(
+        return ExecutionRecord(
             id=folder.name,
             view=GUARDED,
             reason=ExitReason.FINISHED,

@@ -14,7 +14,7 @@ from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
 from bot.engine.results import newest_blend
 from bot.engine.staging import Staged, scored_run, staged
-from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, Execution
+from bot.execution.record import GUARDED, REHEARSAL, REHEARSAL_FEW, ExecutionRecord
 from bot.notebooks.limits import SHARE
 from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
@@ -136,7 +136,7 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
     most = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left(), _TWICE * sum(before)))
-    ran: list[Execution] = []
+    ran: list[ExecutionRecord] = []
     context.say(f"node {node}: dress rehearsal of its notebook")
     for view, rows, name, new in zip(views, counts, (REHEARSAL_FEW, REHEARSAL), (True, False), strict=True):
         inputs = stage.inputs(view.data, new=new)
@@ -151,7 +151,7 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     return Rehearsed(reason=reason, seconds=ran[1].seconds, scaled=scaled, rows=hidden, score=ran[1].value)
 
 
-def _failure(stage: Staged, done: Execution, rows: int, most: float) -> str | None:
+def _failure(stage: Staged, done: ExecutionRecord, rows: int, most: float) -> str | None:
     """Return why a run has no file that could be scored; None if it has one."""
     name = stage.script.name
     if done.reason is ExitReason.TIMED_OUT:
@@ -175,7 +175,7 @@ def _scripts_of(context: RunContext, node: int) -> Sequence[int]:
     return (node,) if blended is None else sorted(blended.recipe.weights)
 
 
-def _disagrees(context: RunContext, stage: Staged, own: Execution, done: Execution) -> str | None:
+def _disagrees(context: RunContext, stage: Staged, own: ExecutionRecord, done: ExecutionRecord) -> str | None:
     """Return why a notebook's predictions are not those of the run that was scored; None if they are, within noise."""
     if own.score is None or done.score is None:
         return None
@@ -196,7 +196,7 @@ def _disagrees(context: RunContext, stage: Staged, own: Execution, done: Executi
     )
 
 
-def _scaled(ran: list[Execution], counts: list[int], hidden: int, growth: float) -> float:
+def _scaled(ran: list[ExecutionRecord], counts: list[int], hidden: int, growth: float) -> float:
     """Return the seconds reckoned for the hidden rows, by what the further rows of the second run took."""
     (few, many), (fewer, more) = ran, counts
     each = max(0.0, many.seconds - few.seconds) / max(1, more - fewer)
@@ -204,7 +204,7 @@ def _scaled(ran: list[Execution], counts: list[int], hidden: int, growth: float)
 
 
 def _too_slow(
-    stage: Staged, ran: list[Execution], counts: list[int], hidden: int, scaled: float, hours: float
+    stage: Staged, ran: list[ExecutionRecord], counts: list[int], hidden: int, scaled: float, hours: float
 ) -> str | None:
     if scaled <= SHARE * hours * 3600:
         return None

@@ -7,7 +7,7 @@ from bot.engine.tree import Tree
 from state.errors import BudgetExceeded
 
 
-class Pacing(Protocol):
+class SearchPacing(Protocol):
     """Decides when one search may begin nodes."""
 
     def free(self, running: int) -> int:

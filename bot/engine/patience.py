@@ -20,7 +20,7 @@ def may_pass(error: BaseException) -> bool:
     return isinstance(error, (ModelUnavailable, InfrastructureFailure))
 
 
-class Patience:
+class RetryBudget:
     """The retries of one piece of work."""
 
     def __init__(self, seconds: float, pause: Callable[[float], Awaitable[None]], say: Callable[[str], None]) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from sqlmodel import col, select
 
 from bot.engine.run_record import RunRecord
-from bot.evaluation.answers import Gain, Score
+from bot.evaluation.answers import Gain, NodeScore
 from bot.evaluation.answers.blends import Blended
 from bot.evaluation.answers.experiments import PresentEnsemble
-from bot.execution.record import Execution
+from bot.execution.record import ExecutionRecord
 from state.steps import Kind, Steps, read_steps
 from state.store import Store
 from state.tables import Event, Node
@@ -55,7 +55,7 @@ class Result:
     title: str
     """Title of its draft, or the first line of its plan."""
     parents: tuple[int, ...]
-    score: Score | None
+    score: NodeScore | None
     seconds: float
     """Of its script alone."""
     error: str | None
@@ -72,7 +72,7 @@ class BlendSoFar:
     weights: Mapping[int, float]
     """Of its members."""
     space: str
-    score: Score
+    score: NodeScore
     """The gain is over the best member."""
 
     @property
@@ -90,7 +90,7 @@ def newest_blend(store: Store, run_id: str) -> BlendSoFar | None:
         return None
     weights = {int(node): weight for node, weight in data["weights"].items()}
     gain = None if data["gain"] is None else Gain(data["gain"], data["gain_error"])
-    return BlendSoFar(tuple(data["of"]), weights, data["space"], Score(data["score"], data["noise"], gain))
+    return BlendSoFar(tuple(data["of"]), weights, data["space"], NodeScore(data["score"], data["noise"], gain))
 
 
 def present_ensemble(steps: Steps) -> PresentEnsemble | None:
@@ -137,7 +137,7 @@ def results(run: RunRecord) -> tuple[Result, ...]:
     )
 
 
-def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
+def _result(node: Node, title: str | None, ran: ExecutionRecord | None) -> Result:
     plan = next((line for line in node.plan.splitlines() if line.strip()), "")
     # A lab's script is known by the note that its coder left, which follows the title of the draft.
     words = (title and plan.removeprefix(f"{title}: ") if title and plan.startswith(f"{title}: ") else title) or plan
@@ -153,8 +153,8 @@ def _result(node: Node, title: str | None, ran: Execution | None) -> Result:
     )
 
 
-def score_of(node: Node, ran: Execution | None) -> Score | None:
+def score_of(node: Node, ran: ExecutionRecord | None) -> NodeScore | None:
     """Return a node's score, with what is known of it from its last execution; None: it has none."""
     if node.score is None:
         return None
-    return Score(node.score) if ran is None or ran.score is None else ran.score
+    return NodeScore(node.score) if ran is None or ran.score is None else ran.score

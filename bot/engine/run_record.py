@@ -14,11 +14,11 @@ from sqlmodel import Session, col, select
 from bot.engine.experiment import Experiment, experiments_in
 from bot.engine.lab_turns import TurnText, lab_mark, lab_turns
 from bot.engine.tree import APART
-from bot.evaluation.answers import Gain, Score
+from bot.evaluation.answers import Gain, NodeScore
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FOUND
 from bot.execution.record import EXECUTED, GUARDED, last_execution
-from bot.execution.record import Execution as RanScript
+from bot.execution.record import ExecutionRecord as RanScript
 from state.clock_advances import ClockAdvance, clock_advances
 from state.errors import UsageError
 from state.knowledge import DerivedT, known_rows
@@ -217,7 +217,7 @@ class RunRecord:
         return visible if self._final else list(map(_without_internal_test, visible))
 
     @cached_property
-    def scores(self) -> Mapping[int, Score]:
+    def scores(self) -> Mapping[int, NodeScore]:
         """The scores of scripts' hold-out runs by node, with the guards' findings; experiments have theirs."""
         steps = read_steps(self._session, self.id, EXECUTED, (GUARDED,))
         scores = {key.node: done.score for key, done in steps.items() if done.score is not None}
@@ -243,7 +243,7 @@ class RunRecord:
             done if done is None or done.score is None else done.model_copy(update={"score": self._shown(done.score)})
         )
 
-    def _shown(self, score: Score) -> Score:
+    def _shown(self, score: NodeScore) -> NodeScore:
         return score if self._final else replace(score, final=None)
 
     @cached_property

@@ -10,7 +10,7 @@ from bot.engine.dress_rehearsal import rehearsed, trim_weights
 from bot.engine.strategy import Script
 from bot.engine.suspicion import SUSPICIOUS, failed_alike
 from bot.engine.tree import Tree
-from bot.execution.record import DEBUG, GUARDED, Execution
+from bot.execution.record import DEBUG, GUARDED, ExecutionRecord
 from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import NodeStatus, end_node, update_node
@@ -21,7 +21,7 @@ SHORTEST_PROMISE = 0.5
 
 
 @dataclass(frozen=True)
-class Limits:
+class ScriptTimeLimits:
     """The time limits (seconds) that a script's prompt promises."""
 
     seconds: float
@@ -30,7 +30,7 @@ class Limits:
     """For the debug run on the sample before it; None: there is none."""
 
 
-LIMITS = Kind("limits", Limits)
+LIMITS = Kind("limits", ScriptTimeLimits)
 """A step, so that a resumed run has the same."""
 
 
@@ -39,7 +39,7 @@ async def run_script(
     node: int,
     script: Script,
     best: float | None,
-    limits: Limits | None = None,
+    limits: ScriptTimeLimits | None = None,
     compared: int | None = None,
     begun: datetime | None = None,
     lease: Lease | None = None,
@@ -80,7 +80,7 @@ async def run_script(
         await asyncio.to_thread(trim_weights, context)
 
 
-def seconds_left(context: RunContext, best: float | None, limits: Limits) -> float:
+def seconds_left(context: RunContext, best: float | None, limits: ScriptTimeLimits) -> float:
     """Return the time limit of a hold-out run that begins now: the promised one, or what is left of it beside the refit.
 
     Args:
@@ -108,7 +108,9 @@ def _doubtful(context: RunContext, node: int, fault: str) -> bool:
     return True
 
 
-def _end(context: RunContext, node: int, done: Execution, begun: datetime | None, refused: str | None = None) -> None:
+def _end(
+    context: RunContext, node: int, done: ExecutionRecord, begun: datetime | None, refused: str | None = None
+) -> None:
     score = done.value if done.view == GUARDED and refused is None else None
     status: NodeStatus = "buggy" if score is None else "valid"
     by_itself = context.executor.self_reported is not None

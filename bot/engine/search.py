@@ -13,8 +13,8 @@ from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.fits import PortfolioFits
-from bot.engine.pacing import Pacing, Unpaced
-from bot.engine.patience import Patience, may_pass
+from bot.engine.pacing import SearchPacing, Unpaced
+from bot.engine.patience import RetryBudget, may_pass
 from bot.engine.scripts import best_seconds, run_script
 from bot.engine.sealed import SealedRuns
 from bot.engine.strategy import Action, Remaining, Script, Strategy
@@ -39,14 +39,16 @@ PATIENCE_SECONDS = 3600.0
 """Failed work is retried for this share of the run's time, but no longer than an hour."""
 
 
-class Search:
+class SolutionSearch:
     """Runs one strategy to the end of its budget; whatever stops it, the best node so far stays.
 
     A run that was stopped or killed goes on: decisions are read back, unfinished nodes are worked on again, and steps
     that had ended are not repeated.
     """
 
-    def __init__(self, context: RunContext, strategy: Strategy, slots: int = 1, pacing: Pacing | None = None) -> None:
+    def __init__(
+        self, context: RunContext, strategy: Strategy, slots: int = 1, pacing: SearchPacing | None = None
+    ) -> None:
         """Prepare the search of a new or resumed run.
 
         Args:
@@ -409,9 +411,9 @@ class Search:
             self._broken = True
             self.stop(f"{self._failures} failures in a row, the last: {text}")
 
-    def _patience(self) -> Patience:
+    def _patience(self) -> RetryBudget:
         context = self._context
-        return Patience(min(PATIENCE_SECONDS, PATIENCE_SHARE * context.budget.seconds), self._pause, context.say)
+        return RetryBudget(min(PATIENCE_SECONDS, PATIENCE_SHARE * context.budget.seconds), self._pause, context.say)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, at most until the search is stopped."""

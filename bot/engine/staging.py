@@ -10,7 +10,7 @@ from bot.engine.attempts import blend_of, code, infer_code
 from bot.engine.context import RunContext
 from bot.evaluation.answers.combining import combine_text, combining_facts
 from bot.evaluation.answers.view_names import VALIDATION
-from bot.execution.record import Execution, kept_execution
+from bot.execution.record import ExecutionRecord, kept_execution
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.weights import WeightsFile, add_wheels, lay_flat, weights_slug
 from state.errors import InfrastructureFailure
@@ -65,7 +65,7 @@ async def _laid(context: RunContext, folders: Mapping[str, Path], target: Path) 
     return files if wheels is None else files + await asyncio.to_thread(add_wheels, wheels, target, len(files))
 
 
-def scored_run(context: RunContext, node: int) -> Execution:
+def scored_run(context: RunContext, node: int) -> ExecutionRecord:
     """Return the run of a node that has its score. Raises InfrastructureFailure if there is none."""
     with context.store.read() as session:
         scored = kept_execution(session, context.run_id, node)

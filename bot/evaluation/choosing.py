@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bot.evaluation.answers import Gain
-from bot.evaluation.answers.choices import Candidate, Choice, Evidence, Predictions
+from bot.evaluation.answers.choices import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.experiments.opened import open_rows
 from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import Predicted
@@ -63,7 +63,7 @@ def choose(
     stacks: Collection[int],
     on_all_rows: Collection[int],
     lower_is_better: bool,
-) -> Choice:
+) -> CandidateRanking:
     """Put candidates in order; who has no score on the first of the parts is left out.
 
     `seconds` are those of each candidate's hold-out run, by node: the faster is first at equal score. `stacks` are compared on
@@ -72,7 +72,7 @@ def choose(
     """
     sign, known = -1.0 if lower_is_better else 1.0, sorted(parts[0].scores)
     if not known:
-        return Choice((), {})
+        return CandidateRanking((), {})
     rows = {node: sum(part.weight for part in parts if node in part.scores) for node in known}
     together = {
         node: sum(part.weight * part.scores[node] for part in parts if node in part.scores) / rows[node]
@@ -89,10 +89,10 @@ def choose(
         if error is not None:
             worth += _FLATTERED * error * ((node in blends) + (node in on_all_rows))
         scores = {part.name: (part.scores[node], part.weight) for part in parts if node in part.scores}
-        evidence[node] = Evidence(scores, together[node], gain, error, worth)
+        evidence[node] = CandidateEvidence(scores, together[node], gain, error, worth)
     unit = abs(together[best]) or 1.0
     order = sorted(known, key=lambda node: (-round(evidence[node].worth / unit, _EQUAL), seconds[node], node))
-    return Choice(tuple(order), evidence)
+    return CandidateRanking(tuple(order), evidence)
 
 
 def _gain(parts: Sequence[ComparedRows], node: int, best: int) -> tuple[float, float | None]:
@@ -105,7 +105,9 @@ def _gain(parts: Sequence[ComparedRows], node: int, best: int) -> tuple[float, f
     return value, None if None in errors else math.sqrt(sum(squares)) / rows
 
 
-def choose_candidate(candidates: Sequence[Candidate], predictions: Sequence[Predictions], seed: int) -> Choice:
+def choose_candidate(
+    candidates: Sequence[SelectionCandidate], predictions: Sequence[Predictions], seed: int
+) -> CandidateRanking:
     """Put candidates in order by all rows that they were scored on.
 
     `predictions` are those of the hold-out view first, with all candidates' files; then those of training rows out of fold.
@@ -134,7 +136,9 @@ def choose_candidate(candidates: Sequence[Candidate], predictions: Sequence[Pred
         return choose(parts, times, blends, stacks - blends, more, view.card.lower_is_better)
 
 
-def _predicted(one: Predictions, candidates: Sequence[Candidate], rows: ScoredRows) -> Iterator[tuple[int, Predicted]]:
+def _predicted(
+    one: Predictions, candidates: Sequence[SelectionCandidate], rows: ScoredRows
+) -> Iterator[tuple[int, Predicted]]:
     """Yield the predictions of those candidates that have any."""
     for candidate in candidates:
         if candidate.node in one.files:

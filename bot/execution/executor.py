@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bot.budgets.charging import Meter
 from bot.budgets.levels import Level, unbounded
-from bot.evaluation.answers import LabelledView, Score, ScoredFiles
-from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
+from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.answers.self_reported import LINE, printed_score
 from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
@@ -23,7 +23,7 @@ from bot.execution.record import (
     GUARDED,
     PREDICTIONS,
     REHEARSAL_FEW,
-    Execution,
+    ExecutionRecord,
     failure_sentence,
     kept_execution,
     readable_files,
@@ -139,7 +139,7 @@ class Executor:
         """Return a view, built at its first use; see `RunViews.view` for what it raises."""
         return await self._views.view(name)
 
-    async def check_data(self) -> tuple[Finding, ...]:
+    async def check_data(self) -> tuple[GuardFinding, ...]:
         """Return the guards' findings on the hold-out view, which they check once a run; raises what `view` raises."""
         view = await self.view(GUARDED)
         # Executions that start side by side may ask at a time.
@@ -197,15 +197,15 @@ class Executor:
         id, score = (_execution_id(node, GUARDED), None) if kept is None else (kept.id, kept.score)
         return readable_files(self.folder, id, score)[0]
 
-    def _kept(self, node: int, view: str = GUARDED) -> Execution | None:
+    def _kept(self, node: int, view: str = GUARDED) -> ExecutionRecord | None:
         with self.store.read() as session:
             return kept_execution(session, self.run_id, node, view)
 
-    async def guards_of(self, node: int, execution: str, score: Score) -> tuple[Finding, ...]:
+    async def guards_of(self, node: int, execution: str, score: NodeScore) -> tuple[GuardFinding, ...]:
         """Return what guards find in a node's kept predictions and its file for the test rows."""
         return await self._guarding.check_execution(node, execution, await self.view(GUARDED), score, "")
 
-    async def score(self, node: int, other: int | None) -> Score | None:
+    async def score(self, node: int, other: int | None) -> NodeScore | None:
         """Score a node's kept predictions again, with the gain over another node's, if any; None: they cannot be read."""
         theirs = None if other is None else self._existing_predictions(other)
         try:
@@ -230,7 +230,7 @@ class Executor:
         attempt: int = 0,
         inputs: Mapping[str, Path] | None = None,
         idle: bool = False,
-    ) -> Execution:
+    ) -> ExecutionRecord:
         """Run a node's script on a view and score it; a step, so that it is done once.
 
         Args:
@@ -251,7 +251,7 @@ class Executor:
         if view == GUARDED:
             await self.check_data()
 
-        async def run() -> Execution:
+        async def run() -> ExecutionRecord:
             request, outcome = await self._run(
                 node, script, view, data.data, seconds, lease, attempt, inputs, idle=idle
             )
@@ -375,7 +375,7 @@ class Executor:
         request: ExecutionRequest,
         outcome: Outcome,
         compared: int | None,
-    ) -> Execution:
+    ) -> ExecutionRecord:
         """Score an execution's files, and record the evaluator's verdict."""
         found = await self._files(view, data, request.out, outcome, compared)
         score = found.score if found.valid else None
@@ -388,7 +388,7 @@ class Executor:
         notes = list(outcome.notes)
         if passed and outcome.reason is ExitReason.TIMED_OUT:
             notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete, and count")
-        execution = Execution(
+        execution = ExecutionRecord(
             id=request.execution_id,
             view=view,
             reason=outcome.reason,
@@ -438,7 +438,7 @@ class Executor:
         score = printed_score(outcome.output)
         if score is None:
             return ScoredFiles(None, valid=True, fine=False, message=f"no line `{LINE}: <number>` was printed")
-        return ScoredFiles(Score(score), valid=True, fine=True, message=f"self-reported: {self.self_reported}")
+        return ScoredFiles(NodeScore(score), valid=True, fine=True, message=f"self-reported: {self.self_reported}")
 
 
 def _execution_id(node: int, view: str, attempt: int = 0, tried: int = 1) -> str:

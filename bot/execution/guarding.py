@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlmodel import col, select
 
-from bot.evaluation.answers import LabelledView, OtherNode, Score
-from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, Finding, doubts_of, not_run_at_all
+from bot.evaluation.answers import LabelledView, NodeScore, OtherNode
+from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, GuardFinding, doubts_of, not_run_at_all
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.record import GUARDED, kept_execution, readable_files
@@ -17,7 +17,7 @@ from state.tables import Evaluation
 
 FOUND = "guards.found"
 """Type of the event with the findings that did not pass."""
-_GUARDS = Kind("guards", tuple[Finding, ...])
+_GUARDS = Kind("guards", tuple[GuardFinding, ...])
 _VIEW = Key(part=GUARDED)
 """Its step on the view."""
 _SECONDS = 120.0
@@ -43,22 +43,22 @@ class Guarding:
     board: Callable[[], Sequence[float]] = tuple
     """Returns a leaderboard's scores as of now, best first; empty if they may not be known."""
 
-    async def check_view(self, view: LabelledView, *, split: bool = True) -> tuple[Finding, ...]:
+    async def check_view(self, view: LabelledView, *, split: bool = True) -> tuple[GuardFinding, ...]:
         """Check the competition's data for leaks, once a run; without withheld labels (`split`) no guard can run."""
 
-        async def check() -> tuple[Finding, ...]:
+        async def check() -> tuple[GuardFinding, ...]:
             if not split:
                 return not_run_at_all(VIEW_GUARDS, _UNSPLIT)
             return await _found(VIEW_GUARDS, self.worker.guard_view(view, _SECONDS))
 
-        def save(tx: Transaction, found: tuple[Finding, ...]) -> None:
+        def save(tx: Transaction, found: tuple[GuardFinding, ...]) -> None:
             record_findings(tx, self.run_id, found)
 
         return await self.steps.once(_GUARDS, check, _VIEW, save=save)
 
     async def check_execution(
-        self, node: int, execution_id: str, view: LabelledView, score: Score, output: str
-    ) -> tuple[Finding, ...]:
+        self, node: int, execution_id: str, view: LabelledView, score: NodeScore, output: str
+    ) -> tuple[GuardFinding, ...]:
         """Check the files and output of an execution on the hold-out view; a failure of the guards is a finding too."""
         predictions, submission = readable_files(self.folder, execution_id, score)
         findings = self.worker.guard_execution(
@@ -92,28 +92,28 @@ class Guarding:
         return others
 
 
-async def _found(guards: Iterable[str], findings: Awaitable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+async def _found(guards: Iterable[str], findings: Awaitable[tuple[GuardFinding, ...]]) -> tuple[GuardFinding, ...]:
     try:
         return await findings
     except BotError as error:
         return not_run_at_all(guards, f"the guards could not be run: {str(error)[:300]}")
 
 
-def record_findings(tx: Transaction, run_id: str, found: Sequence[Finding], node: int | None = None) -> None:
+def record_findings(tx: Transaction, run_id: str, found: Sequence[GuardFinding], node: int | None = None) -> None:
     """Record an event with the findings that are doubts, if there are any."""
     failed = [{"guard": one.guard, "verdict": one.verdict, "sentence": one.sentence} for one in found if one.is_doubt]
     if failed:
         tx.record(FOUND, run_id=run_id, node=node, findings=failed, sentence=doubts_of(found))
 
 
-def view_findings(store: Store, run_id: str) -> tuple[Finding, ...]:
+def view_findings(store: Store, run_id: str) -> tuple[GuardFinding, ...]:
     """Return the findings on the run's hold-out view; if it was not checked, that no guard was run."""
     with store.read() as session:
         found = read_step(session, run_id, _GUARDS, _VIEW)
     return not_run_at_all(VIEW_GUARDS, _NOT_CHECKED) if found is None else found
 
 
-def node_findings(store: Store, run_id: str, node: int) -> tuple[Finding, ...]:
+def node_findings(store: Store, run_id: str, node: int) -> tuple[GuardFinding, ...]:
     """Return the findings on a node's hold-out run; if it has no score, that no guard was run."""
     with store.read() as session:
         execution = kept_execution(session, run_id, node)

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from sqlmodel import Session
 
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import ScoredExperiment
 from bot.execution.folder import RunFolder
 from sandbox import ExitReason, Limits, Outcome
@@ -38,7 +38,7 @@ _SENTENCES = {
 }
 
 
-class Execution(ClosedModel):
+class ExecutionRecord(ClosedModel):
     """One run of a node's script on one view, as its step stores it."""
 
     id: str
@@ -49,7 +49,7 @@ class Execution(ClosedModel):
     """Cleaned and capped, for a coder."""
     fine: bool
     """Whether both its files are valid at its end or time limit, with or without a score."""
-    score: Score | None
+    score: NodeScore | None
     fault: str | None
     """Why it has no score, without view and limits; None if it has one, or needs none."""
     error: str | None
@@ -65,11 +65,11 @@ class Execution(ClosedModel):
         return None if self.score is None else self.score.value
 
 
-EXECUTED = Kind("execute", Execution)
+EXECUTED = Kind("execute", ExecutionRecord)
 """Steps that run a node on a view (`Key.part`)."""
 
 
-def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED) -> Execution | None:
+def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED) -> ExecutionRecord | None:
     """Return a node's finished execution on a view, or what an experiment has in its place; None where there is none."""
     if (ran := read_step(session, run_id, EXECUTED, Key(node, view))) is not None:
         return ran
@@ -77,17 +77,17 @@ def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED
     return None if row is None else _of_experiment(row)
 
 
-def _of_experiment(row: ExperimentRow) -> Execution:
+def _of_experiment(row: ExperimentRow) -> ExecutionRecord:
     """Return an experiment as the execution that a script with the same predictions would have had."""
     result = SCORED_EXPERIMENT.validate_python(row.result)
-    return Execution(
+    return ExecutionRecord(
         id=experiment_folder(row.node),
         view=GUARDED,
         reason=ExitReason.FINISHED,
         seconds=row.seconds or 0.0,
         output="",
         fine=result.arrays.test is not None,
-        score=Score(
+        score=NodeScore(
             value=result.score,
             std_error=result.std_error,
             gain=result.gain,
@@ -106,7 +106,7 @@ def experiment_folder(node: int) -> str:
     return f"n{node}-experiment"
 
 
-def last_execution(session: Session, run_id: str, node: int) -> Execution | None:
+def last_execution(session: Session, run_id: str, node: int) -> ExecutionRecord | None:
     """Return a node's hold-out run, or its last debug run if it got no further."""
     scored = kept_execution(session, run_id, node)
     if scored is not None:
@@ -114,7 +114,7 @@ def last_execution(session: Session, run_id: str, node: int) -> Execution | None
     return next(reversed(read_steps(session, run_id, EXECUTED, (DEBUG,), (node,)).values()), None)
 
 
-def readable_files(folder: RunFolder, execution: str, kept: Score | None) -> tuple[Path, Path]:
+def readable_files(folder: RunFolder, execution: str, kept: NodeScore | None) -> tuple[Path, Path]:
     """Return where the predictions of the withheld and the test rows are read again: in the bank, or as the script wrote them."""
     out = folder.executions / execution
     predictions, submission = (kept.predictions, kept.submission) if kept else (None, None)

@@ -10,7 +10,7 @@ from bot.community.news import take_in_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.results import BlendSoFar
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.engine.tree import NodeView
 from bot.execution.own_grader import grader_text
 from bot.execution.stopwatch import Stopwatch
@@ -52,7 +52,7 @@ class OpenRun:
     grader: str
     """The text of the owner's grader, which scores the run; empty without one."""
     turns: LivePacing = field(init=False)
-    search: Search = field(init=False)
+    search: SolutionSearch = field(init=False)
     _notified_best: int | None = None
     _next_look: datetime | None = None
 
@@ -71,7 +71,7 @@ class OpenRun:
             paused=self._is_paused,
             ended=self._node_ended,
         )
-        self.search = Search(self.context, self.agent, run.settings.parallel, self.turns)
+        self.search = SolutionSearch(self.context, self.agent, run.settings.parallel, self.turns)
         if self.search.blending is not None:
             self.search.blending.on_fitted = self._blend_fitted
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.agents.builtin.config import CONSTANT
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.evaluation.answers import Grade
+from bot.evaluation.answers import GradeReport
 from bot.evaluation.answers.board import board_finding, read_leaderboard
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED
@@ -59,9 +59,9 @@ async def report_so_far(ended: EndedRun, teams: int) -> None:
     await write_so_far(ended, handed, GradedRun(_ungraded(ended, teams)))
 
 
-def _ungraded(ended: EndedRun, teams: int) -> Grade:
+def _ungraded(ended: EndedRun, teams: int) -> GradeReport:
     card = ended.context.card
-    return Grade(
+    return GradeReport(
         competition_id=card.slug,
         score=None,
         gold_threshold=None,

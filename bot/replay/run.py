@@ -19,8 +19,8 @@ from bot.budgets.run_budget import open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat
-from bot.engine.pacing import Pacing
-from bot.engine.search import Search
+from bot.engine.pacing import SearchPacing
+from bot.engine.search import SolutionSearch
 from bot.engine.services import Machinery, RunPlan, open_context
 from bot.engine.strategy import Strategy
 from bot.evaluation.client.worker import Worker
@@ -96,7 +96,7 @@ async def replay(
         ):
             show.attach(context, stopwatch)
             agent = open_agent(run.settings.agent, context)
-            search = Search(context, agent, run.settings.parallel, _pacing(run, context, agent))
+            search = SolutionSearch(context, agent, run.settings.parallel, _pacing(run, context, agent))
             with _interruptible(search):
                 if ended is None:
                     so_far = partial(
@@ -119,14 +119,19 @@ def _clock(run: PreparedRun) -> Clock:
     return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
 
 
-def _pacing(run: PreparedRun, context: RunContext, agent: Strategy) -> Pacing | None:
+def _pacing(run: PreparedRun, context: RunContext, agent: Strategy) -> SearchPacing | None:
     if not isinstance(context.clock, StreamClock):
         return None
     return Stream(context, context.clock, run.settings.parallel, reads=agent.reads_posts, labs=agent.opens_labs)
 
 
 async def _end(
-    run: PreparedRun, context: RunContext, search: Search, worker: Worker, sandbox: Sandbox, stopwatch: Stopwatch
+    run: PreparedRun,
+    context: RunContext,
+    search: SolutionSearch,
+    worker: Worker,
+    sandbox: Sandbox,
+    stopwatch: Stopwatch,
 ) -> RunResult:
     """Hand in, grade and report."""
     handed = await _hand_in(run, context, search, worker)
@@ -166,7 +171,7 @@ def _as_it_is(run: PreparedRun, context: RunContext, sandbox: Sandbox, stopwatch
     )
 
 
-async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker: Worker) -> HandedIn:
+async def _hand_in(run: PreparedRun, context: RunContext, search: SolutionSearch, worker: Worker) -> HandedIn:
     """Hand in; without the refit if a stop is requested before or during it."""
     file, blending, own = run.folder.submission, search.blending, search.hands_in_own
     if not search.interrupted:
@@ -178,7 +183,7 @@ async def _hand_in(run: PreparedRun, context: RunContext, search: Search, worker
     return await hand_in(context, blending, file, worker, hurried=True, own=own)
 
 
-async def _unless_stopped(work: Coroutine[Any, Any, Result], search: Search, *, grace: float) -> Result | None:
+async def _unless_stopped(work: Coroutine[Any, Any, Result], search: SolutionSearch, *, grace: float) -> Result | None:
     """Return the work's result; None if a stop was requested, and it did not end within `grace` seconds after that."""
     task, interrupt = asyncio.create_task(work), asyncio.create_task(search.wait_for_interrupt())
     try:
@@ -276,7 +281,7 @@ async def opened(
 
 
 @contextmanager
-def _interruptible(search: Search) -> Iterator[None]:
+def _interruptible(search: SolutionSearch) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the search in order; a second signal ends the process as usual."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)

@@ -7,12 +7,12 @@ from itertools import accumulate
 from typing import Any
 
 from bot.engine.run_record import RunRecord
-from bot.evaluation.answers import Grade, HiddenScore
+from bot.evaluation.answers import GradeReport, HiddenScore
 from state.tables import LedgerEntry
 
 
 @dataclass(frozen=True)
-class Gain:
+class NewBestNode:
     """A node that was the best so far when it ended."""
 
     seconds: float
@@ -23,19 +23,19 @@ class Gain:
     hidden: HiddenScore | None = field(default=None)
 
 
-def gains(run: RunRecord, hidden: Mapping[int, HiddenScore]) -> list[Gain]:
+def gains(run: RunRecord, hidden: Mapping[int, HiddenScore]) -> list[NewBestNode]:
     """Return the gains of a run in order of time, among the nodes that may be handed in."""
     calls = sorted((one for one in run.charges if one.kind == "tokens"), key=lambda one: one.at)
     spent = list(accumulate(map(_price, calls), initial=0.0))
     nodes = [node for node in run.nodes.values() if node.status == "valid" and node.action != "reproduce"]
     ended = [(node.ended_at, node.id, node.score) for node in nodes if node.ended_at and node.score is not None]
-    found: list[Gain] = []
+    found: list[NewBestNode] = []
     for at, id, score in sorted(ended):
         if found and run.oriented(score) <= run.oriented(found[-1].validation):
             continue
         usd = spent[sum(call.at <= at for call in calls)]
         seconds = round(run.seconds(at), 3)
-        found.append(Gain(seconds, score, None if math.isnan(usd) else round(usd, 6), hidden.get(id)))
+        found.append(NewBestNode(seconds, score, None if math.isnan(usd) else round(usd, 6), hidden.get(id)))
     return found
 
 
@@ -46,7 +46,7 @@ def _price(call: LedgerEntry) -> float:
     return call.cost_usd
 
 
-def figures_of(found: Sequence[Gain], grade: Grade) -> dict[str, Any]:
+def figures_of(found: Sequence[NewBestNode], grade: GradeReport) -> dict[str, Any]:
     """Return what `RunResult` has of the gains, under its names."""
     rates = [(one, one.hidden.win_rate if one.hidden and grade.n_teams else None) for one in found]
     return {
@@ -56,7 +56,7 @@ def figures_of(found: Sequence[Gain], grade: Grade) -> dict[str, Any]:
     }
 
 
-def _is_bronze(one: Gain, grade: Grade) -> bool:
+def _is_bronze(one: NewBestNode, grade: GradeReport) -> bool:
     score, line = one.hidden.score if one.hidden else None, grade.bronze_threshold
     if score is None or line is None:
         return False

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.budgets.figures import Figure
 from bot.community.reproduction.reproducing import KernelFigures
-from bot.evaluation.answers import Grade
-from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers import GradeReport
+from bot.evaluation.answers.findings import GuardFinding
 from bot.execution.folder import RunFolder
 from bot.knowledge.settings import Shown
 from bot.models import Totals
@@ -67,7 +67,7 @@ class FinalFile(BaseModel):
 
 
 @dataclass(frozen=True)
-class NodeFinding(Finding):
+class NodeFinding(GuardFinding):
     """What one guard found."""
 
     node: int | None = None
@@ -156,7 +156,7 @@ class NotesRead(BaseModel):
     """A sentence for each file that could not be read."""
 
 
-class LiveGrade(Grade):
+class LiveGrade(GradeReport):
     """MLE-bench's report, with what a live leaderboard adds to it; a replay has none of that."""
 
     score_kind: Literal["public", "private"] | None = None

@@ -17,8 +17,8 @@ from bot.engine.attempts import blend_of, code, load_tree
 from bot.engine.context import RunContext
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.answers import Grade, HiddenScore
-from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers import GradeReport, HiddenScore
+from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
@@ -70,14 +70,14 @@ class EndedRun:
 class GradedRun:
     """A run's grade: on a snapshot's hidden test, or on a live competition's leaderboard."""
 
-    grade: Grade
+    grade: GradeReport
     """The grade of what was handed in."""
     nodes: Mapping[int, HiddenScore] = field(default_factory=dict)
     rank_correlation: float | None = None
     """Between validation scores and those of `nodes`."""
     selection_regret: float | None = None
     """By how much the chosen node is worse in `nodes` than the best one."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[GuardFinding, ...] = ()
     """What guards found in the chosen node with the help of the grade."""
 
 

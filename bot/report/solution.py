@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
 from bot.engine.experiment import all_experiments
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.execution.record import kept_execution
 from bot.submission.handing_in import HandedIn
 
@@ -157,14 +157,14 @@ def time_limit(context: RunContext, node: int) -> int:
     return round(context.budget.seconds if done is None or done.limit is None else done.limit)
 
 
-def _described(recipe: Recipe, nodes: Mapping[int, str]) -> str:
+def _described(recipe: BlendRecipe, nodes: Mapping[int, str]) -> str:
     rows = "\n".join(
         f"| `{name}` | {recipe.weights[node]:.4f}{_by_column(recipe, node)} |" for node, name in nodes.items()
     )
     return _combined(recipe, _BLEND, rows=rows)
 
 
-def _combined(recipe: Recipe, text: str, **facts: str) -> str:
+def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
     steps = "; ".join(
         f"{name}: {', '.join(f'{one:.6g}' for one in values)}" for name, values in recipe.calibration.items()
     )
@@ -179,7 +179,7 @@ def _combined(recipe: Recipe, text: str, **facts: str) -> str:
     )
 
 
-def _by_column(recipe: Recipe, node: int) -> str:
+def _by_column(recipe: BlendRecipe, node: int) -> str:
     own = recipe.columns.get(node)
     return f" (by column: {', '.join(f'{weight:.4f}' for weight in own)})" if own else ""
 

@@ -20,7 +20,7 @@ from bot.engine.heartbeat import beating, last_beat
 from bot.engine.services import Machinery
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import APART, BASELINE, Tree
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.client.worker import Worker
@@ -215,7 +215,7 @@ def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
             yield _StoredNode(run, node.id, plan, code, node.model, kind, result, node.seconds)
 
 
-def _experiment(score: Score) -> ScoredExperiment:
+def _experiment(score: NodeScore) -> ScoredExperiment:
     """Return a script's score as that of an experiment without predictions out of fold."""
     arrays = Arrays(validation=score.predictions, test=score.submission)
     return ScoredExperiment(arrays, score.value, score.std_error, score.value, score.final)

@@ -17,7 +17,7 @@ from bot.notify.outbox import notify
 from bot.submission import Submitter
 from bot.submission.exactly_once import ExactlyOnce
 from bot.submission.facts import AGAIN, Proposal, Reviewer, SubmissionState
-from bot.submission.files import Candidate, Files
+from bot.submission.files import Files, SubmissionFile
 from bot.submission.policy import Decision
 from bot.submission.pushes import NotebookRuns, Pushes
 from bot.submission.scores import PublicScores
@@ -218,7 +218,7 @@ class Desk:
             return False
         return known["until"] is None or self._now() < datetime.fromisoformat(known["until"])
 
-    async def _decide(self, proposal: Proposal) -> tuple[Decision, Candidate | None]:
+    async def _decide(self, proposal: Proposal) -> tuple[Decision, SubmissionFile | None]:
         """Decide; if the node may go, make its file and decide again with it. Without a file it does not go."""
         decision = await self._reviewer.decide(proposal)
         if decision.verdict not in _GOES:
@@ -263,7 +263,7 @@ class Desk:
         node: int,
         decision: Decision,
         state: SubmissionState,
-        candidate: Candidate | None,
+        candidate: SubmissionFile | None,
         *,
         wish: Wish | None = None,
         submission: str | None = None,

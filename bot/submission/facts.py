@@ -17,8 +17,8 @@ from bot.evaluation.answers.findings import doubts_of
 from bot.execution.guarding import node_findings
 from bot.submission import Submitter
 from bot.submission.files import Files
-from bot.submission.policy import Decision, Facts, decide
-from bot.submission.rules import Rules, rules_of
+from bot.submission.policy import Decision, DecisionInputs, decide
+from bot.submission.rules import CompetitionRules, rules_of
 from scrapers.snapshots.card import TaskCard
 from state.approvals import declined
 from state.errors import BudgetExceeded, InfrastructureFailure, KaggleError, SiteUnavailable
@@ -46,7 +46,7 @@ class SubmissionState:
     deadline: datetime | None
     entered: bool | None
     closed: str | None
-    rules: Rules
+    rules: CompetitionRules
     cap: BudgetExceeded | None
     """The budget's cap that is reached."""
     key: str
@@ -128,10 +128,10 @@ class Reviewer:
             return None, before
         return best, None if best is None else scores[best]
 
-    def _facts(self, proposal: Proposal, state: SubmissionState, best_sent: float | None) -> Facts:
+    def _facts(self, proposal: Proposal, state: SubmissionState, best_sent: float | None) -> DecisionInputs:
         now, cap = self._context.clock.now(), state.cap
         sent = [row for row in state.sent if proposal.row is None or row.tag != proposal.row.tag]
-        return Facts(
+        return DecisionInputs(
             now=now,
             deadline=state.deadline,
             remaining_today=None,
@@ -154,7 +154,7 @@ class Reviewer:
             self_reported=self._context.executor.self_reported is not None,
         )
 
-    async def _with_file(self, facts: Facts, proposal: Proposal, state: SubmissionState) -> Facts:
+    async def _with_file(self, facts: DecisionInputs, proposal: Proposal, state: SubmissionState) -> DecisionInputs:
         if proposal.sha256 is None:
             return facts
         checked = await self._files.checked(proposal.sha256)
@@ -182,7 +182,7 @@ class Reviewer:
         of = "" if row.run_id == self._context.run_id else f" of {row.run_id}"
         return f"submission {row.id}, of node {row.node}{of}"
 
-    async def _with_quota(self, facts: Facts) -> Facts:
+    async def _with_quota(self, facts: DecisionInputs) -> DecisionInputs:
         quota = await self._submitter.quota()
         facts = replace(facts, quota_known=quota.known)
         if quota.remaining is not None and quota.resets_at is None:

@@ -28,14 +28,14 @@ OUTPUTS = "outputs"
 
 
 @dataclass(frozen=True)
-class Candidate(MadeFile):
+class SubmissionFile(MadeFile):
     """A node's file, kept under its hash."""
 
     sha256: str
 
 
 @dataclass(frozen=True)
-class Checked:
+class SubmissionCheck:
     """The result of checking a file: why it is invalid, and which public file it copies; None: it is fine."""
 
     invalid: str | None = None
@@ -49,7 +49,7 @@ class Files:
         """Set it up, in the competition's folder: files go to `submissions/<sha256>.csv`, packages to `<sha256>.zip`."""
         self._context, self._folder, self._worker = context, folder, worker
         self._noise: dict[tuple[int, int | None], float | None] = {}
-        self._checked: dict[tuple[str, frozenset[str]], Checked] = {}
+        self._checked: dict[tuple[str, frozenset[str]], SubmissionCheck] = {}
 
     def kept(self, sha256: str) -> Path:
         """Return the path of the file with a hash; it may not exist."""
@@ -64,7 +64,7 @@ class Files:
         """Whether the files are packages of notebooks."""
         return self._context.card.kind == "code"
 
-    async def made(self, node: int) -> Candidate:
+    async def made(self, node: int) -> SubmissionFile:
         """Run a node once on all data and keep its file, see `refit`; or make and rehearse the package of its notebook.
 
         Raises:
@@ -85,12 +85,12 @@ class Files:
             raise InvalidSubmission(f"node {node} has no file: {error}") from error
         except OSError as error:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
-        return Candidate(self.kept(sha), made.how, made.note, sha)
+        return SubmissionFile(self.kept(sha), made.how, made.note, sha)
 
-    async def checked(self, sha256: str) -> Checked:
+    async def checked(self, sha256: str) -> SubmissionCheck:
         """Check a kept file. Raises InfrastructureFailure if that is impossible."""
         if self.notebooks:
-            return Checked()  # what it writes is checked once it has run at Kaggle
+            return SubmissionCheck()  # what it writes is checked once it has run at Kaggle
         # Public files are added all the time: a file may be the copy of one that came since.
         public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
         if (sha256, public) not in self._checked:
@@ -124,7 +124,7 @@ class Files:
             self._noise[node, other] = independent if gain is None or gain.std_error is None else gain.std_error
         return self._noise[node, other]
 
-    async def check(self, file: Path) -> Checked:
+    async def check(self, file: Path) -> SubmissionCheck:
         """Check what is or would be submitted. Raises InfrastructureFailure if that is impossible."""
         context, outputs = self._context, self._folder / OUTPUTS
         try:
@@ -133,8 +133,8 @@ class Files:
                 file, holdout.data, outputs if outputs.is_dir() else None, context.card
             )
         except InvalidSubmission as error:
-            return Checked(invalid=str(error))
-        return Checked(copied=found.copied)
+            return SubmissionCheck(invalid=str(error))
+        return SubmissionCheck(copied=found.copied)
 
     def _keep(self, source: Path) -> str:
         """Copy a file to disk under its hash, completely or not at all; returns the hash."""

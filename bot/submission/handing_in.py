@@ -11,7 +11,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, kept_execution
 from bot.submission import Quota
@@ -216,7 +216,7 @@ async def _look_again(context: RunContext, chosen: NodeView, tree: Tree, worker:
 def _boldest(context: RunContext, chosen: NodeView, tree: Tree) -> int | None:
     """Return the best candidate by its score and one standard error, of those that predict something else than the chosen one."""
 
-    def kept(node: int) -> Score | None:
+    def kept(node: int) -> NodeScore | None:
         with context.store.read() as session:
             done = kept_execution(session, context.run_id, node)
         return None if done is None else done.score

@@ -11,7 +11,7 @@ from sqlmodel import col, select
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.answers.choices import Candidate, Choice, Evidence, Predictions
+from bot.evaluation.answers.choices import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, kept_execution, readable_files
 from bot.submission.refit import made_on_all_rows
@@ -67,7 +67,7 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     if folds is not None and (out_of_fold := _oof_files(context, plain)):
         predictions.append(Predictions(folds, (_OUT_OF_FOLD,), out_of_fold))
     candidates = [
-        Candidate(
+        SelectionCandidate(
             node,
             tree[node].seconds,
             ensemble=node in ensembles,
@@ -110,7 +110,7 @@ def _oof_files(context: RunContext, nodes: Sequence[int]) -> dict[int, Path]:
 
 
 def _compared(
-    context: RunContext, node: int, evidence: Evidence, ensembles: Sequence[int], stacks: Sequence[int]
+    context: RunContext, node: int, evidence: CandidateEvidence, ensembles: Sequence[int], stacks: Sequence[int]
 ) -> Compared:
     known = context.experiments is not None and any(one.node == node for one in context.experiments.all())
     kind = "blend" if node in ensembles else "stack" if node in stacks else "experiment" if known else "script"
@@ -126,7 +126,7 @@ def _compared(
     )
 
 
-def _why(choice: Choice, compared: Sequence[Compared]) -> str:
+def _why(choice: CandidateRanking, compared: Sequence[Compared]) -> str:
     if not compared:
         return "nothing could be compared, so that the best score decides"
     if len(compared) == 1:

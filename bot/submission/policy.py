@@ -28,7 +28,7 @@ Verdict = Literal["send", "hold", "wait", "never"]
 
 
 @dataclass(frozen=True)
-class Facts:
+class DecisionInputs:
     """Everything that a decision rests on; scores are oriented, so that higher is better."""
 
     now: datetime
@@ -100,7 +100,7 @@ class Decision:
     """The site's answer, where it refused to say what the decision needs."""
 
 
-def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
+def decide(facts: DecisionInputs, settings: CompetitionSettings) -> Decision:
     """Decide on one file.
 
     The checks in order: what forbids it, whether any submission is left, whether this file is worth one, whether it is its
@@ -125,7 +125,7 @@ def decide(facts: Facts, settings: CompetitionSettings) -> Decision:
     )
 
 
-def per_day(facts: Facts, settings: CompetitionSettings) -> int | None:
+def per_day(facts: DecisionInputs, settings: CompetitionSettings) -> int | None:
     """Return how many files may go on a day: as set, else all but a fifth of the limit, at least one, which people keep.
 
     What a person asks for may be among those that people keep.
@@ -135,7 +135,7 @@ def per_day(facts: Facts, settings: CompetitionSettings) -> int | None:
     return facts.daily - max(1, facts.daily // _KEPT_SHARE)
 
 
-def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
+def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     if not settings.submit:
         return Decision("never", "submitting is off: `submit = true` in the competition's table switches it on")
     if facts.deadline is not None and facts.now >= facts.deadline:
@@ -162,7 +162,7 @@ def _forbidden(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     return None
 
 
-def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
+def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     most, today = settings.max_submissions, per_day(facts, settings)
     left = _least(facts.remaining_total, None if most is None else most - facts.sent)
     if left is not None and left <= 0:
@@ -188,7 +188,7 @@ def _used_up(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     return None
 
 
-def _not_worth_it(facts: Facts, settings: CompetitionSettings) -> Decision | None:
+def _not_worth_it(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     if facts.wished or facts.best_sent is None:
         return None
     if facts.score is None:
@@ -206,7 +206,7 @@ def _not_worth_it(facts: Facts, settings: CompetitionSettings) -> Decision | Non
     return Decision("never", why)
 
 
-def _not_its_turn(facts: Facts, settings: CompetitionSettings) -> Decision | None:
+def _not_its_turn(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     """Spread the day's files over the day, so that a discovery in the evening can still be sent."""
     site = None if facts.remaining_today is None else facts.sent_today + facts.remaining_today
     many = _least(site, per_day(facts, settings))
@@ -225,7 +225,7 @@ def _not_its_turn(facts: Facts, settings: CompetitionSettings) -> Decision | Non
     return _wait(facts, turn, why + f"{LARGE:g} standard errors of {facts.noise:.3g}")
 
 
-def _held(facts: Facts, settings: CompetitionSettings) -> Decision | None:
+def _held(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     if facts.approved:
         return None
     if facts.alike >= ALIKE:
@@ -238,7 +238,7 @@ def _held(facts: Facts, settings: CompetitionSettings) -> Decision | None:
     return None
 
 
-def _worth(facts: Facts) -> str:
+def _worth(facts: DecisionInputs) -> str:
     gain = _gain(facts)
     if facts.wished:
         return "its owner asked for it"
@@ -248,22 +248,22 @@ def _worth(facts: Facts) -> str:
     return f"{first}a gain of {gain:.3g} over {_best(facts)}, with a standard error of {facts.noise or 0.0:.3g}"
 
 
-def _best(facts: Facts) -> str:
+def _best(facts: DecisionInputs) -> str:
     return "the best that waits" if facts.best_waits else "the best sent"
 
 
-def _gain(facts: Facts) -> float | None:
+def _gain(facts: DecisionInputs) -> float | None:
     return None if facts.score is None or facts.best_sent is None else facts.score - facts.best_sent
 
 
-def _wait(facts: Facts, until: datetime, why: str) -> Decision:
+def _wait(facts: DecisionInputs, until: datetime, why: str) -> Decision:
     """Wait, unless the deadline comes first."""
     if facts.deadline is not None and until >= facts.deadline:
         return Decision("never", f"{why}, and the deadline is at {iso(facts.deadline)}")
     return Decision("wait", why, until)
 
 
-def _late_from(facts: Facts, settings: CompetitionSettings) -> datetime | None:
+def _late_from(facts: DecisionInputs, settings: CompetitionSettings) -> datetime | None:
     """Return when the last days begin, in which the reserve may be used; None if no deadline is known."""
     return None if facts.deadline is None else facts.deadline - timedelta(days=settings.reserved_days)
 

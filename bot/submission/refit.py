@@ -15,7 +15,7 @@ from bot.engine.results import REFIT, Refitted, nodes_in_words
 from bot.engine.sealed import retrained
 from bot.evaluation.answers.blends import Blended
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import GUARDED, Execution, kept_execution, readable_files
+from bot.execution.record import GUARDED, ExecutionRecord, kept_execution, readable_files
 from sandbox import ExitReason, Lease
 from state.errors import BotError, InvalidSubmission
 from state.steps import Key
@@ -195,7 +195,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given: Lease
     return Refitted(why=why)
 
 
-def _did_less(scored: Execution, ran: Execution, growth: float) -> str | None:
+def _did_less(scored: ExecutionRecord, ran: ExecutionRecord, growth: float) -> str | None:
     """Return a sentence if a refit was killed, or gave something up to be in time; None if it did what it did before.
 
     `growth` says of how many times as many rows a refit is.
@@ -212,7 +212,9 @@ def _did_less(scored: Execution, ran: Execution, growth: float) -> str | None:
     )
 
 
-async def _fault(context: RunContext, node: int, scored: Execution, ran: Execution, worker: Worker) -> str | None:
+async def _fault(
+    context: RunContext, node: int, scored: ExecutionRecord, ran: ExecutionRecord, worker: Worker
+) -> str | None:
     """Return why a refit's file may not be handed in for the scored run's; None if it may."""
     folder = context.executor.folder
     file = folder.executions / ran.id / "submission.csv"

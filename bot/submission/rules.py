@@ -56,7 +56,7 @@ class RuleLine(BaseModel):
 
 
 @dataclass(frozen=True)
-class Rules:
+class CompetitionRules:
     """The rules as they stand for the bot."""
 
     sha: str | None
@@ -79,7 +79,7 @@ class Rules:
         return next((one.number for one in self.lines if one.topic == topic), None)
 
 
-def rules_of(session: Session, competition: str, *, read: bool) -> Rules:
+def rules_of(session: Session, competition: str, *, read: bool) -> CompetitionRules:
     """Return the state of a competition's rules; `read`: bot.toml says that the owner has read the page as first read."""
     page = last_reading(session, competition, "page", "rules")
     accepted = _accepted(session, competition)
@@ -88,7 +88,9 @@ def rules_of(session: Session, competition: str, *, read: bool) -> Rules:
         known |= {one.sha256 for one in history(session, competition, "page", "rules")[:1]} or {None}
     lines = tuple(RuleLine.model_validate(one) for one in accepted[-1].data["lines"]) if accepted else ()
     sha = None if page is None else page.sha256
-    return Rules(sha, sha in known, bool(known) and sha not in known, lines, accepted[-1].at if accepted else None)
+    return CompetitionRules(
+        sha, sha in known, bool(known) and sha not in known, lines, accepted[-1].at if accepted else None
+    )
 
 
 def note_reading(tx: Transaction, competition: str, lines: tuple[RuleLine, ...]) -> None:

@@ -38,7 +38,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
-class Pair:
+class ScorePair:
     """One submission's two scores, in the metric's own sign."""
 
     tag: str
@@ -126,12 +126,12 @@ class PublicScores:
         except (SiteUnavailable, KaggleError) as error:
             self._context.say(f"{row.tag} has no score yet: {error}")
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[ScorePair]:
         """Return the two scores of each submission that has both, earliest first."""
         with self._context.store.read() as session:
             found = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().there]
         return [
-            Pair(row.tag, node.score, row.score)
+            ScorePair(row.tag, node.score, row.score)
             for row, node in found
             if row.score is not None and node is not None and node.score is not None
         ]
@@ -192,7 +192,7 @@ class PublicScores:
         return [*own, *(one for one in proposed if one.tag not in wanted)][:_COUNTED]
 
 
-def correlate(pairs: Sequence[Pair]) -> ScoreCorrelation:
+def correlate(pairs: Sequence[ScorePair]) -> ScoreCorrelation:
     """Correlate the scores of all pairs."""
     correlation = _rank_correlation([pair.validation for pair in pairs], [pair.public for pair in pairs])
     warning = None

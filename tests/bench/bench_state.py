@@ -15,9 +15,9 @@ from bot.engine.attempts import read_tree
 from bot.engine.decisions import DECIDED, Decisions
 from bot.engine.strategy import Action
 from bot.engine.tree import TreeCache
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.execution.folder import run_folders
-from bot.execution.record import Execution
+from bot.execution.record import ExecutionRecord
 from state.backup import back_up
 from state.clock import SystemClock
 from state.integrity import ensure_sound
@@ -37,7 +37,7 @@ NODES = 5_000
 NODES_A_BATCH = 250
 RESUME_GOAL = 5.0
 """Seconds."""
-STEPS = [Kind(name, Execution) for name in ("plan", "write", "execute:sample", "execute:holdout", "report")]
+STEPS = [Kind(name, ExecutionRecord) for name in ("plan", "write", "execute:sample", "execute:holdout", "report")]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -140,7 +140,7 @@ def one_node(tx: Transaction, node: int, run: str = RUN) -> None:
     end_execution(tx, run, f"n{node}-holdout-0", reason="finished", exit_code=0, seconds=31.5)
     charge(tx, run, "execution", node=node, seconds=31.5)
     add_evaluation(tx, run, f"n{node}-holdout-0", score=1 / node, valid=True)
-    done = ended(output="fold 1: 0.31\n" * 40, score=Score(1 / node, 0.01))
+    done = ended(output="fold 1: 0.31\n" * 40, score=NodeScore(1 / node, 0.01))
     for kind in STEPS:
         finish_step(tx, run, kind, done, Key(node))
     end_node(tx, run, node, "valid", score=1 / node, seconds=52.0)

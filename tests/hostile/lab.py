@@ -211,7 +211,7 @@ def _watch(lab: LabEnd, pid: int, over: threading.Event) -> None:
 
 async def main(socket: Path) -> None:
     """Serve until stdin ends, and print how it went."""
-    from bot.coder.lab.calls import SCRIPT, Board, LabAnswer, LabCall, Score
+    from bot.coder.lab.calls import SCRIPT, BoardCommand, LabAnswer, LabCall, ScoreCommand
     from bot.coder.lab.server import LabServer
 
     faults: list[str] = []
@@ -230,9 +230,9 @@ async def main(socket: Path) -> None:
             with (socket.parent.parent / "taken").open("a", encoding="utf-8") as file:
                 script = (call.text(SCRIPT) or "")[:2000]
                 file.write(json.dumps({**asdict(call.arguments), "script": script, "sizes": sizes}) + "\n")
-            if isinstance(call.arguments, Score):
+            if isinstance(call.arguments, ScoreCommand):
                 await asyncio.sleep(2)
-            return LabAnswer(0, "x" * 150_000 if isinstance(call.arguments, Board) else f"answer {self.calls}")
+            return LabAnswer(0, "x" * 150_000 if isinstance(call.arguments, BoardCommand) else f"answer {self.calls}")
 
     handler = Writing()
     async with LabServer(socket, handler):

@@ -9,7 +9,7 @@ from bot.agents.builtin.config import config_in
 from bot.agents.builtin.techniques import how, kinds_in, suitable
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.reporting import WriteReport
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import NodeFeedback
 from bot.execution.task import TaskText
 
 _ROW = re.compile(r"^(\S.* on .*?\S) +(\d+\.\d+) +\d+\.\d+$", re.MULTILINE)
@@ -26,7 +26,7 @@ def best(candidates: Iterable[tuple[ScoredT, float | None]], task: TaskText) -> 
     return min(pairs, key=lambda pair: pair[1], default=(None, 0.0))[0]
 
 
-def best_attempt(attempts: Iterable[Attempt], task: TaskText) -> Attempt | None:
+def best_attempt(attempts: Iterable[NodeFeedback], task: TaskText) -> NodeFeedback | None:
     """Return the first attempt with the best score; None without any score."""
     return best(((attempt, attempt.score.value if attempt.score else None) for attempt in attempts), task)
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 
 from bot.coder.prompts import ReviewRun
-from bot.engine.attempts import Attempt, attempt
+from bot.engine.attempts import NodeFeedback, attempt
 from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, Tree
 from bot.models.quoting import line, quoted
@@ -53,7 +53,7 @@ class Memory:
                 self._reviews[node] = await self._review(attempt(self._context, node))
         return self._reviews[node]
 
-    async def _review(self, record: Attempt) -> str:
+    async def _review(self, record: NodeFeedback) -> str:
         """Ask for a review; not of the baseline, whose script is ours."""
         if record.node == BASELINE:
             return "It was written for any kind of data, before anything was known of this task: something to beat."

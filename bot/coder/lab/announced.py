@@ -11,15 +11,15 @@ from bot.coder.lab.calls import (
     INFER,
     SCRIPT,
     Arguments,
-    Board,
+    BoardCommand,
     Done,
     FileRole,
     Fit,
     Ideas,
     Log,
-    Note,
-    Score,
-    Status,
+    NoteCommand,
+    ScoreCommand,
+    StatusCommand,
     Wait,
     Withdraw,
 )
@@ -66,14 +66,14 @@ class _Header(BaseModel):
 _COMMANDS: dict[str, TypeAdapter[Any]] = {
     name: TypeAdapter(kind)
     for name, kind in {
-        "status": Status,
-        "board": Board,
+        "status": StatusCommand,
+        "board": BoardCommand,
         "log": Log,
         "fit": Fit,
         "wait": Wait,
-        "score": Score,
+        "score": ScoreCommand,
         "ideas": Ideas,
-        "note": Note,
+        "note": NoteCommand,
         "withdraw": Withdraw,
         "done": Done,
     }.items()
@@ -115,10 +115,10 @@ def _check_files(arguments: Arguments, files: list[Announced]) -> None:
     sources = [one for one in files if one.role == "source"]
     arrays = [one for one in files if one.role != "source"]
     _check_arrays(arrays, _NEEDED.get(type(arguments), ()), _TAKEN.get(type(arguments), ()))
-    if sources and not isinstance(arguments, Log | Score):
+    if sources and not isinstance(arguments, Log | ScoreCommand):
         raise NotTaken("it takes no sources")
     _check_sources(sources)
-    if isinstance(arguments, Score):
+    if isinstance(arguments, ScoreCommand):
         _check_scripts(sources)
 
 

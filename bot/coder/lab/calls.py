@@ -17,19 +17,19 @@ __all__ = [
     "INFER",
     "SCRIPT",
     "Arguments",
-    "Board",
+    "BoardCommand",
     "Done",
     "FileRole",
     "Fit",
-    "Handler",
     "Ideas",
     "LabAnswer",
     "LabCall",
+    "LabCallHandler",
     "Log",
-    "Note",
-    "Score",
+    "NoteCommand",
+    "ScoreCommand",
     "Scored",
-    "Status",
+    "StatusCommand",
     "Wait",
 ]
 
@@ -93,12 +93,12 @@ _FOREIGN = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, config=_FOREIGN)
-class Status:
+class StatusCommand:
     """What is left of time, money and turns."""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
-class Board:
+class BoardCommand:
     """The experiments of the run."""
 
     all: StrictBool = False
@@ -146,7 +146,7 @@ class Wait:
 
 
 @dataclass(frozen=True, config=_FOREIGN)
-class Score:
+class ScoreCommand:
     """Run a script clean, and score it on validation rows; it comes as the source `SCRIPT`, perhaps with `INFER`."""
 
     note: _Remark = ""
@@ -158,7 +158,7 @@ class Ideas:
 
 
 @dataclass(frozen=True, config=_FOREIGN)
-class Note:
+class NoteCommand:
     """Leave a line that other labs see."""
 
     text: Annotated[_Remark, AfterValidator(_said)]
@@ -186,7 +186,7 @@ class Done:
     """Text under no such heading."""
 
 
-Arguments = Status | Board | Log | Fit | Wait | Score | Ideas | Note | Withdraw | Done
+Arguments = StatusCommand | BoardCommand | Log | Fit | Wait | ScoreCommand | Ideas | NoteCommand | Withdraw | Done
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class LabCall:
     """With `Log` and `Fit`: copies that are ours, each with the suffix that it was sent with. They may be moved away, and
     are removed when the call is answered."""
     sources: Mapping[str, Path] = field(default_factory=dict)
-    """With `Log` and `Score`: likewise, by a relative path that is safe below any folder. No path is also another's folder."""
+    """With `Log` and `ScoreCommand`: likewise, by a relative path that is safe below any folder and no other one's folder."""
 
     def text(self, name: str) -> str | None:
         """Return a source's text as it was sent, in which bytes that are no UTF-8 are replaced; None: it was not sent."""
@@ -230,7 +230,7 @@ class LabAnswer:
     data: Scored | None = None
 
 
-class Handler(Protocol):
+class LabCallHandler(Protocol):
     """Answers one lab's calls."""
 
     @property

@@ -5,7 +5,7 @@ from bot.engine.experiment import Experiment, experiment_name
 from bot.engine.results import BlendSoFar
 from bot.engine.rounding import rounded, shown, with_error
 from bot.engine.tree import BASELINE
-from bot.evaluation.answers import Gain, Score
+from bot.evaluation.answers import Gain, NodeScore
 from bot.models.quoting import in_quotes, line
 from state.knowledge import reproductions
 from state.labs import labs
@@ -68,7 +68,7 @@ def _scripts(context: RunContext) -> list[int]:
 def _script_line(context: RunContext, node: int) -> str:
     result = next(one for one in context.results if one.node == node)
     what = "the engine's baseline" if node == BASELINE else f"script of node {node}"
-    score = result.score or Score(0.0)
+    score = result.score or NodeScore(0.0)
     figure = with_error(shown(score.value, score.std_error), score.std_error)
     return f"{what} · {figure} on validation rows · {in_quotes(result.title, _REMARK)}"
 

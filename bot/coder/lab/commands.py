@@ -7,23 +7,23 @@ from dataclasses import asdict, dataclass, field
 from bot.coder.lab.calls import (
     INFER,
     SCRIPT,
-    Board,
+    BoardCommand,
     Done,
     Fit,
     Ideas,
     LabAnswer,
     LabCall,
     Log,
-    Note,
-    Score,
+    NoteCommand,
+    ScoreCommand,
     Scored,
-    Status,
+    StatusCommand,
     Wait,
     Withdraw,
 )
 from bot.coder.lab.cards import answer, board, ensemble_line
 from bot.coder.lab.leases import LabLease
-from bot.coder.lab.scripts import Refused, ScoredScripts
+from bot.coder.lab.scripts import ScoredScripts, ScriptRefused
 from bot.engine.context import RunContext
 from bot.engine.experiments import ROLES, LabPosition, Logged
 from bot.engine.families import families_of
@@ -71,12 +71,12 @@ class Commands:
         """Answer a call; every failure is a sentence for the coder."""
         try:
             answer = await self._answered(call)
-        except (Refused, InvalidSubmission, BudgetExceeded) as error:
+        except (ScriptRefused, InvalidSubmission, BudgetExceeded) as error:
             answer = LabAnswer(1, _sentence(str(error)))
         except InfrastructureFailure as error:
             answer = LabAnswer(1, _sentence(f"the engine failed; your file may be fine: {error}"))
         printed = answer.text.rstrip("\n")
-        self._answers[f"lab: {printed}" if answer.status else printed] = isinstance(call.arguments, Log | Score)
+        self._answers[f"lab: {printed}" if answer.status else printed] = isinstance(call.arguments, Log | ScoreCommand)
         while len(self._answers) > _MOST_ANSWERS:
             del self._answers[next(iter(self._answers))]
         return answer
@@ -85,17 +85,17 @@ class Commands:
         arguments = call.arguments
         if isinstance(arguments, Log):
             return await self._log(call, arguments)
-        if isinstance(arguments, Score):
+        if isinstance(arguments, ScoreCommand):
             return LabAnswer(0, await self._score(call, arguments))
         if isinstance(arguments, Ideas):
             ideas = self.ideas()
             self.shown += [item for _, item in ideas]
             return LabAnswer(0, "\n".join(text for text, _ in ideas) or "there are no ideas yet")
-        if isinstance(arguments, Status):
+        if isinstance(arguments, StatusCommand):
             return LabAnswer(0, self.status())
-        if isinstance(arguments, Board):
+        if isinstance(arguments, BoardCommand):
             return LabAnswer(0, "\n".join(board(self.context, arguments.all, with_kernels=True)))
-        if isinstance(arguments, Note):
+        if isinstance(arguments, NoteCommand):
             return LabAnswer(0, self._note(arguments.text))
         if isinstance(arguments, Withdraw):
             return LabAnswer(0, self._withdraw(arguments))
@@ -130,9 +130,13 @@ class Commands:
     async def _log(self, call: LabCall, arguments: Log) -> LabAnswer:
         context = self.context
         if context.experiments is None:
-            raise Refused("no experiments can be scored in this run: no labels could be withheld; use `lab score`")
+            raise ScriptRefused(
+                "no experiments can be scored in this run: no labels could be withheld; use `lab score`"
+            )
         if "validation" not in call.files:
-            raise Refused("predictions of validation rows are missing; experiments are compared on them at the end")
+            raise ScriptRefused(
+                "predictions of validation rows are missing; experiments are compared on them at the end"
+            )
         sources = {name: call.text(name) or "" for name in call.sources}
         logged = Logged(
             name=arguments.name,
@@ -158,7 +162,7 @@ class Commands:
 
     async def _fit(self, call: LabCall, arguments: Fit) -> str:
         if self.context.fits is None:
-            raise Refused("no portfolio can be fitted in this run")
+            raise ScriptRefused("no portfolio can be fitted in this run")
         return await self.context.fits.add(
             arguments.name,
             {str(role): path for role, path in call.files.items()},
@@ -184,13 +188,13 @@ class Commands:
         scripts = self.scripts
         return LabPosition(self.number, scripts.draft_id, scripts.parents, scripts.title, self.turn)
 
-    async def _score(self, call: LabCall, arguments: Score) -> str:
+    async def _score(self, call: LabCall, arguments: ScoreCommand) -> str:
         context = self.context
         if not context.needs_scripts:
-            raise Refused("scripts are not scored in this run: log predictions with `lab log`")
+            raise ScriptRefused("scripts are not scored in this run: log predictions with `lab log`")
         script, infer = call.text(SCRIPT) or "", call.text(INFER)
         if infer is not None and not context.takes_notebooks:
-            raise Refused("this competition takes files, not notebooks: score the script without --infer")
+            raise ScriptRefused("this competition takes files, not notebooks: score the script without --infer")
         async with self.lease.hold() as lease:
             await self.bring_home()
             own = lease if self.lease.shared_with_scores else None
@@ -207,14 +211,14 @@ class Commands:
 
     def _withdraw(self, withdrawn: Withdraw) -> str:
         if self.context.experiments is None:
-            raise Refused("nothing is logged in this run")
+            raise ScriptRefused("nothing is logged in this run")
         self.context.experiments.withdraw(withdrawn.name, withdrawn.note)
         return f"{withdrawn.name} is withdrawn: it is neither in the ensemble nor handed in"
 
     def _done(self, report: Done) -> str:
         if not self._asked_again and not self.scripts.nodes:
             self._asked_again = True
-            raise Refused("this lab has no score yet; to end it anyway, run `lab done` again")
+            raise ScriptRefused("this lab has no score yet; to end it anyway, run `lab done` again")
         with self.context.store.write() as tx:
             keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
         self.done = True

@@ -3,7 +3,7 @@
 import difflib
 from dataclasses import dataclass
 
-from bot.engine.attempts import Attempt, attempt, load_tree
+from bot.engine.attempts import NodeFeedback, attempt, load_tree
 from bot.engine.context import RunContext
 from bot.engine.suspicion import without_numbers
 from bot.engine.tree import Tree
@@ -16,7 +16,7 @@ _LONGEST_SCRIPT = 2_000
 
 
 @dataclass(frozen=True)
-class Failure:
+class ErrorPattern:
     """One way to fail, which may have happened more than once."""
 
     error: str
@@ -26,9 +26,9 @@ class Failure:
     """Lines that this one left out (-) or has (+); none where they are too many to show anything."""
 
 
-def failures(context: RunContext) -> tuple[Failure, ...]:
+def failures(context: RunContext) -> tuple[ErrorPattern, ...]:
     """Return what scripts failed of, each error once, the newest last."""
-    tree, found = load_tree(context), dict[str, Failure]()
+    tree, found = load_tree(context), dict[str, ErrorPattern]()
     for node in [node.id for node in reversed(tree.nodes) if node.buggy][:_READ]:
         failed = attempt(context, node)
         if not failed.code or failed.error is None:
@@ -42,14 +42,14 @@ def failures(context: RunContext) -> tuple[Failure, ...]:
     return tuple(reversed(list(found.values())[:_MOST]))
 
 
-def _cured(context: RunContext, tree: Tree, failed: Attempt) -> Failure:
+def _cured(context: RunContext, tree: Tree, failed: NodeFeedback) -> ErrorPattern:
     """Return a failure with its cure: the next valid script of the same lab."""
     draft = tree[failed.node].draft_id
     after = next((n for n in tree.nodes if n.id > failed.node and n.draft_id == draft and n.valid), None)
     if failed.error is None or after is None or draft is None:
-        return Failure(failed.error or "")
+        return ErrorPattern(failed.error or "")
     cure = attempt(context, after.id)
-    return Failure(failed.error, f"node {after.id} ran: {cure.plan}", _changes(failed.code, cure.code))
+    return ErrorPattern(failed.error, f"node {after.id} ran: {cure.plan}", _changes(failed.code, cure.code))
 
 
 def _changes(before: str, after: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class LabLease:
 _ANEW = "the sandbox was started anew: background jobs and what lay in /tmp are gone"
 
 
-class Box:
+class LabSandbox:
     """The sandbox of one lab in one start of the bot."""
 
     def __init__(self, executor: Executor, request: LabRequest, place: LabPlace) -> None:

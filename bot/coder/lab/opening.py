@@ -11,7 +11,7 @@ from bot.coder.lab.cards import board, lab_cards, lab_notes
 from bot.coder.lab.failures import failures
 from bot.coder.lab.marking import draw_mark
 from bot.coder.lab.news import LabNews
-from bot.coder.lab.places import Community, copy_work, write_community, write_knowledge
+from bot.coder.lab.places import LabCommunityFiles, copy_work, write_community, write_knowledge
 from bot.coder.lab.prompts import FoldFacts, LabTask
 from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.steps import OpenedLab
@@ -85,7 +85,9 @@ class Opening:
             (folder / name).mkdir(parents=True)
         folder.parent.chmod(0o700)
         alone = self.assignment.alone
-        community = Community() if alone else await asyncio.to_thread(write_community, context, folder / "community")
+        community = (
+            LabCommunityFiles() if alone else await asyncio.to_thread(write_community, context, folder / "community")
+        )
         inherited: list[str] = []
         if self.assignment.codebase is not None:
             inherited = await asyncio.to_thread(self._inherit, self.assignment.codebase)

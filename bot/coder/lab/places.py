@@ -28,7 +28,7 @@ _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 
 @dataclass(frozen=True)
-class Community:
+class LabCommunityFiles:
     """What was written into a lab's community folder."""
 
     items: tuple[Item, ...] = ()
@@ -41,11 +41,11 @@ class Community:
     """Those with the most votes: file, messages, votes, size and title."""
 
 
-def write_community(context: RunContext, folder: Path) -> Community:
+def write_community(context: RunContext, folder: Path) -> LabCommunityFiles:
     """Write what the community posted, as of the clock: an index, the public scripts, and the forum by topic."""
     view = context.community
     if view is None:
-        return Community()
+        return LabCommunityFiles()
     posts = list(view.posts())
     summaries = {one.id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
     kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
@@ -91,7 +91,7 @@ def write_community(context: RunContext, folder: Path) -> Community:
         index = ["# Public scripts that were run here", "", *(f"- {one}" for one in ran), "", *index]
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
     shown_posts = [*kernels, *(p for _, messages in ranked for p in messages)]
-    return Community(
+    return LabCommunityFiles(
         tuple(Item(p.item, p.time) for p in shown_posts),
         tuple(f"/lab/community/{one}" for one in ran[:_BEST_MEASURED]),
         tuple(best[:_BEST_KERNELS]),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bot.coder.lab.failures import Failure
+from bot.coder.lab.failures import ErrorPattern
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item, Message
@@ -51,7 +51,7 @@ class LabTask(TemplatePrompt[None]):
     board: tuple[str, ...]
     """What this lab's kin and the best of the run scored, a line each."""
     cards: tuple[str, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[ErrorPattern, ...]
     """What failed before in this run."""
     notes: tuple[str, ...]
     """Notes that other labs left."""

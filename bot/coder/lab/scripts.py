@@ -14,7 +14,7 @@ from bot.engine.dress_rehearsal import rehearsal_of
 from bot.engine.experiments import nodes_of_lab
 from bot.engine.families import families
 from bot.engine.rounding import shown, with_error
-from bot.engine.scripts import Limits, best_seconds, run_script
+from bot.engine.scripts import ScriptTimeLimits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
 from bot.models.quoting import line
@@ -31,7 +31,7 @@ _LEAST = 5.0
 """Seconds that a scored script needs."""
 
 
-class Refused(Exception):
+class ScriptRefused(Exception):
     """A call is refused; the message is a sentence for its coder."""
 
 
@@ -47,7 +47,7 @@ def script_seconds(context: RunContext, room: float) -> float:
     """
     seconds = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     if seconds is None or room < _LEAST:
-        raise Refused("no time is left to run a script")
+        raise ScriptRefused("no time is left to run a script")
     return min(seconds, room)
 
 
@@ -99,12 +99,12 @@ class ScoredScripts:
             try:
                 ast.parse(text)
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                raise Refused(f"{name} does not compile: {error}") from None
+                raise ScriptRefused(f"{name} does not compile: {error}") from None
         async with self._lock:
             if (node := self.scored(script, infer)) is not None:
                 return f"this script was scored before. {self.answer(node)}"
             if len(self.nodes) >= _MOST:
-                raise Refused(f"{_MOST} scripts of this lab were run, which is the most")
+                raise ScriptRefused(f"{_MOST} scripts of this lab were run, which is the most")
             seconds = script_seconds(self.context, self.left())
             node = await self._begin(script, infer, note)
             await self._run(node, script, infer, note, seconds, lease)
@@ -156,7 +156,14 @@ class ScoredScripts:
         written = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve", infer)
         try:
             await run_script(
-                context, node, written, best_seconds(context, tree), Limits(seconds, None), compared, None, lease
+                context,
+                node,
+                written,
+                best_seconds(context, tree),
+                ScriptTimeLimits(seconds, None),
+                compared,
+                None,
+                lease,
             )
         except BudgetExceeded as error:
             with context.store.write() as tx:
@@ -177,7 +184,7 @@ class ScoredScripts:
                 if tree[node].state == "running":
                     try:
                         seconds = script_seconds(self.context, self.left())
-                    except Refused as error:
+                    except ScriptRefused as error:
                         with self.context.store.write() as tx:
                             end_node(tx, self.context.run_id, node, "failed", error=str(error))
                     else:

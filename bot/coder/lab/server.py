@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from bot.coder.lab.announced import HEADER_BYTES, Announced, NotTaken, announced, check_script
-from bot.coder.lab.calls import Arguments, FileRole, Handler, LabAnswer, LabCall, Log, Score, Scored
+from bot.coder.lab.calls import Arguments, FileRole, LabAnswer, LabCall, LabCallHandler, Log, ScoreCommand, Scored
 from bot.models.quoting import clean, line
 from sandbox.lab.listening import Listener, receive
 
@@ -41,7 +41,7 @@ class LabServer:
     A call that was taken in is handled to its end, though its client be gone.
     """
 
-    def __init__(self, path: Path, handle: Handler) -> None:
+    def __init__(self, path: Path, handle: LabCallHandler) -> None:
         """Remember what to serve.
 
         Args:
@@ -87,7 +87,7 @@ class LabServer:
             text = _bounded(answer.text)
             told = await _tell(connection, answer.status, text, answer.data)
         news = self._handle.news
-        if isinstance(arguments, Log | Score) and not told and text not in news and len(news) < _MOST_NEWS:
+        if isinstance(arguments, Log | ScoreCommand) and not told and text not in news and len(news) < _MOST_NEWS:
             news.append(text)
 
     @asynccontextmanager
@@ -120,7 +120,7 @@ class LabServer:
                     sources[one.name] = path
                 else:
                     files[one.role] = path
-            if isinstance(arguments, Score):
+            if isinstance(arguments, ScoreCommand):
                 await asyncio.to_thread(check_script, sources)
             yield LabCall(arguments, files, sources)
 

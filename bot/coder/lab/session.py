@@ -13,7 +13,7 @@ from typing import Any
 from bot.coder.gateway import Gateway
 from bot.coder.lab.calls import LabAnswer, LabCall
 from bot.coder.lab.commands import Commands
-from bot.coder.lab.leases import Box, LabLease
+from bot.coder.lab.leases import LabLease, LabSandbox
 from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.steps import TURN, TURN_BEGUN, BegunTurn, TurnResult
@@ -48,7 +48,7 @@ _START = 'printf "export PATH=%q\\n" "$PATH" >"$HOME/.profile"; exec gateway bas
 
 
 @dataclass
-class Session:
+class AgentSession:
     """The work of one agent in one lab, during one start of the bot; it answers the calls of the command `lab`."""
 
     context: RunContext
@@ -100,7 +100,7 @@ class Session:
         warning = None if self.commands.done else self.warning(self.left())
         return None if warning is None else self.marking.engine(warning)
 
-    async def through(self, box: Box, gateway: Gateway, lease: LabLease) -> str:
+    async def through(self, box: LabSandbox, gateway: Gateway, lease: LabLease) -> str:
         """Start the agent, again where it failed or the bot was killed, until the lab is over; return why it is.
 
         Each start is a turn of the lab, and a step.
@@ -123,7 +123,7 @@ class Session:
             if failed == _MOST_FAILED:
                 return f"its coder failed {failed} times, at last so: {before}"
 
-    async def _turn(self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease) -> TurnResult:
+    async def _turn(self, turn: int, before: str, box: LabSandbox, gateway: Gateway, lease: LabLease) -> TurnResult:
         """Run the agent once, unless that was begun before; return `reason` if the lab is over, else `why` it is not."""
         interrupted = True
 
@@ -159,7 +159,7 @@ class Session:
         )
 
     async def _run(
-        self, turn: int, before: str, box: Box, gateway: Gateway, lease: LabLease
+        self, turn: int, before: str, box: LabSandbox, gateway: Gateway, lease: LabLease
     ) -> tuple[CommandResult | None, str | None]:
         """Run the agent until it ends, or its lab has to; return how it ended, or why the lab has to."""
         await asyncio.to_thread(self._write_task, before)

@@ -13,14 +13,14 @@ from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.cards import board
 from bot.coder.lab.closing import Closing
 from bot.coder.lab.commands import Commands
-from bot.coder.lab.leases import Box, LabLease
+from bot.coder.lab.leases import LabLease, LabSandbox
 from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.opening import Opening, command_seconds
 from bot.coder.lab.prompts import LabReply
 from bot.coder.lab.scripts import ScoredScripts
 from bot.coder.lab.server import LabServer
-from bot.coder.lab.session import Session
+from bot.coder.lab.session import AgentSession
 from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.steps import (
     COMMAND_SHOWN,
@@ -145,7 +145,7 @@ class Work:
                 await stack.enter_async_context(LabServer(self.folder / "socket" / "socket", handler))
             # Its own to the end: commands never wait, and work in idle time shares it.
             await stack.enter_async_context(self.lease.hold())
-            self.box = Box(context.executor, self._request(), self.lease.place)
+            self.box = LabSandbox(context.executor, self._request(), self.lease.place)
             stack.push_async_callback(self.box.close)
             try:
                 # Scores that an earlier start of the bot had begun.
@@ -183,14 +183,14 @@ class Work:
             in_place=() if self.coder is None else self.coder.in_place,
         )
 
-    def _session(self, coder: OwnCoder) -> Session:
+    def _session(self, coder: OwnCoder) -> AgentSession:
         """Return the owner's agent, ready to be started."""
 
         async def look() -> None:
             if self.gateway is not None and self.gateway.exchanges:
                 self.assignment.replied()
 
-        return Session(
+        return AgentSession(
             self.context,
             coder,
             self.number,
@@ -206,7 +206,7 @@ class Work:
             list(self.conversation.known),
         )
 
-    def _gateway(self, session: Session) -> Gateway:
+    def _gateway(self, session: AgentSession) -> Gateway:
         """Return the way by which the owner's agent reaches its model."""
         context, coder = self.context, session.coder
         return Gateway(

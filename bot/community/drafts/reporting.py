@@ -10,7 +10,7 @@ from bot.community.ideas.pool import idea_texts
 from bot.community.ideas.uses import added, credited, uses
 from bot.community.report_pool import best_attempt, keep_report, lineage, numbers, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
-from bot.engine.attempts import Attempt, load_tree
+from bot.engine.attempts import NodeFeedback, load_tree
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText
 from bot.models import Item
@@ -30,7 +30,7 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
     task: TaskText
     title: str
     draft: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[NodeFeedback, ...]
     ideas: tuple[IdeaText, ...] = ()
     """Of the pool, that it was made of."""
     known: tuple[Item, ...] = ()
@@ -54,7 +54,7 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
 
 
 async def report_on(
-    context: RunContext, draft: Draft, attempts: Sequence[Attempt], codebase_node: int | None = None
+    context: RunContext, draft: Draft, attempts: Sequence[NodeFeedback], codebase_node: int | None = None
 ) -> None:
     """Ask a model for the report on a closed draft and store it; its scores and its gain are the evaluator's.
 
@@ -95,7 +95,7 @@ async def report_on(
 
 
 async def measured_parts(
-    context: RunContext, attempts: Sequence[Attempt], codebase_node: int | None
+    context: RunContext, attempts: Sequence[NodeFeedback], codebase_node: int | None
 ) -> tuple[ComponentNote, ...]:
     """Return what was measured of a draft, each by a paired comparison on the same hold-out rows.
 

@@ -16,8 +16,8 @@ from bot.community.reproduction.repair import RepairKernel
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import LIMITS, Limits, best_seconds
-from bot.execution.record import EXECUTED, REPRODUCED, Execution
+from bot.engine.scripts import LIMITS, ScriptTimeLimits, best_seconds
+from bot.execution.record import EXECUTED, REPRODUCED, ExecutionRecord
 from bot.models import Item
 from sandbox import ExitReason
 from state.community import Post
@@ -49,7 +49,7 @@ class _Ran:
     """What came of running one kernel."""
 
     script: str
-    done: Execution
+    done: ExecutionRecord
     repaired: bool = False
 
 
@@ -283,9 +283,11 @@ async def _reproduce(
     return [node]
 
 
-async def _run(context: RunContext, node: int, item: str, script: str, attempt: int, shares_cores: bool) -> Execution:
-    async def limit() -> Limits:
-        return Limits(_seconds(context, shares_cores))
+async def _run(
+    context: RunContext, node: int, item: str, script: str, attempt: int, shares_cores: bool
+) -> ExecutionRecord:
+    async def limit() -> ScriptTimeLimits:
+        return ScriptTimeLimits(_seconds(context, shares_cores))
 
     seconds = (await context.steps.once(LIMITS, limit, Key(node, attempt=attempt))).seconds
     context.say(f"node {node}: runs {item}, for {seconds:.0f} s at the most")
@@ -309,7 +311,7 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
     return limit
 
 
-def _reason(execution: Execution) -> str | None:
+def _reason(execution: ExecutionRecord) -> str | None:
     """Return why a kernel failed where the cause is known and nothing that a repair mends; None otherwise."""
     if execution.score is not None:
         return None

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from bot.evaluation.answers.board import MEDALS, Medal
-from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.graders import GraderKind
 from scrapers.snapshots.card import TaskCard
 
@@ -53,7 +53,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Score:
+class NodeScore:
     """The score of one node's predictions, with the files of the run's bank that have them."""
 
     value: float
@@ -70,7 +70,7 @@ class Score:
     """Of the test rows."""
     oof: str | None = None
     """Of the training rows, out of fold."""
-    guards: tuple[Finding, ...] = ()
+    guards: tuple[GuardFinding, ...] = ()
     """The guards' findings; on the hold-out view alone."""
 
     @property
@@ -83,7 +83,7 @@ class Score:
 class ScoredFiles:
     """The evaluation of one execution's files; score and validity do not depend on each other."""
 
-    score: Score | None
+    score: NodeScore | None
     valid: bool
     """Whether the submission is valid."""
     fine: bool
@@ -150,7 +150,7 @@ class HiddenScores:
     """For each valid node, how much worse its hidden score is than the best one's (never negative)."""
 
 
-class Grade(BaseModel):
+class GradeReport(BaseModel):
     """MLE-bench's report of one submission under its names, with ours: `win_rate`, `n_teams`, `grader`, `message`, `note`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

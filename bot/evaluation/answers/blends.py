@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.evaluation.metrics.registry import Space
 
 
@@ -24,7 +24,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class BlendRecipe:
     """How a blend is made from the predictions of its members, on whatever rows these are."""
 
     space: Space
@@ -47,9 +47,9 @@ class Recipe:
 class Blended:
     """A blend that was fitted on the hold-out rows."""
 
-    recipe: Recipe
+    recipe: BlendRecipe
     """Fitted on all hold-out rows."""
-    score: Score
+    score: NodeScore
     """On the rows that it was fitted on, cross-fitted: no row's prediction comes from weights that were fitted on its label. The
     gain is over the best member. Predictions are cross-fitted on those rows, and by the recipe on others."""
     left_out: Mapping[int, str] = field(default_factory=dict)

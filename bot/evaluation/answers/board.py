@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bot.evaluation.answers.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, passed, suspicious
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.leaderboard import read_leaderboard as read_scores
 from scrapers.snapshots.problems import Problems
@@ -37,7 +37,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Standing:
+class MedalStanding:
     """The place of a score on a board; at most one of the three medals is true."""
 
     gold_medal: bool = False
@@ -97,7 +97,7 @@ def thresholds(scores: Sequence[float]) -> Thresholds:
     return Thresholds(gold, silver, bronze, statistics.median(scores))
 
 
-def standing(scores: Sequence[float], score: float, *, lower_is_better: bool) -> Standing:
+def standing(scores: Sequence[float], score: float, *, lower_is_better: bool) -> MedalStanding:
     """Return the place of a score (already rounded) on a board.
 
     Medals are inclusive and each excludes the lower ones; above the median is strict; the win rate is the share of
@@ -110,7 +110,7 @@ def standing(scores: Sequence[float], score: float, *, lower_is_better: bool) ->
     silver = not gold and own >= sign * limits.silver
     bronze = not gold and not silver and own >= sign * limits.bronze
     beaten = sum(sign * entry < own for entry in scores)
-    return Standing(gold, silver, bronze, own > sign * limits.median, beaten / len(scores))
+    return MedalStanding(gold, silver, bronze, own > sign * limits.median, beaten / len(scores))
 
 
 def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: float = 0.0) -> str | None:
@@ -131,7 +131,7 @@ def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: fl
     )
 
 
-def board_finding(score: float, board: Sequence[float], card: TaskCard) -> Finding:
+def board_finding(score: float, board: Sequence[float], card: TaskCard) -> GuardFinding:
     """Compare a hidden score with the real leaderboard, which nobody may know before the end."""
     sentence = beyond_board(score, board, card)
     if sentence is not None:

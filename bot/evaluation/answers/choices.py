@@ -19,7 +19,7 @@ class Predictions:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SelectionCandidate:
     """A script, an experiment or an ensemble that may be handed in."""
 
     node: int
@@ -33,7 +33,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CandidateEvidence:
     """What is known of one candidate."""
 
     scores: Mapping[str, tuple[float, int]]
@@ -49,9 +49,9 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Choice:
+class CandidateRanking:
     """Candidates in order."""
 
     order: tuple[int, ...]
     """Nodes, the one to choose first; empty: nothing could be scored."""
-    evidence: Mapping[int, Evidence]
+    evidence: Mapping[int, CandidateEvidence]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
 from scrapers.snapshots.card import TaskCard
 
@@ -25,7 +25,7 @@ def uncombined(card: TaskCard) -> str | None:
     return " or ".join(sorted({*(() if metric is None else metric.spaces)} - COMBINED)) or None
 
 
-def combining_facts(card: TaskCard, recipe: Recipe | None, names: Mapping[int, str]) -> Mapping[str, Any]:
+def combining_facts(card: TaskCard, recipe: BlendRecipe | None, names: Mapping[int, str]) -> Mapping[str, Any]:
     """Return what the functions of `combine_text` take as `facts`, written as JSON; `recipe` is None for one script."""
     metric, bounds = METRICS.get(card.metric.name), prediction_bounds(card)
     line = metric is not None and metric.spaces[0] in ("mean", "log")

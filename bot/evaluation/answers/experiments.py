@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.evaluation.answers import Gain
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 
 Role = Literal["oof", "validation", "test"]
 """What an array predicts: training rows out of fold, validation rows, or test rows."""
@@ -49,7 +49,7 @@ class FitRows:
 class PresentEnsemble:
     """The newest ensemble: its predictions of the training rows, out of fold."""
 
-    recipe: Recipe
+    recipe: BlendRecipe
     oof: str
     """File in the bank."""
 

@@ -29,7 +29,7 @@ Evidence = float | int | str | None
 
 
 @dataclass(frozen=True)
-class Finding:
+class GuardFinding:
     """One guard's result on a view of the data, or on one execution."""
 
     guard: str
@@ -52,27 +52,27 @@ class Finding:
         return not self.passed
 
 
-def passed(guard: str, sentence: str, **evidence: Evidence) -> Finding:
+def passed(guard: str, sentence: str, **evidence: Evidence) -> GuardFinding:
     """Return the finding of a guard that found nothing."""
-    return Finding(guard, "passed", sentence, evidence)
+    return GuardFinding(guard, "passed", sentence, evidence)
 
 
-def suspicious(guard: str, sentence: str, **evidence: Evidence) -> Finding:
+def suspicious(guard: str, sentence: str, **evidence: Evidence) -> GuardFinding:
     """Return a finding for a person to look at."""
-    return Finding(guard, "suspicious", sentence, evidence)
+    return GuardFinding(guard, "suspicious", sentence, evidence)
 
 
-def spoiling(guard: str, sentence: str, **evidence: Evidence) -> Finding:
+def spoiling(guard: str, sentence: str, **evidence: Evidence) -> GuardFinding:
     """Return a finding for a person to look at, which makes the file for the test rows worthless until then."""
-    return Finding(guard, "suspicious", sentence, evidence, spoils=True)
+    return GuardFinding(guard, "suspicious", sentence, evidence, spoils=True)
 
 
-def not_run(guard: str, why: str, **evidence: Evidence) -> Finding:
+def not_run(guard: str, why: str, **evidence: Evidence) -> GuardFinding:
     """Return the finding of a guard that could not run."""
-    return Finding(guard, "not run", why, evidence)
+    return GuardFinding(guard, "not run", why, evidence)
 
 
-def not_run_at_all(guards: Iterable[str], why: str) -> tuple[Finding, ...]:
+def not_run_at_all(guards: Iterable[str], why: str) -> tuple[GuardFinding, ...]:
     """Return a finding for each of several guards that could not run."""
     return tuple(not_run(guard, why) for guard in guards)
 
@@ -85,7 +85,7 @@ def grouped_findings(found: Iterable[tuple[int | None, str, str, str]]) -> list[
     return [(node, ", ".join(guards), verdict, sentence) for (node, verdict, sentence), guards in names.items()]
 
 
-def doubts_of(findings: Iterable[Finding]) -> str | None:
+def doubts_of(findings: Iterable[GuardFinding]) -> str | None:
     """Return the findings that are doubts as a sentence; None if there are none."""
     left = ((None, one.guard, one.verdict, one.sentence) for one in findings if one.is_doubt)
     return (

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.blends import Blended, Member, Recipe
+from bot.evaluation.answers.blends import Blended, BlendRecipe, Member
 from bot.evaluation.blending.fit import EnsembleFit
 from bot.evaluation.blending.sample import Holdout
 from bot.evaluation.blending.spaces import combine, read_entered
@@ -90,7 +90,7 @@ def blend(
     return Blended(recipe, score, left_out=fit.pool.left_out)
 
 
-def _on_withheld_rows(recipe: Recipe, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> str:
+def _on_withheld_rows(recipe: BlendRecipe, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> str:
     """Keep what a recipe that was fitted out of fold predicts of the withheld rows."""
     card, sample = withheld.card, withheld.data / "sample_validation.csv"
     files = {node: one.validation for node, one in members.items() if one.validation is not None}
@@ -99,7 +99,9 @@ def _on_withheld_rows(recipe: Recipe, withheld: LabelledView, members: Mapping[i
     return _keep(blend_files(recipe, files, sample, card), sample, card, bank, as_file=as_file)
 
 
-def write_blend(recipe: Recipe, submissions: Mapping[int, Path], view_dir: Path, card: TaskCard, out: Path) -> None:
+def write_blend(
+    recipe: BlendRecipe, submissions: Mapping[int, Path], view_dir: Path, card: TaskCard, out: Path
+) -> None:
     """Write the file to hand in that a recipe makes of its members' submissions.
 
     Args:
@@ -133,7 +135,7 @@ def write_predictions(predictions: Path, view_dir: Path, card: TaskCard, out: Pa
     partial.replace(out)
 
 
-def blend_files(recipe: Recipe, files: Mapping[int, Path], sample: Path, card: TaskCard) -> NDArray[Any]:
+def blend_files(recipe: BlendRecipe, files: Mapping[int, Path], sample: Path, card: TaskCard) -> NDArray[Any]:
     """Return what a recipe makes of its members' files, in the order of the sample; raises InvalidSubmission."""
 
     def entered(node: int, space: Space) -> NDArray[Any]:

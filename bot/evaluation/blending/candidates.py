@@ -24,7 +24,7 @@ two seeds of one model is ten times as large. Of texts: the share of those that 
 
 
 @dataclass(frozen=True)
-class Pool:
+class BlendCandidates:
     """The scripts that a blend is fitted on, best first."""
 
     members: Sequence[Member]
@@ -35,7 +35,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Form:
+class PredictionFormat:
     """What a script's files must hold."""
 
     sample: Path
@@ -45,11 +45,11 @@ class Form:
     card: TaskCard
 
     @staticmethod
-    def of(view: LabelledView) -> "Form":
+    def of(view: LabelledView) -> "PredictionFormat":
         """Return the form of the files that scripts write on a view."""
         samples = view.data / "sample_validation.csv", view.data / "sample_submission.csv"
         rows, test_rows = (sum(1 for _ in read_table(one).rows()) for one in samples)
-        return Form(*samples, rows, test_rows, view.card)
+        return PredictionFormat(*samples, rows, test_rows, view.card)
 
     def read(self, file: Path, *, test: bool = False) -> Values:
         """Return the predictions (rows, columns) of a file of the withheld rows, or of the test rows.
@@ -73,12 +73,12 @@ class Form:
 
 def candidates(
     members: Sequence[Member],
-    form: Form,
+    form: PredictionFormat,
     sample: NDArray[np.int64],
     score: Callable[[Values], float],
     most: int,
     place: Callable[[Member, Values], Values],
-) -> Pool:
+) -> BlendCandidates:
     """Return the best scripts by a sample of the hold-out rows.
 
     Args:
@@ -119,7 +119,7 @@ def candidates(
         if len(kept) == most:
             break
     chosen = [member for member, *_ in kept]
-    return Pool(chosen, np.stack([values for _, values, _ in kept]) if kept else np.empty(0), left_out)
+    return BlendCandidates(chosen, np.stack([values for _, values, _ in kept]) if kept else np.empty(0), left_out)
 
 
 def _near(one: Values, other: Values) -> bool:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.blends import Member, Recipe
+from bot.evaluation.answers.blends import BlendRecipe, Member
 from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
-from bot.evaluation.blending.candidates import Form, candidates
+from bot.evaluation.blending.candidates import PredictionFormat, candidates
 from bot.evaluation.blending.ordinal import halfway, levels_of
 from bot.evaluation.blending.regression import MEMBERS, regressions_of_labels, regressions_of_numbers, surrogates
-from bot.evaluation.blending.sample import FOLDS, Holdout, Rows, Sample, ScoredRecipe
+from bot.evaluation.blending.sample import FOLDS, FittingSample, Holdout, Rows, ScoredRecipe
 from bot.evaluation.blending.spaces import (
     NUMBERS,
     TIED,
@@ -99,7 +99,7 @@ class EnsembleFit:
         info = view_info(holdout.view.labels)
         self._in_time = info is not None and info.split_kind == "time"
         self._of_experiments = all(one.validation is not None for one in members)
-        self.form = Form.of(holdout.view)
+        self.form = PredictionFormat.of(holdout.view)
         answers = None
         if takes in ("number", "label"):
             answers = read_answers(holdout.view.truth, self.form.sample, self._card)[1][holdout.places]
@@ -126,7 +126,7 @@ class EnsembleFit:
             lambda node, space: enter(space, (self._numbers if space in NUMBERS else sampled)[node], self._card)
         )
         whole = self.form.read(self.pool.members[0].predictions)
-        self._sample = Sample(holdout, rows, folds[rows], cluster[rows], entered, whole)
+        self._sample = FittingSample(holdout, rows, folds[rows], cluster[rows], entered, whole)
         tried = list(self._leading() if labels is None else self._greedy(labels[rows]))
         if answers is not None and takes == "label":
             tried += self._label_regressions(answers[rows])
@@ -166,7 +166,7 @@ class EnsembleFit:
         return max(few, min(MEMBERS, _NUMBERS // (rows * len(self._card.prediction_columns))))
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> BlendRecipe:
         """The best one, fitted on the whole sample."""
         return self._best.recipe
 
@@ -213,14 +213,14 @@ class EnsembleFit:
                 if levels is None:
                     continue
                 cuts = halfway(levels)
-            plain = Recipe(space, {}, cuts)
+            plain = BlendRecipe(space, {}, cuts)
 
-            def combined(weights: Mapping[int, float], plain: Recipe = plain) -> Values:
+            def combined(weights: Mapping[int, float], plain: BlendRecipe = plain) -> Values:
                 return combine(replace(plain, weights=weights), self._sample.entered, self._card)
 
             fits = fit_leading(nodes, combined, scores)
             if space == self._spaces[0]:
-                yield self._sample.cross_fitted([Recipe(space, {node: 1.0}) for node, _ in fits])
+                yield self._sample.cross_fitted([BlendRecipe(space, {node: 1.0}) for node, _ in fits])
             recipes = [replace(plain, weights=weights) for _, weights in fits]
             yield self._sample.cross_fitted(recipes)
             if cuts:
@@ -263,7 +263,7 @@ class EnsembleFit:
         rows = {node: by_row[:, at] for at, node in enumerate(nodes) if by_row[:, at].any()}
         tried = [
             self._sample.score_recipe(
-                Recipe(space, mean, columns=columns), mixed(space, rows, self._sample.entered, self._card)
+                BlendRecipe(space, mean, columns=columns), mixed(space, rows, self._sample.entered, self._card)
             )
             for space in self._spaces
         ]

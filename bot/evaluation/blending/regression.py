@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize, nnls
 from scipy.special import expit, log_softmax, softmax
 
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import as_numbers, halfway, levels_of
-from bot.evaluation.blending.sample import Sample, ScoredRecipe
+from bot.evaluation.blending.sample import FittingSample, ScoredRecipe
 from bot.evaluation.blending.spaces import line_space, sums_to_one
 from bot.evaluation.blending.weights import LOG_LOSSES, SQUARES, SQUARES_OF_LOGARITHMS
 from bot.evaluation.metrics.ranks import mean_ranks
@@ -177,7 +177,7 @@ _CELLS = 60_000
 
 
 def regressions_of_numbers(
-    sample: Sample, nodes: Sequence[int], labels: Values, *, by_column: bool
+    sample: FittingSample, nodes: Sequence[int], labels: Values, *, by_column: bool
 ) -> Iterator[ScoredRecipe]:
     """Yield what each surrogate of the metric makes of members' predictions.
 
@@ -202,7 +202,7 @@ def regressions_of_numbers(
 
 
 def _fitted_recipe(
-    sample: Sample,
+    sample: FittingSample,
     nodes: Sequence[int],
     parts: Values,
     surrogate: Surrogate,
@@ -223,11 +223,13 @@ def _fitted_recipe(
         columns = {node: each.tolist() for node, each in by_node.items()} if weights.shape[1] > 1 else {}
         mean = {node: float(each.mean()) for node, each in by_node.items()}
         line = {"scale": [1.0], "offset": fitted.offsets.tolist()} if has_offsets else {}
-        recipes.append(Recipe(surrogate.space, mean, line, columns))
+        recipes.append(BlendRecipe(surrogate.space, mean, line, columns))
     return sample.cross_fitted(recipes) if has_offsets else sample.cross_fitted_in_order(recipes)
 
 
-def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labels: Values) -> Iterator[ScoredRecipe]:
+def regressions_of_labels(
+    sample: FittingSample, nodes: Sequence[int], width: int, labels: Values
+) -> Iterator[ScoredRecipe]:
     """Yield what regressions make of the numbers that members' labels were made of.
 
     Args:
@@ -255,14 +257,14 @@ def regressions_of_labels(sample: Sample, nodes: Sequence[int], width: int, labe
                 rare = power * np.log(np.maximum(target[rows].mean(axis=0), 1 / len(rows)))
                 offset = (fitted.offsets - rare).tolist()
                 recipes.append(
-                    Recipe("classes", _weights_by_node(nodes, fitted.weights), {"offset": offset}, classes=classes)
+                    BlendRecipe("classes", _weights_by_node(nodes, fitted.weights), {"offset": offset}, classes=classes)
                 )
             if all(recipe.weights for recipe in recipes):
                 yield sample.cross_fitted(recipes)
 
 
 def _ordered_label_regressions(
-    sample: Sample, nodes: Sequence[int], labels: Values, levels: list[float]
+    sample: FittingSample, nodes: Sequence[int], labels: Values, levels: list[float]
 ) -> Iterator[ScoredRecipe]:
     parts = np.stack([sample.entered(node, "numbers") for node in nodes]).astype(float)
     target = as_numbers(labels).astype(float)
@@ -271,7 +273,7 @@ def _ordered_label_regressions(
         for rows in sample.rows_to_fit():
             fitted = regression(parts[:, rows], target[rows], Surrogate("numbers", "squares"), signed=signed)
             thresholds = [threshold - float(fitted.offsets[0]) for threshold in halfway(levels)["thresholds"]]
-            plain = Recipe(
+            plain = BlendRecipe(
                 "numbers", _weights_by_node(nodes, fitted.weights), {"levels": levels, "thresholds": thresholds}
             )
             recipes.append(sample.with_fitted_cuts(plain, rows) if plain.weights else plain)

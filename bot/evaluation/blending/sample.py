@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import fit_cuts
 from bot.evaluation.blending.spaces import Entered, combine, weighted_sum
 from bot.evaluation.metrics.ranks import mean_ranks
@@ -53,7 +53,7 @@ class Holdout:
 class ScoredRecipe:
     """A recipe that was fitted on the sample."""
 
-    recipe: Recipe
+    recipe: BlendRecipe
     out_of_fold: Values
     """What it predicts of the sample's rows (rows, columns), none of them from a fit that has seen the row's label."""
     score: float
@@ -61,7 +61,7 @@ class ScoredRecipe:
 
 
 @dataclass(frozen=True)
-class Sample:
+class FittingSample:
     """Some of the hold-out rows: as many as the metric can be computed on often."""
 
     holdout: Holdout
@@ -81,7 +81,7 @@ class Sample:
         """Where its rows stand among all withheld ones."""
         return self.holdout.places[self.rows]
 
-    def score_recipe(self, recipe: Recipe, out_of_fold: Values) -> ScoredRecipe:
+    def score_recipe(self, recipe: BlendRecipe, out_of_fold: Values) -> ScoredRecipe:
         """Return a recipe with what it predicts of the sample, and the score of that."""
         return ScoredRecipe(recipe, out_of_fold, self.scores(out_of_fold, [slice(None)])[0])
 
@@ -106,11 +106,11 @@ class Sample:
             joined[own] = part
         return joined
 
-    def cross_fitted(self, recipes: Sequence[Recipe]) -> ScoredRecipe:
+    def cross_fitted(self, recipes: Sequence[BlendRecipe]) -> ScoredRecipe:
         """Return the last of some recipes, each fold predicted by its own."""
         return self.score_recipe(recipes[-1], self.join_folds(partial(self._combined, recipes)))
 
-    def cross_fitted_in_order(self, recipes: Sequence[Recipe]) -> ScoredRecipe:
+    def cross_fitted_in_order(self, recipes: Sequence[BlendRecipe]) -> ScoredRecipe:
         """As `cross_fitted`, where only the order counts: each fold's predictions in the scale of the last recipe's."""
         whole = np.arange(len(self.folds))
         last = np.sort(self._combined(recipes, len(recipes) - 1, whole), axis=0)
@@ -121,7 +121,7 @@ class Sample:
 
         return self.score_recipe(recipes[-1], self.join_folds(placed))
 
-    def with_fitted_cuts(self, recipe: Recipe, rows: Rows) -> Recipe:
+    def with_fitted_cuts(self, recipe: BlendRecipe, rows: Rows) -> BlendRecipe:
         """Return a recipe of ordered labels with thresholds that were fitted on some rows."""
         weights = {node: np.asarray(weight) for node, weight in recipe.weights.items()}
         means = weighted_sum(weights, {node: self.entered(node, recipe.space) for node in weights})
@@ -133,5 +133,5 @@ class Sample:
 
         return replace(recipe, calibration=fit_cuts(means[rows], recipe.calibration, score))
 
-    def _combined(self, recipes: Sequence[Recipe], fold: int, rows: Rows) -> Values:
+    def _combined(self, recipes: Sequence[BlendRecipe], fold: int, rows: Rows) -> Values:
         return combine(recipes[fold], self.entered, self.holdout.card, rows)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import as_numbers, cut
 from bot.evaluation.metrics.masks import read_mask
 from bot.evaluation.metrics.ranks import mean_ranks
@@ -205,7 +205,9 @@ def leave(space: Space, values: Values, card: TaskCard) -> Values:
     return np.round(values, 9) if space == "rank" else values
 
 
-def combine(recipe: Recipe, entered: Entered, card: TaskCard, rows: NDArray[np.int64] | slice = slice(None)) -> Values:
+def combine(
+    recipe: BlendRecipe, entered: Entered, card: TaskCard, rows: NDArray[np.int64] | slice = slice(None)
+) -> Values:
     """Return a recipe's predictions (rows, columns), within the metric's bounds, of its members' in the recipe's space."""
     # The heaviest comes first, as ties are its; equal ones in an order that no rerun changes.
     weights = dict(sorted(recipe.weights.items(), key=lambda item: (-item[1], item[0])))

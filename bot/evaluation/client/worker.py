@@ -6,11 +6,11 @@ InfrastructureFailure: the worker failed, or took too long.
 
 from typing import TYPE_CHECKING
 
-from bot.evaluation.answers import Agreement, Grade, HiddenScores, Interval, PublicCopy, Score, ScoredFiles
+from bot.evaluation.answers import Agreement, GradeReport, HiddenScores, Interval, NodeScore, PublicCopy, ScoredFiles
 from bot.evaluation.answers.blends import Blended
-from bot.evaluation.answers.choices import Choice
+from bot.evaluation.answers.choices import CandidateRanking
 from bot.evaluation.answers.experiments import FitRows, ScoredExperiment
-from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.client.process import DEFAULT_SECONDS, Remote, WorkerProcess
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Worker(WorkerProcess):
     preview = Remote("bot.evaluation.preview", str, lambda: preview.preview)
     check_view_scorable = Remote(_SCORING, object, lambda: scoring.check_view_scorable)
     score_execution = Remote(_SCORING, ScoredFiles, lambda: scoring.score_execution)
-    score_predictions = Remote(_SCORING, Score, lambda: scoring.score_predictions)
+    score_predictions = Remote(_SCORING, NodeScore, lambda: scoring.score_predictions)
     check_form = Remote("bot.evaluation.scoring.prediction_file", object, lambda: prediction_file.check_form)
     validation_interval = Remote("bot.evaluation.scoring.interval", Interval, lambda: interval.validation_interval)
     agree = Remote("bot.evaluation.scoring.agreement", Agreement, lambda: agreement.agree)
@@ -55,12 +55,12 @@ class Worker(WorkerProcess):
     blend = Remote(_BLEND, Blended, lambda: blend.blend, 240)
     write_blend = Remote(_BLEND, object, lambda: blend.write_blend)
     write_predictions = Remote(_BLEND, object, lambda: blend.write_predictions)
-    choose_candidate = Remote("bot.evaluation.choosing", Choice, lambda: choosing.choose_candidate)
-    guard_view = Remote(_GUARDS, tuple[Finding, ...], lambda: running.guard_view)
-    guard_execution = Remote(_GUARDS, tuple[Finding, ...], lambda: running.guard_execution)
+    choose_candidate = Remote("bot.evaluation.choosing", CandidateRanking, lambda: choosing.choose_candidate)
+    guard_view = Remote(_GUARDS, tuple[GuardFinding, ...], lambda: running.guard_view)
+    guard_execution = Remote(_GUARDS, tuple[GuardFinding, ...], lambda: running.guard_execution)
     check_file = Remote(_COPIES, PublicCopy, lambda: copies.check_file)
     sketch_script = Remote(_COPIES, dict[str, str | None] | None, lambda: copies.sketch_script)
-    grade = Remote(_GRADE, Grade, lambda: grade.grade)
-    grade_some = Remote(_GRADE, list[Grade], lambda: grade.grade_some, 2 * DEFAULT_SECONDS)
+    grade = Remote(_GRADE, GradeReport, lambda: grade.grade)
+    grade_some = Remote(_GRADE, list[GradeReport], lambda: grade.grade_some, 2 * DEFAULT_SECONDS)
     grade_nodes = Remote(_GRADE, HiddenScores, lambda: grade.grade_nodes)
     rank_correlation = Remote(_GRADE, float | None, lambda: grade.rank_correlation)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Gain
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import cut
 from bot.evaluation.blending.spaces import NUMBERS, VOTES, combine, enter
 from bot.evaluation.scoring.scored_rows import ScoredRows
@@ -24,7 +24,7 @@ _NAME = "the ensemble"
 
 
 def ensemble_gain(
-    rows: ScoredRows, recipe: Recipe, own: Values, ensemble: Values, both: Rows, seed: int
+    rows: ScoredRows, recipe: BlendRecipe, own: Values, ensemble: Values, both: Rows, seed: int
 ) -> Gain | None:
     """Return the gain of the best weight, 0 where none gains; None: what is combined are no predictions, or they have no score.
 
@@ -52,7 +52,7 @@ def ensemble_gain(
     return rows.gain(rows.predicted(whole), before, both, _NAME, seed)
 
 
-def _mixer(rows: ScoredRows, recipe: Recipe, own: Values, ensemble: Values) -> Callable[[float], Values]:
+def _mixer(rows: ScoredRows, recipe: BlendRecipe, own: Values, ensemble: Values) -> Callable[[float], Values]:
     entered = [enter(recipe.space, values, rows.card) for values in (ensemble, own)]
     plain = replace(recipe, weights={}, columns={}, calibration={})  # its ties stay
 

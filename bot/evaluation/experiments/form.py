@@ -24,7 +24,7 @@ _LITTLE = 1e-9
 
 
 @dataclass(frozen=True)
-class Form:
+class ArrayFormat:
     """What a task's arrays hold."""
 
     card: TaskCard

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.experiments.form import Form
+from bot.evaluation.experiments.form import ArrayFormat
 from bot.evaluation.metrics.classes import classes_of
 from bot.evaluation.metrics.registry import METRICS, metric_per_fold
 from bot.evaluation.scoring import Scorer, open_scorer
@@ -127,7 +127,7 @@ class Opened:
 
     view: LabelledView
     folds: LabelledView | None
-    form: Form
+    form: ArrayFormat
     held: ScoredRows
     final: ScoredRows | None
     training: ScoredRows | None
@@ -186,7 +186,7 @@ def _opened(view: LabelledView, folds: LabelledView | None, scorer: Scorer, stac
     try:
         held, final = open_holdout(view, scorer, stack)
         labels = read_answers(view.truth, held.sample, card)[1] if scorer.kind == "registry" else None
-        form = Form(card, _classes(folds, view, labels))
+        form = ArrayFormat(card, _classes(folds, view, labels))
         _, units, _ = unit_numbers(view, folds)
         if folds is None or units is None:
             return Opened(view, None, form, held, final, None, None)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers.experiments import Arrays, Role
 from bot.evaluation.blending.ordinal import Cuts, cut, fit_cuts, halfway
 from bot.evaluation.experiments.array_file import read_array
-from bot.evaluation.experiments.form import Form
+from bot.evaluation.experiments.form import ArrayFormat
 from bot.evaluation.experiments.opened import Opened, TrainingRows, validation_rows
 from bot.evaluation.metrics.params import whole_number
 from bot.evaluation.metrics.registry import METRICS, metric_named
@@ -117,7 +117,7 @@ def _two_sided(values: Values) -> Values:
     return values if values.ndim == 2 else values[:, None]
 
 
-def _training(form: Form, path: Path, lines: TrainingRows) -> Values:
+def _training(form: ArrayFormat, path: Path, lines: TrainingRows) -> Values:
     """Return raw numbers (rows of the sample, numbers) of an array with one row for each line of folds.csv.
 
     Where a line has several answers, it has them side by side, or the array has one row for each row of the sample.
@@ -181,7 +181,7 @@ def _decided(
     return _Made(values, form.numbers_behind(raw)), decide
 
 
-def _converted(form: Form, raw: Values, decide: Decide | None, name: str, warnings: list[str]) -> _Made:
+def _converted(form: ArrayFormat, raw: Values, decide: Decide | None, name: str, warnings: list[str]) -> _Made:
     if form.kind != "numbers":
         # Those behind lists are for thresholds alone, which are fitted out of fold.
         numbers = None if form.kind == "lists" else form.numbers_behind(raw)
@@ -192,7 +192,7 @@ def _converted(form: Form, raw: Values, decide: Decide | None, name: str, warnin
     return _Made(values)
 
 
-def _keep(made: _Made, path: Path, bank: Path, form: Form, *, is_array: bool) -> str:
+def _keep(made: _Made, path: Path, bank: Path, form: ArrayFormat, *, is_array: bool) -> str:
     """Keep predictions as arrays; files that take less room, or that only the competition's grader scores, as they came."""
     if is_array:
         return keep_array(made.values, bank, made.numbers)
@@ -207,7 +207,7 @@ _PLACES = {"map_at_k": 5, "top_k_error": 1}
 
 
 def decided(
-    form: Form, raw: Values, labels: Values, folds: NDArray[np.int64], name: str, seed: int
+    form: ArrayFormat, raw: Values, labels: Values, folds: NDArray[np.int64], name: str, seed: int
 ) -> tuple[Values, Decide]:
     """Return texts for training rows, and what makes texts of other rows' numbers, as `decision` does.
 
@@ -227,7 +227,9 @@ def decided(
     return texts, whole
 
 
-def decision(form: Form, name: str, raw: Values | None = None, labels: Values | None = None, seed: int = 0) -> Decide:
+def decision(
+    form: ArrayFormat, name: str, raw: Values | None = None, labels: Values | None = None, seed: int = 0
+) -> Decide:
     """Return what makes texts of numbers; without rows to fit on cut points are halfway, and thresholds a half."""
     chosen = None
     if raw is not None and labels is not None and _is_fitted(form, raw):
@@ -241,18 +243,18 @@ def decision(form: Form, name: str, raw: Values | None = None, labels: Values | 
     return lambda values: form.best_classes(values, name)
 
 
-def _is_fitted(form: Form, raw: Values) -> bool:
+def _is_fitted(form: ArrayFormat, raw: Values) -> bool:
     if form.kind == "ordered":
         return form.on_the_scale(raw[:1]) is not None
     return form.kind == "lists" and metric_named(form.card.metric.name).spaces[0] == "share" and raw.dtype.kind == "f"
 
 
-def _score(form: Form, labels: Values) -> Callable[[Values], float]:
+def _score(form: ArrayFormat, labels: Values) -> Callable[[Values], float]:
     metric, card = metric_named(form.card.metric.name), form.card
     return lambda made: card.oriented(metric.score(labels, made, card.metric.params))
 
 
-def _ordered(form: Form, name: str, raw: Values | None, labels: Values | None) -> Decide:
+def _ordered(form: ArrayFormat, name: str, raw: Values | None, labels: Values | None) -> Decide:
     cuts: Cuts = halfway(form.levels or [])
     if raw is not None and labels is not None and (means := form.on_the_scale(raw)) is not None:
         cuts = fit_cuts(means, cuts, _score(form, labels))
@@ -264,7 +266,7 @@ def _ordered(form: Form, name: str, raw: Values | None, labels: Values | None) -
     return decide
 
 
-def _lists(form: Form, raw: Values | None, labels: Values | None) -> Decide:
+def _lists(form: ArrayFormat, raw: Values | None, labels: Values | None) -> Decide:
     names, metric = list(form.classes), metric_named(form.card.metric.name)
     if metric.spaces[0] == "fusion":
         most = _PLACES.get(metric.name, len(names))

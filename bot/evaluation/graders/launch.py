@@ -17,7 +17,7 @@ from sandbox.identity import choose_identity
 from sandbox.instance import owner
 from sandbox.launch import ended_with_us
 from sandbox.mounts import CODE, TMPFS, WORK, visible_paths
-from sandbox.tree import MARKER, MarkedTree, NamespaceTree, Tree
+from sandbox.tree import MARKER, MarkedTree, NamespaceTree, ProcessTree
 
 _INSIDE = Path(__file__).parent / "inside"
 _SUBSTITUTES = {"Levenshtein.py": Path(edit_distance.__file__)}
@@ -31,7 +31,7 @@ class Started:
     """A grader's process that was started."""
 
     process: subprocess.Popen[bytes]
-    tree: Tree
+    tree: ProcessTree
     contained: bool
     """Whether bubblewrap isolates it from the network and from all files but its own."""
     stderr: BinaryIO

@@ -6,10 +6,10 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bot.evaluation.answers import Grade, HiddenScore, HiddenScores
+from bot.evaluation.answers import GradeReport, HiddenScore, HiddenScores
 from bot.evaluation.answers.board import (
     SCORE_DIGITS,
-    Standing,
+    MedalStanding,
     board_is_lower_better,
     read_leaderboard,
     standing,
@@ -53,10 +53,10 @@ class HiddenTest:
         """End the grader's process, if there is one; a later score starts another."""
         self.scorer.close()
 
-    def standing(self, score: float) -> Standing:
+    def standing(self, score: float) -> MedalStanding:
         """Return the place of a score on the leaderboard, by the card's direction; without one, none."""
         if not self.board:
-            return Standing()
+            return MedalStanding()
         return standing(self.board, score, lower_is_better=self.card.lower_is_better)
 
 
@@ -94,7 +94,7 @@ def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
     return snapshot_dir / "private" / name
 
 
-def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Clock | None = None) -> Grade:
+def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Clock | None = None) -> GradeReport:
     """Grade one submission file against a snapshot.
 
     Raises:
@@ -111,7 +111,7 @@ def grade_some(
     submission_paths: Sequence[Path | None],
     seconds: float = 10.0,
     clock: Clock | None = None,
-) -> list[Grade]:
+) -> list[GradeReport]:
     """Grade the first of many submission files, one at least, and as many as there is time for.
 
     No file is begun after `seconds`, or four times what opening took, if that is more; None stands for a run that left no
@@ -133,7 +133,7 @@ def grade_some(
     return reports
 
 
-def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> Grade:
+def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> GradeReport:
     score, message = None, _fault_of_path(path)
     exists = path is not None and message is None
     if path is not None and message is None:
@@ -141,9 +141,9 @@ def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> Grade:
             score = test.score(path)
         except InvalidSubmission as error:
             message = str(error)
-    stands = Standing() if score is None else test.standing(score)
+    stands = MedalStanding() if score is None else test.standing(score)
     lines = asdict(thresholds(test.board)) if test.board else dict.fromkeys(("gold", "silver", "bronze", "median"))
-    return Grade(
+    return GradeReport(
         competition_id=test.card.slug,
         score=score,
         **{f"{name}_threshold": value for name, value in lines.items()},

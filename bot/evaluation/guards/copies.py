@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import PublicCopy
-from bot.evaluation.answers.findings import Finding, passed, spoiling, suspicious
+from bot.evaluation.answers.findings import GuardFinding, passed, spoiling, suspicious
 from bot.evaluation.guards.traces import Traces
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
@@ -134,7 +134,7 @@ MOST_NODES = 20
 """Latest nodes whose files are compared value by value; of all others byte by byte."""
 
 
-def copied_submission(guard: str, traces: Traces) -> Finding:
+def copied_submission(guard: str, traces: Traces) -> GuardFinding:
     """Compare the submission with public files, which may not be submitted, and with those of earlier nodes."""
     view = traces.view
     found = public_copy(traces.submitted, view.folder, None, view.card)

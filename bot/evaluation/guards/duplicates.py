@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.findings import Finding, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, passed, suspicious
 from bot.evaluation.guards.targets import GuardedView, Target
 from bot.evaluation.guards.traces import Traces
 
@@ -26,7 +26,7 @@ _CLOSE = 0.05
 _ERRORS = 2.0
 
 
-def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
+def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
     """Count the validation and test rows whose features are all those of a training row, and compare the labels.
 
     Rows that no column distinguishes may still differ in their labels, and such tables legitimately have equal rows. There
@@ -59,7 +59,7 @@ def duplicates_of_training(guard: str, view: GuardedView) -> Finding:
     return suspicious(guard, f"{repeated}, and {agreement:.0%} of repeated rows have the same label", **evidence)
 
 
-def better_on_duplicates(guard: str, traces: Traces) -> Finding:
+def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     """Score the validation rows without those that repeat training rows.
 
     If test rows repeat training rows as well, about as often, the score rightly counts them.

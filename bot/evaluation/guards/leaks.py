@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, not_run, passed, suspicious
 from bot.evaluation.guards.targets import GuardedView, Target
 from scrapers.snapshots.times import parse_times
 
@@ -93,7 +93,7 @@ _HEX = re.compile(r"[0-9a-f]{8,64}", re.IGNORECASE)
 _RUNS = 3
 
 
-def labels_by_id(guard: str, view: GuardedView) -> Finding:
+def labels_by_id(guard: str, view: GuardedView) -> GuardFinding:
     """Predict the validation rows' labels by the training rows whose ids are nearest, or have the same words."""
     ids, train = view.ids, view.train_ids
     if len(ids) < FEWEST:
@@ -159,7 +159,7 @@ _SORTED = 0.98
 _REACH = 3
 
 
-def labels_by_row_order(guard: str, view: GuardedView) -> Finding:
+def labels_by_row_order(guard: str, view: GuardedView) -> GuardFinding:
     """Predict each training row's label by the rows above and below it.
 
     A table that is sorted by one of its columns, such as a time, passes: its order is known at prediction anyway.
@@ -207,7 +207,7 @@ ENOUGH = 0.95
 SECONDS = 60.0
 
 
-def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) -> Finding:
+def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) -> GuardFinding:
     """Try each column by itself: learn from the training rows, test on the validation rows.
 
     If some columns are not reached within these seconds and nothing was found, the guard counts as not run.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evaluation.answers import LabelledView, OtherNode
-from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, Finding, not_run
+from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, GuardFinding, not_run
 from bot.evaluation.graders.replies import shown
 from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.guards.traces import Traces
@@ -18,7 +18,7 @@ SECONDS = 60.0
 """Seconds after which no further guard starts; the rest count as not run."""
 
 
-def guard_view(view: LabelledView, seconds: float = SECONDS) -> tuple[Finding, ...]:
+def guard_view(view: LabelledView, seconds: float = SECONDS) -> tuple[GuardFinding, ...]:
     """Look for leaks of the competition itself, as they show on one view of it; one finding a guard, as they are registered."""
     return _run(VIEW_GUARDS, GuardedView(view.data, view.labels, view.card), seconds)
 
@@ -33,7 +33,7 @@ def guard_execution(
     board: Sequence[float] = (),
     seed: int = 0,
     seconds: float = SECONDS,
-) -> tuple[Finding, ...]:
+) -> tuple[GuardFinding, ...]:
     """Check what an execution left, beside its score; one finding a guard, as they are registered.
 
     Args:
@@ -46,7 +46,7 @@ def guard_execution(
         return _run(EXECUTION_GUARDS, traces, seconds)
 
 
-def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> tuple[Finding, ...]:
+def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> tuple[GuardFinding, ...]:
     began = time.monotonic()
     found = []
     for name, path in guards.items():
@@ -57,9 +57,9 @@ def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> tuple[Fin
     return tuple(found)
 
 
-def _one(name: str, path: str, looked_at: Any) -> Finding:
+def _one(name: str, path: str, looked_at: Any) -> GuardFinding:
     module, _, function = path.partition(":")
-    guard: Callable[[str, Any], Finding] = getattr(importlib.import_module(module), function)
+    guard: Callable[[str, Any], GuardFinding] = getattr(importlib.import_module(module), function)
     try:
         return guard(name, looked_at)
     except BotError as error:

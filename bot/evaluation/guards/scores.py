@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import OtherNode
 from bot.evaluation.answers.board import beyond_board
-from bot.evaluation.answers.findings import Finding, passed, spoiling, suspicious
+from bot.evaluation.answers.findings import GuardFinding, passed, spoiling, suspicious
 from bot.evaluation.guards.traces import Traces, Values
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 
@@ -25,7 +25,7 @@ ROWS = 100
 """Validation rows, on fewer of which a perfect score may be luck."""
 
 
-def too_good(guard: str, traces: Traces) -> Finding:
+def too_good(guard: str, traces: Traces) -> GuardFinding:
     """Compare with the best earlier node, and with the leaderboard if that may be known.
 
     Without either only a perfect score is doubted. All comparisons use the share of a blind guess's errors that remain, so
@@ -44,7 +44,7 @@ def too_good(guard: str, traces: Traces) -> Finding:
     return passed(guard, sentence, unexplained=round(own, 6), blind=traces.blind, score_error=traces.error)
 
 
-def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> Finding | None:
+def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> GuardFinding | None:
     theirs = traces.unexplained(best.score)
     if theirs is None or theirs < HARD or own > LEFT * theirs:
         return None
@@ -59,7 +59,7 @@ def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> F
     return suspicious(guard, sentence, unexplained=round(own, 6), best_other=round(theirs, 6), noise=noise)
 
 
-def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
+def _perfect(guard: str, traces: Traces, own: float) -> GuardFinding | None:
     if own > PERFECT or len(traces.ids) < ROWS:
         return None
     if traces.board and traces.unexplained(traces.board[:10][-1]) == 0:
@@ -70,7 +70,7 @@ def _perfect(guard: str, traces: Traces, own: float) -> Finding | None:
     return suspicious(guard, sentence, unexplained=round(own, 6))
 
 
-def _beyond_board(guard: str, traces: Traces, own: float) -> Finding | None:
+def _beyond_board(guard: str, traces: Traces, own: float) -> GuardFinding | None:
     sentence = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
     return None if sentence is None else suspicious(guard, sentence, unexplained=round(own, 6), noise=traces.error)
 
@@ -97,7 +97,7 @@ _SCORE = frozenset({"score", "scores", "metric"})
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def printed_otherwise(guard: str, traces: Traces) -> Finding:
+def printed_otherwise(guard: str, traces: Traces) -> GuardFinding:
     """Compare the last score that the script printed for all of its rows with the evaluator's.
 
     Lines that name another metric, or one fold, are ignored. A script has no labels of the validation rows, so that it
@@ -144,7 +144,7 @@ FEWEST = 10
 _CLOSE = 1e-9
 
 
-def constant_predictions(guard: str, traces: Traces) -> Finding:
+def constant_predictions(guard: str, traces: Traces) -> GuardFinding:
     """Look for a file, for the test or the validation rows, whose rows are all alike although the labels are not."""
     if _alike(traces.truth):
         return passed(guard, "all labels are the same")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.layouts.composite_ids import Columns, Places
+from bot.evaluation.layouts.composite_ids import ColumnRowMapping, Places
 from bot.evaluation.layouts.label_images import Pixels
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.metrics.ranks import mean_ranks
@@ -52,7 +52,7 @@ def targets_of(view: OpenedView) -> list[Target]:
         hot = [None if row is None else "\x1f".join(row) for row in train]
         firsts = [truth[places[0]] for places in view.asked]
         return [_classes(layout.label_columns[0], hot, [_hot(row) for row in firsts])]
-    if isinstance(layout.form, Columns):
+    if isinstance(layout.form, ColumnRowMapping):
         names = layout.label_columns
         answers = [
             _by_column(layout.form, names, ((view.asked_ids[place], truth[place][0]) for place in places))
@@ -80,7 +80,7 @@ def _of_training(layout: Layout, row: int) -> Cells | None:
         return None
     if isinstance(layout.form, Pixels):
         return (round(layout.form.brightness(layout, row), _DIGITS),)
-    if isinstance(layout.form, Columns):
+    if isinstance(layout.form, ColumnRowMapping):
         return layout.truth(row)
     labels = [asked.truth for asked in layout.prediction_rows(row)]
     if not labels:
@@ -98,7 +98,7 @@ def _together(values: Values) -> Cells:
     return tuple(Counter(map(_spelled, column)).most_common(1)[0][0] for column in values.T)
 
 
-def _by_column(form: Columns, names: Sequence[str], asked: Iterable[tuple[str, Any]]) -> Cells:
+def _by_column(form: ColumnRowMapping, names: Sequence[str], asked: Iterable[tuple[str, Any]]) -> Cells:
     """Return the labels of one validation row in the order of the columns; each has a row of predictions, by its id."""
     cells = {id[len(form.unit(id)) + 1 :]: label for id, label in asked}
     return tuple(cells.get(name, np.nan) for name in names)

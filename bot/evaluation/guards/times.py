@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.findings import Finding, not_run, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, not_run, passed, suspicious
 from bot.evaluation.guards.leaks import as_numbers
 from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.views.build import view_info
@@ -14,7 +14,7 @@ from bot.evaluation.views.timeline import train_stretches
 from scrapers.snapshots.times import parse_times
 
 
-def split_unlike_the_test(guard: str, view: GuardedView) -> Finding:
+def split_unlike_the_test(guard: str, view: GuardedView) -> GuardFinding:
     """Report where the split could not follow how the test rows were split off, as the view's builder found it."""
     info = view_info(view.labels)
     if info is None:
@@ -37,7 +37,7 @@ _TIME = re.compile(
 Numbers = NDArray[np.float64]
 
 
-def trained_on_the_future(guard: str, view: GuardedView) -> Finding:
+def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
     """For each column of time by which the test rows were split off, check the split of the validation rows.
 
     In such a column no test row comes before the last training row, or training and test rows alternate in long

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.evaluation.layouts.layout import Form, Layout, PredictionRow
+from bot.evaluation.layouts.layout import Layout, PredictionRow, RowMapping
 from bot.evaluation.tables.csv_table import Rows, Table
 from bot.evaluation.tables.json_table import JsonTable
 from scrapers.snapshots.card import TaskCard
 
 
 @dataclass(frozen=True)
-class Columns(Form):
+class ColumnRowMapping(RowMapping):
     """A row of predictions for each label column of a training row."""
 
     several = True
@@ -30,7 +30,7 @@ class Columns(Form):
 
 
 @dataclass(frozen=True)
-class Places(Form):
+class Places(RowMapping):
     """A row of predictions for each place of the lists that a training row holds as labels."""
 
     several = True
@@ -69,7 +69,7 @@ def melted(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> Lay
     return Layout(card, train, test, sample, key, ids, withheld, label_columns, labels, None, form=form, notes=(note,))
 
 
-Found = tuple[tuple[str, ...], set[str], Columns | Places]
+Found = tuple[tuple[str, ...], set[str], ColumnRowMapping | Places]
 
 
 def _columns(train: Rows, asked: Sequence[str] | dict[str, None], card: TaskCard) -> Found | None:
@@ -85,7 +85,7 @@ def _columns(train: Rows, asked: Sequence[str] | dict[str, None], card: TaskCard
             return None
         found.add(column)
         keys.add(identifier[: -len(column) - 1])
-    form = Columns(tuple(c for c in columns if c in found))
+    form = ColumnRowMapping(tuple(c for c in columns if c in found))
     return (tuple(c for c in train.header if c in found), keys, form) if len(found) > 1 else None
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import INDEX, FileTable, RowFile, index_header
-from bot.evaluation.layouts.layout import Form, Layout, PredictionRow
+from bot.evaluation.layouts.layout import Layout, PredictionRow, RowMapping
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table, read_table
 from scrapers.snapshots.card import TaskCard
@@ -23,7 +23,7 @@ _PROBE = 5000
 
 
 @dataclass(frozen=True)
-class Pixels(Form):
+class Pixels(RowMapping):
     """A row of predictions for each pixel of an image: `<image>_<row>_<column>`, a brightness from 0 to 1."""
 
     several = True

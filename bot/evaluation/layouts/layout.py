@@ -27,7 +27,7 @@ class PredictionRow:
 
 
 @dataclass(frozen=True)
-class Form:
+class RowMapping:
     """The mapping from training rows to rows of predictions: this one maps one to one."""
 
     several: ClassVar[bool] = False
@@ -46,7 +46,7 @@ class Form:
         return identifier
 
 
-ONE_BY_ONE = Form()
+ONE_BY_ONE = RowMapping()
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Layout:
     """For one label column that becomes several prediction columns: the one that each class sets to 1."""
     together: tuple[str, ...] | None = None
     """Rows of one value here stay on one side, whatever the split; None: each row may go by itself."""
-    form: Form = ONE_BY_ONE
+    form: RowMapping = ONE_BY_ONE
     notes: tuple[str, ...] = ()
     """What had to be found out, in sentences."""
     joined: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.evaluation.layouts.layout import Form, Layout, PredictionRow, check_numbers
+from bot.evaluation.layouts.layout import Layout, PredictionRow, RowMapping, check_numbers
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.tables.csv_table import Rows, Table
 from scrapers.snapshots.card import TaskCard
@@ -12,7 +12,7 @@ from state.errors import UnsupportedLayout
 
 
 @dataclass(frozen=True)
-class Joined(Form):
+class Joined(RowMapping):
     """A label that is spread over the rows of its id (run lengths, words): one row of predictions for all of them."""
 
     texts: Mapping[int, str]
@@ -29,7 +29,7 @@ class Joined(Form):
 
 
 @dataclass(frozen=True)
-class Paired(Form):
+class Paired(RowMapping):
     """A row for each item of an id, such as a class; a key column of the sample names it, and is not predicted."""
 
     given: tuple[tuple[str, ...], ...]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import Bounds, PredictionKind, prediction_bounds, prediction_kind
 from bot.evaluation.tables.csv_table import Table, read_table
-from bot.evaluation.tables.untrusted_csv import Limits, UntrustedRows, foreign_bytes, open_rows, short
+from bot.evaluation.tables.untrusted_csv import CsvReadLimits, UntrustedRows, foreign_bytes, open_rows, short
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import read_number, row_key, shown_key
 from state.errors import InvalidSubmission
@@ -26,8 +26,8 @@ _ROW, _ROW_OF_TEXT = 1 << 20, 1 << 23
 """Characters of a row; one cell of text may hold the run lengths of a mask of a gigapixel."""
 _EACH_TEXT = 100
 """Bytes that a short text takes in memory."""
-_TRUSTED = Limits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT)
-OF_OTHERS = Limits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT)
+_TRUSTED = CsvReadLimits(file_bytes=1 << 40, row_characters=_ROW_OF_TEXT)
+OF_OTHERS = CsvReadLimits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT)
 """For foreign files without a sample to expect them by."""
 
 
@@ -56,9 +56,9 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
         return ids, _collect(rows, ids, card, strict=True)
 
 
-def _limits_by(sample: Table, card: TaskCard) -> Limits:
+def _limits_by(sample: Table, card: TaskCard) -> CsvReadLimits:
     slack, row = (_SLACK_BYTES_OF_TEXT, _ROW_OF_TEXT) if prediction_kind(card) == "text" else (_SLACK_BYTES, _ROW)
-    return Limits(
+    return CsvReadLimits(
         file_bytes=slack + _TIMES_SAMPLE * sample.path.stat().st_size,
         row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
     )
@@ -69,7 +69,7 @@ def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
     read_submission(submission_path, view_dir / "sample_submission.csv", card)
 
 
-def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: Limits = _TRUSTED) -> NDArray[Any]:
+def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: CsvReadLimits = _TRUSTED) -> NDArray[Any]:
     """Read answers or labels for those ids; other columns and other rows are ignored.
 
     Raises:

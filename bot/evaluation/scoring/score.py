@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import LabelledView, Score, ScoredFiles
+from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.scoring import open_scorer, parts_of, readable_parts
 from bot.evaluation.scoring.bank import keep
 from bot.evaluation.scoring.prediction_file import read_submission
@@ -20,7 +20,7 @@ from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLa
 class _Scored:
     """What came of predictions: a score or a fault, and whether they could be read."""
 
-    score: Score | None = None
+    score: NodeScore | None = None
     readable: bool = False
     fault: str | None = None
     values: NDArray[Any] | None = None
@@ -55,7 +55,7 @@ def score_execution(
     return ScoredFiles(score, invalid is None, invalid is None and scored.readable, message)
 
 
-def score_predictions(view: LabelledView, predictions: Path, other: Path | None, seed: int) -> Score:
+def score_predictions(view: LabelledView, predictions: Path, other: Path | None, seed: int) -> NodeScore:
     """Score predictions of a view's validation rows, with the standard error, and the gain over others' that can be read.
 
     Raises:
@@ -108,7 +108,7 @@ def _score(view: LabelledView, predictions: Path, other: Path | None, seed: int 
         if score is not None:
             apart = None if final is None else finite(score_or_nan(final, predicted))
             with ExitStack() as stack:
-                own = Score(score)
+                own = NodeScore(score)
                 if seed is not None:
                     rows, _ = open_holdout(view, scorer, stack, (truth, final))
                     own = rows.measured(predicted, _read(other, truth), seed)

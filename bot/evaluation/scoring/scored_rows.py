@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.answers import Gain, LabelledView, Score
+from bot.evaluation.answers import Gain, LabelledView, NodeScore
 from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.scoring import Scorer, parts_of, sample_of
 from bot.evaluation.scoring.bank import read_answers, write_values
@@ -110,11 +110,11 @@ class ScoredRows:
         drawn = self._draws([predicted, other], rows, seed)
         return Gain(value, _spread(drawn[:, 0] - drawn[:, 1]), over)
 
-    def measured(self, predicted: Predicted, other: Predicted | None, seed: int) -> Score:
+    def measured(self, predicted: Predicted, other: Predicted | None, seed: int) -> NodeScore:
         """Return the score of all these rows with its standard error, and the gain over others' predictions."""
         value = self.score(predicted)
         gain = None if other is None else self.gain(predicted, other, None, "", seed, value)
-        return Score(value, self.error(predicted, None, seed), gain)
+        return NodeScore(value, self.error(predicted, None, seed), gain)
 
     def columns(self, predicted: Predicted, rows: Rows | None) -> Mapping[str, float]:
         """Return the score of each column, where the metric is better the better each column's is."""

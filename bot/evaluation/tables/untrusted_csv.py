@@ -35,7 +35,7 @@ _ERRORS = {
 
 
 @dataclass(frozen=True)
-class Limits:
+class CsvReadLimits:
     """How much of a file is read before it is refused."""
 
     file_bytes: int
@@ -47,7 +47,7 @@ class Limits:
 class UntrustedRows:
     """The rows of an open file: `header`, then each with its number (from 1, below the header); blank lines are skipped."""
 
-    def __init__(self, text: io.TextIOWrapper, name: str, limits: Limits) -> None:
+    def __init__(self, text: io.TextIOWrapper, name: str, limits: CsvReadLimits) -> None:
         """Read the header. Raises InvalidSubmission: there is none."""
         self.name = name
         self._text = text
@@ -88,7 +88,7 @@ class UntrustedRows:
 
 
 @contextmanager
-def open_rows(path: Path, limits: Limits) -> Iterator[UntrustedRows]:
+def open_rows(path: Path, limits: CsvReadLimits) -> Iterator[UntrustedRows]:
     """Open a comma-separated file with a header, UTF-8 with or without a mark, whatever its line ends.
 
     Bytes that are not UTF-8 become surrogates (`errors="surrogateescape"`), so that errors can quote a cell. At most

@@ -17,7 +17,7 @@ from bot.evaluation.metrics.registry import metric_per_fold
 from bot.evaluation.views.folds import fold_numbers, write_folds
 from bot.evaluation.views.leaking_names import check_names
 from bot.evaluation.views.parts import write_lines
-from bot.evaluation.views.split import Split, few_rows, seeded, split_rows
+from bot.evaluation.views.split import RowSplit, few_rows, seeded, split_rows
 from bot.evaluation.views.strata import SplitKind, rows_by
 from bot.evaluation.views.write import (
     ViewRows,
@@ -226,7 +226,7 @@ _HOW: Mapping[SplitKind, str] = {
 }
 
 
-def _drawn(layout: Layout, view: ViewKind, split: Split, rows: ViewRows, note: str) -> str:
+def _drawn(layout: Layout, view: ViewKind, split: RowSplit, rows: ViewRows, note: str) -> str:
     total, shown, asked = len(layout.ids), len(rows.train), len(rows.validation)
     train, validation = layout.train.path.name, validation_name(layout.train)
     if view in ("full", "sealed"):
@@ -240,7 +240,7 @@ def _drawn(layout: Layout, view: ViewKind, split: Split, rows: ViewRows, note: s
     )
 
 
-def _choose(layout: Layout, view: ViewKind, split: Split, seed: int) -> tuple[ViewRows, str]:
+def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple[ViewRows, str]:
     """Choose the rows of a view; return them with a sentence on how."""
     rng = seeded(seed, VERSION, f"rows of {'holdout' if view in ('swap', 'sealed') else view}")
     train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")

@@ -10,7 +10,7 @@ from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.metrics.classes import classes_of
 from bot.evaluation.metrics.registry import metric_per_fold
 from bot.evaluation.tables.csv_table import write_table
-from bot.evaluation.views.split import Split, seeded
+from bot.evaluation.views.split import RowSplit, seeded
 from bot.evaluation.views.strata import rows_by, strata_of
 from bot.evaluation.views.timeline import time_blocks, train_stretches
 from bot.evaluation.views.write import SAMPLE
@@ -20,7 +20,7 @@ from scrapers.snapshots.times import parse_times
 _CLASSES = "classes.json"
 
 
-def write_folds(layout: Layout, split: Split, folds: Sequence[tuple[int, int]], *, forward: bool, out: Path) -> None:
+def write_folds(layout: Layout, split: RowSplit, folds: Sequence[tuple[int, int]], *, forward: bool, out: Path) -> None:
     """Write how training rows are cut into folds.
 
     The files are folds.csv (`row`, counted from 0 in the view's training rows; the columns that make up their ids, and the
@@ -58,7 +58,7 @@ def read_classes(data: Path) -> list[str]:
 
 
 def fold_numbers(
-    layout: Layout, split: Split, scored: Sequence[int], folds: int, seed: int, version: int
+    layout: Layout, split: RowSplit, scored: Sequence[int], folds: int, seed: int, version: int
 ) -> tuple[dict[int, int], bool, str]:
     """Return the fold of each labelled row, whether a fold learns from earlier rows alone, and how they were cut.
 
@@ -90,7 +90,7 @@ def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> 
 
 
 def _by_unit(
-    layout: Layout, split: Split, scored: Sequence[int], folds: int, rng: random.Random
+    layout: Layout, split: RowSplit, scored: Sequence[int], folds: int, rng: random.Random
 ) -> tuple[dict[int, int], str]:
     """Put each unit into the emptiest fold: groups by falling size, all others stratum by stratum."""
     units = split.units.rows(scored)

@@ -26,7 +26,7 @@ _Places = Mapping[str, Sequence[tuple[Pattern, str]]]
 
 
 @dataclass(frozen=True)
-class Likeness:
+class RowSimilarity:
     """One way in which rows are alike: those of one key are, and a row with the key None is like no other."""
 
     what: str
@@ -39,7 +39,7 @@ class Likeness:
     """Those that have a key."""
 
 
-def likenesses(layout: Layout) -> list[Likeness]:
+def likenesses(layout: Layout) -> list[RowSimilarity]:
     """Return the ways in which training rows may be alike: equal features, files of equal bytes, one shared group.
 
     Features are equal if their cells are, of texts of several words if their words are, in whatever case. Files are compared
@@ -56,15 +56,15 @@ def feature_columns(layout: Layout) -> list[str]:
     return [column for column in kept if column not in left_out]
 
 
-def _likeness(what: str, train: Sequence[Key], test: Iterable[Key]) -> Likeness | None:
+def _likeness(what: str, train: Sequence[Key], test: Iterable[Key]) -> RowSimilarity | None:
     known = {key for key in train if key is not None}
     if len(known) < DISTINCT * len(train):
         return None
     asked = [key for key in test if key is not None]
-    return Likeness(what, train, sum(key in known for key in asked) / len(asked) if asked else None, len(asked))
+    return RowSimilarity(what, train, sum(key in known for key in asked) / len(asked) if asked else None, len(asked))
 
 
-def _features(layout: Layout) -> Likeness | None:
+def _features(layout: Layout) -> RowSimilarity | None:
     columns = feature_columns(layout)
     if isinstance(layout.train, FileTable) or not columns:
         return None
@@ -89,7 +89,7 @@ def _row_keys(table: Rows, columns: Sequence[str], texts: frozenset[str]) -> Ite
         yield hashlib.blake2b(whole, digest_size=8).digest() if any(cells) else None
 
 
-def _files(layout: Layout) -> Likeness | None:
+def _files(layout: Layout) -> RowSimilarity | None:
     data_dir, tested = layout.sample.path.parent, layout.test_units()
     if isinstance(layout.train, FileTable):
         own = Pattern(None, "")
@@ -146,7 +146,7 @@ def _stamps(data_dir: Path, places: Sequence[tuple[Pattern, str]]) -> dict[tuple
     return stamps
 
 
-def _shared_group(layout: Layout) -> Likeness | None:
+def _shared_group(layout: Layout) -> RowSimilarity | None:
     if layout.test is None:
         return None
     found = shared_group_column(layout.train, layout.test, feature_columns(layout))
@@ -155,4 +155,4 @@ def _shared_group(layout: Layout) -> Likeness | None:
     column, share, rows = found
     cells = layout.train.column(column)
     keys = [None if cell.strip().lower() in NO_LABEL else cell for cell in cells]
-    return Likeness(f"are of a {column!r} that training rows have", keys, share, rows)
+    return RowSimilarity(f"are of a {column!r} that training rows have", keys, share, rows)

@@ -22,7 +22,7 @@ from bot.evaluation.views.lab_rows import (
     draw_latest,
     draw_units,
 )
-from bot.evaluation.views.likeness import Likeness, likenesses
+from bot.evaluation.views.likeness import RowSimilarity, likenesses
 from bot.evaluation.views.strata import PARTED, SplitKind, rows_by, strata_of
 from bot.evaluation.views.timeline import train_stretches
 from bot.evaluation.views.units import Units, units_of, unlike_test
@@ -41,7 +41,7 @@ _FEW_GROUPS = 2
 
 
 @dataclass(frozen=True)
-class Split:
+class RowSplit:
     """The part of each training row, and how it was chosen."""
 
     kind: SplitKind
@@ -61,7 +61,7 @@ class Split:
         return [row for row, part in enumerate(self.parts) if part in parts]
 
 
-def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding = "script") -> Split:
+def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding = "script") -> RowSplit:
     """Split the training rows to fit how the test rows were split off; rows without a label stay in train.
 
     Raises:
@@ -104,7 +104,7 @@ def withheld_shares(rows: int, withholding: Withholding = "script") -> tuple[flo
     return holdout, final
 
 
-def _varied(layout: Layout, scored: Sequence[int], split: Split, rng: random.Random) -> Split:
+def _varied(layout: Layout, scored: Sequence[int], split: RowSplit, rng: random.Random) -> RowSplit:
     """Move a few units, so that each target varies in each part where the rows allow it."""
     units, parts = split.units.rows(scored), list(split.parts)
     part_of = [parts[unit[0]] for unit in units]
@@ -127,7 +127,7 @@ def seeded(seed: int, version: int, purpose: str) -> random.Random:
 
 def _by_time(
     layout: Layout, scored: Sequence[int], shares: tuple[float, float], budget: Budget | None, rng: random.Random
-) -> Split | None:
+) -> RowSplit | None:
     """Withhold the tail of each training stretch, if the test rows were cut off by time."""
     columns = _shared_columns(layout)
     heads = layout.train.heads(columns, _PROBE), _test_table(layout).heads(columns, _PROBE)
@@ -151,7 +151,7 @@ def _by_time(
                 _cut_tail(rows, times, parts, shares)
         count = max(stretches.values()) + 1
         note = f"the latest rows by {column}{f' of each of {count} stretches' if count > 1 else ''}"
-        return Split("time", tuple(parts), note, Units(tuple(range(len(parts)))), column)
+        return RowSplit("time", tuple(parts), note, Units(tuple(range(len(parts)))), column)
     return None
 
 
@@ -201,12 +201,12 @@ def _group_column(layout: Layout, unlike: list[str]) -> tuple[str | None, str | 
 def _by_likeness(
     layout: Layout,
     scored: Sequence[int],
-    alike: Sequence[Likeness],
+    alike: Sequence[RowSimilarity],
     unlike: list[str],
     shares: tuple[float, float],
     budget: Budget | None,
     rng: Callable[[str], random.Random],
-) -> Split:
+) -> RowSplit:
     """Draw units of rows that are of one group or alike, with labs' budget where there is one; note where it is not so."""
     column, fold_column = _group_column(layout, unlike)
     groups = None if column is None else layout.train.column(column)
@@ -231,7 +231,7 @@ def _by_unit(
     shares: tuple[float, float],
     rng: random.Random,
     column: str | None,
-) -> Split:
+) -> RowSplit:
     """Draw whole units: of each stratum by itself, or of all if they are the groups of a column."""
     members = {unit[0]: unit for unit in units.rows(scored)}
     if column is None:
@@ -243,12 +243,12 @@ def _by_unit(
         rows = list(strata[name])
         rng.shuffle(rows)
         _withhold(layout, [members[row] for row in rows], shares, parts)
-    return Split(kind, tuple(parts), note + _joined_note(units), units, column)
+    return RowSplit(kind, tuple(parts), note + _joined_note(units), units, column)
 
 
 def _of_groups(
     layout: Layout, scored: Sequence[int], units: Units, budget: Budget, rng: random.Random, column: str
-) -> Split | None:
+) -> RowSplit | None:
     """Draw whole groups for a lab; None where no two are small enough."""
     groups = units.rows(scored)
     rng.shuffle(groups)
@@ -260,7 +260,7 @@ def _of_groups(
     return _drawn_split("grouped", layout, drawn, note, units, column) if fewest else None
 
 
-def _of_strata(layout: Layout, scored: Sequence[int], units: Units, budget: Budget, rng: random.Random) -> Split:
+def _of_strata(layout: Layout, scored: Sequence[int], units: Units, budget: Budget, rng: random.Random) -> RowSplit:
     """Draw a lab's validation rows from each stratum; where most classes are rare, from rare ones too."""
     members = {unit[0]: unit for unit in units.rows(scored)}
     strata, kind, note = strata_of(layout, list(members), FEWEST_OF_CLASS)
@@ -277,11 +277,11 @@ def _of_strata(layout: Layout, scored: Sequence[int], units: Units, budget: Budg
 
 def _drawn_split(
     kind: SplitKind, layout: Layout, drawn: Drawn, note: str, units: Units, column: str | None = None
-) -> Split:
+) -> RowSplit:
     parts: list[Part] = ["train"] * len(layout.ids)
     for unit, part in drawn:
         _set(parts, unit, part)
-    return Split(kind, tuple(parts), note + _joined_note(units), units, column)
+    return RowSplit(kind, tuple(parts), note + _joined_note(units), units, column)
 
 
 def _size(layout: Layout, unit: Sequence[int]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.views.likeness import Likeness
+from bot.evaluation.views.likeness import RowSimilarity
 from bot.evaluation.views.strata import rows_by
 
 LEAST_APART, ERRORS = 0.1, 3.0
@@ -53,7 +53,7 @@ class Joining:
 def units_of(
     layout: Layout,
     scored: Sequence[int],
-    alike: Sequence[Likeness],
+    alike: Sequence[RowSimilarity],
     groups: Sequence[str] | None,
     shares: tuple[float, float],
     rng: random.Random,
@@ -91,7 +91,7 @@ def _clusters(keys: Sequence[Hashable], rows: Sequence[int]) -> list[list[int]]:
     return [members for members in found.values() if len(members) > 1]
 
 
-def unlike_test(alike: Sequence[Likeness], train: Sequence[int], withheld: Sequence[int]) -> list[str]:
+def unlike_test(alike: Sequence[RowSimilarity], train: Sequence[int], withheld: Sequence[int]) -> list[str]:
     """Return in sentences where withheld rows are like training rows more often, or more seldom, than test rows are."""
     found = []
     for likeness in alike:

@@ -13,10 +13,10 @@ from bot.coder.playbook import SAMPLE_SECONDS, Assignment, Briefing, ScriptPlayb
 from bot.coder.writing import action_after
 from bot.engine.budget import SAMPLE_SHARE
 from bot.engine.context import RunContext
-from bot.engine.scripts import Limits, best_seconds, seconds_left
+from bot.engine.scripts import ScriptTimeLimits, best_seconds, seconds_left
 from bot.engine.strategy import Script
 from bot.engine.tree import Tree
-from bot.execution.record import DEBUG, Execution
+from bot.execution.record import DEBUG, ExecutionRecord
 from bot.research.agents.automind_prompts import (
     MOST_SUBSTEPS,
     FailedSubstep,
@@ -43,7 +43,7 @@ class AdaptivePlaybook(ScriptPlaybook):
         self._settings = context.settings_of(AdaptiveSettings)
         self._judging = asyncio.Lock()
 
-    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> Written:
+    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> Written:
         """Have the script written, in substeps where the plan is complex and there is time for them; raises as `Asker.ask`."""
         substeps = await self._substeps(assignment, node, tree, limits)
         if not substeps:
@@ -51,7 +51,9 @@ class AdaptivePlaybook(ScriptPlaybook):
         self._context.say(f"node {node}: a complex plan, in {len(substeps)} substeps")
         return await _InSubsteps(self._context, self._settings, assignment, node, tree, limits, substeps).write()
 
-    async def _substeps(self, assignment: Assignment, node: int, tree: Tree, limits: Limits) -> tuple[str, ...]:
+    async def _substeps(
+        self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits
+    ) -> tuple[str, ...]:
         """Return the substeps of a complex plan; none where it is simple, or where they cannot be run in time."""
         context, plan = self._context, assignment.plan
 
@@ -94,7 +96,7 @@ class _InSubsteps:
         assignment: Assignment,
         node: int,
         tree: Tree,
-        limits: Limits,
+        limits: ScriptTimeLimits,
         substeps: tuple[str, ...],
     ) -> None:
         self._context = context
@@ -169,7 +171,7 @@ class _InSubsteps:
         self._so_far = WorkingSubsteps(script, done.output, done.seconds)
         return None
 
-    async def _run(self, script: str) -> Execution:
+    async def _run(self, script: str) -> ExecutionRecord:
         attempt, self._runs = self._runs, self._runs + 1
         return await self._context.executor.execute(self._node, script, DEBUG, self._sample_seconds, attempt=attempt)
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.coder.prompts import PLAN_CHARACTERS
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import NodeFeedback
 from bot.engine.results import Result
 from bot.engine.strategy import ActionKind
 from bot.execution.machine import Machine
@@ -35,7 +35,7 @@ class PlanSolution(TemplatePrompt[str]):
     """Entries of the knowledge base, quoted; empty without any."""
     earlier: str
     """Of a draft: earlier solutions, which it is to differ from."""
-    parent: Attempt | None
+    parent: NodeFeedback | None
     """Of an improvement or a repair: the script it starts from."""
     review: str
     """What a model noted of the parent."""
@@ -153,7 +153,7 @@ class WriteSubstep(TemplatePrompt[str]):
     """The substeps before it; None before the first."""
     failed: FailedSubstep | None
     """The last code of this substep; None: it was not written yet."""
-    parent: Attempt | None
+    parent: NodeFeedback | None
     seconds: float
     """Time limit of the whole script's scored run."""
     sample_seconds: float

@@ -11,7 +11,7 @@ import typer
 
 from bot.cli.options import Json
 from bot.cli.output import Say, print_json, print_table, progress_line
-from bot.evaluation.answers import Grade
+from bot.evaluation.answers import GradeReport
 from bot.evaluation.client.worker import Worker
 from bot.research.grading.aggregate import ASKED_FOR, aggregate, read_reports, read_split
 from bot.research.grading.grade_many import GradedList, find_snapshots, grade_many, write_report
@@ -112,8 +112,8 @@ def _invalid(graded: GradedList) -> Iterator[str]:
         yield f"not graded: {failure.competition_id}, {failure.submission_path}: {failure.message}"
 
 
-def _print_many(reports: Sequence[Grade]) -> None:
-    by_id: dict[str, list[Grade]] = {}
+def _print_many(reports: Sequence[GradeReport]) -> None:
+    by_id: dict[str, list[GradeReport]] = {}
     for report in reports:
         by_id.setdefault(report.competition_id, []).append(report)
     rows = [_row(competition, of) for competition, of in by_id.items()]
@@ -122,6 +122,6 @@ def _print_many(reports: Sequence[Grade]) -> None:
     print_table(("", "runs", "sent", "valid", "gold", "silver", "bronze", "above median", "win rate"), rows)
 
 
-def _row(name: str, reports: Sequence[Grade]) -> list[str]:
+def _row(name: str, reports: Sequence[GradeReport]) -> list[str]:
     counts = [str(sum(getattr(one, flag) for one in reports)) for flag in _FLAGS]
     return [name, str(len(reports)), *counts, f"{fmean(one.win_rate for one in reports):.1%}"]

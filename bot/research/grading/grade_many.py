@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.answers import Grade
+from bot.evaluation.answers import GradeReport
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.research.grading.submission_list import Listed
@@ -31,7 +31,7 @@ class Failure:
 class GradedList:
     """The result of a list: MLE-bench's report on each submission in the list's order, and those that could not be graded."""
 
-    reports: Sequence[Grade]
+    reports: Sequence[GradeReport]
     failures: Sequence[Failure]
 
     def summary(self) -> dict[str, Any]:
@@ -39,11 +39,11 @@ class GradedList:
         return {**grading_report(self.reports), "not_graded": [asdict(one) for one in self.failures]}
 
 
-def grading_report(reports: Sequence[Grade]) -> dict[str, Any]:
+def grading_report(reports: Sequence[GradeReport]) -> dict[str, Any]:
     """Return MLE-bench's grading report on some submissions: totals, and the report on each, with no more than a grade has."""
     count = {name: sum(getattr(one, name) for one in reports) for name in _COUNTED.values()}
     totals = {f"total_{name}": count[flag] for name, flag in _COUNTED.items()}
-    each = [one.model_dump(mode="json", include=set(Grade.model_fields)) for one in reports]
+    each = [one.model_dump(mode="json", include=set(GradeReport.model_fields)) for one in reports]
     return {"total_runs": len(reports), **totals, "competition_reports": each}
 
 
@@ -79,7 +79,7 @@ async def grade_many(
     A submission that ends the worker, or takes too long, is reported as not valid. `say` receives a line on the progress, and
     the share that is done.
     """
-    reports: dict[int, Grade] = {}
+    reports: dict[int, GradeReport] = {}
     failures: dict[int, Failure] = {}
     for position, (competition, path) in enumerate(snapshots.items(), 1):
         places = [at for at, one in enumerate(listed) if one.competition_id == competition]
@@ -110,7 +110,7 @@ class _Competition:
     card: TaskCard | None = None
     alone: bool = False
 
-    async def grade(self, paths: Sequence[Path | None]) -> list[Grade]:
+    async def grade(self, paths: Sequence[Path | None]) -> list[GradeReport]:
         """Grade the first of these, one at least; after a failure of the worker one by one, to find the cause.
 
         Raises:

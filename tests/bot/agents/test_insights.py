@@ -8,7 +8,7 @@ from bot.agents.comind.labs import experiments
 from bot.engine.experiment import Experiment
 from bot.engine.results import BlendSoFar
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.answers import Gain, Score
+from bot.evaluation.answers import Gain, NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from state.tables import Lab
 
@@ -48,7 +48,7 @@ def test_the_blend_lacks_what_was_left_out_and_what_nobody_tried():
     def node(number: int, *families: str) -> NodeView:
         return NodeView(number, "draft", "valid", (), 0.5, families=families)
 
-    blend = BlendSoFar((2, 3), {2: 1.0}, "probabilities", Score(0.4))
+    blend = BlendSoFar((2, 3), {2: 1.0}, "probabilities", NodeScore(0.4))
     context: Any = SimpleNamespace(blend=blend)
     text = lacks(context, Tree((node(2, "linear"), node(3, "naive Bayes"))))
     assert "in the blend: linear." in text

@@ -14,7 +14,7 @@ from bot.coder.own import ChosenCoder
 from bot.community.drafts.prompts import PlanDrafts
 from bot.community.ideas.evidence import WHOLE
 from bot.engine.attempts import load_tree
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models import CallLimits, Completion, Prompt, Usage
 from sandbox.bubblewrap import BubblewrapSandbox
@@ -83,7 +83,7 @@ async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_pa
             snapshot, tmp_path, 5, clock, model, settings=coder, sandbox=box, seconds=7200.0, labs=True
         ) as context,
     ):
-        await Search(context, comind(context), slots=2).run()
+        await SolutionSearch(context, comind(context), slots=2).run()
         tree, rows = load_tree(context), labs(context.store, RUN)
         with context.store.read() as session:
             reports = session.exec(select(Report).where(Report.run_id == RUN).order_by(col(Report.id))).all()

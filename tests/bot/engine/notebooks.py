@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import Limits, run_script
+from bot.engine.scripts import ScriptTimeLimits, run_script
 from bot.engine.strategy import Remaining, Script
 from bot.engine.tree import BASELINE
 from bot.evaluation.client.worker import Worker
@@ -84,4 +84,4 @@ async def score(context: RunContext, node: int, infer: str | None, solution: str
     with context.store.write() as tx:
         create_node(tx, context.run_id, action="draft", id=node)
     script = Script("A plan.", solution, "draft", infer)
-    await run_script(context, node, script, None, Limits(60.0, None))
+    await run_script(context, node, script, None, ScriptTimeLimits(60.0, None))

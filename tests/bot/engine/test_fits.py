@@ -14,7 +14,7 @@ from bot.coder.lab.calls import Fit, LabAnswer, LabCall, Wait
 from bot.coder.lab.commands import Commands
 from bot.engine.context import RunContext
 from bot.engine.fits import PLAIN, PortfolioFits
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.engine.strategy import Script
 from bot.portfolio.plan import CONFIGURATIONS
 from sandbox import ExecutionRequest
@@ -168,5 +168,5 @@ async def test_a_run_that_has_the_time_fits_them_and_goes_on_without_where_there
         say=lines.append,
     )
     search: Any = SimpleNamespace(_context=context)
-    await Search._fit_portfolio(search, SimpleNamespace(add_plain=add_plain, keep_fitting=keep_fitting))  # type: ignore[arg-type]
+    await SolutionSearch._fit_portfolio(search, SimpleNamespace(add_plain=add_plain, keep_fitting=keep_fitting))  # type: ignore[arg-type]
     assert (did, len(lines)) == (["fitting"] if seconds < 900 else ["script", "fitting"], said)

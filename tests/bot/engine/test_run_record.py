@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from bot.engine.run_record import NodeCounts, Pool, RunRecord
+from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.findings import not_run, passed, suspicious
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import record_findings
-from bot.execution.record import EXECUTED, GUARDED, Score
+from bot.execution.record import EXECUTED, GUARDED
 from state.errors import UsageError
 from state.experiments import add_experiment
 from state.knowledge import add_idea, close_idea
@@ -103,7 +104,7 @@ def test_the_internal_test_is_in_no_value_before_the_end(store: Store, run_id: s
     with store.write() as tx:
         create_node(tx, run_id, action="draft", id=1)
         start_step(tx, run_id, EXECUTED, Key(1, GUARDED))
-        finish_step(tx, run_id, EXECUTED, ended(score=Score(value=0.5, final=SECRET)), Key(1, GUARDED))
+        finish_step(tx, run_id, EXECUTED, ended(score=NodeScore(value=0.5, final=SECRET)), Key(1, GUARDED))
         end_node(tx, run_id, 1, "valid", score=0.5)
         create_node(tx, run_id, action="improve", id=2)
         scored = ScoredExperiment(Arrays(), 0.5, None, None, SECRET)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.engine.context import RunContext
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.tree import Tree
 from state.errors import BudgetExceeded, ModelMisconfigured
@@ -100,8 +100,8 @@ async def finish(tree: Tree) -> None:
     """Nothing is left to be written."""
 
 
-def search(context: RunContext, gate: Gate, work: Work, policy: Drafts) -> Search:
-    return Search(context, Strategy("drafts", policy, {"draft": work}, finish), 1, gate)
+def search(context: RunContext, gate: Gate, work: Work, policy: Drafts) -> SolutionSearch:
+    return SolutionSearch(context, Strategy("drafts", policy, {"draft": work}, finish), 1, gate)
 
 
 async def until(holds: object) -> None:

@@ -8,13 +8,13 @@ import pytest_asyncio
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.scripts import Limits, run_script
-from bot.engine.search import Search
+from bot.engine.scripts import ScriptTimeLimits, run_script
+from bot.engine.search import SolutionSearch
 from bot.engine.strategy import Action, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE
 from bot.engine.tree import NodeView, Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.execution.record import EXECUTED, GUARDED, Execution
+from bot.execution.record import EXECUTED, GUARDED, ExecutionRecord
 from bot.models.recorded import RecordedModel
 from sandbox import ExitReason
 from scrapers.snapshots.snapshot import Snapshot
@@ -48,7 +48,7 @@ class Trial:
         with self.context.store.write() as tx:
             create_node(tx, RUN, action="draft", id=node)
         script = Script("A plan.", NEEDS.format(least=least, number=node), "draft")
-        await run_script(self.context, node, script, None, Limits(100.0, 33.0))
+        await run_script(self.context, node, script, None, ScriptTimeLimits(100.0, 33.0))
         return load_tree(self.context)[node]
 
     def error(self, node: int) -> str:
@@ -116,12 +116,12 @@ async def test_a_search_ends_when_script_after_script_fails_with_one_sentence_an
 ) -> None:
     async with opened(tmp_path, steps=51) as context:
         work = Fails(context)
-        search = Search(context, drafts(work))
+        search = SolutionSearch(context, drafts(work))
         await search.run()
         assert len(work.played) == MOST_ALIKE
         assert search.stopped_by == f"{MOST_ALIKE} scripts in a row failed with the same sentence: row 11 is missing"
         assert search.status == "failed"
-        await Search(context, drafts(work)).run()
+        await SolutionSearch(context, drafts(work)).run()
         assert len(work.played) == 2 * MOST_ALIKE
 
 
@@ -129,7 +129,7 @@ class RunsOutOfTime(Fails):
     """Its scripts are all killed at their limit."""
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
-        async def run() -> Execution:
+        async def run() -> ExecutionRecord:
             return ended(ExitReason.TIMED_OUT, fault="the script was killed at its time limit of 60 s")
 
         await self.context.steps.once(EXECUTED, run, Key(node, GUARDED))
@@ -140,7 +140,7 @@ class RunsOutOfTime(Fails):
 async def test_scripts_that_are_too_slow_do_not_end_a_search(tmp_path: Path) -> None:
     async with opened(tmp_path, steps=MOST_ALIKE + 5) as context:
         work = RunsOutOfTime(context)
-        search = Search(context, drafts(work))
+        search = SolutionSearch(context, drafts(work))
         await search.run()
         assert len(work.played) > MOST_ALIKE
         assert search.status != "failed"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.choices import Choice
+from bot.evaluation.answers.choices import CandidateRanking
 from bot.evaluation.choosing import ComparedRows, choose
 from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.scoring.registry_scorer import _Values
@@ -42,7 +42,7 @@ def chosen(
     blends: Collection[int] = (),
     stacks: Collection[int] = (),
     on_all_rows: Collection[int] = (),
-) -> Choice:
+) -> CandidateRanking:
     nodes = {node for one in parts for node in one.predicted}
     seconds = seconds or dict.fromkeys(nodes, 1.0)
     return choose(parts, seconds, blends, stacks, on_all_rows, lower_is_better=True)

@@ -16,7 +16,7 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.engine.attempts import read_tree
 from bot.engine.tree import TreeCache
-from bot.evaluation.answers import Gain, LabelledView, Score
+from bot.evaluation.answers import Gain, LabelledView, NodeScore
 from bot.evaluation.answers.findings import EXECUTION_GUARDS
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -24,7 +24,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.guarding import FOUND, Guarding, node_findings, view_findings
 from bot.execution.leasing import Leasing
-from bot.execution.record import Execution, failure_sentence, kept_execution
+from bot.execution.record import ExecutionRecord, failure_sentence, kept_execution
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
 from sandbox.leases import Leases
@@ -86,7 +86,7 @@ class Trial:
     def folder_of(self, node: int) -> Path:
         return self.executor.submission_of(node, "holdout").parent
 
-    async def execute(self, node: int, script: str, seconds: float = 30.0) -> Execution:
+    async def execute(self, node: int, script: str, seconds: float = 30.0) -> ExecutionRecord:
         return await self.executor.execute(node, script, "holdout", seconds)
 
     async def one_goes_on(self) -> None:
@@ -269,7 +269,7 @@ async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     out = trial.folder_of(node)
     worker, folder = Worker(memory_bytes=1 << 20), trial.executor.folder
     starved = Guarding(RUN, 0, trial.store, Steps(trial.store, RUN), worker, folder)
-    scored = Score(1.0)
+    scored = NodeScore(1.0)
     found = await starved.check_execution(node, done.id, LabelledView(out, out, SMALL), scored, "")
     assert [one.guard for one in found] == list(EXECUTION_GUARDS)
     assert {one.verdict for one in found} == {"not run"}

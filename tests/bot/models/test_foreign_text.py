@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from bot.coder.lab.failures import Failure
+from bot.coder.lab.failures import ErrorPattern
 from bot.coder.lab.prompts import FoldFacts, LabTask
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.prompts import KernelText
@@ -112,7 +112,7 @@ PROMPTS = [
         inherited=("notes.md", "folds.py"),
         board=("node 1",),
         cards=("lab 2: a title",),
-        failures=(Failure("no module", "node 2 ran: a note", ("-a = 1", "+a = 2")),),
+        failures=(ErrorPattern("no module", "node 2 ran: a note", ("-a = 1", "+a = 2")),),
         notes=("lab 2: a leak",),
         kernels=("kernels/1.py · a title",),
         topics=("topics/1.md · a title",),

@@ -10,7 +10,7 @@ from bot.community.drafts.reporting import WriteReport
 from bot.community.ideas.prompts import ProposeIdeas
 from bot.community.reading.documents import Document
 from bot.community.reading.prompts import ReadPosts
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.models import AnswerT, CallLimits, Completion, Prompt, Usage
 from tests.bot.replay.stream_parts import MIDDLE_WORDS
 
@@ -21,7 +21,7 @@ class Reader:
 
     stops_at: int | None = None
     calls: int = 0
-    search: Search | None = None
+    search: SolutionSearch | None = None
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         self.calls += 1

@@ -18,7 +18,7 @@ from bot.community.intake import Intake
 from bot.community.reading.batches import read_batch
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -61,14 +61,14 @@ class Planned:
 @asynccontextmanager
 async def started(
     snapshot: Snapshot, folder: Path, steps: int | None = STEPS, stops_at: int | None = None
-) -> AsyncIterator[tuple[RunContext, Search]]:
+) -> AsyncIterator[tuple[RunContext, SolutionSearch]]:
     """Start the run in the folder, or go on with it."""
     clock, model = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline), Reader(stops_at)
     async with opened_on(snapshot, folder, steps, clock, model) as context:
         work = Planned(context)
         playbooks = dict.fromkeys(("draft", "debug", "improve"), work)
         strategy = Strategy("planned", RoundsPolicy(), playbooks, nothing_is_left, work.intake.close)  # type: ignore[arg-type]
-        model.search = Search(context, strategy, 1, Stream(context, clock, 1, reads=True))
+        model.search = SolutionSearch(context, strategy, 1, Stream(context, clock, 1, reads=True))
         yield context, model.search
 
 

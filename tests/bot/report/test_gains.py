@@ -3,8 +3,8 @@
 from typing import Any
 
 from bot.engine.run_record import RunRecord
-from bot.evaluation.answers import Grade, HiddenScore
-from bot.report.gains import Gain, figures_of, gains
+from bot.evaluation.answers import GradeReport, HiddenScore
+from bot.report.gains import NewBestNode, figures_of, gains
 from state.progress import create_node, end_node
 from state.spending import charge
 from state.store import Store
@@ -17,7 +17,7 @@ HIDDEN = {1: HiddenScore(0.50, 0.2), 3: HiddenScore(0.30, 0.8), 4: HiddenScore(0
 """Of the nodes that are gains; rmse, so that lower is better."""
 
 
-def worked(store: Store, clock: StandingClock, run: str, costs: tuple[float | None, ...]) -> list[Gain]:
+def worked(store: Store, clock: StandingClock, run: str, costs: tuple[float | None, ...]) -> list[NewBestNode]:
     """Have a node end every ten seconds, after a call of the model at this cost; the second and the fifth are no gain."""
     scores = (0.5, 0.6, 0.4, 0.3, 0.35)
     for number, (score, cost) in enumerate(zip(scores, costs, strict=True), 1):
@@ -31,10 +31,12 @@ def worked(store: Store, clock: StandingClock, run: str, costs: tuple[float | No
         return gains(RunRecord.load(session, run), HIDDEN)
 
 
-def grade(bronze: float | None) -> Grade:
-    fields: dict[str, Any] = {name: BARE[name] for name in Grade.model_fields if name in BARE}
+def grade(bronze: float | None) -> GradeReport:
+    fields: dict[str, Any] = {name: BARE[name] for name in GradeReport.model_fields if name in BARE}
     more = {"competition_id": "wine", "score": 0.3, "win_rate": 0.8, "n_teams": 9, "is_lower_better": True}
-    return Grade(**fields | more | {"bronze_threshold": bronze, "submission_exists": True, "valid_submission": True})
+    return GradeReport(
+        **fields | more | {"bronze_threshold": bronze, "submission_exists": True, "valid_submission": True}
+    )
 
 
 def test_a_gain_has_the_time_the_money_and_the_grade_of_its_node(

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.engine.run_record import RunRecord
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.execution.folder import RunFolder
 from bot.execution.record import EXECUTED, GUARDED
 from bot.models.sections import ROLES
@@ -30,7 +30,7 @@ def figures(store: Store, run: str) -> dict[str, RoleFigures]:
 def script(tx: Transaction, run: str, id: int, score: float | None, of: int) -> None:
     """Write a script with a score whose noise is 0.01, or with none."""
     create_node(tx, run, id=id, action="draft", draft_id=str(of))
-    scored = None if score is None else Score(score, 0.01)
+    scored = None if score is None else NodeScore(score, 0.01)
     start_step(tx, run, EXECUTED, Key(id, GUARDED))
     finish_step(tx, run, EXECUTED, ended(score=scored), Key(id, GUARDED))
     end_node(tx, run, id, "buggy" if score is None else "valid", score=score)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts, uncombined
 from bot.evaluation.blending.spaces import combine, enter
 from bot.notebooks.notebook import NotebookBlend
@@ -65,7 +65,7 @@ OWN = [0.1, 0.7, 0.3]
 def test_all_ways_are_tried_and_both_texts_hold_the_same_functions():
     assert {space for _, _, space, _ in WAYS} == COMBINED
     card = card_of("log_loss", 1)
-    facts = combining_facts(card, Recipe("mean", {1: 0.5, 2: 0.5}), {1: "a", 2: "b"})
+    facts = combining_facts(card, BlendRecipe("mean", {1: 0.5, 2: 0.5}), {1: "a", 2: "b"})
     notebook = NotebookBlend({"a": "", "b": ""}, combine_text(), facts, "own", (), 60.0)
     assert combine_text() in predict_text()
     assert f"{combine_text()}\n" in notebook.cells()
@@ -87,7 +87,7 @@ def test_a_blend_of_new_rows_is_made_as_the_run_made_it(predicting, metric, colu
     }
     first = data.draw(st.floats(0.05, 0.95))
     apart = columns > 1 and "scale" not in calibration
-    recipe = Recipe(space, {1: first, 2: 1 - first}, calibration, {1: [first] * columns, 2: OWN} if apart else {})
+    recipe = BlendRecipe(space, {1: first, 2: 1 - first}, calibration, {1: [first] * columns, 2: OWN} if apart else {})
     own = combine(recipe, lambda node, into: enter(into, made[node], card), card)
     facts = json.loads(json.dumps(combining_facts(card, recipe, {1: "a", 2: "b"})))
     theirs = predicting["combined"]({"a": made[1], "b": made[2]}, facts)

@@ -19,8 +19,8 @@ from bot.configuration.competition import CompetitionSettings
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
-from bot.evaluation.answers import LabelledView, Score
-from bot.evaluation.answers.findings import Finding, passed
+from bot.evaluation.answers import LabelledView, NodeScore
+from bot.evaluation.answers.findings import GuardFinding, passed
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
@@ -28,7 +28,7 @@ from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
 from bot.execution.leasing import Leasing
 from bot.execution.machine import this_machine
-from bot.execution.record import EXECUTED, Execution
+from bot.execution.record import EXECUTED, ExecutionRecord
 from bot.execution.stopwatch import Stopwatch
 from bot.models.ask import Asker
 from bot.models.recorded import RecordedModel
@@ -139,7 +139,13 @@ class Live:
         return desk
 
     def node(
-        self, id: int, quality: float, code: str | None = None, *, test: float | None = None, found: Finding = HONEST
+        self,
+        id: int,
+        quality: float,
+        code: str | None = None,
+        *,
+        test: float | None = None,
+        found: GuardFinding = HONEST,
     ) -> float:
         """Make a node whose predictions are that close to the truth (on the test rows `test`), from 0 to 1; returns its score."""
         with self.store.write() as tx:
@@ -154,7 +160,7 @@ class Live:
                 write(out / "validation_predictions.csv", guessed(labels, quality, rng))
         score = self._scored(self.run.executions / f"n{id}-holdout-0")
         for view in ("holdout", "full"):
-            execution = Execution(
+            execution = ExecutionRecord(
                 id=f"n{id}-{view}-0",
                 view=view,
                 reason=ExitReason.FINISHED,
@@ -162,7 +168,7 @@ class Live:
                 limit=60.0,
                 output="",
                 fine=True,
-                score=Score(score, guards=(found,)),
+                score=NodeScore(score, guards=(found,)),
                 fault=None,
                 error=None,
             )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.engine.dress_rehearsal import REHEARSED, Rehearsed
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.answers.combining import combine_text, combining_facts
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.package import Facts, write_package
@@ -51,7 +51,7 @@ def pack_blend(run: Live, node: int, slopes: Mapping[int, float], weights: Mappi
         (run.folder / names[one]).mkdir()
         (run.folder / names[one] / "slope.txt").write_text(str(slope))
     files = lay_flat({f"{name}/": run.folder / name for name in names.values()}, flat)
-    facts = combining_facts(card, Recipe("mean", weights), names)
+    facts = combining_facts(card, BlendRecipe("mean", weights), names)
     codes = dict.fromkeys(names.values(), INFER)
     _write(run, node, NotebookBlend(codes, combine_text(), facts, card.slug, files, 60.0), flat)
 

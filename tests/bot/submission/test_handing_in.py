@@ -16,7 +16,7 @@ from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.views.parts import final_places
 from bot.execution.folder import RunFolder
-from bot.execution.record import EXECUTED, Execution, kept_execution
+from bot.execution.record import EXECUTED, ExecutionRecord, kept_execution
 from bot.submission.handing_in import HandedIn, hand_in
 from bot.submission.refit import refit
 from scrapers.snapshots.snapshot import Snapshot
@@ -153,7 +153,7 @@ async def test_a_run_without_a_score_hands_in_nothing(run: tuple[RunContext, Wor
     assert not (tmp_path / "submission.csv").exists()
 
 
-async def scored(context: RunContext, node: int, script: str, seconds: float = 60.0) -> Execution:
+async def scored(context: RunContext, node: int, script: str, seconds: float = 60.0) -> ExecutionRecord:
     """Run a script as a node."""
     with context.store.write() as tx:
         create_node(tx, RUN, action="draft", id=node, code=script)

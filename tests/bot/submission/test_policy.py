@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.configuration.competition import CompetitionSettings
-from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, RETRY, Facts, decide
+from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, RETRY, DecisionInputs, decide
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DEADLINE = datetime(2026, 4, 1, tzinfo=UTC)
-FACTS = Facts(
+FACTS = DecisionInputs(
     now=NOON,
     deadline=DEADLINE,
     remaining_today=5,
@@ -192,8 +192,8 @@ _count = st.integers(0, 12)
 
 
 @st.composite
-def facts(draw: st.DrawFn) -> Facts:
-    return Facts(
+def facts(draw: st.DrawFn) -> DecisionInputs:
+    return DecisionInputs(
         now=NOON + timedelta(minutes=draw(st.integers(-40 * 1440, 40 * 1440))),
         deadline=draw(st.none() | st.just(DEADLINE)),
         remaining_today=draw(st.none() | _count),
@@ -239,7 +239,9 @@ _RANK = {"never": 0, "wait": 1, "hold": 2, "send": 2}
 
 @pytest.mark.integration
 @given(facts(), allowed())
-def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(one: Facts, own: CompetitionSettings) -> None:
+def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(
+    one: DecisionInputs, own: CompetitionSettings
+) -> None:
     decision = decide(one, own)
     assert decision.why
     assert (decision.until is not None) == (decision.verdict == "wait")
@@ -278,7 +280,7 @@ def test_a_larger_gain_is_never_held_back_more(one, own, first, second) -> None:
 
 @pytest.mark.integration
 @given(facts(), allowed(), st.integers(1, 5))
-def test_having_sent_more_never_lets_more_go(one: Facts, own: CompetitionSettings, more: int) -> None:
+def test_having_sent_more_never_lets_more_go(one: DecisionInputs, own: CompetitionSettings, more: int) -> None:
     fewer = decide(one, own)
     sent = replace(one, sent=one.sent + more, sent_today=one.sent_today + more)
     if one.remaining_today is not None:

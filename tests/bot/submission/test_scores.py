@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from bot.submission.scores import Choice, Pair, choose, correlate
+from bot.submission.scores import Choice, ScorePair, choose, correlate
 
 
-def pairs(*scores: tuple[float, float]) -> list[Pair]:
-    return [Pair(f"t{number}", validation, public) for number, (validation, public) in enumerate(scores)]
+def pairs(*scores: tuple[float, float]) -> list[ScorePair]:
+    return [ScorePair(f"t{number}", validation, public) for number, (validation, public) in enumerate(scores)]
 
 
 def test_few_pairs_give_no_warning() -> None:

@@ -11,10 +11,10 @@ from bot.community.ideas.prompts import Failure, ProposeIdeas
 from bot.community.reading.batches import AnalysisText
 from bot.community.reading.documents import Document
 from bot.community.shown import IdeaText, ReportText
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import NodeFeedback
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import AnswerT, CallLimits, Item, Prompt
@@ -27,7 +27,7 @@ TABLE = "train.csv\nid: text of 5 characters\nwidth: number, 0 to 1"
 TEXTS = "train.csv\nid: text of 5 characters\ntext: text of 21 to 870 characters\nauthor: text of 3 characters"
 MACHINE = Machine("3.11.7", 2, 8.0, 0, ("numpy 2.0",))
 LEFT = DraftLeft(scripts=3, seconds=80.0, gainless=2, failed=4)
-RESULT = Result(1, "draft", "A plain model", (), Score(0.5, 0.02), 2.0, None)
+RESULT = Result(1, "draft", "A plain model", (), NodeScore(0.5, 0.02), 2.0, None)
 OUTPUT = """90 rows; views: table, square roots
 linear model C=1 on table                       0.20000      1.2
 linear model C=10 on square roots               0.10000      1.1
@@ -91,15 +91,15 @@ def report(number: int, score: float | None, method: str = "A plain model.", nex
 
 def attempt(
     code: str, score: float | None = 0.1, error: str | None = None, output: str = OUTPUT, node: int = 1
-) -> Attempt:
+) -> NodeFeedback:
     """A script that was run."""
-    return Attempt(node, "draft", "A plan.", code, None if score is None else Score(score), error, output, 9.0)
+    return NodeFeedback(node, "draft", "A plan.", code, None if score is None else NodeScore(score), error, output, 9.0)
 
 
 def write_script(
     action: str = "draft",
     draft: str = "Use extra trees.",
-    attempts: Sequence[Attempt] = (),
+    attempts: Sequence[NodeFeedback] = (),
     codebase: str | None = None,
     task: TaskText = TASK,
     seconds_left: float = 100.0,

@@ -6,7 +6,7 @@ import pytest
 
 from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, plain_config, script
 from bot.agents.tree.aide import TASKS
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import NodeFeedback
 from bot.execution.task import TaskText
 from tests.bot.agents.builtin.parts import HOURS, TASK, TEXTS, answer, attempt, write_script
 
@@ -15,7 +15,7 @@ def using(*titles: str, task: TaskText = TASK) -> RecipeConfig:
     return plain_config(task).using(titles)
 
 
-async def config_for(action: str, attempts: Sequence[Attempt] = (), seed: int = 0, **fields: str) -> RecipeConfig:
+async def config_for(action: str, attempts: Sequence[NodeFeedback] = (), seed: int = 0, **fields: str) -> RecipeConfig:
     prompt = write_script(action, attempts=attempts, **fields)  # type: ignore[arg-type]  # strings all of them
     config = config_in((await answer(prompt, seed)).code)
     assert config is not None

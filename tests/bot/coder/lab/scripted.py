@@ -13,7 +13,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.coder.own import ChosenCoder
 from bot.engine.context import RunContext
 from bot.engine.run_record import LabStory, RunRecord
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -122,7 +122,7 @@ async def lived(
             """Do nothing."""
 
         strategy = agent(context) if agent else Strategy("test", few, {"lab": playbook}, finish)
-        await Search(context, strategy, labs).run()
+        await SolutionSearch(context, strategy, labs).run()
         yield context
 
 

@@ -10,7 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from bot.coder.lab.calls import Board, Done, Fit, Ideas, LabAnswer, Log, Note, Score, Status, Wait
+from bot.coder.lab.calls import (
+    BoardCommand,
+    Done,
+    Fit,
+    Ideas,
+    LabAnswer,
+    Log,
+    NoteCommand,
+    ScoreCommand,
+    StatusCommand,
+    Wait,
+)
 from bot.coder.lab.server import LabServer
 from tests.bot.coder.lab.served import CLIENT, Remembering, lab, start
 
@@ -30,11 +41,11 @@ async def socket(tmp_path: Path, handler: Remembering) -> AsyncIterator[Path]:
 @pytest.mark.parametrize(
     ("words", "arguments"),
     [
-        (("status",), Status()),
-        (("board",), Board(all=False)),
-        (("board", "--all"), Board(all=True)),
+        (("status",), StatusCommand()),
+        (("board",), BoardCommand(all=False)),
+        (("board", "--all"), BoardCommand(all=True)),
         (("ideas",), Ideas()),
-        (("note", "folds", "leak"), Note("folds leak")),
+        (("note", "folds", "leak"), NoteCommand("folds leak")),
         (("wait",), Wait()),
         (("wait", "trees/lightgbm-2"), Wait("trees/lightgbm-2")),
         (("done",), Done()),
@@ -55,7 +66,7 @@ async def test_scripts_are_sent_as_they_lie_there(socket: Path, handler: Remembe
         (tmp_path / name).write_bytes(text)
     ended = await lab(socket, "score", str(tmp_path / "a.py"), "--note", "trees", "--infer", str(tmp_path / "b.py"))
     assert ended.status == 0, ended.err
-    assert handler.calls[0].arguments == Score("trees")
+    assert handler.calls[0].arguments == ScoreCommand("trees")
     assert handler.files == [{"solution.py": script, "infer.py": b"pass"}]
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.coder.lab.failures import Failure, failures
+from bot.coder.lab.failures import ErrorPattern, failures
 from bot.engine.context import RunContext
 from state.progress import create_node, end_node
 from tests.bot.engine.parts import RUN, opened
@@ -24,8 +24,8 @@ async def test_the_cure_is_the_next_script_of_the_same_lab_that_ran(tmp_path: Pa
         ended(context, 5, 1, SCRIPT.replace("fit(X)", "fit(X.fillna(0))"), plan="trees: without gaps")
         cure = "node 5 ran: trees: without gaps"
         assert failures(context) == (
-            Failure("KeyError: 'age', line 4", cure, ("-model = fit(X)", "+model = fit(X.fillna(0))")),
-            Failure("NameError: Y", cure, ("-model = fit(Y)", "+model = fit(X.fillna(0))")),
+            ErrorPattern("KeyError: 'age', line 4", cure, ("-model = fit(X)", "+model = fit(X.fillna(0))")),
+            ErrorPattern("NameError: Y", cure, ("-model = fit(Y)", "+model = fit(X.fillna(0))")),
         )
 
 
@@ -47,7 +47,7 @@ async def test_a_script_that_was_written_anew_shows_no_lines(tmp_path: Path) -> 
     async with opened(tmp_path, 10) as context:
         ended(context, 2, 1, "\n".join(f"a{n} = {n}" for n in range(3000)), "MemoryError")
         ended(context, 3, 1, "\n".join(f"b{n} = {n}" for n in range(20)), plan="anew")
-        assert failures(context) == (Failure("MemoryError", "node 3 ran: anew"),)
+        assert failures(context) == (ErrorPattern("MemoryError", "node 3 ran: anew"),)
         ended(context, 4, 2, "\n".join(f"a{n} = {n}" for n in range(20)), "TypeError")
         ended(context, 5, 2, "\n".join(f"b{n} = {n}" for n in range(20)), plan="anew")
-        assert failures(context)[-1] == Failure("TypeError", "node 5 ran: anew")
+        assert failures(context)[-1] == ErrorPattern("TypeError", "node 5 ran: anew")

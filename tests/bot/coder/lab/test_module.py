@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from bot.coder.lab.calls import Board, Fit, LabAnswer, Log, Note, Scored, Status, Wait
+from bot.coder.lab.calls import BoardCommand, Fit, LabAnswer, Log, NoteCommand, Scored, StatusCommand, Wait
 from bot.coder.lab.server import LabServer
 from sandbox.lab.client import Refused, board, fit, log, note, status, wait
 from tests.bot.coder.lab.served import CLIENT, Ended, Remembering, ended
@@ -90,9 +90,9 @@ async def test_an_experiment_is_logged_and_its_score_returned(
 
 async def test_other_calls_return_the_text(socket: Path, handler: Remembering) -> None:
     for made, arguments in (
-        ((status,), Status()),
-        ((board, True), Board(all=True)),
-        ((note, "x"), Note("x")),
+        ((status,), StatusCommand()),
+        ((board, True), BoardCommand(all=True)),
+        ((note, "x"), NoteCommand("x")),
         ((wait, "a"), Wait("a")),
     ):
         assert await asyncio.to_thread(*made) == "noted"  # type: ignore[arg-type]

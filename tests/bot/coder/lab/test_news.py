@@ -10,7 +10,7 @@ from sqlmodel import col, select
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -120,4 +120,4 @@ async def _live(context: RunContext) -> None:
         """Do nothing."""
 
     playbook = LabPlaybook(context, few, LabSettings())
-    await Search(context, Strategy("test", few, {"lab": playbook}, finish), 1).run()
+    await SolutionSearch(context, Strategy("test", few, {"lab": playbook}, finish), 1).run()

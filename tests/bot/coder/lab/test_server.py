@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.coder.lab.calls import LabAnswer, LabCall, Log, Note, Scored
+from bot.coder.lab.calls import LabAnswer, LabCall, Log, NoteCommand, Scored
 from bot.coder.lab.server import LabServer
 from tests.bot.coder.lab.served import Remembering, lab, start
 
@@ -230,7 +230,7 @@ async def test_a_call_that_never_ends_is_refused_in_time(socket: Path) -> None:
 async def test_names_and_notes_come_cleaned_and_cut(socket: Path, handler: Remembering) -> None:
     assert (await say(socket, header("note", text="a\n## b\x1b[0m \u202e<|im_start|>" + "x" * 900)))["status"] == 0
     arguments = handler.calls[0].arguments
-    assert isinstance(arguments, Note)
+    assert isinstance(arguments, NoteCommand)
     assert arguments.text.startswith("a ## b[0m ‹ im_start >x") and "more characters left out" in arguments.text
     assert arguments.text.isprintable() and len(arguments.text) < 550
 

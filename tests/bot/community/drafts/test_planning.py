@@ -15,10 +15,10 @@ from bot.community.ideas.pool import idea_texts, propose_ideas
 from bot.community.ideas.prompts import IdeasAnswer, ProposedIdea
 from bot.community.report_pool import keep_report, lineage, report_texts, reports_of
 from bot.community.shown import ComponentNote, IdeaText, ReportAnswer
-from bot.engine.attempts import Attempt
+from bot.engine.attempts import NodeFeedback
 from bot.engine.budget import RunBudget
 from bot.engine.tree import TreeCache
-from bot.evaluation.answers import Score
+from bot.evaluation.answers import NodeScore
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
@@ -112,9 +112,9 @@ def asked(most: int, **shown: Any) -> PlanDrafts:
     return PlanDrafts(TaskText.from_card(card()), "", MACHINE, (), (), (), (), room(most), **shown)
 
 
-def done(node: int, score: float | None) -> Attempt:
-    own = None if score is None else Score(score)
-    return Attempt(node, "draft", "plan", "code", own, None if score is not None else "broke", "out", 1.0)
+def done(node: int, score: float | None) -> NodeFeedback:
+    own = None if score is None else NodeScore(score)
+    return NodeFeedback(node, "draft", "plan", "code", own, None if score is not None else "broke", "out", 1.0)
 
 
 def ideas(*texts: str) -> IdeasAnswer:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.evaluation.answers.board import (
-    Standing,
+    MedalStanding,
     board_is_lower_better,
     medal_positions,
     read_leaderboard,
@@ -165,7 +165,7 @@ def test_thresholds_are_the_scores_of_the_boards_own_lines(teams, lower):
 
 def test_what_is_no_number_stands_nowhere():
     for lower in (True, False):
-        assert standing([3.0, 2.0, 1.0], float("nan"), lower_is_better=lower) == Standing()
+        assert standing([3.0, 2.0, 1.0], float("nan"), lower_is_better=lower) == MedalStanding()
 
 
 def test_a_tied_board_counts_as_higher_is_better():

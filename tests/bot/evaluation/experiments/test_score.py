@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.answers.blends import Recipe
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.answers.experiments import PresentEnsemble
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.experiments.score import take_test
@@ -204,7 +204,7 @@ def test_gains_are_paired(numbers: Task) -> None:
 
 def test_what_errs_otherwise_gains_for_the_ensemble_and_a_copy_does_not(numbers: Task) -> None:
     first = numbers.score(**noisy(numbers, 0.5))
-    present = PresentEnsemble(Recipe("mean", {1: 1.0}), first.arrays.oof or "")
+    present = PresentEnsemble(BlendRecipe("mean", {1: 1.0}), first.arrays.oof or "")
     other = numbers.score(**noisy(numbers, 0.5, seed=1), ensemble=present)
     assert other.ensemble_gain is not None and other.ensemble_gain.value == pytest.approx(0.15, abs=0.03)
     copy = numbers.score(**noisy(numbers, 0.5), ensemble=present)
@@ -214,8 +214,8 @@ def test_what_errs_otherwise_gains_for_the_ensemble_and_a_copy_does_not(numbers:
 def test_an_ensemble_of_numbers_behind_labels_stands_in_no_experiments_way(labels: Task, grades: Task) -> None:
     rng = np.random.default_rng(8)
     for given, recipe in (
-        (labels, Recipe("classes", {1: 1.0}, {"offset": [0.0, 0.0, 0.0]}, classes=["a", "b", "c"])),
-        (grades, Recipe("numbers", {1: 1.0}, {"levels": [0, 1], "thresholds": [0.5]})),
+        (labels, BlendRecipe("classes", {1: 1.0}, {"offset": [0.0, 0.0, 0.0]}, classes=["a", "b", "c"])),
+        (grades, BlendRecipe("numbers", {1: 1.0}, {"levels": [0, 1], "thresholds": [0.5]})),
     ):
         width = 3 if given is labels else 1
         first = given.score(**given.arrays(lambda truth, width=width: rng.random((len(truth), width))))

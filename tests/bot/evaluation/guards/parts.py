@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bot.evaluation.answers import LabelledView, OtherNode
-from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.scoring.score import score_execution
@@ -49,7 +49,7 @@ class Ground:
     def view(self) -> GuardedView:
         return GuardedView(self.data, self.labels, self.card)
 
-    def found(self, guard: str) -> Finding:
+    def found(self, guard: str) -> GuardFinding:
         """Return the finding of a guard of the view."""
         return next(one for one in guard_view(self.labelled) if one.guard == guard)
 
@@ -93,7 +93,7 @@ class Left:
         assert found.valid, found
         return found.score.value
 
-    def found(self) -> list[Finding]:
+    def found(self) -> list[GuardFinding]:
         """Return what all guards of executions say."""
         for one in (self, *self.others):
             if not one.files:
@@ -103,7 +103,7 @@ class Left:
         ]
         return guard_execution(self.ground.labelled, *self.files, self.score, self.output, others, self.board)
 
-    def finding(self, guard: str) -> Finding:
+    def finding(self, guard: str) -> GuardFinding:
         return next(one for one in self.found() if one.guard == guard)
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.findings import Finding
+from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.guards.running import guard_execution, guard_view
 from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.scoring.interval import validation_interval
@@ -197,7 +197,7 @@ def test_a_guard_that_cannot_run_says_so_in_words(tmp_path: Path) -> None:
     assert result == "it could not be run: The view holds no validation rows."
 
 
-def guards_of(data: Path, task: TaskCard) -> dict[str, Finding]:
+def guards_of(data: Path, task: TaskCard) -> dict[str, GuardFinding]:
     """Return what the guards say of a competition's hold-out view."""
     _, view, labels = view_of(data, task)
     return {one.guard: one for one in guard_view(LabelledView(view, labels.parent, task))}

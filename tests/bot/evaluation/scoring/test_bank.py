@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.answers import Gain, LabelledView, Score
+from bot.evaluation.answers import Gain, LabelledView, NodeScore
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.score import score_execution, score_predictions
 from scrapers.snapshots.card import TaskCard
@@ -22,7 +22,7 @@ def view(folder: Path, task: TaskCard, cells: list[object]) -> LabelledView:
     return LabelledView(folder / "view", folder / "labels", task)
 
 
-def scored(of: LabelledView, folder: Path, cells: list[object], order: int = 1) -> Score | None:
+def scored(of: LabelledView, folder: Path, cells: list[object], order: int = 1) -> NodeScore | None:
     file = write(folder / "own.csv", ["id", "y"], list(zip(IDS, cells, strict=True))[::order])
     return score_execution(of, file, file, folder / "bank").score
 

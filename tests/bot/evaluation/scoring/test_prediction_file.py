@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
-from bot.evaluation.tables.untrusted_csv import Limits
+from bot.evaluation.tables.untrusted_csv import CsvReadLimits
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
 
@@ -118,7 +118,7 @@ def test_truth_without_a_wanted_id_is_refused(tmp_path):
 
 def test_texts_may_not_take_much_more_memory_than_their_file_takes_on_disk(sample, monkeypatch):
     task = card("own", predictions="text")
-    limits = Limits(file_bytes=5000, row_characters=5000)
+    limits = CsvReadLimits(file_bytes=5000, row_characters=5000)
     monkeypatch.setattr("bot.evaluation.scoring.prediction_file._limits_by", lambda sample, card: limits)
     plain, wide = "x" * 1200, "\U0001f600" + "x" * 1200
     path = write(sample.with_name("submission.csv"), ["id", "y"], [[i, plain] for i in IDS])

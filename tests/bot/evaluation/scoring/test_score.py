@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from bot.evaluation.answers import LabelledView, Score, ScoredFiles
+from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.scoring.score import check_view_scorable, score_execution
 from bot.evaluation.views.build import build_view
 from state.errors import InfrastructureFailure, UnsupportedLayout
@@ -25,7 +25,7 @@ def test_predictions_are_scored_by_the_official_metric(view):
     predictions = write(view / "validation_predictions.csv", ["id", "y"], reversed(rows))
     submission = write(view / "submission.csv", ["id", "y"], [["t1", 1], ["t0", 0]])
     assert scored(view, predictions, submission) == ScoredFiles(
-        Score(pytest.approx(2.0), final=pytest.approx(2.0)), valid=True, fine=True
+        NodeScore(pytest.approx(2.0), final=pytest.approx(2.0)), valid=True, fine=True
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.answers import LabelledView, Score
+from bot.evaluation.answers import LabelledView, NodeScore
 from bot.evaluation.scoring.score import score_predictions
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -27,7 +27,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def found(here: Path, other: str | None = "b", task: TaskCard | None = None) -> Score:
+def found(here: Path, other: str | None = "b", task: TaskCard | None = None) -> NodeScore:
     files = (here / "a.csv", here / f"{other}.csv" if other else None)
     return score_predictions(LabelledView(here / "view", here / "labels", task or card("mae")), *files, 0)
 

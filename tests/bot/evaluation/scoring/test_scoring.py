@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.evaluation.answers import LabelledView, Score, ScoredFiles
+from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.graders.process import GraderLimits
 from bot.evaluation.grading.grade import grade, grade_nodes, open_hidden_test
 from bot.evaluation.scoring import open_scorer
@@ -122,7 +122,7 @@ def test_a_view_is_scored_by_the_grader(tmp_path: Path, place: Path) -> None:
     labelled = LabelledView(data, labels, task(), place / "private" / "grade.py")
     guess = write(tmp_path / "validation_predictions.csv", ["id", "y"], [["a", 2], ["b", 1], ["c", 0]])
     found = score_execution(labelled, guess, guess)
-    assert found == ScoredFiles(Score(2.0), valid=True, fine=True)
+    assert found == ScoredFiles(NodeScore(2.0), valid=True, fine=True)
     check_view_scorable(labelled)
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from bot.evaluation.scoring.prediction_file import read_submission
-from bot.evaluation.tables.untrusted_csv import Limits, fault_of_place, open_rows
+from bot.evaluation.tables.untrusted_csv import CsvReadLimits, fault_of_place, open_rows
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card
 from tests.bot.evaluation.rejections import GOOD, rejection
 
-LIMITS = Limits(file_bytes=1000, row_characters=1000)
+LIMITS = CsvReadLimits(file_bytes=1000, row_characters=1000)
 
 
 def test_what_is_no_plain_file_is_never_waited_for(sample, tmp_path):
@@ -83,7 +83,7 @@ def test_a_file_that_somebody_goes_on_writing_is_not_read_for_ever(tmp_path):
     path.write_text("id,y\n" + "1,2\n" * 5)
     numbers = []
     refused, appending = pytest.raises(InvalidSubmission, match="changed while it was read"), path.open("a")
-    with appending, refused, open_rows(path, Limits(2000, 1000)) as rows:
+    with appending, refused, open_rows(path, CsvReadLimits(2000, 1000)) as rows:
         for number, _ in rows:
             numbers.append(number)
             appending.write("1,2\n" * 100)

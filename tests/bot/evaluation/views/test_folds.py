@@ -9,7 +9,7 @@ import pytest
 from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.views.folds import fold_numbers
-from bot.evaluation.views.split import Split, split_rows
+from bot.evaluation.views.split import RowSplit, split_rows
 from tests.bot.evaluation.parts import card, competition, write
 
 
@@ -17,7 +17,7 @@ from tests.bot.evaluation.parts import card, competition, write
 class Folds:
     """How all labelled rows of a layout are cut."""
 
-    split: Split
+    split: RowSplit
     rows: list[list[int]]
     """Those of each fold."""
     never: list[int]

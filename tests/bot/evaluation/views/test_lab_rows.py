@@ -16,7 +16,7 @@ from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import metric_per_fold
 from bot.evaluation.views.build import build_folds, build_view
 from bot.evaluation.views.lab_rows import Budget, draw_latest
-from bot.evaluation.views.split import Split, split_rows, withheld_shares
+from bot.evaluation.views.split import RowSplit, split_rows, withheld_shares
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
 from tests.bot.evaluation.parts import card, column, competition, read, write
@@ -26,11 +26,11 @@ from tests.bot.evaluation.written_layouts import LAYOUTS, write_layout
 HALVES = ("holdout", "final")
 
 
-def split_of(layout: Layout, seed: int = 0) -> Split:
+def split_of(layout: Layout, seed: int = 0) -> RowSplit:
     return split_rows(layout, seed, 1, "lab")
 
 
-def halves_of(split: Split, key) -> list[Counter]:
+def halves_of(split: RowSplit, key) -> list[Counter]:
     return [Counter(key(row) for row in split.rows(half)) for half in HALVES]
 
 

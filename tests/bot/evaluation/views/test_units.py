@@ -11,7 +11,7 @@ from bot.evaluation.layouts.layout import Layout
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.views.build import VERSION
 from bot.evaluation.views.folds import fold_numbers
-from bot.evaluation.views.split import Split, split_rows, withheld_shares
+from bot.evaluation.views.split import RowSplit, split_rows, withheld_shares
 from bot.evaluation.views.units import Joining
 from tests.bot.evaluation.parts import card, competition, write
 from tests.bot.evaluation.written_layouts import LAYOUTS, write_layout
@@ -20,18 +20,18 @@ ROWS = 1_000
 WORDS = ("raven", "stood", "bust", "pallas", "near", "chamber", "door", "that", "bleak", "december", "evening", "upon")
 
 
-def split_of(layout: Layout, seed: int = 0) -> Split:
+def split_of(layout: Layout, seed: int = 0) -> RowSplit:
     return split_rows(layout, seed, VERSION)
 
 
-def apart(split: Split, keys: list[str]) -> float:
+def apart(split: RowSplit, keys: list[str]) -> float:
     """The share of withheld rows whose key a training row has."""
     known = {keys[row] for row in split.rows("train")}
     withheld = split.rows("holdout", "final")
     return sum(keys[row] in known for row in withheld) / len(withheld)
 
 
-def folds_apart(layout: Layout, split: Split, keys: list[str]) -> int:
+def folds_apart(layout: Layout, split: RowSplit, keys: list[str]) -> int:
     """How many keys are in several folds."""
     fold_of, _, _ = fold_numbers(layout, split, range(len(keys)), 5, 0, VERSION)
     return sum(count > 1 for count in Counter(key for key, _ in {(keys[r], fold_of[r]) for r in fold_of}).values())

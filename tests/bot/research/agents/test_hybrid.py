@@ -16,7 +16,7 @@ from bot.budgets.settings import Caps
 from bot.coder.own import ChosenCoder
 from bot.community.drafts.prompts import PlanDrafts
 from bot.engine.attempts import load_tree
-from bot.engine.search import Search
+from bot.engine.search import SolutionSearch
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.retrieval import Retriever, Task
@@ -82,7 +82,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
         task = Task(snapshot.card.slug, "Tiny", "A table.", "log loss")
         found = Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock)
         context = replace(opened, spending=money, knowledge=found)
-        await Search(context, hybrid(context)).run()
+        await SolutionSearch(context, hybrid(context)).run()
         tree = load_tree(context)
         with store.read() as session:
             drafts = {row.id: row for row in session.exec(select(Draft).where(Draft.run_id == RUN)).all()}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.evaluation.answers import Grade
+from bot.evaluation.answers import GradeReport
 from bot.evaluation.client.worker import Worker
 from bot.research.grading.aggregate import aggregate, read_reports
 from bot.research.grading.grade_many import Failure, GradedList, find_snapshots, grade_many, write_report
@@ -147,7 +147,7 @@ def test_a_report_is_written_under_mle_benchs_name_and_is_what_an_aggregation_re
     flags = ("submission_exists", "valid_submission", "any_medal", "gold_medal", "above_median")
     won = dict.fromkeys(flags, True) | {"silver_medal": False, "bronze_medal": False}
     rows = [
-        Grade.model_validate(GRADED | {"competition_id": slug, "score": None, "is_lower_better": True} | flags)
+        GradeReport.model_validate(GRADED | {"competition_id": slug, "score": None, "is_lower_better": True} | flags)
         for slug, flags in (("one", won), ("two", dict.fromkeys(won, False)))
     ]
     summary = GradedList(rows, [Failure("three", "x.csv", "why")]).summary()
