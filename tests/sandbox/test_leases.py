@@ -171,6 +171,14 @@ async def test_waiting_is_sentences_and_can_be_cancelled(tmp_path: Path) -> None
         assert lease.cpus == (0,)
 
 
+async def test_who_has_waited_long_enough_shares_a_core(tmp_path: Path) -> None:
+    leases, said = Leases(tmp_path, cores=[0]), list[str]()
+    async with leases.hold(1, seconds=1), leases.hold(1, seconds=60, share_after=0.05, say=said.append) as lease:
+        assert lease.cpus == (0,) and said == ["running on a core that others use, too"]
+    async with leases.hold(1, seconds=1):
+        pass
+
+
 async def test_a_lease_ends_with_an_error_inside(tmp_path: Path) -> None:
     leases = Leases(tmp_path, cores=[0])
     with pytest.raises(KeyError):

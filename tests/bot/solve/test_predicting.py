@@ -166,6 +166,20 @@ def test_new_rows_are_predicted_or_one_sentence_says_why_not(tmp_path, new, fact
         assert done.returncode == 1 and message in done.stderr and not (tmp_path / "predictions.csv").exists()
 
 
+def test_new_rows_are_predicted_with_what_a_script_stored(tmp_path):
+    (tmp_path / "weights/s").mkdir(parents=True)
+    (tmp_path / "weights/s/level").write_text("7.5")
+    reads = 'import os\nlevel = open(os.environ["BOT_WEIGHTS"] + "/level").read()\n'
+    (tmp_path / "predict_s.py").write_text(reads + CONSTANT.replace("{VALUE}", "{float(level) + float(row['x'])}"))
+    facts = {"stored": {"s.py": "predict_s.py"}, "columns": ["y"], "features": ["row", "x"], "files": None}
+    functions = package_of(tmp_path, **facts, numbers=True)
+    (tmp_path / "new.csv").write_text("x\n1\n2\n")
+    data = tmp_path / "place/data"
+    data.mkdir(parents=True)
+    ids, _ = functions["add_rows"](tmp_path / "new.csv", data)
+    assert functions["run"]("s.py", tmp_path / "place", data, ids, 60.0).tolist() == [[8.5], [9.5]]
+
+
 @pytest.mark.parametrize(("ids", "first"), [(["30", "31", "32"], 30), (["3", "9", "5"], 10), (["a", "b"], 0)])
 def test_new_rows_are_numbered_as_the_test_rows_were_unless_these_have_gaps(ids, first, tmp_path):
     lines = "".join(f"{one},0\n" for one in ids)
