@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, Protocol
+
+from sqlmodel import col, select
 
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Held, Level, unbounded
@@ -16,7 +19,6 @@ from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Tot
 from bot.models.bounds import Bound, Estimate, Sent, bounds, free, most_sent
 from bot.models.fingerprint import prompt_hash
 from bot.models.passing import Passed
-from bot.models.prefix import cached_messages
 from bot.models.recorded import Bindable
 from bot.models.tools import tool_of
 from state.clock import Clock
@@ -198,7 +200,7 @@ class Calls:
         with_tool = tool_of(prompt) is not None
         cached = 0
         if self._budget.capped(Kind.TOKENS) and (with_tool or isinstance(prompt, Passed)):
-            cached = cached_messages(
+            cached = _cached_messages(
                 self.store,
                 self.run_id,
                 role=asked.role,
@@ -239,6 +241,27 @@ class Calls:
 
         await patiently(self.store, write)
         self._spent = add_up(self._spent, {**took, "seconds": seconds})
+
+
+def _cached_messages(
+    store: Store, run_id: str, *, role: str, prompt_name: str, node: int | None, messages: Sequence[Message]
+) -> int:
+    """Return how many leading messages the last call of the same kind had too; 0 if nothing of that one was cached.
+
+    If the endpoint has dropped them from its cache since, it counts them again; that cannot be foreseen.
+    """
+    with store.read() as session:
+        last = session.exec(
+            select(ModelCall)
+            .where(ModelCall.run_id == run_id, ModelCall.role == role, ModelCall.prompt_name == prompt_name)
+            .where(ModelCall.node == node, ModelCall.completion_tokens > 0)
+            .order_by(col(ModelCall.seq).desc())
+        ).first()
+    if last is None or not last.cached_tokens:
+        return 0
+    before = json.loads(store.blob(last.messages_sha))
+    pairs = zip(before, map(asdict, messages), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def ensure_known(prompt: Prompt[Any], as_of: datetime, ageless: frozenset[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from bot.models import Message
 from bot.models.failures import endpoint_words
+from scrapers.posts.cleaning import both_ends
 
 LEAST_ANSWER = 1_000
 """Tokens of an answer below which the prompt is shortened instead; a quarter of a small context."""
@@ -18,6 +19,8 @@ _MOST_PER_TOKEN = 7.0
 """Characters of a token, more than which no text of some length has."""
 _SURELY_CUT, _COMPARED_FROM = 5.5, 8_000
 """Characters of a token below which nothing is taken for cut, and of a prompt from which on it is looked at."""
+_NOTE = 50
+"""Characters of the note on what is left out of a message."""
 _SHARE = 15 / 16
 """Of a context that is used, as tokens are estimated."""
 
@@ -159,13 +162,4 @@ def shortened(messages: Sequence[Message], characters: int) -> list[Message]:
         if length > most:
             break
         left -= length
-    return [replace(message, content=_cut(message.content, max(0, most))) for message in messages]
-
-
-def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    mark = f"\n[{len(text) - most:,} characters left out: the model takes no longer prompt]\n"
-    kept = max(0, most - len(mark))
-    tail = 2 * kept // 5
-    return text[: kept - tail] + mark + (text[-tail:] if tail else "")
+    return [replace(message, content=both_ends(message.content, max(0, most - _NOTE))) for message in messages]

@@ -11,10 +11,12 @@ from bot.models.conventions import answer_of
 from bot.models.fingerprint import stable_messages
 from bot.models.quoting import clean
 from bot.models.tools import Tool, tool_of
+from scrapers.posts.cleaning import both_ends
 
 AnswerT = TypeVar("AnswerT")
 
-_HEAD, _TAIL = 4_000, 2_000
+_SHOWN = 6_000
+"""Characters that are shown of a reply that cannot be read."""
 _OPENING = re.compile(r"\A\s*```[a-z]*\n")
 _SHORTEST_OVERLAP, _OVERLAP = 20, 2_000
 """Characters; a shorter repetition may be meant."""
@@ -74,7 +76,9 @@ class Repair(_Again[AnswerT]):
 
     def _exchange(self) -> tuple[Message, Message]:
         asked = f"Your answer cannot be used: {self.fault}. Answer again, in full and in the form that was asked for."
-        return Message("assistant", _bounded(clean(answer_of(self.reply)))), Message("user", asked)
+        return Message("assistant", both_ends(clean(answer_of(self.reply)), _SHOWN) or "(no text)"), Message(
+            "user", asked
+        )
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,3 @@ class Continuation(_Again[AnswerT]):
             "if need be: repeat nothing, explain nothing, and do not open a code block again that is still open."
         )
         return Message("assistant", clean(self.reply)), Message("user", asked)
-
-
-def _bounded(text: str) -> str:
-    if not text.strip():
-        return "(no text)"
-    if len(text) <= _HEAD + _TAIL:
-        return text
-    return f"{text[:_HEAD]}\n[{len(text) - _HEAD - _TAIL} characters left out]\n{text[-_TAIL:]}"

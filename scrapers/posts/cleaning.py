@@ -66,7 +66,8 @@ def both_ends(text: str, longest: int) -> str:
     """Return the text, or its first and last `longest` / 2 characters, so that the rest costs no time."""
     if len(text) <= longest:
         return text
-    return f"{text[: longest // 2]}\n[... {len(text) - longest // 2 * 2:,} characters left out ...]\n{text[-(longest // 2) :]}"
+    half = longest // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[len(text) - half :]}"
 
 
 _BACKTICKS = re.compile(r"`{3,}")

@@ -14,6 +14,7 @@ from bot.models.failures import STREAM
 from bot.models.passing import Answer
 from bot.models.reply import NotACompletion, Reply, read_usage, status_inside
 from scrapers.http.responses import read_json
+from scrapers.posts.cleaning import both_ends
 from state.errors import ModelUnavailable
 
 NAME = "gateway"
@@ -203,14 +204,6 @@ class Exchange:
             usage, self.estimated = type(usage)(usage.prompt_tokens, got, usage.cached_tokens), True
         text = heard.text if self.kept_characters is None else both_ends(heard.text, self.kept_characters)
         return Reply(text, "stop" if heard.ended else "error", usage)
-
-
-def both_ends(text: str, most: int) -> str:
-    """Return a text, or its two ends of together so many characters and how many lay between them."""
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return f"{text[:half]}[{len(text) - 2 * half} characters are not kept]{text[len(text) - half :]}"
 
 
 async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

@@ -7,13 +7,14 @@ from datetime import datetime
 
 from sqlmodel import select
 
-from bot.coder.gateway.exchange import NAME, Exchange, both_ends
+from bot.coder.gateway.exchange import NAME, Exchange
 from bot.models import CallLimits, Item, Message, Usage
 from bot.models.ask import Asker
 from bot.models.bounds import Bound
 from bot.models.calls import Attempt, Calls, Outcome
 from bot.models.recorded import step_key
 from bot.models.usefulness import Usefulness
+from scrapers.posts.cleaning import both_ends
 from state.patience import patiently
 from state.steps import Key, Kind, finish_step, start_step
 from state.store import Transaction, put_blob

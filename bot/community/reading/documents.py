@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.community.reading.code_excerpts import code_excerpt
-from scrapers.posts.cleaning import LARGEST_TEXT, without_encoded
+from scrapers.posts.cleaning import LARGEST_TEXT, both_ends, without_encoded
 from state.community import TEAM, CommunityView, Post
 
 _WORD = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]|[^\W_]{3,}")
@@ -165,8 +165,4 @@ def excerpt(document: Document, characters: int) -> Document:
 
 
 def _shortened(post: Post, limit: int) -> Post:
-    if len(post.text) <= limit:
-        return post
-    half = limit // 2
-    omission = f"[... {len(post.text) - 2 * half} characters cut ...]"
-    return replace(post, text=f"{post.text[:half]}\n{omission}\n{post.text[-half:]}")
+    return replace(post, text=both_ends(post.text, limit))

@@ -166,7 +166,7 @@ async def test_long_bad_reply_is_shown_with_its_middle_left_out(tmp_path: Path) 
             await asker_of(model, store).ask(Question(), role="coder", name="write")
     shown = endpoint.requests[1].body["messages"][2]["content"]
     assert len(shown) < 7_000
-    assert "[44000 characters left out]" in shown
+    assert "[... 44,000 characters left out ...]" in shown
 
 
 @pytest.mark.parametrize("time", [CUTOFF + timedelta(seconds=1), EARLIER.replace(tzinfo=None)])

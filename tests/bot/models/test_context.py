@@ -150,7 +150,7 @@ def test_the_longest_messages_are_shortened_to_one_length() -> None:
     messages = [Message("user", "a" * 10), Message("user", "b" * 5_000), Message("user", "c" * 9_000)]
     sizes = [len(message.content) for message in shortened(messages, 4_010)]
     assert sizes[0] == 10
-    assert sizes[1:] == [2_000, 2_000]
+    assert 1_950 < sizes[1] == sizes[2] <= 2_000
 
 
 def test_what_fits_stays_as_it_is() -> None:

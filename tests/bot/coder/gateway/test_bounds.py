@@ -203,7 +203,7 @@ async def test_large_requests_that_are_refused_are_not_kept_whole(tmp_path: Path
             assert (await it.ask(saying(text, "chat"))).status == 400
         assert kept_bytes(it.store) < 200_000
         logged = str(list(calls(it.store, RUN))[-1]["messages"])
-        assert "3 first words" in logged and "last words" in logged and "not kept" in logged
+        assert "3 first words" in logged and "last words" in logged and "characters left out" in logged
 
 
 async def test_what_is_kept_of_a_lab_is_bounded_and_its_newest_words_stay(
