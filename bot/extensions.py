@@ -11,7 +11,7 @@ from state.errors import UsageError
 
 __all__ = ["Group", "declared", "extension"]
 
-Group = Literal["agents", "clocks", "commands", "importers", "rules"]
+Group = Literal["agents", "checks", "clocks", "commands", "importers", "placement", "rules"]
 
 
 @cache

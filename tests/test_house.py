@@ -116,7 +116,7 @@ def test_every_module_imports_in_whatever_order(seed: int) -> None:
 
 
 def test_the_bots_own_process_starts_without_heavy_libraries() -> None:
-    working = ["bot.daemon.service", "bot.replay.run", "sandbox.fleet.leases"]
+    working = ["bot.daemon.service", "bot.replay.run", "bot.fleet.leases"]
     places = [f"bot.cli.{path.stem}" for path in (ROOT / "bot" / "cli").glob("[a-z]*.py")]
     loaded = "print(sorted(set({!r}) & set(sys.modules)))\n"
     imports = "for name in {!r}:\n    importlib.import_module(name)\n"

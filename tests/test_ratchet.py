@@ -21,11 +21,12 @@ LIMITS = {
     # Tables as people have them: any encoding, form of numbers, packing; features and labels in two files.
     # Simple models beside a result on own data, fitted models in its package, backtests over time, a shared core.
     # What it runs without is measured by itself: WINGS.
-    "lines of bot": 65_000,
+    "lines of bot": 64_400,
+    "lines of bot/fleet": 1_950,
     # Meta Kaggle: hundreds of past competitions with their communities.
     "lines of bot/research": 9_150,
     "lines of bot/simulator": 6_100,
-    "lines of sandbox": 9_700,
+    "lines of sandbox": 7_900,
     "lines of scrapers": 10_300,
     "lines of state": 5_070,
     "names that do not say what they hold": 5_050,
@@ -33,7 +34,7 @@ LIMITS = {
     "classes with a field for a score": 37,
     "JSON paths in SQL outside of state": 1,
 }
-WINGS = ("bot/research", "bot/simulator")
+WINGS = ("bot/fleet", "bot/research", "bot/simulator")
 _SLACK = 0.95
 """Share of a limit below which it must be lowered, so that what was won is not lost again."""
 _CLASS = re.compile(r"class (\w+)")

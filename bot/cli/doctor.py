@@ -15,11 +15,11 @@ from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Finding
 from bot.doctor.daemon import check_daemon, check_daemon_database, check_log_file, check_notify, check_service
-from bot.doctor.fleet import check_fleet
 from bot.doctor.gpus import check_gpus
 from bot.doctor.kaggle import check_kaggle
 from bot.doctor.machine import check_database, check_disk, check_leases, check_sandboxes, check_share
 from bot.doctor.models import check_coders, check_models, is_foreign
+from bot.extensions import extension
 from bot.service.systemd import service_state
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
@@ -96,6 +96,11 @@ def _check_fleet(settings: Settings) -> Iterator[Finding]:
     except UsageError:
         environment = None
     here = choose("auto", trusted=True, settings=settings.sandbox, environment=environment).describe()
+    try:
+        check_fleet = extension("checks", "fleet")
+    except UsageError as error:
+        yield Finding("fleet", "fails", str(error))
+        return
     yield from check_fleet(settings.fleet, settings.sandbox, here)
 
 

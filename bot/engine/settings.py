@@ -41,8 +41,8 @@ class SearchOptions(ClosedModel):
     seed: Annotated[int, Option()] = Field(default=0, description="seed of all random choices")
     blend: Annotated[bool | None, Option()] = Field(
         default=None,
-        description="blend the predictions of scored scripts (default: yes, except for aide, its variants "
-        "and automind, whose papers have no blend)",
+        description="blend the predictions of scored scripts (default: yes, except for agents "
+        "whose papers have no blend, such as aide)",
         examples=[False],
     )
     knowledge: Annotated[Shown, Option()] = Field(

@@ -1,8 +1,9 @@
 """Opening a machine's leases, and choosing the number of GPUs of an execution."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 
+from bot.extensions import extension
 from sandbox.gpu import open_gpus
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, LeaseSettings, SandboxSettings
@@ -32,14 +33,9 @@ def open_leases(
         gpus = stack.enter_context(open_gpus())
         leases, where = Leases(folder, gpus=gpus, gpu_shares=settings.gpu_shares), "this machine has"
         if fleet is not None and fleet.address is not None:
-            from sandbox.fleet.cluster import Cluster
-            from sandbox.fleet.leases import Fleet
-
-            cluster = stack.enter_context(closing(Cluster.connect(fleet.address)))
-            leases, where = (
-                Fleet(cluster, fleet, scripts or SandboxSettings(), leases),
-                "no node of the fleet has more than",
-            )
+            open_fleet = extension("placement", "fleet")
+            leases = stack.enter_context(open_fleet(fleet, scripts or SandboxSettings(), leases))
+            where = "no node of the fleet has more than"
         found = leases.gpus
         if wanted is not None and wanted > found:
             raise UsageError(f"--gpus {wanted}: {where} {found}; `bot doctor` lists those it finds")

@@ -11,9 +11,9 @@ import pytest
 
 from bot.execution.folder import run_folders
 from tests import needs
+from tests.bot.fleet.nodes import Nodes, small_cluster
 from tests.bot.replay.scripted_answers import FILES, PREDICT, LabAnswers, typed
 from tests.chaos.world import SteadyAnswers, World, wait_until
-from tests.sandbox.fleet.nodes import Nodes, small_cluster
 from tests.scripted_endpoint import ScriptedEndpoint
 
 pytestmark = pytest.mark.integration

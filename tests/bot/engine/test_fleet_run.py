@@ -11,11 +11,11 @@ import pytest
 
 from bot.execution.folder import run_folders
 from tests import needs
+from tests.bot.fleet.nodes import Nodes, small_cluster
 from tests.bot.replay.conftest import Bot, bot
 from tests.bot.replay.scripted_answers import typed
 from tests.chaos.invariants import Memory, check
 from tests.chaos.world import SteadyAnswers, World, wait_until
-from tests.sandbox.fleet.nodes import Nodes, small_cluster
 from tests.scripted_endpoint import ScriptedEndpoint
 
 pytestmark = pytest.mark.integration

@@ -17,11 +17,11 @@ from bot.execution.folder import run_folders
 from bot.execution.running import is_running
 from bot.replay.prepare import finished_result
 from tests import needs
+from tests.bot.fleet.nodes import small_cluster
 from tests.bot.replay.conftest import Bot, bot, tiny
 from tests.bot.replay.scripted_answers import Answers
 from tests.chaos.invariants import events
 from tests.chaos.world import wait_until
-from tests.sandbox.fleet.nodes import small_cluster
 from tests.scripted_endpoint import ScriptedEndpoint
 
 pytestmark = pytest.mark.integration

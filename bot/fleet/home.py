@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from bot.fleet.contents import Manifest
+from bot.fleet.foreign import ForeignFolder
+from bot.fleet.slot import SILENCE, Slot, SlotPlan
 from sandbox.execution import LocalSandbox
-from sandbox.fleet.contents import Manifest
-from sandbox.fleet.foreign import ForeignFolder
-from sandbox.fleet.slot import SILENCE, Slot, SlotPlan
 from sandbox.lab import CommandResult, LabDied, LabRequest
 from sandbox.lab.keeper import Keeper
 from sandbox.lab.layout import prepare

@@ -7,10 +7,10 @@ from importlib import metadata
 from platform import python_version
 
 from bot.doctor import Finding
+from bot.fleet.cluster import Cluster, FleetNode, SlotLost
+from bot.fleet.leases import difference, plan_of
+from bot.fleet.slot import SlotFacts
 from sandbox import SandboxDescription
-from sandbox.fleet.cluster import Cluster, FleetNode, SlotLost
-from sandbox.fleet.leases import difference, plan_of
-from sandbox.fleet.slot import SlotFacts
 from sandbox.settings import FleetSettings, SandboxSettings
 from state.errors import UsageError
 

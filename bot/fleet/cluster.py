@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sandbox.fleet.home import CONNECTIONS, Home
-from sandbox.fleet.slot import Slot, SlotPlan
+from bot.fleet.home import CONNECTIONS, Home
+from bot.fleet.slot import Slot, SlotPlan
 from state.errors import InfrastructureFailure, UsageError
 
 INSTALL = "pip install 'kaggle-bot[fleet]'"

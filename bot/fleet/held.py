@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.fleet.slot import SlotFacts, SlotPlan
 from sandbox import Lease
-from sandbox.fleet.slot import SlotFacts, SlotPlan
 
 
 @dataclass

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.fleet import contents
-from sandbox.fleet.contents import Contents, Manifest, NodeCache
+from bot.fleet import contents
+from bot.fleet.contents import Contents, Manifest, NodeCache
 from sandbox.settings import FleetSettings
 from state.errors import UsageError
 

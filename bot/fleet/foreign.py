@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from bot.fleet.contents import Entry, Manifest
 from sandbox.disk import DEEPEST, open_folder
-from sandbox.fleet.contents import Entry, Manifest
 from sandbox.workspace import remove_tree
 
 _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bot.fleet.cluster import Cluster
+from bot.fleet.contents import Entry, Manifest
+from bot.fleet.foreign import ForeignFolder, make_alike
+from bot.fleet.held import HeldSlot
+from bot.fleet.home import KEPT, Home
+from bot.fleet.sending import ATTEMPTS, SENDING, Sender
 from sandbox import Lease
-from sandbox.fleet.cluster import Cluster
-from sandbox.fleet.contents import Entry, Manifest
-from sandbox.fleet.foreign import ForeignFolder, make_alike
-from sandbox.fleet.held import HeldSlot
-from sandbox.fleet.home import KEPT, Home
-from sandbox.fleet.sending import ATTEMPTS, SENDING, Sender
 from sandbox.lab import LabDied, LabRequest
 from state.files import sha256_of
 from state.redaction import Redactor

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandbox.fleet.cluster import Cluster, SlotLost
-from sandbox.fleet.contents import Contents, Manifest
+from bot.fleet.cluster import Cluster, SlotLost
+from bot.fleet.contents import Contents, Manifest
 
 _PIECE = 8 * 1024**2
 """Bytes that are sent at a time."""

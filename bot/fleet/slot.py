@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+from bot.fleet.contents import Manifest, NodeCache, free_bytes
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Usage
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.execution import LocalSandbox, execute
-from sandbox.fleet.contents import Manifest, NodeCache, free_bytes
 from sandbox.gpu import Gpus, open_gpus
 from sandbox.instance import instance_of
 from sandbox.leases import Leases, leases_folder
@@ -146,7 +146,7 @@ class Slot:
         except (BotError, OSError) as error:
             self._problem = str(error)
         # Should this process be killed, it removes what its sandbox leaves.
-        command = [sys.executable, "-m", "sandbox.fleet.clearing", str(self._folder)]
+        command = [sys.executable, "-m", "bot.fleet.clearing", str(self._folder)]
         self._clearing = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         self._clearing.wait()  # it leaves a process behind, which reads what it has read
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import needs
-from tests.sandbox.fleet.nodes import Nodes, small_cluster
+from tests.bot.fleet.nodes import Nodes, small_cluster
 
 
 @pytest.fixture(scope="package")

@@ -4,18 +4,18 @@ import asyncio
 import copy
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bot.fleet.cluster import Cluster, SlotLost
+from bot.fleet.held import HeldSlot, PlacedLease, Wanted
+from bot.fleet.placing import FleetSandbox
+from bot.fleet.slot import Slot, SlotFacts, SlotPlan
 from sandbox import Lease, Sandbox, SandboxDescription
-from sandbox.fleet.cluster import Cluster, SlotLost
-from sandbox.fleet.held import HeldSlot, PlacedLease, Wanted
-from sandbox.fleet.placing import FleetSandbox
-from sandbox.fleet.slot import Slot, SlotFacts, SlotPlan
 from sandbox.lab import LabPlace
 from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
@@ -340,3 +340,14 @@ def plan_of(here: SandboxDescription, scripts: SandboxSettings, fleet: FleetSett
     """Return the plan of a slot that runs scripts in the back end and the environment that are used here."""
     cache, free = int(fleet.cache_gb * 1e9), int(fleet.free_gb * 1e9)
     return SlotPlan(here.name, scripts, here.environment, cpus, gpus, cache, free)
+
+
+@contextmanager
+def open_fleet(settings: FleetSettings, scripts: SandboxSettings, here: Leases) -> Iterator[Leases]:
+    """Open the leases of the configured cluster; `here` are those of this machine.
+
+    Raises:
+        UsageError: there is no such cluster.
+    """
+    with closing(Cluster.connect(settings.address or "auto")) as cluster:
+        yield Fleet(cluster, settings, scripts, here)

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from bot.doctor.fleet import check_fleet
+from bot.fleet.checks import check_fleet
+from bot.fleet.cluster import Cluster
+from bot.fleet.held import HeldSlot, PlacedLease, slot_of
+from bot.fleet.leases import _IDLE, Fleet
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Limits, Sandbox, Usage
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.fleet.cluster import Cluster
-from sandbox.fleet.held import HeldSlot, PlacedLease, slot_of
-from sandbox.fleet.leases import _IDLE, Fleet
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
 from state.errors import InfrastructureFailure
 from state.redaction import Redactor
-from tests.sandbox.fleet.nodes import MEMORY, Nodes
+from tests.bot.fleet.nodes import MEMORY, Nodes
 
 pytestmark = pytest.mark.integration
 SETTINGS = FleetSettings(address="auto", free_gb=0.1)

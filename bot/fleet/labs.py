@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from sandbox.fleet.cluster import SIDE_BY_SIDE, Cluster, SlotLost
-from sandbox.fleet.held import HeldSlot
-from sandbox.fleet.home import SOCKET, Home
-from sandbox.fleet.lab_files import LabFiles
-from sandbox.fleet.sending import Sender
+from bot.fleet.cluster import SIDE_BY_SIDE, Cluster, SlotLost
+from bot.fleet.held import HeldSlot
+from bot.fleet.home import SOCKET, Home
+from bot.fleet.lab_files import LabFiles
+from bot.fleet.sending import Sender
 from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
 from sandbox.lab.layout import check_lab
 from sandbox.lab.listening import connected, receive

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from sandbox.fleet.contents import Entry, Manifest
-from sandbox.fleet.foreign import ForeignFolder, make_alike
+from bot.fleet.contents import Entry, Manifest
+from bot.fleet.foreign import ForeignFolder, make_alike
 
 
 def filled(folder: Path) -> ForeignFolder:

@@ -10,12 +10,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from bot.fleet.cluster import Cluster, SlotLost
+from bot.fleet.held import HeldSlot, slot_of
+from bot.fleet.labs import placed_lab
+from bot.fleet.sending import Sender
+from bot.fleet.slot import Progress
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Watch
-from sandbox.fleet.cluster import Cluster, SlotLost
-from sandbox.fleet.held import HeldSlot, slot_of
-from sandbox.fleet.labs import placed_lab
-from sandbox.fleet.sending import Sender
-from sandbox.fleet.slot import Progress
 from sandbox.lab import Lab, LabRequest
 from sandbox.output import CappedOutput, LiveLog
 from sandbox.waiting import ended

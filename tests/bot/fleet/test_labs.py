@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from bot.fleet.cluster import Cluster
+from bot.fleet.leases import Fleet
+from bot.fleet.placing import FleetSandbox
 from sandbox import Lease
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.fleet.cluster import Cluster
-from sandbox.fleet.leases import Fleet
-from sandbox.fleet.placing import FleetSandbox
 from sandbox.lab import Lab, LabDied, LabLimits, LabPlace, LabRequest
 from sandbox.lab.listening import Listener, receive
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
 from state.redaction import Redactor
-from tests.sandbox.fleet.nodes import MEMORY, Nodes
+from tests.bot.fleet.nodes import MEMORY, Nodes
 
 pytestmark = pytest.mark.integration
 SECRET = "sk-4f9aQz81LmXr02Tt"
