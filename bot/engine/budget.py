@@ -22,6 +22,8 @@ REFITS, REFITS_SHARE = 3, 0.1
 EXECUTION_SHARE = 1 / 6
 """Most of a run's time that one execution may take (in the papers: 1 h of 5 h)."""
 SHORTEST_EXECUTION = 5.0
+LEAST_BASELINE = 60.0
+"""Seconds for the baseline in a short run, as its libraries take long on a busy machine; at most a third of what is left."""
 SHORTEST_SHARE = 0.5
 """A new script that gets less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
@@ -119,7 +121,8 @@ class RunBudget:
 
         It may cut into the time for the refit and the exit: without it there is nothing to hand in.
         """
-        return self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2)
+        least = min(LEAST_BASELINE, self.left() / 3)
+        return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2), least)
 
     def kept(self, best_seconds: float | None) -> float:
         """Return the seconds kept for running again, on all rows, what is handed in, and for rehearsing it."""

@@ -194,10 +194,11 @@ def medal(result: RunResult) -> Medal | None:
 
 def unbeaten(result: RunResult) -> str | None:
     """Say which simple models the result is not better than, in one sentence; None: it is better than all beyond noise."""
+    names = [model.name for model in result.simple_models if not model.is_beaten and model.node != result.chosen_node]
     simple_result = next((model.name for model in result.simple_models if model.node == result.chosen_node), None)
     if simple_result is not None:
-        return f"Nothing was better than a simple model beyond noise: the result is {simple_result}."
-    names = [model.name for model in result.simple_models if not model.is_beaten]
+        like = f", no better than {' or '.join(names)}" if names else ""
+        return f"Nothing was better than a simple model beyond noise: the result is {simple_result}{like}."
     return f"Not better than {' or '.join(names)} beyond noise." if names else None
 
 

@@ -148,9 +148,7 @@ def asking(path: Path) -> Iterator[None]:
 
 def main() -> None:
     """Print the figures."""
-    allowance = Allowance(
-        BudgetSettings(day=Caps(money=1.0)), {slug: CompetitionSettings() for slug in SLUGS}
-    )
+    allowance = Allowance(BudgetSettings(day=Caps(money=1.0)), {slug: CompetitionSettings() for slug in SLUGS})
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path = Path(folder).absolute() / "bot.db"
         filled(path)
