@@ -101,7 +101,7 @@ def test_every_foreign_import_is_of_a_declared_dependency_and_none_is_declared_i
     # pydantic's own other half, pinned by it to one version
     del found["pydantic_core"]
     # What an extra brings is loaded by a process apart, or where a fleet is named, and is not installed with the bot.
-    extras = {"sentence_transformers", "ray", *FOR_SCRIPTS}
+    extras = {"duckdb", "sentence_transformers", "ray", *FOR_SCRIPTS}
     assert {name for name, of in found.items() if not of & declared} - extras == set()
     assert declared - set().union(*found.values()) - FOR_SOLUTIONS - FOR_OTHERS - FOR_PEOPLE == set()
 
