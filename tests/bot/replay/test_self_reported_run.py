@@ -139,7 +139,7 @@ def test_scripts_pass_the_debug_run_and_are_scored_where_a_target_is_rare(bot: B
     assert result["self_reported"] is None and result["valid_submission"]
     events = [json.loads(line) for line in (Path(result["run"]) / "events.jsonl").read_text().splitlines()]
     ended = [event for event in events if event["type"] == "node.ended"]
-    assert [event["status"] for event in ended] == ["valid", "valid"], ended
+    assert {event["status"] for event in ended} == {"valid"}, ended
     tried = [event["view"] for event in events if event["type"] == "execution.started"]
     assert tried[:3] == ["holdout", "sample", "holdout"], "the baseline has no debug run"
 
