@@ -46,7 +46,7 @@ FROM committed_versions AS v
 JOIN public_kernels AS k ON k.id = v.ScriptId
 WHERE later(v.CreationDate, k.known_at) <= getvariable('exported');
 
--- The notebook that another was forked from, if it was public by the time of the fork's version.
+-- The notebook that another was forked from, if it and the version were there by the time of the fork's version.
 CREATE OR REPLACE TEMP TABLE forks AS
 SELECT v.id, parent.kernel_id AS parent_id
 FROM versions AS v
@@ -54,6 +54,7 @@ JOIN public_kernels AS k ON k.id = v.kernel_id
 JOIN KernelVersions AS forked ON forked.Id = k.forked_version_id
 JOIN (SELECT kernel_id, min(known_at) AS known_at FROM versions GROUP BY ALL) AS parent ON parent.kernel_id = forked.ScriptId
 WHERE parent.known_at <= v.known_at
+  AND forked.CreationDate <= v.known_at
   AND parent.kernel_id <> v.kernel_id;
 
 
