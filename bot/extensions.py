@@ -19,8 +19,8 @@ Group = Literal["agents", "checks", "clocks", "commands", "importers", "placemen
 
 @cache
 def declared(group: Group) -> Mapping[str, str]:
-    """Return by name what is declared in the group `bot.GROUP`, as `module:attribute`; nothing is imported."""
-    return MappingProxyType(_sections().get(f"bot.{group}", {}))
+    """Return what is declared in the group `bot.GROUP`, as `module:attribute` by name, in order; nothing is imported."""
+    return MappingProxyType(dict(sorted(_sections().get(f"bot.{group}", {}).items())))
 
 
 @cache

@@ -41,7 +41,7 @@ async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_
     timer.join()
     assert stopwatch.of("waiting") >= 0.6
     assert stopwatch.overhead() < 0.4
-    assert said == ["waiting for 1 core(s)", "running, after waiting for 1 core(s)"]
+    assert len(said) == 2 and said[0].startswith("waiting since") and said[1].startswith("running")
 
 
 async def test_a_lab_takes_over_the_core_that_work_in_idle_time_holds(tmp_path: Path) -> None:

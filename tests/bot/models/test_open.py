@@ -193,7 +193,7 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
             r"5: models.fallback.1.key must be the name of a variable(?!.*42)",
         ),
         ('base_url = "http://h/v1"\nkey = "sk-s3cret"', r"5: models.fallback.1.key holds a model's key(?!.*sk-s3cret)"),
-        ('base_url = "http://h/v1"\napi_key = "s"', "5: models.fallback.1.api_key is no key"),
+        ('base_url = "http://h/v1"\napi_key = "s"', r"5: unknown key 'api_key' in \[models\.fallback\.1\]"),
         ("timeout = 5", "3: models.fallback.1 is the first endpoint once more"),
         ('model = "n"\ntimeout = 0', "5: models.fallback.1.timeout must be above 0, not 0"),
     ],

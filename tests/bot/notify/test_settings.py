@@ -56,7 +56,7 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
         ('time_zone = "Mars/Olympus"', "no time zone"),
         ('time_zone = "../etc/passwd"', "no time zone"),
         ("per_hour = 0", "at least 1"),
-        ('slack = "x"', "notify.slack"),
+        ('slack = "x"', r"2: unknown key 'slack' in \[notify\]"),
     ],
 )
 def test_wrong_values_are_refused_with_what_to_write(tmp_path: Path, text: str, words: str) -> None:
