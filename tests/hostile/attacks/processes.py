@@ -203,7 +203,7 @@ PROCESSES = (
             # The filter lets calls pass without effect, since libraries make them.
             "scheduler": "got EPERM",
             "nice": "got EPERM EACCES",
-            "session": "got EPERM EACCES EROFS ENOENT",
+            "session": "got EPERM EACCES EROFS ENOENT EINVAL",
             # A container is held by the weight of its control group instead.
             "priority": {"bubblewrap": "least", "docker": "least more"},
         },
