@@ -1,5 +1,6 @@
 """What a test needs to have another user start the bot: a folder, a Python and packages that this user can read."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,8 @@ from tests.source_tree import ROOT
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """Make a folder for another user: pytest's own are closed to others."""
-    folder = Path(tempfile.mkdtemp(prefix="bot-test-"))
+    """Make a folder for another user: pytest's own are closed to others, and so is that of a planted world."""
+    folder = Path(tempfile.mkdtemp(prefix="bot-test-", dir=os.environ.get("TMPDIR", "/tmp")))
     try:
         yield folder
     finally:

@@ -103,7 +103,7 @@ def _labelled_rows(view: OpenedView, labelled: LabelledView, column: str) -> tup
 def _numbers(table: pd.DataFrame, times: Sequence[float]) -> Array:
     """Return numbers, levels by how frequent they are, and parts of the time."""
     clock = pd.to_datetime(pd.Series(times), unit="s")
-    columns = [getattr(clock.dt, part).to_numpy(float) for part in ("month", "day", "weekday", "hour")]
+    columns = [getattr(clock.dt, part).to_numpy(float) for part in ("month", "day", "day_of_week", "hour")]
     for name in table:
         cells = table[name]
         numbers = pd.to_numeric(cells, errors="coerce")

@@ -125,7 +125,7 @@ async def test_reading_ideas_and_the_first_plan_take_few_tokens(tmp_path: Path) 
     path = needs.snapshots() / "spooky-author-identification"
     snapshot = Snapshot.load(path, METRIC_DIRECTIONS)
     clock = ReplayClock(snapshot.card.deadline)
-    async with opened_on(snapshot, tmp_path, None, clock, BuiltinModel(0), seconds=1800.0) as context:
+    async with opened_on(snapshot, tmp_path, None, clock, BuiltinModel(0), seconds=10_800.0) as context:
         await Intake(context).ready("posts", 1)
         await plan_drafts(context, 1, 1, lambda: Room(1, 0.12, 0.03, 1.0, 300.0, seconds=1700.0))
         assert len(drafts(context.store, RUN, context.clock.as_of())) == 1

@@ -96,7 +96,10 @@ async def opened_on(
         async with aclosing(Worker()) if worker is None else nullcontext(worker) as scorer:
             leasing = Leasing(Leases(locks), cpus, 0, lambda: 60.0, stopwatch, lambda line: None)
             withholding: Withholding = "lab" if labs else "script"
-            limits = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0), withholding=withholding)
+            keeps_weights = snapshot.card.kind == "code"
+            limits = ExecutorSettings(
+                snapshot.data, 0, 1, Limits(60.0), withholding=withholding, keeps_weights=keeps_weights
+            )
             executor = Executor(RUN, snapshot.card, run, limits, store, rows, sandbox, scorer, stopwatch, leasing)
             decisions, scored = Decisions(rows), asyncio.Event()
             log = None

@@ -95,7 +95,8 @@ async def test_a_notebook_that_predicts_what_its_script_predicts_is_packed_with_
         await score(context, 1, INFER)
         found = await rehearsed(context, 1)
         assert found.passed
-        assert found.score == pytest.approx(attempt(context, 1).score)
+        own = attempt(context, 1).score
+        assert own is not None and found.score == pytest.approx(own.value)
         assert 0 < found.seconds <= found.scaled
         assert found.rows == 600
         packed = await made_package(context, 1, worker, tmp_path / "packages")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 import threading
 import time
@@ -142,6 +143,6 @@ def test_a_run_waits_for_the_gpu_that_another_bot_has(tmp_path: Path, monkeypatc
     result = json.loads(done.stdout)
     assert result["valid_submission"], done.output
     assert result["waiting_seconds"] >= 1.5
-    assert "waiting for 1 GPU(s)" in done.stderr
+    assert re.search(r"waiting since \S+ for 1 GPU", done.stderr)
     assert json.loads((Path(result["run"]) / "config.json").read_text())["settings"]["gpus"] == 1
     assert list((tmp_path / "leases").glob("line-*")) == []

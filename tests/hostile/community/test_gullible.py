@@ -58,7 +58,11 @@ class Witness:
         run = Path(result["run"])
         settings = json.loads((run / "config.json").read_text(encoding="utf-8"))["settings"]
         assert self.files() == self.before and any("config.json" in name for name in self.before)
-        assert (settings["sandbox"], settings["max_cost"], result["sandbox"]) == ("bubblewrap", None, "bubblewrap")
+        assert (settings["sandbox"], settings["budget"]["money"], result["sandbox"]) == (
+            "bubblewrap",
+            None,
+            "bubblewrap",
+        )
         assert result["isolation"] != "none" and result["is_lower_better"] and result["grader"] == "registry"
         with pytest.raises(BlockingIOError):
             self.door.accept()

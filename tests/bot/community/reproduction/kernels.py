@@ -152,7 +152,7 @@ if __name__ == '__main__':
             f"{_READ}model = RealMLP().fit(train[['a', 'b', 'c']], train['label'])\np = model.predict(test)\n{_WRITE}",
         ),
         "recognised",
-        "installs what is not here: pytabkit-unknown",
+        "packages that are not here: pytabkit_unknown",
     ),
     Kernel(
         "pip-install-what-is-here",

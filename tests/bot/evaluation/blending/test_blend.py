@@ -61,7 +61,7 @@ def test_a_row_is_predicted_by_weights_that_have_not_seen_its_label(tmp_path: Pa
     changed = truth.copy()
     changed[7] += 3
     before, after = (
-        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "pearson", labels, predicted).predictions)
+        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "pearson", labels, predicted).score.predictions)
         for name, labels in (("before", truth), ("after", changed))
     )
     assert after[7] == before[7]
@@ -76,7 +76,10 @@ def test_rows_of_a_group_are_predicted_by_weights_that_have_seen_none_of_them(tm
     changed[7] += 3
     before, after = (
         np.load(
-            tmp_path / name / "bank" / blended(tmp_path / name, "pearson", labels, predicted, groups=30).predictions
+            tmp_path
+            / name
+            / "bank"
+            / blended(tmp_path / name, "pearson", labels, predicted, groups=30).score.predictions
         )
         for name, labels in (("before", truth), ("after", changed))
     )
@@ -129,7 +132,7 @@ def test_turning_the_metric_round_turns_nothing_else(seed: int) -> None:
             view = lay_out(folder, of, truth)
             try:
                 one = blend(view, members(folder, [sign * values for values in predicted]), folder / "bank", 0)
-                found.append((one.recipe, round(one.score if sign > 0 else 1 - one.score, 9)))
+                found.append((one.recipe, round(one.score.value if sign > 0 else 1 - one.score.value, 9)))
             except NoBlend as error:
                 found.append(str(error))
         assert found[0] == found[1]

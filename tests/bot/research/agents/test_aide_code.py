@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.engine.attempts import open_record
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action
 from bot.engine.tree import Tree
@@ -101,7 +102,8 @@ async def test_what_was_shown_is_named_where_it_gives_orders(worker: Worker, tmp
         strategy = aide_code(context)
         for node in (2, 3):
             await play(context, strategy, DRAFT, node)
-        named = suspicious_posts(context)
+        with open_record(context) as record:
+            named = suspicious_posts(context, record)
     assert [(one.item, one.title, one.ideas, one.nodes) for one in named] == [("kernel/901", "Best", (), (2,))]
     assert "orders" in named[0].reason
 

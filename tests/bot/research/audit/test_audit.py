@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from tests.bot.replay.conftest import Finished, comind_run
+from tests.bot.replay.conftest import Finished, comind_run, tiny
 from tests.tiny_snapshot import LATE_WORDS
 
-__all__ = ["comind_run"]
+__all__ = ["comind_run", "tiny"]
 pytestmark = pytest.mark.integration
 
 Row = dict[str, Any]
