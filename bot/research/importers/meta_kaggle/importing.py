@@ -124,7 +124,7 @@ def _facts(
         "community, dates and leaderboard by day: Meta Kaggle; texts as they were last edited, on days that are not known",
         f"SHA-256 of its tables: {files}",
         f"sources of notebooks: {counts.sources:,} of {plural(counts.kernels, 'version')}, from Meta Kaggle Code",
-        *(f"left out: {count:,} {reason}" for reason, count in left_out.items()),
+        *(f"left out, {reason}: {count:,}" for reason, count in left_out.items()),
         *([f"dates that could not be read, in the whole export: {unreadable}"] if unreadable else []),
     ]
     return {
