@@ -50,13 +50,13 @@ def mle_bench(
     places = find_places(folders, package, competition or ())
     dates = _dates(enabled_at, deadline)
     with importing_into(out):
-        outcomes = _import(places, out, dates)
+        outcomes = import_places(places, out, dates)
     _show(outcomes, json=json)
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(1)
 
 
-def _import(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Outcome]:
+def import_places(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Outcome]:
     """Import one after another, with a progress line on stderr."""
     outcomes: list[Outcome] = []
     with asyncio.Runner() as runner, progress_line() as say:

@@ -1,6 +1,6 @@
 """`bot snapshot list meta-kaggle` and `bot snapshot import meta-kaggle`: past competitions out of Kaggle's own export."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,11 +12,14 @@ from pydantic_core import to_jsonable_python
 from bot.cli.options import Json
 from bot.cli.output import Say, print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.research.cli.snapshot_import_mle_bench import import_places
 from bot.research.importers.meta_kaggle.competitions import Competition, read_competitions
 from bot.research.importers.meta_kaggle.export import Export, open_export
 from bot.research.importers.meta_kaggle.importing import ImportResult, MetaKaggleImport
-from bot.research.importers.mle_live.folders import read_tasks
-from bot.research.importers.staging import importing_into
+from bot.research.importers.mle_bench.prepared import find_places
+from bot.research.importers.mle_live.folders import Task, read_tasks
+from bot.research.importers.staging import importing_into, staged
+from scrapers.snapshots.manifest import MANIFEST
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.words import slug_of
@@ -68,7 +71,13 @@ def import_meta_kaggle(
     code: Annotated[Path | None, typer.Option(help="Meta Kaggle Code; without it notebooks have no text")] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="snapshots with data and answers, by slug; without it a snapshot can be read, not replayed"),
+        typer.Option(
+            help="MLE-bench's prepared data, or snapshots with data and answers, by slug; without it a snapshot can be read, "
+            "not replayed"
+        ),
+    ] = None,
+    package: Annotated[
+        Path | None, typer.Option(help="with MLE-bench's data: `mlebench/competitions` of its repository")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -79,26 +88,39 @@ def import_meta_kaggle(
 
     Example: bot snapshot import meta-kaggle meta-kaggle --code meta-kaggle-code --data tasks --out snapshots
     """
-    tasks = read_tasks(data) if data else {}
-    slugs = [slug_of(name) for name in competition or sorted(tasks)]
-    if not slugs:
-        raise UsageError("name competitions with --competition, or a folder of snapshots with --data")
+    if not competition and not data:
+        raise UsageError("name competitions with --competition, or a folder with their data with --data")
+    wanted = [slug_of(name) for name in competition or ()]
     results: list[ImportResult] = []
-    with _open(folder, slugs) as (export, competitions, say), importing_into(out):
-        for number, past_competition in enumerate(competitions):
+    with importing_into(out), staged(out / "tasks") as place:
+        tasks = _read_tasks(data, package, wanted, place) if data else {}
+        with _open(folder, wanted or sorted(tasks)) as (export, competitions, say):
+            for number, past_competition in enumerate(competitions):
 
-            def report(
-                what: str,
-                title: str = f"{past_competition.slug} ({number + 1} of {len(competitions)})",
-                done: int = number,
-            ) -> None:
-                say(f"{title}: {what}", done / len(competitions))
+                def report(
+                    what: str,
+                    title: str = f"{past_competition.slug} ({number + 1} of {len(competitions)})",
+                    done: int = number,
+                ) -> None:
+                    say(f"{title}: {what}", done / len(competitions))
 
-            importer = MetaKaggleImport(export, out, METRIC_DIRECTIONS, code, tasks, report)
-            results.append(importer.run(past_competition))
+                importer = MetaKaggleImport(export, out, METRIC_DIRECTIONS, code, tasks, report)
+                results.append(importer.run(past_competition))
     _print(results, json=json)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
+
+
+def _read_tasks(data: Path, package: Path | None, wanted: Sequence[str], place: Path) -> Mapping[str, Task]:
+    """Return the snapshots of a folder, or those that are made in `place` of what MLE-bench prepared there."""
+    if (data / MANIFEST).is_file() or next(data.glob(f"*/{MANIFEST}"), None):
+        return read_tasks(data)
+    places = find_places([data], package, wanted)
+    new = [found for found in places if not (place.parent / found.slug).exists()]
+    outcomes = import_places(new, place, None)
+    broken = {outcome.slug: Task(place, None, outcome.problems) for outcome in outcomes if outcome.status == "failed"}
+    there = {found.slug: Task(place, None) for found in places if found not in new}
+    return there | broken | (read_tasks(place) if len(broken) < len(new) else {})
 
 
 @contextmanager

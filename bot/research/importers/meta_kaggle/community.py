@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.research.importers.meta_kaggle.export import Export
-from bot.research.importers.meta_kaggle.names import NameRemover
+from bot.research.importers.meta_kaggle.names import Author, NameRemover, find_names
 from scrapers.posts.cleaners import LARGEST_SOURCE, Cleaners, Source
 from scrapers.snapshots.community import COMMUNITY, KERNELS, MESSAGES, OBSERVATIONS, PUBLIC_LEADERBOARD, TOPICS
 from scrapers.snapshots.leaderboard import LEADERBOARD
@@ -41,8 +41,8 @@ def write_community(export: Export, folder: Path, code: Path | None, report: Cal
     `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Raises OSError.
     """
     (folder / COMMUNITY / _FOLDER).mkdir(parents=True)
-    people = "SELECT number, UserName, DisplayName FROM authors JOIN Users ON Users.Id = authors.user_id"
-    names = NameRemover(export.connection.execute(people).fetchall())
+    report("names")
+    names = NameRemover(*_find_people(export, code))
     report("topics and messages")
     topics = _write_lines(folder / TOPICS, _rows(export, "topic_rows"))
     with asyncio.Runner() as runner:
@@ -53,9 +53,13 @@ def write_community(export: Export, folder: Path, code: Path | None, report: Cal
     def kernels() -> Iterator[Row]:
         nonlocal sources
         for row in _rows(export, "kernel_rows"):
-            path = _copy_source(row["id"], code, folder / COMMUNITY, names) if code else None
-            sources += path is not None
-            yield row | {"path": path, "title": row["title"] and names.clean_post(row["title"])}
+            source, path = _source_file(row["id"], code), None
+            if source:
+                path = f"{_FOLDER}/{source.name}"
+                text = names.clean_source(_read_source(source), row["created_at"])
+                (folder / COMMUNITY / path).write_text(text, encoding="utf-8", newline="")
+                sources += 1
+            yield row | {"path": path, "title": row["title"] and names.clean_post(row["title"], row["created_at"])}
 
     versions = _write_lines(folder / KERNELS, kernels())
     report("votes, scores and tiers by day")
@@ -106,22 +110,43 @@ async def _write_messages(export: Export, path: Path, names: NameRemover) -> int
                     row["markdown"] = text.text
                 for row in rows:
                     del row["html"]
-                    row["markdown"] = names.clean_post(row["markdown"])
+                    row["markdown"] = names.clean_post(row["markdown"], row["posted_at"])
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 count += len(rows)
     return count
 
 
-def _copy_source(version: int, code: Path, community: Path, names: NameRemover) -> str | None:
-    """Copy a version's code without names, and return its path in the community; None if Meta Kaggle Code lacks it.
+def _find_people(export: Export, code: Path | None) -> tuple[list[Author], list[str]]:
+    """Return the authors, and the names and handles of all other users that may stand in the texts."""
+    rows = export.connection.execute(
+        "SELECT number, UserName, DisplayName, iso(known_at) FROM authors LEFT JOIN Users ON Users.Id = authors.user_id"
+    ).fetchall()
+    candidates: set[str] = set()
+    for row in _rows(export, "message_rows"):
+        candidates.update(find_names(row["markdown"] or row["html"]))
+    for row in _rows(export, "kernel_rows"):
+        candidates.update(find_names(row["title"] or ""))
+        if source := _source_file(row["id"], code):
+            candidates.update(find_names(_read_source(source), is_code=True))
+    others = export.connection.execute(
+        "SELECT name FROM (SELECT unnest(?) AS name) "
+        "WHERE name IN (SELECT DisplayName FROM Users) OR lower(name) IN (SELECT UserName FROM Users)",
+        [list(candidates)],
+    ).fetchall()
+    return [Author(*row) for row in rows], [name for (name,) in others]
+
+
+def _source_file(version: int, code: Path | None) -> Path | None:
+    """Return the file with a version's code; None if Meta Kaggle Code lacks it, or it is too large.
 
     A file's folders are the millions and thousands of its id, of four and three digits.
     """
+    if code is None:
+        return None
     stem = code / f"{version // 1_000_000:04}" / f"{version // 1000 % 1000:03}" / str(version)
     source = next((path for suffix in _SUFFIXES if (path := stem.with_suffix(suffix)).is_file()), None)
-    if source is None or source.stat().st_size > LARGEST_SOURCE:
-        return None
-    target = f"{_FOLDER}/{source.name}"
-    text = names.clean_source(source.read_bytes().decode("utf-8-sig", errors="replace"))
-    (community / target).write_text(text, encoding="utf-8", newline="")
-    return target
+    return None if source is None or source.stat().st_size > LARGEST_SOURCE else source
+
+
+def _read_source(path: Path) -> str:
+    return path.read_bytes().decode("utf-8-sig", errors="replace")

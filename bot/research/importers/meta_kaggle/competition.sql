@@ -114,7 +114,7 @@ GROUP BY m.id;
 -- Authors become numbers, in the order in which they appeared.
 
 CREATE OR REPLACE TEMP TABLE authors AS
-SELECT user_id, row_number() OVER (ORDER BY min(known_at), user_id) AS number
+SELECT user_id, row_number() OVER (ORDER BY min(known_at), user_id) AS number, min(known_at) AS known_at
 FROM (SELECT user_id, known_at FROM messages UNION ALL SELECT user_id, known_at FROM versions)
 WHERE user_id > 0
 GROUP BY user_id;

@@ -1,9 +1,13 @@
 """Takes people's names, handles and e-mail addresses out of texts; authors of the snapshot become numbers."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 _EMAIL = "[e-mail address]"
+_SOMEONE = "someone"
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
 # In code `x@beta.mean` multiplies matrices: an address there must end as addresses do.
 _ADDRESS_IN_CODE = re.compile(
@@ -20,64 +24,141 @@ _PAGES = re.compile(
     r"|progression|questions-and-answers|rankings|search|solutions|static|terms|work|writeups"
 )
 """What follows kaggle.com/ where it is not a handle."""
-_CAPITALS = re.compile(r"\b[A-ZÀ-ÖØ-ÞĆČĐŁŃŚŠŹŻŽ][\w'-]*(?: [A-ZÀ-ÖØ-ÞĆČĐŁŃŚŠŹŻŽ][\w'-]*)+")
-_TERMS = re.compile(
-    r"\b(?:ai|analy\w+|bayes|big|boosting|data|deep|engineer\w*|forest|gradient|intelligence|kaggle|language|learn\w*|linear|logistic"
-    r"|machine|model|neural|networks?|python|random|regression|scien\w+|test|train|vision)\b",
-    re.IGNORECASE,
+_TOKEN = re.compile(r"\w+")
+_WORD = r"[^\W\d_][\w'’-]*"
+_CAPITAL = "[A-ZÀ-ÖØ-ÞĆČĐİŁŃŚŞŠŹŻŽА-ЯЁ]"
+_CAPITALS = re.compile(rf"\b{_CAPITAL}[\w'’-]*(?: {_CAPITAL}[\w'’-]*)+")
+_WHOM = rf"({_WORD})((?: {_WORD})?)"
+_GREETING = re.compile(
+    r"\b((?i:hi|hello|hey|dear|thanks|thank you|thx|congrats|congratulations|kudos|welcome|(?:great|good|nice) (?:work|job)"
+    rf"|well done)(?i: again| a lot| so much| very much| to)?,? @?){_WHOM}"
 )
-"""Words of the field: a display name such as `Deep Learning` is left alone."""
+_SIGN_OFF = re.compile(
+    rf"((?i:\bregards|\bcheers|\bsincerely|\byours|\bbest|\bthanks),?\s*\n\s*|\n\s*[-–—~]+ ?){_WHOM}\W*\Z"
+)
+_IDENTIFIER = re.compile(
+    r"(?m)(?:(?:^|\")\s*(?:@|(?:import|from|def|class)\s+)|\.)([^\W\d]\w*)|\b([^\W\d]\w*)(?=\(|\[|\.\w|\s*=[^=])"
+)
+"""A word of code, which would not run without it."""
+_SHORTEST = 3
+"""Letters of a word by which a person is told; fewer are ordinary."""
+
+
+@dataclass(frozen=True)
+class Author:
+    """Somebody who posts in the snapshot."""
+
+    number: int
+    handle: str | None
+    name: str | None
+    known_at: str
+    """The time of the first post, as in the snapshot's files; before it the person has no number yet."""
+
+
+def find_names(text: str, *, is_code: bool = False) -> Iterator[str]:
+    """Yield what may be another person's name: linked and mentioned handles, and two or three capitalised words in a row."""
+    yield from (handle for _, handle in _LINK.findall(text))
+    for prose in () if is_code else _CODE.split(text)[::2]:
+        yield from _MENTION.findall(prose)
+    for match in _CAPITALS.finditer(text):
+        words = match[0].split(" ")
+        for count in (2, 3):
+            yield from (" ".join(words[start : start + count]) for start in range(len(words) - count + 1))
 
 
 class NameRemover:
-    """Removes what names people; authors are `author-7`, others `someone`."""
+    """Removes what names people; authors are `author-7`, others and those who have not posted yet are `someone`.
 
-    def __init__(self, authors: Iterable[tuple[int, str | None, str | None]]) -> None:
-        """Take number, handle and display name of each author."""
-        self._handles: dict[str, int] = {}
-        self._names: dict[str, int] = {}
-        for number, handle, name in authors:
-            if handle:
-                self._handles[handle.casefold()] = number
-            words = (name or "").split()
-            if len(words) > 1 and not _TERMS.search(name or ""):
-                self._names[" ".join(words)] = number
-        self._longest_name = max((name.count(" ") + 1 for name in self._names), default=0)
+    A name is replaced wherever it stands as whole words, unless all its words are ordinary ones. Parts of a name count where
+    they begin with a capital letter or somebody is addressed.
+    """
 
-    def clean_post(self, text: str) -> str:
-        """Return markdown without names."""
+    def __init__(self, authors: Iterable[Author], others: Iterable[str] = ()) -> None:
+        """Take the authors, and the names and handles of people who post nothing."""
+        self._people: dict[tuple[str, ...], Author | None] = dict.fromkeys(map(_tokens, others))
+        self._handles: dict[str, Author] = {}
+        self._parts: dict[str, Author | None] = {}
+        for author in authors:
+            name = _tokens(author.name or "")
+            for part in name:
+                self._parts[part] = None if part in self._parts else author  # two may have one first name
+            self._people |= {name: author, _tokens(author.handle or ""): author}
+            self._handles[(author.handle or "").casefold()] = author
+        self._by_first: dict[str, list[tuple[str, ...]]] = {}
+        for tokens in [*self._people, *((part,) for part in self._parts if (part,) not in self._people)]:
+            if not _is_ordinary(tokens):
+                self._by_first.setdefault(tokens[0], []).append(tokens)
+
+    def clean_post(self, text: str, at: str) -> str:
+        """Return the markdown of a time without names."""
         pieces = _CODE.split(text)  # prose and code by turns
-        pieces[::2] = (_MENTION.sub(self._replace_mention, _ADDRESS.sub(_EMAIL, prose)) for prose in pieces[::2])
-        return self.clean_source("".join(pieces))
+        pieces[::2] = (self._clean_prose(prose, at) for prose in pieces[::2])
+        return self.clean_source("".join(pieces), at)
 
-    def clean_source(self, text: str) -> str:
-        """Return a notebook or script without names; `@` begins decorators there, and is left alone."""
-        text = _LINK.sub(self._replace_link, _ADDRESS_IN_CODE.sub(_EMAIL, text))
-        return _CAPITALS.sub(self._replace_names, text)
+    def clean_source(self, text: str, at: str) -> str:
+        """Return a notebook or script of a time without names; `@` begins decorators there, and is left alone."""
+        text = _LINK.sub(lambda match: self._replace_link(match, at), _ADDRESS_IN_CODE.sub(_EMAIL, text))
+        text = _GREETING.sub(lambda match: self._replace_addressed(match, at), text)
+        tokens = {token.casefold() for token in set(_TOKEN.findall(text))}
+        names = [
+            name
+            for first in self._by_first.keys() & tokens
+            for name in self._by_first[first]
+            if tokens.issuperset(name)
+        ]
+        if names:
+            identifiers = {word.casefold() for words in _IDENTIFIER.findall(text) for word in words}
+            names = [name for name in names if len(name) > 1 or name[0] not in identifiers]
+        if names:
+            names.sort(key=len, reverse=True)
+            patterns = (r"[\W_]{1,3}".join(map(re.escape, name)) for name in names)
+            any_name = re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
+            text = any_name.sub(lambda match: self._replace_name(match, at), text)
+        return text
 
-    def _alias(self, handle: str) -> str:
-        number = self._handles.get(handle.casefold())
-        return "someone" if number is None else f"author-{number}"
+    def _clean_prose(self, text: str, at: str) -> str:
+        text = _SIGN_OFF.sub(lambda match: self._replace_addressed(match, at), _ADDRESS.sub(_EMAIL, text))
+        return _MENTION.sub(lambda match: f"@{_alias(self._handles.get(match[1].casefold()), at)}", text)
 
-    def _replace_link(self, match: re.Match[str]) -> str:
+    def _replace_link(self, match: re.Match[str], at: str) -> str:
         page, handle = match.groups()
         if page in ("kaggle.com/", "](/") and _PAGES.fullmatch(handle):
             return match[0]
-        return page + self._alias(handle)
+        return page + _alias(self._handles.get(handle.casefold()), at)
 
-    def _replace_mention(self, match: re.Match[str]) -> str:
-        return f"@{self._alias(match[1])}"
+    def _replace_name(self, match: re.Match[str], at: str) -> str:
+        tokens = _tokens(match[0])
+        if tokens in self._people:
+            return _alias(self._people[tokens], at)
+        return _alias(self._parts[tokens[0]], at) if match[0][0].isupper() else match[0]
 
-    def _replace_names(self, match: re.Match[str]) -> str:
-        words, cleaned_words, at = match[0].split(" "), [], 0
-        while at < len(words):
-            for end in range(min(at + self._longest_name, len(words)), at + 1, -1):
-                number = self._names.get(" ".join(words[at:end]))
-                if number is not None:
-                    cleaned_words.append(f"author-{number}")
-                    at = end
-                    break
-            else:
-                cleaned_words.append(words[at])
-                at += 1
-        return " ".join(cleaned_words)
+    def _replace_addressed(self, match: re.Match[str], at: str) -> str:
+        """Replace whom a greeting or the end of a post names: what is no ordinary word, or is part of an author's name."""
+        before, first, second = match.groups()
+        word = first.casefold()
+        is_author = word in self._parts or (word,) in self._people
+        is_ordinary, is_capital = _is_ordinary(_tokens(first)), first[0].isupper()
+        if (is_ordinary and not is_author) or (not is_capital and (is_ordinary or not is_author)):
+            return match[0]
+        author = self._people.get((word,), self._parts.get(word))
+        if second[1:2].isupper() and not _is_ordinary(_tokens(second)):
+            author, second = self._people.get(_tokens(first + second), author), ""
+        return f"{before}{_alias(author, at)}{second}"
+
+
+def _alias(author: Author | None, at: str) -> str:
+    return _SOMEONE if author is None or author.known_at > at else f"author-{author.number}"
+
+
+def _tokens(name: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(name.casefold()))
+
+
+def _is_ordinary(tokens: Iterable[str]) -> bool:
+    return all(len(token) < _SHORTEST or token.isdigit() or token in _ordinary_words() for token in tokens)
+
+
+@cache
+def _ordinary_words() -> frozenset[str]:
+    """Return words that public notebooks and posts write in lower case: English, and terms of the field."""
+    return frozenset(resources.files(__package__).joinpath("ordinary_words.txt").read_text(encoding="utf-8").split())

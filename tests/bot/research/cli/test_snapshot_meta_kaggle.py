@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 from bot.cli import app
 from state.errors import UsageError
 from tests.bot.research.importers.meta_kaggle.made_export import small_tables, write_export
+from tests.bot.research.importers.mle_bench.prepared_folder import POINTER, numbers
 from tests.needs import duckdb
 
 
@@ -72,10 +73,47 @@ def test_a_failure_is_shown_by_the_exit_status(tables: Path, tmp_path: Path) -> 
     ("chosen", "message"),
     [
         (["--competition", "tinycup"], "unknown competition 'tinycup': did you mean tiny-cup"),
-        ([], "name competitions with"),
+        ([], "name competitions with --competition, or a folder"),
     ],
 )
 def test_a_mistake_is_named(tables: Path, tmp_path: Path, chosen: list[str], message: str) -> None:
     done = bot("import", "meta-kaggle", tables, *chosen, "--out", tmp_path)
     assert isinstance(done.exception, UsageError)
     assert message in str(done.exception)
+
+
+PLAN = """
+competitions = ["snapshots/tiny-cup"]
+agents = ["comind"]
+models = ["builtin"]
+[run]
+steps = 1
+time = "2m"
+sandbox = "process"
+"""
+
+
+@pytest.mark.integration
+def test_tables_and_what_mle_bench_prepared_become_a_bench(tables: Path, tmp_path: Path) -> None:
+    numbers("tiny-cup", tmp_path)
+    prepared = ("--data", tmp_path / "data", "--package", tmp_path / "competitions")
+    done = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
+    assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in (tmp_path / "snapshots").iterdir()) == [".import.lock", "tiny-cup"]
+    assert bot("check", tmp_path / "snapshots/tiny-cup").exit_code == 0
+    (tmp_path / "plan.toml").write_text(PLAN)
+    done = CliRunner().invoke(app, ["bench", str(tmp_path / "plan.toml"), "--json"])
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert (result["competition_id"], result["valid_submission"]) == ("tiny-cup", True)
+    again = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
+    assert "there already" in again.stdout
+
+
+def test_what_mle_bench_did_not_prepare_well_is_named(tables: Path, tmp_path: Path) -> None:
+    numbers("tiny-cup", tmp_path)
+    (tmp_path / "competitions/tiny-cup/leaderboard.csv").write_text(POINTER)
+    prepared = ("--data", tmp_path / "data", "--package", tmp_path / "competitions")
+    done = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
+    assert done.exit_code == 1
+    assert "tiny-cup: leaderboard.csv: is a Git LFS pointer" in done.stdout

@@ -84,7 +84,7 @@ def random_tables(rng: random.Random) -> Tables:
                 "PostUserId": rng.choice(users),
                 "PostDate": time(unreadable="13/45/2024 00:00:00"),
                 "ReplyToForumMessageId": rng.choice(["", some(messages)]),
-                "RawMarkdown": rng.choice(["", f"message {id}", f"message {id}"]),
+                "RawMarkdown": rng.choice(["", f"message {id}", f"{id}: thanks Ada, @grace and Ada Lovelace"]),
             }
             for id in messages
         ],
@@ -107,7 +107,7 @@ def random_tables(rng: random.Random) -> Tables:
                 "AuthorUserId": rng.choice(users),
                 "CreationDate": time(),
                 "VersionNumber": rng.choice(["", 1, 2, 3, 4]),
-                "Title": f"version {id}",
+                "Title": f"version {id} of @ada",
             }
             for id in versions
         ],
@@ -133,6 +133,10 @@ def random_tables(rng: random.Random) -> Tables:
                 version=rng.choice(["", some(versions)]),
             )
             for number in range(12)
+        ],
+        "Users": [
+            {"Id": 11, "UserName": "ada", "DisplayName": "Ada Lovelace"},
+            {"Id": 22, "UserName": "grace", "DisplayName": "Grace"},
         ],
         "UserAchievements": [
             {"UserId": user, "Tier": rng.randint(0, 4), "TierAchievementDate": rng.choice([date(), "07/15/2016"])}

@@ -2,15 +2,22 @@
 
 import pytest
 
-from bot.research.importers.meta_kaggle.names import NameRemover
+from bot.research.importers.meta_kaggle.names import Author, NameRemover, find_names
 
+AT = "2024-02-01T00:00:00Z"
+LATER = "2024-03-01T00:00:00Z"
 NAMES = NameRemover(
     [
-        (1, "ada_l", "Ada Lovelace"),
-        (2, "grace", "Grace Brewster Hopper"),
-        (3, "forest", "Random Forest"),
-        (4, None, "Ana"),
-    ]
+        Author(1, "ada_l", "Ada Lovelace", AT),
+        Author(2, "grace", "Grace Brewster Hopper", AT),
+        Author(3, "forest", "Random Forest", AT),
+        Author(4, None, "Will", AT),
+        Author(5, "keras", "Keras", AT),
+        Author(6, "anna77", "Anna Kowalska", AT),
+        Author(7, "annab", "Anna Bauer", AT),
+        Author(8, "zoe", "Zoe-Marie Curie", LATER),
+    ],
+    ["Jeremy Howard", "fastguy"],
 )
 
 
@@ -19,8 +26,12 @@ NAMES = NameRemover(
     [
         ("thanks @Ada_L and @stranger-1", "thanks @author-1 and @someone"),
         ("by Ada Lovelace and Grace Brewster Hopper.", "by author-1 and author-2."),
+        ("ada lovelace's, Ada's and Kowalska's", "author-1's, author-1's and author-6's"),
+        ("as anna77 and annab wrote, and ADA", "as author-6 and author-7 wrote, and author-1"),
         ("Dear Ada Lovelace Fans", "Dear author-1 Fans"),
-        ("Random Forest, Ana, Ada", "Random Forest, Ana, Ada"),
+        ("See Anna: either", "See someone: either"),
+        ("what zoe and Zoe-Marie wrote", "what someone and someone-someone wrote"),
+        ("fast.ai by Jeremy Howard, and fastguy", "fast.ai by someone, and someone"),
         ("[@grace](/grace) [rules](/competitions/x)", "[@author-2](/author-2) [rules](/competitions/x)"),
         ("https://www.kaggle.com/code/grace/eda?x=1", "https://www.kaggle.com/code/author-2/eda?x=1"),
         ("https://www.kaggle.com/datasets/stranger/d", "https://www.kaggle.com/datasets/someone/d"),
@@ -31,9 +42,51 @@ NAMES = NameRemover(
     ],
 )
 def test_a_post_loses_what_names_people(text: str, expected: str) -> None:
-    assert NAMES.clean_post(text) == expected
+    assert NAMES.clean_post(text, AT) == expected
 
 
-def test_code_keeps_decorators_and_products() -> None:
-    code = "@grace\nz = x@beta.mean() @ w  # Ada Lovelace, ada@corp.com"
-    assert NAMES.clean_source(code) == "@grace\nz = x@beta.mean() @ w  # author-1, [e-mail address]"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Thanks Bob, it works", "Thanks someone, it works"),
+        ("thank you so much Heng Cherkeng!", "thank you so much someone!"),
+        ("Hi anna, hello Grace and Hi Will!", "Hi someone, hello author-2 and Hi author-4!"),
+        ("It works.\n\nRegards,\nTheodora Smith", "It works.\n\nRegards,\nsomeone"),
+        ("It works.\n\n- Will", "It works.\n\n- author-4"),
+        ("Thanks Bob Keras is fine", "Thanks someone Keras is fine"),
+    ],
+)
+def test_who_is_addressed_or_signs_goes(text: str, expected: str) -> None:
+    assert NAMES.clean_post(text, AT) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Random Forest and Keras: a forest in keras. Will it work? It will.",
+        "Hi, I'm new. Hi I'm new",
+        "Hello World, hi there, Hi All and Thanks Everyone",
+        "Thanks for sharing! thanks to Kaggle. Thanks Kagglers",
+        "The train set has\n\n- Age",
+    ],
+)
+def test_ordinary_words_stay(text: str) -> None:
+    assert NAMES.clean_post(text, AT) == text
+
+
+def test_who_has_not_posted_yet_has_no_number() -> None:
+    assert NAMES.clean_post("@zoe", AT) == "@someone"
+    assert NAMES.clean_post("@zoe", LATER) == "@author-8"
+
+
+def test_code_keeps_decorators_products_and_identifiers() -> None:
+    code = "@grace\nz = x@beta.mean() @ w  # Ada Lovelace, ada@corp.com\nimport annab\nannab.fit(zoe=1)  # by anna77"
+    cleaned = (
+        "@grace\nz = x@beta.mean() @ w  # author-1, [e-mail address]\nimport annab\nannab.fit(zoe=1)  # by author-6"
+    )
+    assert NAMES.clean_source(code, AT) == cleaned
+
+
+def test_names_of_others_are_looked_for_in_links_mentions_and_capital_words() -> None:
+    text = "See kaggle.com/ann1 and @bob2, by Jean-Luc De Funes. `@jit` It"
+    assert {"ann1", "bob2", "Jean-Luc De", "Jean-Luc De Funes", "De Funes"} == set(find_names(text))
