@@ -120,7 +120,7 @@ def _read_tasks(data: Path, package: Path | None, wanted: Sequence[str], place: 
     outcomes = import_places(new, place, None)
     broken = {outcome.slug: Task(place, None, outcome.problems) for outcome in outcomes if outcome.status == "failed"}
     there = {found.slug: Task(place, None) for found in places if found not in new}
-    return there | broken | (read_tasks(place) if len(broken) < len(new) else {})
+    return {**there, **broken, **(read_tasks(place) if len(broken) < len(new) else {})}
 
 
 @contextmanager
