@@ -197,7 +197,7 @@ class ExperimentLog:
             view,
             logged.files,
             self.executor.folder.bank,
-            against=None if against is None else Reference(against.name, against.result.arrays),
+            comparison=None if against is None else Reference(against.name, against.result.arrays),
             reference=None if reference is None else Reference(reference.name, reference.result.arrays),
             ensemble=ensemble,
             check=checked and logged.kind != "portfolio",

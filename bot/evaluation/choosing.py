@@ -18,7 +18,7 @@ from bot.evaluation.answers import Gain
 from bot.evaluation.answers.choices import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.experiments.opened import open_rows
 from bot.evaluation.scoring.scored_rows import ScoredRows
-from bot.evaluation.scoring.truth import Predicted
+from bot.evaluation.scoring.truth import PredictionSet
 from state.errors import InvalidSubmission
 
 _FLATTERED = 0.75
@@ -34,7 +34,7 @@ class ComparedRows:
 
     name: str
     rows: ScoredRows
-    predicted: Mapping[int, Predicted]
+    predicted: Mapping[int, PredictionSet]
     """By node; not all candidates need be here."""
     seed: int
 
@@ -46,7 +46,7 @@ class ComparedRows:
     @cached_property
     def scores(self) -> Mapping[int, float]:
         """The scores of nodes, in the metric's own sign; those that have one."""
-        scores = {node: self.rows.score(predicted) for node, predicted in self.predicted.items()}
+        scores = {node: self.rows.score(node_predictions) for node, node_predictions in self.predicted.items()}
         return {node: score for node, score in scores.items() if math.isfinite(score)}
 
     def gain(self, node: int, over: int) -> Gain | None:
@@ -70,18 +70,18 @@ def choose(
     fewer rows by design, as they were fitted on others' predictions out of fold; the files of those `on_all_rows` are made on
     more rows than what is compared.
     """
-    sign, known = -1.0 if lower_is_better else 1.0, sorted(parts[0].scores)
-    if not known:
+    sign, nodes = -1.0 if lower_is_better else 1.0, sorted(parts[0].scores)
+    if not nodes:
         return CandidateRanking((), {})
-    rows = {node: sum(part.weight for part in parts if node in part.scores) for node in known}
-    together = {
+    rows = {node: sum(part.weight for part in parts if node in part.scores) for node in nodes}
+    mean_scores = {
         node: sum(part.weight * part.scores[node] for part in parts if node in part.scores) / rows[node]
-        for node in known
+        for node in nodes
     }
-    scripts = [node for node in known if node not in blends] or known
-    best = max(scripts, key=lambda node: (rows[node], sign * together[node], -seconds[node], -node))
+    scripts = [node for node in nodes if node not in blends] or nodes
+    best = max(scripts, key=lambda node: (rows[node], sign * mean_scores[node], -seconds[node], -node))
     evidence = {}
-    for node in known:
+    for node in nodes:
         gain, error = _gain(parts, node, best)
         # What was scored on fewer rows, without an error, counts for nothing.
         fewer = node not in blends and node not in stacks and rows[node] < rows[best]
@@ -89,9 +89,9 @@ def choose(
         if error is not None:
             worth += _FLATTERED * error * ((node in blends) + (node in on_all_rows))
         scores = {part.name: (part.scores[node], part.weight) for part in parts if node in part.scores}
-        evidence[node] = CandidateEvidence(scores, together[node], gain, error, worth)
-    unit = abs(together[best]) or 1.0
-    order = sorted(known, key=lambda node: (-round(evidence[node].worth / unit, _EQUAL), seconds[node], node))
+        evidence[node] = CandidateEvidence(scores, mean_scores[node], gain, error, worth)
+    unit = abs(mean_scores[best]) or 1.0
+    order = sorted(nodes, key=lambda node: (-round(evidence[node].worth / unit, _EQUAL), seconds[node], node))
     return CandidateRanking(tuple(order), evidence)
 
 
@@ -118,29 +118,29 @@ def choose_candidate(
     """
     view, folds = predictions[0].view, predictions[1].view if len(predictions) > 1 else None
     with ExitStack() as stack:
-        opened = open_rows(folds, view, stack)
-        held = [
-            (name, rows) for name, rows in zip(predictions[0].parts, (opened.held, opened.final), strict=False) if rows
+        data = open_rows(folds, view, stack)
+        holdout_parts = [
+            (name, rows) for name, rows in zip(predictions[0].parts, (data.held, data.final), strict=False) if rows
         ]
-        named = [(held, predictions[0])]
-        if opened.training is not None:
-            named.append(([(predictions[1].parts[0], opened.training)], predictions[1]))
+        named_parts = [(holdout_parts, predictions[0])]
+        if data.training is not None:
+            named_parts.append(([(predictions[1].parts[0], data.training)], predictions[1]))
         parts = []
-        for some, one in named:
-            predicted = dict(_predicted(one, candidates, some[0][1]))
-            parts += [ComparedRows(name, rows, predicted, seed) for name, rows in some]
-        blends = {one.node for one in candidates if one.ensemble}
-        stacks = {one.node for one in candidates if one.fitted_on_others}
-        more = {one.node for one in candidates if one.on_all_rows}
-        times = {one.node: one.seconds for one in candidates}
-        return choose(parts, times, blends, stacks - blends, more, view.card.lower_is_better)
+        for part_rows, predictions_of_view in named_parts:
+            by_node = dict(_read_predictions(predictions_of_view, candidates, part_rows[0][1]))
+            parts += [ComparedRows(name, rows, by_node, seed) for name, rows in part_rows]
+        blends = {candidate.node for candidate in candidates if candidate.ensemble}
+        stacks = {candidate.node for candidate in candidates if candidate.fitted_on_others}
+        on_all_rows = {candidate.node for candidate in candidates if candidate.on_all_rows}
+        times = {candidate.node: candidate.seconds for candidate in candidates}
+        return choose(parts, times, blends, stacks - blends, on_all_rows, view.card.lower_is_better)
 
 
-def _predicted(
-    one: Predictions, candidates: Sequence[SelectionCandidate], rows: ScoredRows
-) -> Iterator[tuple[int, Predicted]]:
+def _read_predictions(
+    predictions: Predictions, candidates: Sequence[SelectionCandidate], rows: ScoredRows
+) -> Iterator[tuple[int, PredictionSet]]:
     """Yield the predictions of those candidates that have any."""
     for candidate in candidates:
-        if candidate.node in one.files:
+        if candidate.node in predictions.files:
             with suppress(InvalidSubmission):  # its file is gone: it was not scored here
-                yield candidate.node, rows.truth.read(one.files[candidate.node])
+                yield candidate.node, rows.truth.read(predictions.files[candidate.node])

@@ -67,7 +67,7 @@ class Guarding:
             submission=submission,
             score=score.value,
             output=output[-_OUTPUT:],
-            others=self._others(node),
+            earlier_nodes=self._others(node),
             board=self.board(),
             seed=self.seed,
             seconds=_SECONDS,

@@ -76,7 +76,7 @@ class NodeScore:
     @property
     def spoiled(self) -> bool:
         """Whether a guard found the file for the test rows worthless, whatever the value is."""
-        return any(one.spoils for one in self.guards)
+        return any(finding.spoils for finding in self.guards)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bot.evaluation.answers.findings import GuardFinding, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, guard_passed, suspicious
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.leaderboard import read_leaderboard as read_scores
 from scrapers.snapshots.problems import Problems
@@ -23,7 +23,7 @@ SCORE_DIGITS = 5
 """Scores are rounded to this many digits before they are compared; thresholds are not."""
 FEWEST_ENTRIES = 3
 """Entries that a board needs to be meaningful."""
-_BEYOND = "beyond the leaderboard"
+_BEYOND_BOARD = "beyond the leaderboard"
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ def read_leaderboard(path: Path) -> tuple[float, ...]:
     Raises:
         SnapshotError: the file is missing, empty, has no such column, or holds something that is no finite number.
     """
-    found = Problems()
-    scores = read_scores(path.parent, None, found)
+    problems = Problems()
+    scores = read_scores(path.parent, None, problems)
     if not path.is_file():
-        found.add(path.name, "is missing")
-    if found.problems:
-        raise SnapshotError(found.problems)
+        problems.add(path.name, "is missing")
+    if problems.problems:
+        raise SnapshotError(problems.problems)
     return tuple(scores)
 
 
@@ -104,13 +104,13 @@ def standing(scores: Sequence[float], score: float, *, lower_is_better: bool) ->
     entries strictly worse.
     """
     sign = -1.0 if lower_is_better else 1.0
-    own = sign * score
+    oriented_score = sign * score
     limits = thresholds(scores)
-    gold = own >= sign * limits.gold
-    silver = not gold and own >= sign * limits.silver
-    bronze = not gold and not silver and own >= sign * limits.bronze
-    beaten = sum(sign * entry < own for entry in scores)
-    return MedalStanding(gold, silver, bronze, own > sign * limits.median, beaten / len(scores))
+    gold = oriented_score >= sign * limits.gold
+    silver = not gold and oriented_score >= sign * limits.silver
+    bronze = not gold and not silver and oriented_score >= sign * limits.bronze
+    beaten = sum(sign * entry < oriented_score for entry in scores)
+    return MedalStanding(gold, silver, bronze, oriented_score > sign * limits.median, beaten / len(scores))
 
 
 def beyond_board(score: float, board: Sequence[float], card: TaskCard, noise: float = 0.0) -> str | None:
@@ -135,7 +135,7 @@ def board_finding(score: float, board: Sequence[float], card: TaskCard) -> Guard
     """Compare a hidden score with the real leaderboard, which nobody may know before the end."""
     sentence = beyond_board(score, board, card)
     if sentence is not None:
-        return suspicious(_BEYOND, sentence, score=score, best=board[0])
-    return passed(
-        _BEYOND, f"the hidden score of {score:.6g} is not far beyond the leaderboard's best of {board[0]:.6g}"
+        return suspicious(_BEYOND_BOARD, sentence, score=score, best=board[0])
+    return guard_passed(
+        _BEYOND_BOARD, f"the hidden score of {score:.6g} is not far beyond the leaderboard's best of {board[0]:.6g}"
     )

@@ -35,7 +35,7 @@ def combining_facts(card: TaskCard, recipe: BlendRecipe | None, names: Mapping[i
         "numbers": prediction_kind(card) == "number",
         "sums_to_one": metric is not None and bounds is metric.rescaled,
         "line_space": ("logit" if "logit" in metric.spaces else metric.spaces[0]) if metric and line else None,
-        "bounds": [one if math.isfinite(one) else None for one in (bounds.low, bounds.high)],
+        "bounds": [bound if math.isfinite(bound) else None for bound in (bounds.low, bounds.high)],
         "space": None,
         "weights": dict.fromkeys(names.values(), 1.0),
     }

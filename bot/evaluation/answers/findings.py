@@ -52,7 +52,7 @@ class GuardFinding:
         return not self.passed
 
 
-def passed(guard: str, sentence: str, **evidence: Evidence) -> GuardFinding:
+def guard_passed(guard: str, sentence: str, **evidence: Evidence) -> GuardFinding:
     """Return the finding of a guard that found nothing."""
     return GuardFinding(guard, "passed", sentence, evidence)
 
@@ -67,27 +67,28 @@ def spoiling(guard: str, sentence: str, **evidence: Evidence) -> GuardFinding:
     return GuardFinding(guard, "suspicious", sentence, evidence, spoils=True)
 
 
-def not_run(guard: str, why: str, **evidence: Evidence) -> GuardFinding:
+def not_run(guard: str, reason: str, **evidence: Evidence) -> GuardFinding:
     """Return the finding of a guard that could not run."""
-    return GuardFinding(guard, "not run", why, evidence)
+    return GuardFinding(guard, "not run", reason, evidence)
 
 
-def not_run_at_all(guards: Iterable[str], why: str) -> tuple[GuardFinding, ...]:
+def not_run_at_all(guards: Iterable[str], reason: str) -> tuple[GuardFinding, ...]:
     """Return a finding for each of several guards that could not run."""
-    return tuple(not_run(guard, why) for guard in guards)
+    return tuple(not_run(guard, reason) for guard in guards)
 
 
-def grouped_findings(found: Iterable[tuple[int | None, str, str, str]]) -> list[tuple[int | None, str, str, str]]:
+def grouped_findings(findings: Iterable[tuple[int | None, str, str, str]]) -> list[tuple[int | None, str, str, str]]:
     """Merge findings (node, None for the data; guard; verdict; sentence) of one sentence, their guards joined by commas."""
     names: dict[tuple[int | None, str, str], list[str]] = {}
-    for node, guard, verdict, sentence in found:
+    for node, guard, verdict, sentence in findings:
         names.setdefault((node, verdict, sentence), []).append(guard)
     return [(node, ", ".join(guards), verdict, sentence) for (node, verdict, sentence), guards in names.items()]
 
 
 def doubts_of(findings: Iterable[GuardFinding]) -> str | None:
     """Return the findings that are doubts as a sentence; None if there are none."""
-    left = ((None, one.guard, one.verdict, one.sentence) for one in findings if one.is_doubt)
+    doubts = ((None, finding.guard, finding.verdict, finding.sentence) for finding in findings if finding.is_doubt)
     return (
-        "; ".join(f"{guard} ({verdict}): {sentence}" for _, guard, verdict, sentence in grouped_findings(left)) or None
+        "; ".join(f"{guard} ({verdict}): {sentence}" for _, guard, verdict, sentence in grouped_findings(doubts))
+        or None
     )

@@ -8,13 +8,13 @@ from pathlib import Path
 LINE = "validation score"
 """The beginning of the line `validation score: 0.123`; the last such line of the output counts."""
 _FILE = "self_reported.json"
-_PRINTED = re.compile(rf"^{LINE}:[ \t]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[ \t]*\r?$", re.MULTILINE)
+_PRINTED_SCORE = re.compile(rf"^{LINE}:[ \t]*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[ \t]*\r?$", re.MULTILINE)
 
 
 def printed_score(output: str) -> float | None:
     """Return the score that a script prints; None if it prints none, or one that is not finite."""
-    found = _PRINTED.findall(output)
-    score = float(found[-1]) if found else math.nan
+    printed_numbers = _PRINTED_SCORE.findall(output)
+    score = float(printed_numbers[-1]) if printed_numbers else math.nan
     return score if math.isfinite(score) else None
 
 

@@ -18,7 +18,7 @@ from bot.evaluation.metrics.registry import METRICS, Space, prediction_kind
 from bot.evaluation.scoring import open_scorer, parts_of
 from bot.evaluation.scoring.bank import keep, keep_array, read_predicted, write_values
 from bot.evaluation.scoring.score import score_predictions
-from bot.evaluation.scoring.truth import Predicted, Truth, score_or_nan
+from bot.evaluation.scoring.truth import PredictionSet, Truth, score_or_nan
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission, NoBlend
 
@@ -59,41 +59,45 @@ def blend(
         if truth.ids is None:
             raise NoBlend(f"The {scorer.name} scores whole files only, so that no part of the rows can check a blend.")
 
-        def scores(values: NDArray[Any], sets: Sequence[NDArray[Any] | None], of: Truth = truth) -> list[float]:
+        def scores(values: NDArray[Any], sets: Sequence[NDArray[Any] | None], truth_of: Truth = truth) -> list[float]:
             if not as_files:
-                return [score_or_nan(of, Predicted("the blend", values), rows) for rows in sets]
+                return [score_or_nan(truth_of, PredictionSet("the blend", values), rows) for rows in sets]
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder) / "blend.csv"
                 write_values(file, values, view.data / "sample_validation.csv", card)
-                with closing(of.read(file)) as predicted:
-                    return [score_or_nan(of, predicted, rows) for rows in sets]
+                with closing(truth_of.read(file)) as predictions:
+                    return [score_or_nan(truth_of, predictions, rows) for rows in sets]
 
         holdout = Holdout(view, truth, scores)
         fit = EnsembleFit(holdout, members, seed)
         recipe, values = fit.recipe, fit.predicted()
-        best = max(fit.pool.members[:3], key=lambda one: holdout.oriented(fit.form.read(one.predictions), [None])[0])
-        files = {node: one.submission for node, one in fit.members.items()}
+        best = max(fit.pool.members[:3], key=lambda m: holdout.oriented(fit.form.read(m.predictions), [None])[0])
+        files = {node: m.submission for node, m in fit.members.items()}
         tested = blend_files(recipe, files, view.data / "sample_submission.csv", card)
-        kept, submission = [
+        validation_file, submission = [
             _keep(
-                one, view.data / f"sample_{rows}.csv", card, bank, as_file=as_files or prediction_kind(card) != "number"
+                made,
+                view.data / f"sample_{rows}.csv",
+                card,
+                bank,
+                as_file=as_files or prediction_kind(card) != "number",
             )
-            for one, rows in ((values, "validation"), (tested, "submission"))
+            for made, rows in ((values, "validation"), (tested, "submission"))
         ]
-    score = score_predictions(view, bank / kept, best.predictions, seed)
+    score = score_predictions(view, bank / validation_file, best.predictions, seed)
     if withheld is None:
-        score = replace(score, predictions=kept, submission=submission)
+        score = replace(score, predictions=validation_file, submission=submission)
     else:
-        own = _on_withheld_rows(recipe, withheld, fit.members, bank)
-        final = score_predictions(withheld, bank / own, None, seed).final
-        score = replace(score, predictions=own, submission=submission, oof=kept, final=final)
+        withheld_file = _on_withheld_rows(recipe, withheld, fit.members, bank)
+        final = score_predictions(withheld, bank / withheld_file, None, seed).final
+        score = replace(score, predictions=withheld_file, submission=submission, oof=validation_file, final=final)
     return Blended(recipe, score, left_out=fit.pool.left_out)
 
 
 def _on_withheld_rows(recipe: BlendRecipe, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> str:
     """Keep what a recipe that was fitted out of fold predicts of the withheld rows."""
     card, sample = withheld.card, withheld.data / "sample_validation.csv"
-    files = {node: one.validation for node, one in members.items() if one.validation is not None}
+    files = {node: m.validation for node, m in members.items() if m.validation is not None}
     with closing(open_scorer(card, withheld.grader)) as scorer:
         as_file = scorer.kind == "competition" or prediction_kind(card) != "number"
     return _keep(blend_files(recipe, files, sample, card), sample, card, bank, as_file=as_file)
@@ -138,10 +142,10 @@ def write_predictions(predictions: Path, view_dir: Path, card: TaskCard, out: Pa
 def blend_files(recipe: BlendRecipe, files: Mapping[int, Path], sample: Path, card: TaskCard) -> NDArray[Any]:
     """Return what a recipe makes of its members' files, in the order of the sample; raises InvalidSubmission."""
 
-    def entered(node: int, space: Space) -> NDArray[Any]:
+    def values_in(node: int, space: Space) -> NDArray[Any]:
         return read_entered(files[node], space, sample, card)
 
-    return combine(recipe, entered, card)
+    return combine(recipe, values_in, card)
 
 
 def _keep(values: NDArray[Any], sample: Path, card: TaskCard, bank: Path, *, as_file: bool) -> str:

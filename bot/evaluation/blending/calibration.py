@@ -26,13 +26,13 @@ STEPS = ("scale", "line", "clip")
 
 
 def fit_step(
-    step: str, values: Values, so_far: Calibration, score: Callable[[Values], float], card: TaskCard
+    step: str, values: Values, earlier_steps: Calibration, score: Callable[[Values], float], card: TaskCard
 ) -> Calibration | None:
     """Return a calibration with one more step, fitted on some rows; None where the step does not fit the task.
 
     Args:
         values: combined predictions (rows, columns), before any calibration.
-        so_far: what is already done to them; a line takes the place of a scale.
+        earlier_steps: what is already done to them; a line takes the place of a scale.
         score: of predictions of these rows, more is better.
     """
     from scipy.optimize import minimize  # its import takes long, and a worker that fits no line needs none
@@ -43,12 +43,12 @@ def fit_step(
     if step == "clip":
         # What was never seen in so many rows may still be: Laplace's rule of succession.
         return (
-            {**so_far, "clip": [1 / (len(values) + 2)]}
+            {**earlier_steps, "clip": [1 / (len(values) + 2)]}
             if prediction_bounds(card).high == 1.0 or sums_to_one(card)
             else None
         )
-    entered, columns, of_classes = enter(space, values, card), values.shape[1], sums_to_one(card)
-    middle, spread = entered.mean(axis=0), entered.std(axis=0) + 1e-12
+    space_values, columns, of_classes = enter(space, values, card), values.shape[1], sums_to_one(card)
+    middle, spread = space_values.mean(axis=0), space_values.std(axis=0) + 1e-12
     scales, offsets = np.ones(columns), np.zeros(columns)
     if step == "scale":
         groups = [np.arange(columns)]
@@ -57,21 +57,21 @@ def fit_step(
     else:
         groups = [np.array([column]) for column in range(columns)]
         if of_classes:
-            scales[:] = so_far.get("scale", [1.0])
+            scales[:] = earlier_steps.get("scale", [1.0])
 
     def calibration() -> dict[str, Sequence[float]]:
-        return {**so_far, "scale": scales.tolist(), "offset": offsets.tolist()}
+        return {**earlier_steps, "scale": scales.tolist(), "offset": offsets.tolist()}
 
     for group in groups:
 
-        def loss(found: Values, group: NDArray[np.int64] = group) -> float:
+        def loss(parameters: Values, group: NDArray[np.int64] = group) -> float:
             if step == "line" and of_classes:
-                offsets[group] = found[0]
+                offsets[group] = parameters[0]
             else:
-                scales[group] = np.exp(found[0])
+                scales[group] = np.exp(parameters[0])
                 # A line turns about the mean, so that its two numbers can be fitted apart.
                 offsets[group] = (
-                    0.0 if step == "scale" else (1 - scales[group]) * middle[group] + found[1] * spread[group]
+                    0.0 if step == "scale" else (1 - scales[group]) * middle[group] + parameters[1] * spread[group]
                 )
             found_score = score(calibrated(values, calibration(), card))
             return -found_score if np.isfinite(found_score) else 1e300

@@ -18,7 +18,7 @@ from state.errors import InvalidSubmission
 
 Values = NDArray[Any]
 
-_NEAR = 0.01
+_NEAR_SHARE = 0.01
 """Root mean squared distance of two scripts' predictions, as a share of their spread, up to which they are near-copies: that of
 two seeds of one model is ten times as large. Of texts: the share of those that differ."""
 
@@ -48,7 +48,7 @@ class PredictionFormat:
     def of(view: LabelledView) -> "PredictionFormat":
         """Return the form of the files that scripts write on a view."""
         samples = view.data / "sample_validation.csv", view.data / "sample_submission.csv"
-        rows, test_rows = (sum(1 for _ in read_table(one).rows()) for one in samples)
+        rows, test_rows = (sum(1 for _ in read_table(sample).rows()) for sample in samples)
         return PredictionFormat(*samples, rows, test_rows, view.card)
 
     def read(self, file: Path, *, test: bool = False) -> Values:
@@ -57,17 +57,19 @@ class PredictionFormat:
         Raises:
             InvalidSubmission: they can be no part of a blend; the message is a sentence.
         """
-        of, sample, rows = ("test", self.test_sample, self.test_rows) if test else ("withheld", self.sample, self.rows)
+        part, sample, rows = (
+            ("test", self.test_sample, self.test_rows) if test else ("withheld", self.sample, self.rows)
+        )
         values, expected = read_predicted(file, sample, self.card), (rows, len(self.card.prediction_columns))
         if values.shape != expected:
             raise InvalidSubmission(
-                f"Its predictions of the {of} rows have the shape {values.shape} where {expected} is expected."
+                f"Its predictions of the {part} rows have the shape {values.shape} where {expected} is expected."
             )
         kind = prediction_kind(self.card)
         if values.dtype.kind not in ("fiu" if kind == "number" else "O"):
-            raise InvalidSubmission(f"Its predictions of the {of} rows are no {kind}s.")
+            raise InvalidSubmission(f"Its predictions of the {part} rows are no {kind}s.")
         if kind == "number" and (wrong := int((~np.isfinite(values)).any(axis=1).sum())):
-            raise InvalidSubmission(f"It predicts NaN or infinity for {wrong:,} of the {of} rows.")
+            raise InvalidSubmission(f"It predicts NaN or infinity for {wrong:,} of the {part} rows.")
         return values
 
 
@@ -76,7 +78,7 @@ def candidates(
     form: PredictionFormat,
     sample: NDArray[np.int64],
     score: Callable[[Values], float],
-    most: int,
+    max_members: int,
     place: Callable[[Member, Values], Values],
 ) -> BlendCandidates:
     """Return the best scripts by a sample of the hold-out rows.
@@ -87,7 +89,7 @@ def candidates(
         place: puts a script's predictions of the sample into the space in which they are compared.
     """
     left_out: dict[int, str] = {}
-    ranked: list[tuple[float, float, int, Member]] = []
+    ranking: list[tuple[float, float, int, Member]] = []
     for member in members:
         try:
             values = form.read(member.predictions)
@@ -97,35 +99,39 @@ def candidates(
         except InvalidSubmission as error:
             left_out[member.node] = str(error)
             continue
-        if np.isfinite(scored := score(values)):
+        if np.isfinite(value := score(values)):
             # Of equal ones the faster stays.
-            ranked.append((-scored, member.seconds, member.node, member))
+            ranking.append((-value, member.seconds, member.node, member))
         else:
             left_out[member.node] = "Its predictions have no score."
-    kept: list[tuple[Member, Values, Values]] = []
-    for *_, member in sorted(ranked, key=lambda one: one[:3]):
+    taken_members: list[tuple[Member, Values, Values]] = []
+    for *_, member in sorted(ranking, key=lambda entry: entry[:3]):
         try:
             form.read(member.submission, test=True)
         except InvalidSubmission as error:
             left_out[member.node] = str(error)
             continue
         values = form.read(member.predictions)[sample]
-        placed = place(member, values)
-        near = next((other.node for other, _, theirs in kept if _near(theirs, placed)), None)
-        if near is not None:
-            left_out[member.node] = f"Its predictions are those of node {near}, or nearly."
+        comparable = place(member, values)
+        twin = next(
+            (earlier.node for earlier, _, previous in taken_members if _nearly_equal(previous, comparable)), None
+        )
+        if twin is not None:
+            left_out[member.node] = f"Its predictions are those of node {twin}, or nearly."
             continue
-        kept.append((member, values, placed))
-        if len(kept) == most:
+        taken_members.append((member, values, comparable))
+        if len(taken_members) == max_members:
             break
-    chosen = [member for member, *_ in kept]
-    return BlendCandidates(chosen, np.stack([values for _, values, _ in kept]) if kept else np.empty(0), left_out)
+    chosen_members = [member for member, *_ in taken_members]
+    return BlendCandidates(
+        chosen_members, np.stack([values for _, values, _ in taken_members]) if taken_members else np.empty(0), left_out
+    )
 
 
-def _near(one: Values, other: Values) -> bool:
-    if one.dtype != other.dtype:
+def _nearly_equal(first: Values, second: Values) -> bool:
+    if first.dtype != second.dtype:
         return False
-    if one.dtype == object:
-        return float((one != other).mean()) <= _NEAR
-    spread = float(one.std(axis=0).mean())
-    return float(np.sqrt(((one - other) ** 2).mean())) <= _NEAR * spread
+    if first.dtype == object:
+        return float((first != second).mean()) <= _NEAR_SHARE
+    spread = float(first.std(axis=0).mean())
+    return float(np.sqrt(((first - second) ** 2).mean())) <= _NEAR_SHARE * spread

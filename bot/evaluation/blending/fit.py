@@ -90,7 +90,7 @@ class EnsembleFit:
             and not self._card.metric.params
             and 1 < len(self._card.prediction_columns) <= _COLUMNS
         )
-        takes = None if metric is None else metric.takes
+        input_kind = None if metric is None else metric.takes
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
             raise NoBlend(
@@ -98,56 +98,56 @@ class EnsembleFit:
             )
         info = view_info(holdout.view.labels)
         self._in_time = info is not None and info.split_kind == "time"
-        self._of_experiments = all(one.validation is not None for one in members)
+        self._of_experiments = all(member.validation is not None for member in members)
         self.form = PredictionFormat.of(holdout.view)
         answers = None
-        if takes in ("number", "label"):
+        if input_kind in ("number", "label"):
             answers = read_answers(holdout.view.truth, self.form.sample, self._card)[1][holdout.places]
-        labels = answers if takes == "number" else None
+        labels = answers if input_kind == "number" else None
         folds, cluster = folds_of(clusters, FOLDS, seed), np.empty(len(holdout.places), dtype=np.int64)
         for number, rows in enumerate(clusters):
             cluster[rows] = number
         rows = self._sampled(len(folds), labels)
         places = holdout.places[rows]
-        self._numbers = _numbers_behind_labels(members, places) if takes == "label" else {}
+        self._numbers = _numbers_behind_labels(members, places) if input_kind == "label" else {}
         self.pool = candidates(
             members,
             self.form,
             places,
             lambda values: holdout.oriented(values, [rows])[0],
-            self._most_members(len(rows), greedy=takes == "number"),
-            lambda one, values: self._numbers.get(one.node, enter(self._spaces[0], values, self._card)),
+            self._most_members(len(rows), greedy=input_kind == "number"),
+            lambda member, values: self._numbers.get(member.node, enter(self._spaces[0], values, self._card)),
         )
         if len(self.pool.members) < 2:
             raise NoBlend("Fewer than two scripts have predictions that differ and can be used.")
-        self.members: Mapping[int, Member] = {one.node: one for one in self.pool.members}
+        self.members: Mapping[int, Member] = {member.node: member for member in self.pool.members}
         sampled = dict(zip(self.members, self.pool.sample, strict=True))
-        entered = cache(
+        values_in = cache(
             lambda node, space: enter(space, (self._numbers if space in NUMBERS else sampled)[node], self._card)
         )
-        whole = self.form.read(self.pool.members[0].predictions)
-        self._sample = FittingSample(holdout, rows, folds[rows], cluster[rows], entered, whole)
-        tried = list(self._leading() if labels is None else self._greedy(labels[rows]))
-        if answers is not None and takes == "label":
-            tried += self._label_regressions(answers[rows])
-        self._best = max(tried, key=lambda one: one.score)
+        all_values = self.form.read(self.pool.members[0].predictions)
+        self._sample = FittingSample(holdout, rows, folds[rows], cluster[rows], values_in, all_values)
+        recipes = list(self._leading() if labels is None else self._greedy(labels[rows]))
+        if answers is not None and input_kind == "label":
+            recipes += self._label_regressions(answers[rows])
+        self._best = max(recipes, key=lambda recipe: recipe.score)
         if labels is not None and metric is not None and metric.name in TIED and self._of_experiments:
             self._best = self._tied(self._best, labels[rows])
         weights = self.recipe.weights
         if len(weights) == 1 and not self.recipe.calibration and not self.recipe.ties:
             raise NoBlend(f"Node {next(iter(weights))} alone is as good as any blend of {len(self.members)} scripts.")
 
-    def _tied(self, tried: ScoredRecipe, labels: Values) -> ScoredRecipe:
+    def _tied(self, recipe: ScoredRecipe, labels: Values) -> ScoredRecipe:
         """Return a recipe with ties in the columns where they gain."""
         card, metric = self._card, metric_named(self._card.metric.name)
 
         def score(truth: Values, values: Values) -> float:
             return card.oriented(metric.score(truth, values, card.metric.params))
 
-        ties = fit_ties(tried.out_of_fold, labels, self._sample.folds, score)
+        ties = fit_ties(recipe.out_of_fold, labels, self._sample.folds, score)
         if not ties:
-            return tried
-        return self._sample.score_recipe(replace(tried.recipe, ties=ties), with_ties(tried.out_of_fold, ties))
+            return recipe
+        return self._sample.score_recipe(replace(recipe.recipe, ties=ties), with_ties(recipe.out_of_fold, ties))
 
     def _label_regressions(self, labels: Values) -> Iterator[ScoredRecipe]:
         """Yield what the numbers predict that members' labels were made of."""
@@ -158,12 +158,12 @@ class EnsembleFit:
 
     def _most_members(self, rows: int, *, greedy: bool) -> int:
         if not greedy:
-            width = max((own.shape[1] for own in self._numbers.values()), default=0)
+            width = max((numbers.shape[1] for numbers in self._numbers.values()), default=0)
             return max(MOST_LEADING, min(MEMBERS, _NUMBERS // (width * rows))) if width else MOST_LEADING
-        few = effort_for(self._card).members
+        max_members = effort_for(self._card).members
         if not self._of_experiments or not surrogates(self._card):
-            return few
-        return max(few, min(MEMBERS, _NUMBERS // (rows * len(self._card.prediction_columns))))
+            return max_members
+        return max(max_members, min(MEMBERS, _NUMBERS // (rows * len(self._card.prediction_columns))))
 
     @property
     def recipe(self) -> BlendRecipe:
@@ -180,31 +180,31 @@ class EnsembleFit:
         values[self._sample.places] = self._best.out_of_fold
         return values
 
-    def _sampled(self, many: int, labels: Values | None) -> Rows:
+    def _sampled(self, row_count: int, labels: Values | None) -> Rows:
         """Return the numbers of the hold-out rows that are fitted on; a competition's grader takes all."""
         metric = METRICS.get(self._card.metric.name)
-        if metric is None or many <= (most := effort_for(self._card).rows):
-            return np.arange(many)
+        if metric is None or row_count <= (max_rows := effort_for(self._card).rows):
+            return np.arange(row_count)
         # Drawn apart from the folds, so that rows of each are in it.
-        drawn = np.random.default_rng([self._seed, _OF_SAMPLE]).permutation(many)
-        chosen = [drawn[:most]]
+        shuffled = np.random.default_rng([self._seed, _OF_SAMPLE]).permutation(row_count)
+        samples = [shuffled[:max_rows]]
         if labels is not None and metric.of_classes:
-            for own in labels[drawn].T:
-                chosen += [drawn[own == label][:_RARE] for label in (own.min(), own.max())]
-        return np.unique(np.concatenate(chosen))
+            for column in labels[shuffled].T:
+                samples += [shuffled[column == label][:_RARE] for label in (column.min(), column.max())]
+        return np.unique(np.concatenate(samples))
 
     def _leading(self) -> Iterator[ScoredRecipe]:
-        nodes, sets, began, calls = list(self.members)[:MOST_LEADING], self._sample.rows_to_fit(), time.monotonic(), 0
+        nodes, sets, start, calls = list(self.members)[:MOST_LEADING], self._sample.rows_to_fit(), time.monotonic(), 0
 
         def scores(values: Values) -> list[float]:
             nonlocal calls
-            found, calls = self._sample.scores(values, sets), calls + 1
-            needed = (time.monotonic() - began) / calls * scores_needed(len(nodes), len(sets))
-            if self._card.metric.name not in METRICS and needed > _GRADER_SECONDS:
+            set_scores, calls = self._sample.scores(values, sets), calls + 1
+            seconds = (time.monotonic() - start) / calls * scores_needed(len(nodes), len(sets))
+            if self._card.metric.name not in METRICS and seconds > _GRADER_SECONDS:
                 raise NoBlend(
-                    f"The competition's grader would take {needed:.0f} s for a blend; {_GRADER_SECONDS:.0f} s are allowed."
+                    f"The competition's grader would take {seconds:.0f} s for a blend; {_GRADER_SECONDS:.0f} s are allowed."
                 )
-            return found
+            return set_scores
 
         for space in self._spaces:
             cuts: Calibration = {}
@@ -225,7 +225,7 @@ class EnsembleFit:
             yield self._sample.cross_fitted(recipes)
             if cuts:
                 yield self._sample.cross_fitted(
-                    [self._sample.with_fitted_cuts(one, rows) for one, rows in zip(recipes, sets, strict=True)]
+                    [self._sample.with_fitted_cuts(recipe, rows) for recipe, rows in zip(recipes, sets, strict=True)]
                 )
 
     def _greedy(self, labels: Values) -> Iterator[ScoredRecipe]:
@@ -234,18 +234,18 @@ class EnsembleFit:
         stack = np.stack([self._sample.entered(node, self._spaces[0]) for node in nodes])
         bags = halves(self._sample.cluster, effort.bags, self._seed)
 
-        def fitted(of: Sequence[int], columns: Sequence[int]) -> tuple[Weights, Weights]:
-            each, parts = simplified(card, labels[:, columns], stack[of][:, :, columns])
-            return fit_bags(parts, each, bags, effort.steps)
+        def fitted_weights(members: Sequence[int], columns: Sequence[int]) -> tuple[Weights, Weights]:
+            score_stack, parts = simplified(card, labels[:, columns], stack[members][:, :, columns])
+            return fit_bags(parts, score_stack, bags, effort.steps)
 
         columns = range(len(card.prediction_columns))
-        alone, together = fitted(range(len(nodes)), columns)
-        yield from self._tried_with_calibration(nodes, [alone], bags, labels)
-        yield from self._tried_with_calibration(nodes, [together], bags, labels)
+        first_members, all_members = fitted_weights(range(len(nodes)), columns)
+        yield from self._tried_with_calibration(nodes, [first_members], bags, labels)
+        yield from self._tried_with_calibration(nodes, [all_members], bags, labels)
         if self._by_column:
-            used = np.flatnonzero(pruned(together.mean(axis=0))).tolist()
-            fits = [fitted(used, [column])[1] for column in columns]
-            yield from self._tried_with_calibration([nodes[at] for at in used], fits, bags, labels)
+            used_places = np.flatnonzero(pruned(all_members.mean(axis=0))).tolist()
+            fits = [fitted_weights(used_places, [column])[1] for column in columns]
+            yield from self._tried_with_calibration([nodes[place] for place in used_places], fits, bags, labels)
         # Members that need a run of their own in the end must be few.
         if self._of_experiments:
             by_column = metric_named(card.metric.name).by_column and not card.metric.params
@@ -256,68 +256,73 @@ class EnsembleFit:
         self, nodes: Sequence[int], fits: Sequence[Weights], bags: NDArray[np.bool_], labels: Values
     ) -> Iterator[ScoredRecipe]:
         """Yield what weights (bags, members) make in the space that suits them best, and that calibrated."""
-        whole = np.stack([pruned(own.mean(axis=0)) for own in fits], axis=-1)
-        by_row = np.stack([pruned(unseen(own, bags)) for own in fits], axis=-1)
-        mean = {node: float(own.mean()) for node, own in zip(nodes, whole, strict=True) if own.any()}
-        columns = {node: whole[at].tolist() for at, node in enumerate(nodes) if node in mean and len(fits) > 1}
-        rows = {node: by_row[:, at] for at, node in enumerate(nodes) if by_row[:, at].any()}
-        tried = [
+        shares = np.stack([pruned(bag.mean(axis=0)) for bag in fits], axis=-1)
+        by_row = np.stack([pruned(unseen(bag, bags)) for bag in fits], axis=-1)
+        mean = {node: float(column.mean()) for node, column in zip(nodes, shares, strict=True) if column.any()}
+        columns = {node: shares[i].tolist() for i, node in enumerate(nodes) if node in mean and len(fits) > 1}
+        rows = {node: by_row[:, i] for i, node in enumerate(nodes) if by_row[:, i].any()}
+        recipes = [
             self._sample.score_recipe(
                 BlendRecipe(space, mean, columns=columns), mixed(space, rows, self._sample.entered, self._card)
             )
             for space in self._spaces
         ]
-        best = max(tried, key=lambda one: one.score)
+        best = max(recipes, key=lambda recipe: recipe.score)
         yield best
         yield self._calibrated(best, labels)
 
-    def _calibrated(self, tried: ScoredRecipe, labels: Values) -> ScoredRecipe:
+    def _calibrated(self, recipe: ScoredRecipe, labels: Values) -> ScoredRecipe:
         """Return a recipe with each step of calibration that gains."""
         card, metric, params = self._card, metric_named(self._card.metric.name), self._card.metric.params
-        plain, sets = tried.out_of_fold, self._sample.rows_to_fit(-(-len(labels) // _CALIBRATED_ON))
+        plain, sets = recipe.out_of_fold, self._sample.rows_to_fit(-(-len(labels) // _CALIBRATED_ON))
 
-        def cautious(made: Values, truth: Values) -> float:
-            own, unlike = (card.oriented(metric.score(one, made, params)) for one in (truth, np.roll(truth, 1, axis=0)))
-            return (len(truth) * own + _UNSEEN * unlike) / (len(truth) + _UNSEEN)
+        def cautious(predictions: Values, truth: Values) -> float:
+            right, shifted = (
+                card.oriented(metric.score(labels, predictions, params))
+                for labels in (truth, np.roll(truth, 1, axis=0))
+            )
+            return (len(truth) * right + _UNSEEN * shifted) / (len(truth) + _UNSEEN)
 
-        def fitted(step: str, so_far: Calibration, rows: Rows) -> Calibration | None:
+        def fit_calibration(step: str, earlier: Calibration, rows: Rows) -> Calibration | None:
             if step == "line" and self._by_column:
                 lines = [
-                    fit_step(step, plain[rows][:, [at]], {}, partial(cautious, truth=labels[rows][:, [at]]), card)
-                    for at in range(labels.shape[1])
+                    fit_step(step, plain[rows][:, [i]], {}, partial(cautious, truth=labels[rows][:, [i]]), card)
+                    for i in range(labels.shape[1])
                 ]
-                own = [one for one in lines if one is not None]
-                return {**so_far, **{key: [one[key][0] for one in own] for key in ("scale", "offset")}} if own else None
-            return fit_step(step, plain[rows], so_far, partial(cautious, truth=labels[rows]), card)
+                fits = [fit for fit in lines if fit is not None]
+                return (
+                    {**earlier, **{key: [fit[key][0] for fit in fits] for key in ("scale", "offset")}} if fits else None
+                )
+            return fit_step(step, plain[rows], earlier, partial(cautious, truth=labels[rows]), card)
 
-        def gains(made: Values, before: Values) -> bool:
+        def gains(calibrated_values: Values, before: Values) -> bool:
             """Return whether a step gains more than the standard error of its gain, by blocks of rows."""
             blocks = self._sample.cluster % _BLOCKS
-            own = np.array(
+            block_gains = np.array(
                 [
-                    cautious(made[rows], labels[rows]) - cautious(before[rows], labels[rows])
+                    cautious(calibrated_values[rows], labels[rows]) - cautious(before[rows], labels[rows])
                     for rows in (blocks == block for block in np.unique(blocks))
                 ]
             )
-            return bool(own.mean() > own.std(ddof=1) / math.sqrt(len(own)))
+            return bool(block_gains.mean() > block_gains.std(ddof=1) / math.sqrt(len(block_gains)))
 
         steps: list[Calibration] = [{}] * len(sets)
         out_of_fold = plain
         for step in STEPS:
             if step == "line" and self._in_time:  # the level of one stretch of time is no other's
                 continue
-            found = [fitted(step, so_far, rows) for so_far, rows in zip(steps, sets, strict=True)]
-            own = [one for one in found if one is not None]
-            if len(own) < len(sets):
+            step_fits = [fit_calibration(step, earlier, rows) for earlier, rows in zip(steps, sets, strict=True)]
+            valid_fits = [fit for fit in step_fits if fit is not None]
+            if len(valid_fits) < len(sets):
                 continue
-            made = self._sample.join_folds(partial(_calibrated_rows, plain, own, card))
-            if gains(made, out_of_fold):
-                steps, out_of_fold = own, made
-        return self._sample.score_recipe(replace(tried.recipe, calibration=steps[-1]), out_of_fold)
+            calibrated_values = self._sample.join_folds(partial(_calibrated_rows, plain, valid_fits, card))
+            if gains(calibrated_values, out_of_fold):
+                steps, out_of_fold = valid_fits, calibrated_values
+        return self._sample.score_recipe(replace(recipe.recipe, calibration=steps[-1]), out_of_fold)
 
 
-def _calibrated_rows(values: Values, by: Sequence[Calibration], card: TaskCard, fold: int, rows: Rows) -> Values:
-    return calibrated(values[rows], by[fold], card)
+def _calibrated_rows(values: Values, steps: Sequence[Calibration], card: TaskCard, fold: int, rows: Rows) -> Values:
+    return calibrated(values[rows], steps[fold], card)
 
 
 def _numbers_behind_labels(members: Sequence[Member], places: Rows) -> dict[int, Values]:
@@ -326,14 +331,14 @@ def _numbers_behind_labels(members: Sequence[Member], places: Rows) -> dict[int,
     Of too many members those logged last; nothing where even the leading few would not fit.
     """
     numbers: dict[int, Values] = {}
-    left = _NUMBERS
+    numbers_left = _NUMBERS
     for member in reversed(members):
         files = [file for file in (member.submission, member.validation) if file is not None]
-        known = read_numbers(member.predictions)
-        if known is None or any(read_numbers(file) is None for file in files):
+        numbers_of_member = read_numbers(member.predictions)
+        if numbers_of_member is None or any(read_numbers(file) is None for file in files):
             continue
-        left -= len(places) * known.shape[1]
-        if left < 0:
+        numbers_left -= len(places) * numbers_of_member.shape[1]
+        if numbers_left < 0:
             break
-        numbers[member.node] = known[places].astype(np.float32)
-    return numbers if left >= 0 or len(numbers) >= MOST_LEADING else {}
+        numbers[member.node] = numbers_of_member[places].astype(np.float32)
+    return numbers if numbers_left >= 0 or len(numbers) >= MOST_LEADING else {}

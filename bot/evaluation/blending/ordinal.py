@@ -21,8 +21,10 @@ _PASSES = 2
 
 def as_numbers(labels: Values) -> Values:
     """Return labels (rows, columns) as numbers; NaN for one that is none."""
-    known = canonical_labels(labels)
-    return np.array([own if isinstance(own, int | float) else np.nan for own in known.ravel()]).reshape(labels.shape)
+    names_in_data = canonical_labels(labels)
+    return np.array([label if isinstance(label, int | float) else np.nan for label in names_in_data.ravel()]).reshape(
+        labels.shape
+    )
 
 
 def levels_of(labels: Values) -> list[float] | None:
@@ -41,8 +43,8 @@ def cut(means: Values, cuts: Cuts) -> Values:
     names = np.array(
         [str(int(level)) if float(level).is_integer() else repr(level) for level in cuts["levels"]], object
     )
-    found: Values = names[np.searchsorted(np.asarray(cuts["thresholds"]), np.round(means, 9), side="left")]
-    return found
+    labels: Values = names[np.searchsorted(np.asarray(cuts["thresholds"]), np.round(means, 9), side="left")]
+    return labels
 
 
 def fit_cuts(means: Values, cuts: Cuts, score: Callable[[Values], float]) -> Cuts:
@@ -53,12 +55,15 @@ def fit_cuts(means: Values, cuts: Cuts, score: Callable[[Values], float]) -> Cut
         score: of labels of these rows, more is better.
     """
     levels, best = cuts["levels"], dict(cuts)
-    known = score(cut(means, best))
+    top = score(cut(means, best))
     for _ in range(_PASSES):
-        for at, begin in enumerate(cuts["thresholds"]):
+        for place, begin in enumerate(cuts["thresholds"]):
             for shift in _SHIFTS:
-                moved = list(best["thresholds"])
-                moved[at] = begin + shift * (levels[at + 1] - levels[at])
-                if sorted(moved) == moved and (found := score(cut(means, {**best, "thresholds": moved}))) > known:
-                    best, known = {**best, "thresholds": moved}, found
+                shifted = list(best["thresholds"])
+                shifted[place] = begin + shift * (levels[place + 1] - levels[place])
+                if (
+                    sorted(shifted) == shifted
+                    and (score_there := score(cut(means, {**best, "thresholds": shifted}))) > top
+                ):
+                    best, top = {**best, "thresholds": shifted}, score_there
     return best

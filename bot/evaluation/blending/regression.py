@@ -33,7 +33,7 @@ Values = NDArray[np.float64]
 
 MEMBERS = 60
 """Most members of a regression."""
-_LEAST = 0.005
+_MIN_WEIGHT_SHARE = 0.005
 """Share of the sum of all sizes below which a weight is left out."""
 _PENALTY = 10.0
 """Of squared differences from equal weights, in one row's loss: little beside thousands of rows, not beside hundreds."""
@@ -93,7 +93,7 @@ def surrogates(card: TaskCard) -> Sequence[Surrogate]:
     )
 
 
-def regression(parts: Values, truth: Values, by: Surrogate, *, signed: bool, by_column: bool = False) -> Regression:
+def regression(parts: Values, truth: Values, loss: Surrogate, *, signed: bool, by_column: bool = False) -> Regression:
     """Return weights of members' predictions in the space of a surrogate.
 
     `parts` are (members, rows, columns), `truth` the labels (rows, columns), as the metric takes them. `signed` weights may be
@@ -101,26 +101,26 @@ def regression(parts: Values, truth: Values, by: Surrogate, *, signed: bool, by_
     """
     if by_column:
         columns = range(truth.shape[1])
-        own = [_fitted(parts[:, :, [at]], truth[:, [at]], by, signed=signed) for at in columns]
-        return Regression(np.hstack([one.weights for one in own]), np.hstack([one.offsets for one in own]))
-    return _fitted(parts, truth, by, signed=signed)
+        fits = [_fitted(parts[:, :, [i]], truth[:, [i]], loss, signed=signed) for i in columns]
+        return Regression(np.hstack([fit.weights for fit in fits]), np.hstack([fit.offsets for fit in fits]))
+    return _fitted(parts, truth, loss, signed=signed)
 
 
-def _fitted(parts: Values, truth: Values, by: Surrogate, *, signed: bool) -> Regression:
-    if by.loss in ("logistic", "classes"):
+def _fitted(parts: Values, truth: Values, loss: Surrogate, *, signed: bool) -> Regression:
+    if loss.loss in ("logistic", "classes"):
         # As wide as logits are, for the penalty.
-        parts = (parts - 0.5) * _WIDTH_OF_RANKS if by.space == "rank" else parts
-        weights, offsets = _log_loss_weights(parts, truth, together=by.loss == "classes", signed=signed)
+        parts = (parts - 0.5) * _WIDTH_OF_RANKS if loss.space == "rank" else parts
+        weights, offsets = _log_loss_weights(parts, truth, together=loss.loss == "classes", signed=signed)
     else:
-        target = _TARGETS.get(by.space, np.asarray)(truth)
+        target = _TARGETS.get(loss.space, np.asarray)(truth)
         flat = parts.reshape(len(parts), -1)
         weights, offsets = _not_negative(flat, target.ravel()), np.zeros(truth.shape[1])
         if signed:
-            weights = _ridge(flat, target.ravel(), weights, _ROUNDS if by.loss == "absolutes" else 0)
-            middle = np.median if by.loss == "absolutes" else np.mean
+            weights = _ridge(flat, target.ravel(), weights, _ROUNDS if loss.loss == "absolutes" else 0)
+            middle = np.median if loss.loss == "absolutes" else np.mean
             offsets = middle(target - np.tensordot(weights, parts, 1), axis=0)
     sizes = np.abs(weights)
-    return Regression(np.where(sizes >= _LEAST * sizes.sum(), weights, 0.0)[:, None], offsets)
+    return Regression(np.where(sizes >= _MIN_WEIGHT_SHARE * sizes.sum(), weights, 0.0)[:, None], offsets)
 
 
 def _not_negative(flat: Values, target: Values) -> Values:
@@ -141,9 +141,9 @@ def _ridge(flat: Values, target: Values, plain: Values, rounds: int) -> Values:
     rows: NDArray[Any] = np.ones(len(target))
     for _ in range(rounds + 1):
         centered, middle = flat - np.average(flat, axis=1, weights=rows)[:, None], np.average(target, weights=rows)
-        penalty, many = _PENALTY * max(float(np.average(errors**2, weights=rows)), 1e-12), len(flat)
-        moments = (centered * rows) @ (target - middle) + penalty / many
-        weights: Values = np.linalg.solve((centered * rows) @ centered.T + penalty * np.eye(many), moments)
+        penalty, member_count = _PENALTY * max(float(np.average(errors**2, weights=rows)), 1e-12), len(flat)
+        moments = (centered * rows) @ (target - middle) + penalty / member_count
+        weights: Values = np.linalg.solve((centered * rows) @ centered.T + penalty * np.eye(member_count), moments)
         errors = target - middle - weights @ centered
         inverse = 1 / np.maximum(np.abs(errors), _TINY_ERROR * np.abs(errors).mean() + 1e-12)
         rows = inverse / inverse.mean()
@@ -151,25 +151,25 @@ def _ridge(flat: Values, target: Values, plain: Values, rounds: int) -> Values:
 
 
 def _log_loss_weights(parts: Values, truth: Values, *, together: bool, signed: bool) -> tuple[Values, Values]:
-    rows, flat, many = len(truth), parts.reshape(len(parts), -1), len(parts)
+    rows, flat, member_count = len(truth), parts.reshape(len(parts), -1), len(parts)
     # A weak prior keeps near-copies, which share a weight, from growing apart.
-    penalty, middle = (_PENALTY, 1 / many) if signed else (1.0, 0.0)
+    penalty, middle = (_PENALTY, 1 / member_count) if signed else (1.0, 0.0)
 
-    def loss(found: Values) -> tuple[float, Values]:
-        weights, offsets = found[:many], found[many:]
+    def loss(parameters: Values) -> tuple[float, Values]:
+        weights, offsets = parameters[:member_count], parameters[member_count:]
         logits = (weights @ flat).reshape(truth.shape) + (offsets if signed else 0.0)
         if together:
-            value, predicted = -(truth * log_softmax(logits, axis=1)).sum(), softmax(logits, axis=1)
+            value, probabilities = -(truth * log_softmax(logits, axis=1)).sum(), softmax(logits, axis=1)
         else:
-            value, predicted = (np.logaddexp(0.0, logits) - truth * logits).sum(), expit(logits)
-        errors, away = predicted - truth, weights - middle
+            value, probabilities = (np.logaddexp(0.0, logits) - truth * logits).sum(), expit(logits)
+        errors, away = probabilities - truth, weights - middle
         gradient = np.append(flat @ errors.ravel() + 2 * penalty * away, errors.sum(axis=0) if signed else [])
         return float(value + penalty * (away**2).sum()) / rows, gradient / rows
 
-    start = np.append(np.full(many, 1 / many), np.zeros(truth.shape[1]) if signed else [])
+    start = np.append(np.full(member_count, 1 / member_count), np.zeros(truth.shape[1]) if signed else [])
     bounds = [(None, None) if signed else (0.0, None)] * len(start)
-    found: Values = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
-    return found[:many], found[many:] if signed else np.zeros(truth.shape[1])
+    optimum: Values = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
+    return optimum[:member_count], optimum[member_count:] if signed else np.zeros(truth.shape[1])
 
 
 _CELLS = 60_000
@@ -217,11 +217,11 @@ def _fitted_recipe(
         sizes = np.abs(fitted.weights).sum(axis=0)
         # Where only the order counts, their scale says nothing.
         weights = fitted.weights if has_offsets else fitted.weights / np.where(sizes > 0, sizes, 1.0)
-        by_node = {node: each for node, each in zip(nodes, weights, strict=True) if each.any()}
+        by_node = {node: row for node, row in zip(nodes, weights, strict=True) if row.any()}
         if not by_node:
             return None
-        columns = {node: each.tolist() for node, each in by_node.items()} if weights.shape[1] > 1 else {}
-        mean = {node: float(each.mean()) for node, each in by_node.items()}
+        columns = {node: row.tolist() for node, row in by_node.items()} if weights.shape[1] > 1 else {}
+        mean = {node: float(row.mean()) for node, row in by_node.items()}
         line = {"scale": [1.0], "offset": fitted.offsets.tolist()} if has_offsets else {}
         recipes.append(BlendRecipe(surrogate.space, mean, line, columns))
     return sample.cross_fitted(recipes) if has_offsets else sample.cross_fitted_in_order(recipes)
@@ -287,6 +287,6 @@ def _weights_by_node(nodes: Sequence[int], weights: Values) -> dict[int, float]:
 
 def _indicators(labels: Values, classes: Sequence[str]) -> Values | None:
     """Return 1 where a row (rows, 1) has a class, else 0 (rows, classes); None: a label is none of them."""
-    place = {canonical_label(label): at for at, label in enumerate(classes)}
-    at = [place.get(canonical_label(label), -1) for label in labels[:, 0]]
-    return None if -1 in at else np.eye(len(classes))[at]
+    place = {canonical_label(label): index for index, label in enumerate(classes)}
+    class_places = [place.get(canonical_label(label), -1) for label in labels[:, 0]]
+    return None if -1 in class_places else np.eye(len(classes))[class_places]

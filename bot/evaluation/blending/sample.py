@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import fit_cuts
-from bot.evaluation.blending.spaces import Entered, combine, weighted_sum
+from bot.evaluation.blending.spaces import SpaceReader, combine, weighted_sum
 from bot.evaluation.metrics.ranks import mean_ranks
 from bot.evaluation.scoring.truth import PartOfTruth, Truth
 from scrapers.snapshots.card import TaskCard
@@ -45,8 +45,8 @@ class Holdout:
 
     def oriented(self, values: Values, sets: Sequence[Rows | None]) -> list[float]:
         """Return scores of which more is better, and -inf for none."""
-        found = (self.card.oriented(score) for score in self.scores(values, sets))
-        return [score if math.isfinite(score) else -math.inf for score in found]
+        oriented_scores = (self.card.oriented(score) for score in self.scores(values, sets))
+        return [score if math.isfinite(score) else -math.inf for score in oriented_scores]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FittingSample:
     """Fold of each."""
     cluster: Rows
     """Number of the group of each, whose rows stay together."""
-    entered: Entered
+    entered: SpaceReader
     """Members' predictions of the sample."""
     whole: Values
     """A member's predictions of all withheld rows, as a grader takes files of all."""
@@ -88,9 +88,9 @@ class FittingSample:
     def scores(self, values: Values, sets: Sequence[Rows | slice]) -> list[float]:
         """Return the scores of predictions of the sample on sets of its rows."""
         # A grader takes files of all rows; those that are not in the sample count in no set.
-        whole = self.whole.astype(values.dtype)
-        whole[self.places] = values
-        return self.holdout.oriented(whole, [self.rows[own] for own in sets])
+        all_values = self.whole.astype(values.dtype)
+        all_values[self.places] = values
+        return self.holdout.oriented(all_values, [self.rows[set_rows] for set_rows in sets])
 
     def rows_to_fit(self, stride: int = 1) -> list[Rows]:
         """Return rows of the sample to fit on: for each fold those of the others, and all."""
@@ -100,10 +100,10 @@ class FittingSample:
     def join_folds(self, values: Callable[[int, Rows], Values]) -> Values:
         """Return predictions of the sample, put together from those of each fold's rows."""
         rows = [np.flatnonzero(self.folds == fold) for fold in range(FOLDS)]
-        parts = [values(fold, own) for fold, own in enumerate(rows)]
+        parts = [values(fold, fold_rows) for fold, fold_rows in enumerate(rows)]
         joined = np.empty((len(self.folds), parts[0].shape[1]), dtype=parts[0].dtype)
-        for own, part in zip(rows, parts, strict=True):
-            joined[own] = part
+        for fold_rows, part in zip(rows, parts, strict=True):
+            joined[fold_rows] = part
         return joined
 
     def cross_fitted(self, recipes: Sequence[BlendRecipe]) -> ScoredRecipe:
@@ -112,14 +112,14 @@ class FittingSample:
 
     def cross_fitted_in_order(self, recipes: Sequence[BlendRecipe]) -> ScoredRecipe:
         """As `cross_fitted`, where only the order counts: each fold's predictions in the scale of the last recipe's."""
-        whole = np.arange(len(self.folds))
-        last = np.sort(self._combined(recipes, len(recipes) - 1, whole), axis=0)
+        all_rows = np.arange(len(self.folds))
+        last = np.sort(self._combined(recipes, len(recipes) - 1, all_rows), axis=0)
 
-        def placed(fold: int, rows: Rows) -> Values:
-            ranks = mean_ranks(self._combined(recipes, fold, whole))
+        def values_by_rank(fold: int, rows: Rows) -> Values:
+            ranks = mean_ranks(self._combined(recipes, fold, all_rows))
             return np.take_along_axis(last, ranks[rows].astype(np.int64) - 1, axis=0)
 
-        return self.score_recipe(recipes[-1], self.join_folds(placed))
+        return self.score_recipe(recipes[-1], self.join_folds(values_by_rank))
 
     def with_fitted_cuts(self, recipe: BlendRecipe, rows: Rows) -> BlendRecipe:
         """Return a recipe of ordered labels with thresholds that were fitted on some rows."""
@@ -127,8 +127,8 @@ class FittingSample:
         means = weighted_sum(weights, {node: self.entered(node, recipe.space) for node in weights})
         labels = combine(recipe, self.entered, self.holdout.card)
 
-        def score(made: Values) -> float:
-            labels[rows] = made
+        def score(predictions: Values) -> float:
+            labels[rows] = predictions
             return self.scores(labels, [rows])[0]
 
         return replace(recipe, calibration=fit_cuts(means[rows], recipe.calibration, score))

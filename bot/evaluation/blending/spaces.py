@@ -33,18 +33,18 @@ _HALF = 0.5 + 1e-9
 
 def _most_votes(weights: Weights, texts: Texts, card: TaskCard) -> Texts:
     """Return in each cell the text with the most weight; labels that are one number are one label."""
-    known = np.stack([canonical_labels(one) for one in texts]) if prediction_kind(card) == "label" else texts
-    votes = [sum(weight * (own == other) for weight, other in zip(weights, known, strict=True)) for own in known]
+    labels = np.stack([canonical_labels(t) for t in texts]) if prediction_kind(card) == "label" else texts
+    votes = [sum(weight * (label == vote) for weight, vote in zip(weights, labels, strict=True)) for label in labels]
     winner = np.argmax(np.round(np.stack(votes).astype(float), 9), axis=0)
-    chosen: Texts = np.take_along_axis(texts, winner[None], axis=0)[0]
-    return chosen
+    winning_texts: Texts = np.take_along_axis(texts, winner[None], axis=0)[0]
+    return winning_texts
 
 
 def _cell_by_cell(function: Callable[[Sequence[float], Sequence[str]], str]) -> Vote:
     def vote(weights: Weights, texts: Texts, card: TaskCard) -> Texts:
         # Python's own numbers are much faster here.
-        shares, cells = weights.tolist(), zip(*(one.ravel().tolist() for one in texts), strict=True)
-        return np.array([function(shares, own) for own in cells], dtype=object).reshape(texts.shape[1:])
+        shares, cells = weights.tolist(), zip(*(t.ravel().tolist() for t in texts), strict=True)
+        return np.array([function(shares, cell) for cell in cells], dtype=object).reshape(texts.shape[1:])
 
     return vote
 
@@ -58,12 +58,12 @@ def _labels_of_most(weights: Sequence[float], lists: Sequence[str]) -> str:
     return " ".join(label for label, weight in votes.items() if weight > _HALF) or lists[0]
 
 
-def _ranked(weights: Sequence[float], lists: Sequence[str]) -> str:
+def _fused_ranking(weights: Sequence[float], lists: Sequence[str]) -> str:
     """Return the labels by their mean place (Borda), as many as the longest list has; what a list lacks comes at its end."""
-    ranked = [list(dict.fromkeys(text.split())) for text in lists]
-    longest = max(map(len, ranked))
+    rankings = [list(dict.fromkeys(text.split())) for text in lists]
+    longest = max(map(len, rankings))
     points: dict[str, float] = defaultdict(float)
-    for weight, labels in zip(weights, ranked, strict=True):
+    for weight, labels in zip(weights, rankings, strict=True):
         for place, label in enumerate(labels):
             points[label] += weight * (longest - place)
     return " ".join(sorted(points, key=lambda label: -round(points[label], 9))[:longest])
@@ -76,24 +76,24 @@ def _pixels_of_most(weights: Sequence[float], masks: Sequence[str]) -> str:
         if (mask := read_mask(text)) is not None:
             steps += [(int(begin), weight) for begin in mask.begins]
             steps += [(int(end), -weight) for end in mask.ends]
-    found: list[tuple[int, int]] = []
-    height, begun = 0.0, None
+    runs: list[tuple[int, int]] = []
+    height, run_start = 0.0, None
     for place, step in sorted(steps):
         height += step
-        if height > _HALF and begun is None:
-            begun = place
-        elif height <= _HALF and begun is not None:
-            found.append((begun, place - begun))
-            begun = None
-    if not any(length for _, length in found):
+        if height > _HALF and run_start is None:
+            run_start = place
+        elif height <= _HALF and run_start is not None:
+            runs.append((run_start, place - run_start))
+            run_start = None
+    if not any(length for _, length in runs):
         return next((text for text in masks if text.strip() in ("", "-")), "")
-    return " ".join(f"{begin} {length}" for begin, length in found if length)
+    return " ".join(f"{begin} {length}" for begin, length in runs if length)
 
 
 VOTES: Mapping[Space, Vote] = {
     "vote": _most_votes,
     "share": _cell_by_cell(_labels_of_most),
-    "fusion": _cell_by_cell(_ranked),
+    "fusion": _cell_by_cell(_fused_ranking),
     "pixels": _cell_by_cell(_pixels_of_most),
 }
 
@@ -139,7 +139,7 @@ def fit_ties(
     return ties
 
 
-Entered = Callable[[int, Space], Values]
+SpaceReader = Callable[[int, Space], Values]
 """Returns a member's predictions in a space, by its node."""
 
 _FLOOR = 1e-6
@@ -190,8 +190,8 @@ def enter(space: Space, values: Values, card: TaskCard) -> Values:
         # Metrics of this space either refuse what is negative, or it is tried beside the mean.
         return np.log1p(np.maximum(values, 0.0))
     if space == "logit":
-        kept = np.clip(values, _FLOOR, 1 - _FLOOR)
-        return np.log(kept) if sums_to_one(card) else np.asarray(logit(kept))
+        clipped = np.clip(values, _FLOOR, 1 - _FLOOR)
+        return np.log(clipped) if sums_to_one(card) else np.asarray(logit(clipped))
     return values
 
 
@@ -206,29 +206,31 @@ def leave(space: Space, values: Values, card: TaskCard) -> Values:
 
 
 def combine(
-    recipe: BlendRecipe, entered: Entered, card: TaskCard, rows: NDArray[np.int64] | slice = slice(None)
+    recipe: BlendRecipe, values_in: SpaceReader, card: TaskCard, rows: NDArray[np.int64] | slice = slice(None)
 ) -> Values:
     """Return a recipe's predictions (rows, columns), within the metric's bounds, of its members' in the recipe's space."""
     # The heaviest comes first, as ties are its; equal ones in an order that no rerun changes.
     weights = dict(sorted(recipe.weights.items(), key=lambda item: (-item[1], item[0])))
-    parts = {node: entered(node, recipe.space)[rows] for node in weights}
+    parts = {node: values_in(node, recipe.space)[rows] for node in weights}
     if recipe.space in VOTES:
         return VOTES[recipe.space](np.array(list(weights.values())), np.stack(list(parts.values())), card)
-    own: Mapping[int, Values] = {node: np.asarray(recipe.columns.get(node, weight)) for node, weight in weights.items()}
+    weights_by_node: Mapping[int, Values] = {
+        node: np.asarray(recipe.columns.get(node, weight)) for node, weight in weights.items()
+    }
     if recipe.space in ("ordinal", "numbers"):
-        return cut(weighted_sum(own, parts), recipe.calibration)
+        return cut(weighted_sum(weights_by_node, parts), recipe.calibration)
     if recipe.space == "classes":
-        best = (weighted_sum(own, parts) + np.asarray(recipe.calibration["offset"])).argmax(axis=1)
+        best = (weighted_sum(weights_by_node, parts) + np.asarray(recipe.calibration["offset"])).argmax(axis=1)
         labels: Values = np.array(recipe.classes, dtype=object)[best][:, None]
         return labels
-    values = calibrated(leave(recipe.space, weighted_sum(own, parts), card), recipe.calibration, card)
+    values = calibrated(leave(recipe.space, weighted_sum(weights_by_node, parts), card), recipe.calibration, card)
     return with_ties(values, recipe.ties) if recipe.ties else values
 
 
-def mixed(space: Space, weights: Mapping[int, Values], entered: Entered, card: TaskCard) -> Values:
+def mixed(space: Space, weights: Mapping[int, Values], values_in: SpaceReader, card: TaskCard) -> Values:
     """Return what weights of their own for each row (rows, columns or 1), by node, make of numbers; nothing is calibrated."""
-    made = weighted_sum(weights, {node: entered(node, space) for node in weights})
-    return calibrated(leave(space, made, card), {}, card)
+    mixture = weighted_sum(weights, {node: values_in(node, space) for node in weights})
+    return calibrated(leave(space, mixture, card), {}, card)
 
 
 def weighted_sum(weights: Mapping[int, Values], parts: Mapping[int, Values]) -> Values:
@@ -252,8 +254,8 @@ def calibrated(values: Values, calibration: Mapping[str, Any], card: TaskCard) -
         scale, offset = np.asarray(calibration["scale"]), np.asarray(calibration.get("offset", [0.0]))
         values = leave(space, enter(space, values, card) * scale + offset, card)
     if "clip" in calibration:
-        (least,) = calibration["clip"]
-        values = np.clip(values, least, 1 - least)
+        (min_probability,) = calibration["clip"]
+        values = np.clip(values, min_probability, 1 - min_probability)
         if sums_to_one(card):
             values = values / values.sum(axis=1, keepdims=True)
     bounds = prediction_bounds(card)

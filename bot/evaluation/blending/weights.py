@@ -24,12 +24,12 @@ from scrapers.snapshots.card import TaskCard
 
 Values = NDArray[Any]
 Rows = NDArray[np.int64]
-Each = Callable[[Rows, Values], NDArray[np.float64]]
+StackScorer = Callable[[Rows, Values], NDArray[np.float64]]
 """Takes rows, and many predictions of them (predictions, rows, columns); returns the score of each, more is better."""
 
-MOST = 8
+MAX_MEMBERS = 8
 """Members of a blend; each is one more script to run again before it is handed in."""
-_LEAST = 0.03
+_MIN_WEIGHT = 0.03
 """Weights below this are no help that could be measured."""
 LOG_LOSSES = ("log_loss", "mean_columnwise_log_loss")
 SQUARES_OF_LOGARITHMS = {"rmsle": "rmse", "msle": "mse", "mean_columnwise_rmsle": "mean_columnwise_rmse"}
@@ -52,12 +52,12 @@ def effort_for(card: TaskCard) -> Effort:
     if METRICS[card.metric.name].rows:
         return Effort(30, 4, 24, min(20_000, max(2_000, 40_000 // columns)))
     # Labels are compared one by one, and texts are longer.
-    takes = METRICS[card.metric.name].takes
-    most, cells = 3_000 if takes == "text" else 6_000, 20_000 if takes == "number" else 10_000
-    return Effort(20, 4, 16, min(most, max(1_000, cells // columns)))
+    input_kind = METRICS[card.metric.name].takes
+    max_rows, cells = 3_000 if input_kind == "text" else 6_000, 20_000 if input_kind == "number" else 10_000
+    return Effort(20, 4, 16, min(max_rows, max(1_000, cells // columns)))
 
 
-def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Values]:
+def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[StackScorer, Values]:
     """Return a function that scores means of parts of the first space, and the parts, less what does not matter for it.
 
     Args:
@@ -65,10 +65,10 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
         parts: members' predictions in the metric's first space (members, rows, columns).
     """
     metric, params = metric_named(card.metric.name), card.metric.params
-    least = number(params, "eps", EPS, least=0.0) if metric.name in LOG_LOSSES else 0.0
+    floor = number(params, "eps", EPS, minimum=0.0) if metric.name in LOG_LOSSES else 0.0
     if metric.name in SQUARES_OF_LOGARITHMS:
         metric, truth = METRICS[SQUARES_OF_LOGARITHMS[metric.name]], np.log1p(truth)
-    scores: Each = partial(_one_by_one, metric, params, truth)
+    scores: StackScorer = partial(_one_by_one, metric, params, truth)
     if metric.name in SQUARES and not params:
         # The error of a mean is the mean of the errors.
         parts, scores = parts - truth, partial(_of_errors, metric)
@@ -82,22 +82,22 @@ def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[Each, Valu
         elif (truth.sum(axis=1) == 1).all():
             certain = np.take_along_axis(parts, truth.argmax(axis=1)[None, :, None], axis=2)
         if certain is not None:
-            parts, scores = certain, lambda _, stack: -np.log(np.clip(stack, least, 1 - least)).mean(axis=(1, 2))
-    sign, ranked = card.oriented(1.0), metric.spaces[0] == "rank"
+            parts, scores = certain, lambda _, stack: -np.log(np.clip(stack, floor, 1 - floor)).mean(axis=(1, 2))
+    sign, by_rank = card.oriented(1.0), metric.spaces[0] == "rank"
 
-    def each(rows: Rows, stack: Values) -> NDArray[np.float64]:
+    def score_stack(rows: Rows, stack: Values) -> NDArray[np.float64]:
         # Sums of ranks are often equal, but for rounding, which would break such ties at random.
         with np.errstate(all="ignore"):
-            found = sign * scores(rows, np.round(stack, 9) if ranked else stack)
+            stack_scores = sign * scores(rows, np.round(stack, 9) if by_rank else stack)
         # What only rounding makes different is equal.
-        return np.where(np.isfinite(found), np.round(found, 12), -np.inf)
+        return np.where(np.isfinite(stack_scores), np.round(stack_scores, 12), -np.inf)
 
-    return each, parts
+    return score_stack, parts
 
 
 def _one_by_one(metric: Metric, params: Params, truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
-    own = truth[rows]
-    return np.array([metric.score(own, one, params) for one in stack])
+    labels = truth[rows]
+    return np.array([metric.score(labels, p, params) for p in stack])
 
 
 def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
@@ -105,21 +105,21 @@ def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
     means = np.einsum("prc,prc->pc", errors, errors) / errors.shape[1]
     if metric.name != "mean_columnwise_rmse":
         means = means.mean(axis=1, keepdims=True)
-    found: Values = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
-    return found
+    mean_errors: Values = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
+    return mean_errors
 
 
 def _of_ranks(truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
     """Return Spearman's correlation, mean over the columns, of each prediction; the truth is ranked once for all of them."""
-    own = _standardised(mean_ranks(truth[rows]))
-    return np.array([(own * _standardised(mean_ranks(one))).sum(axis=0).mean() for one in stack])
+    ranks = _standardised(mean_ranks(truth[rows]))
+    return np.array([(ranks * _standardised(mean_ranks(p))).sum(axis=0).mean() for p in stack])
 
 
 def _standardised(columns: Values) -> Values:
     """Return columns with mean 0 and length 1; NaN where one is constant."""
-    apart = columns - columns.mean(axis=0)
-    found: Values = apart / np.sqrt((apart**2).sum(axis=0))
-    return found
+    deviations = columns - columns.mean(axis=0)
+    standardised: Values = deviations / np.sqrt((deviations**2).sum(axis=0))
+    return standardised
 
 
 def halves(cluster_of: NDArray[np.int64], bags: int, seed: int) -> NDArray[np.bool_]:
@@ -132,15 +132,15 @@ def halves(cluster_of: NDArray[np.int64], bags: int, seed: int) -> NDArray[np.bo
     """  # noqa: D205 - one sentence
     rng = np.random.default_rng(seed)
     clusters, place = np.unique(cluster_of, return_inverse=True)
-    found = []
+    bag_rows = []
     for _ in range(bags // 2):
         half = (rng.permutation(len(clusters)) < len(clusters) // 2)[place]
-        found += [half, ~half]
-    return np.stack(found)
+        bag_rows += [half, ~half]
+    return np.stack(bag_rows)
 
 
 def fit_bags(
-    parts: Values, each: Each, bags: NDArray[np.bool_], steps: int
+    parts: Values, score_stack: StackScorer, bags: NDArray[np.bool_], steps: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights that each bag gives (bags, members), twice: to the best member alone, and to the best few together.
 
@@ -148,28 +148,28 @@ def fit_bags(
         parts: members' predictions in a space (members, rows, columns).
         bags: which rows each sees (bags, rows).
     """
-    alone, together = [], []
+    first_weights, all_weights = [], []
     for bag in bags:
         rows = np.flatnonzero(bag)
-        first, best = _greedy(parts[:, rows], partial(each, rows), steps)
-        alone.append(first)
-        together.append(best)
-    return np.stack(alone), np.stack(together)
+        first, best = _greedy(parts[:, rows], partial(score_stack, rows), steps)
+        first_weights.append(first)
+        all_weights.append(best)
+    return np.stack(first_weights), np.stack(all_weights)
 
 
 def unseen(weights: NDArray[np.float64], bags: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return weights for each row (rows, members), from the bags that have not seen it."""
     without = (~bags).astype(float)
-    found: NDArray[np.float64] = (without.T @ weights) / without.sum(axis=0)[:, None]
-    return found
+    mean_weights: NDArray[np.float64] = (without.T @ weights) / without.sum(axis=0)[:, None]
+    return mean_weights
 
 
 def pruned(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return weights (..., members) with the sum 1, at most `MOST` of them above 0, and none of those too small to matter."""
-    kept = np.where(weights >= np.minimum(_LEAST, weights.max(axis=-1, keepdims=True)), weights, 0.0)
-    np.put_along_axis(kept, np.argsort(-kept, axis=-1, kind="stable")[..., MOST:], 0.0, axis=-1)
-    found: NDArray[np.float64] = kept / kept.sum(axis=-1, keepdims=True)
-    return found
+    large = np.where(weights >= np.minimum(_MIN_WEIGHT, weights.max(axis=-1, keepdims=True)), weights, 0.0)
+    np.put_along_axis(large, np.argsort(-large, axis=-1, kind="stable")[..., MAX_MEMBERS:], 0.0, axis=-1)
+    shares: NDArray[np.float64] = large / large.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def _greedy(
@@ -177,25 +177,25 @@ def _greedy(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights after the first step, and those of the best step."""
     total, counts = np.zeros(parts.shape[1:]), np.zeros(len(parts))
-    best, first, kept = -math.inf, counts, counts
+    best, first, best_weights = -math.inf, counts, counts
     for step in range(steps):
         scores = score((total + parts) / (step + 1))
         place = int(np.argmax(scores))
         total, counts[place] = total + parts[place], counts[place] + 1
         if not step:
-            first = kept = counts.copy()
+            first = best_weights = counts.copy()
         # A step may make it worse, and lead to what is better.
         if scores[place] > best and not math.isclose(scores[place], best, rel_tol=1e-12):
-            best, kept = float(scores[place]), counts / counts.sum()
-    return first, kept
+            best, best_weights = float(scores[place]), counts / counts.sum()
+    return first, best_weights
 
 
-def folds_of(clusters: Sequence[Rows], many: int, seed: int) -> NDArray[np.int64]:
+def folds_of(clusters: Sequence[Rows], fold_count: int, seed: int) -> NDArray[np.int64]:
     """Return the fold (from 0) of each row: whole clusters, drawn at random, about equally many rows in each fold."""
     order = np.random.default_rng(seed).permutation(len(clusters))
-    rows = np.concatenate([clusters[at] for at in order])
-    begins = np.cumsum([0, *(len(clusters[at]) for at in order[:-1])])
-    numbers = np.repeat(begins * many // len(rows), [len(clusters[at]) for at in order])
+    rows = np.concatenate([clusters[place] for place in order])
+    begins = np.cumsum([0, *(len(clusters[place]) for place in order[:-1])])
+    numbers = np.repeat(begins * fold_count // len(rows), [len(clusters[place]) for place in order])
     folds = np.empty(len(rows), dtype=np.int64)
     folds[rows] = numbers
     return folds
@@ -221,25 +221,25 @@ def fit_leading(
     nodes: Sequence[int], combined: Callable[[Weights], Values], scores: Scores
 ) -> list[tuple[int, Weights]]:
     """Return, for each set of rows, the best of nodes, best first, and the weights of the best number of leading ones."""
-    alone = np.array([scores(combined({node: 1.0})) for node in nodes])
-    together: dict[tuple[int, ...], Sequence[float]] = {}
-    found = []
-    for at in range(alone.shape[1]):
-        order = [nodes[place] for place in np.argsort(-alone[:, at], kind="stable")]
-        best, kept = float(alone[:, at].max()), {order[0]: 1.0}
+    single_scores = np.array([scores(combined({node: 1.0})) for node in nodes])
+    ensemble_scores: dict[tuple[int, ...], Sequence[float]] = {}
+    recipes = []
+    for set_place in range(single_scores.shape[1]):
+        order = [nodes[place] for place in np.argsort(-single_scores[:, set_place], kind="stable")]
+        best, best_weights = float(single_scores[:, set_place].max()), {order[0]: 1.0}
         for size in _SIZES:
             leading = tuple(order[:size])
             if len(leading) < size:
                 break
             weights = _votes_of(leading)
-            if leading not in together:
-                together[leading] = scores(combined(weights))
-            if together[leading][at] > best:
-                best, kept = together[leading][at], weights
-        found.append((order[0], kept))
-    return found
+            if leading not in ensemble_scores:
+                ensemble_scores[leading] = scores(combined(weights))
+            if ensemble_scores[leading][set_place] > best:
+                best, best_weights = ensemble_scores[leading][set_place], weights
+        recipes.append((order[0], best_weights))
+    return recipes
 
 
 def _votes_of(leading: Sequence[int]) -> Weights:
-    whole = len(leading) - 1 + _OF_THE_BEST
-    return {node: (1.0 if place else _OF_THE_BEST) / whole for place, node in enumerate(leading)}
+    total = len(leading) - 1 + _OF_THE_BEST
+    return {node: (1.0 if place else _OF_THE_BEST) / total for place, node in enumerate(leading)}

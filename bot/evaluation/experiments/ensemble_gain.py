@@ -24,42 +24,42 @@ _NAME = "the ensemble"
 
 
 def ensemble_gain(
-    rows: ScoredRows, recipe: BlendRecipe, own: Values, ensemble: Values, both: Rows, seed: int
+    rows: ScoredRows, recipe: BlendRecipe, own_values: Values, ensemble: Values, shared_rows: Rows, seed: int
 ) -> Gain | None:
     """Return the gain of the best weight, 0 where none gains; None: what is combined are no predictions, or they have no score.
 
     Args:
-        own: the experiment's predictions of all rows.
+        own_values: the experiment's predictions of all rows.
         ensemble: the ensemble's, out of fold.
     """
-    if recipe.space in (*VOTES, *NUMBERS) or rows.metric is None or not len(both):
+    if recipe.space in (*VOTES, *NUMBERS) or rows.metric is None or not len(shared_rows):
         return None
-    most = max(1_000, _CELLS // own.shape[1])
-    if len(both) > most:
-        both = np.sort(np.random.default_rng(seed).permutation(both)[:most])
-    mixed = _mixer(rows, recipe, own[both], ensemble[both])
-    whole = ensemble.copy()
+    max_rows = max(1_000, _CELLS // own_values.shape[1])
+    if len(shared_rows) > max_rows:
+        shared_rows = np.sort(np.random.default_rng(seed).permutation(shared_rows)[:max_rows])
+    mixed = _mixer(rows, recipe, own_values[shared_rows], ensemble[shared_rows])
+    mixture = ensemble.copy()
     before = rows.predicted(ensemble)
     best, value = None, 0.0
     for weight in WEIGHTS:
-        whole[both] = mixed(weight)
-        gained = rows.card.oriented(rows.score(rows.predicted(whole), both) - rows.score(before, both))
-        if gained > value:
-            best, value = weight, gained
+        mixture[shared_rows] = mixed(weight)
+        gain = rows.card.oriented(rows.score(rows.predicted(mixture), shared_rows) - rows.score(before, shared_rows))
+        if gain > value:
+            best, value = weight, gain
     if best is None:
-        return Gain(0.0, None, _NAME) if np.isfinite(rows.score(before, both)) else None
-    whole[both] = mixed(best)
-    return rows.gain(rows.predicted(whole), before, both, _NAME, seed)
+        return Gain(0.0, None, _NAME) if np.isfinite(rows.score(before, shared_rows)) else None
+    mixture[shared_rows] = mixed(best)
+    return rows.gain(rows.predicted(mixture), before, shared_rows, _NAME, seed)
 
 
-def _mixer(rows: ScoredRows, recipe: BlendRecipe, own: Values, ensemble: Values) -> Callable[[float], Values]:
-    entered = [enter(recipe.space, values, rows.card) for values in (ensemble, own)]
+def _mixer(rows: ScoredRows, recipe: BlendRecipe, own_values: Values, ensemble: Values) -> Callable[[float], Values]:
+    space_values = [enter(recipe.space, values, rows.card) for values in (ensemble, own_values)]
     plain = replace(recipe, weights={}, columns={}, calibration={})  # its ties stay
 
     def mixed(weight: float) -> Values:
         if recipe.space == "ordinal":
-            return cut((1 - weight) * entered[0] + weight * entered[1], recipe.calibration)
-        of = replace(plain, weights={0: 1 - weight, 1: weight})
-        return combine(of, lambda node, _: entered[node], rows.card)
+            return cut((1 - weight) * space_values[0] + weight * space_values[1], recipe.calibration)
+        reweighted = replace(plain, weights={0: 1 - weight, 1: weight})
+        return combine(reweighted, lambda node, _: space_values[node], rows.card)
 
     return mixed

@@ -41,10 +41,10 @@ def write_fit_rows(view: LabelledView, folds: LabelledView, features: Mapping[st
             sentence.
     """
     card, layout = view.card, read_layout(view.data, view.card)
-    asked = [list(layout.prediction_rows(row)) if layout.has_label(row) else [] for row in range(len(layout.ids))]
-    if any(len(rows) != 1 for rows in asked):
+    row_lists = [list(layout.prediction_rows(row)) if layout.has_label(row) else [] for row in range(len(layout.ids))]
+    if any(len(rows) != 1 for rows in row_lists):
         raise InvalidSubmission("The portfolio learns one answer a row, and some rows here have several or none.")
-    cells = [rows[0].truth for rows in asked]
+    cells = [rows[0].truth for rows in row_lists]
     kind, classes = _kind(cells, card.metric.name, prediction_kind(card), folds.data)
     np.save(out / "target.npy", _target(cells, kind, classes))
     with (folds.data / "folds.csv").open(encoding="utf-8", newline="") as file:
@@ -74,11 +74,13 @@ def write_all_fit_rows(
     """
     ids = [*read_layout(view.data, view.card).ids]
     ids += read_table(view.data / "sample_validation.csv").keys(view.card.row_columns)
-    place, wanted = {id: at for at, id in enumerate(ids)}, read_layout(sealed.data, view.card).ids
-    if len(place) < len(ids) or not place.keys() >= set(wanted):
+    place, chosen_ids = {id: row for row, id in enumerate(ids)}, read_layout(sealed.data, view.card).ids
+    if len(place) < len(ids) or not place.keys() >= set(chosen_ids):
         raise InvalidSubmission("Ids do not tell the labelled rows apart.")
     (out / "features").mkdir()
-    _write_rows([features["train"], features["validation"]], [place[id] for id in wanted], out / "features/train.npz")
+    _write_rows(
+        [features["train"], features["validation"]], [place[id] for id in chosen_ids], out / "features/train.npz"
+    )
     for role in ("validation", "test"):
         shutil.copyfile(features[role], out / f"features/{role}.npz")
     return write_fit_rows(sealed, folds, {**features, "train": out / "features/train.npz"}, out)
@@ -116,12 +118,12 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
 
 def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
     """Return what an array's header claims, if its values are there."""
-    packed = file.getinfo(name)
-    if packed.file_size > _MOST_BYTES:
-        raise InvalidSubmission(f"{role} has an array of {packed.file_size:,} bytes, and {_MOST_BYTES:,} are the most.")
-    with file.open(packed) as member:
+    entry = file.getinfo(name)
+    if entry.file_size > _MOST_BYTES:
+        raise InvalidSubmission(f"{role} has an array of {entry.file_size:,} bytes, and {_MOST_BYTES:,} are the most.")
+    with file.open(entry) as member:
         header = read_header(member, role, _MOST_BYTES)
-    if packed.file_size != header.begins + math.prod(header.shape) * header.dtype.itemsize:
+    if entry.file_size != header.begins + math.prod(header.shape) * header.dtype.itemsize:
         raise InvalidSubmission(
             f"{role} holds other values than the shape {shown_shape(header.shape)} of a header takes."
         )
@@ -139,23 +141,23 @@ def _check_features(shapes: Mapping[str, tuple[int, ...]], rows: Mapping[str, in
 
 def _kind(cells: list[tuple[str, ...]], metric: str, predictions: str, folds: Path) -> tuple[TargetKind, list[str]]:
     """Return the kind of a target, and its classes where there are more than two."""
-    known = METRICS.get(metric)
+    known_metric = METRICS.get(metric)
     if predictions == "text":
         raise InvalidSubmission("The portfolio learns numbers and classes, and here texts are predicted.")
     if predictions == "label":
-        if known is not None and "ordinal" in known.spaces:
+        if known_metric is not None and "ordinal" in known_metric.spaces:
             return "ordered", []
         classes = read_classes(folds)
         if len(cells[0]) != 1 or not 2 <= len(classes) <= _MOST_CLASSES:
             raise InvalidSubmission(f"The portfolio learns one column of 2 to {_MOST_CLASSES} classes.")
         return "multiclass", classes
     values = np.array(cells, dtype=float)
-    if not np.isin(values, (0, 1)).all() or known is None or not known.of_classes:
+    if not np.isin(values, (0, 1)).all() or known_metric is None or not known_metric.of_classes:
         return "number", []
     if values.shape[1] == 1:
         return "binary", []
     return (
-        ("multiclass", [str(at) for at in range(values.shape[1])])
+        ("multiclass", [str(column) for column in range(values.shape[1])])
         if (values.sum(axis=1) == 1).all()
         else ("multilabel", [])
     )
@@ -163,7 +165,7 @@ def _kind(cells: list[tuple[str, ...]], metric: str, predictions: str, folds: Pa
 
 def _target(cells: list[tuple[str, ...]], kind: str, classes: list[str]) -> NDArray[Any]:
     if kind == "multiclass" and len(cells[0]) == 1:
-        place = {canonical_label(label): at for at, label in enumerate(classes)}
+        place = {canonical_label(label): class_number for class_number, label in enumerate(classes)}
         return np.array([place[canonical_label(row[0])] for row in cells], dtype=np.int64)
     values: NDArray[Any] = np.array(cells, dtype=float)
     if kind == "multiclass":

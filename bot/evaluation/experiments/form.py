@@ -39,8 +39,8 @@ class ArrayFormat:
             return "numbers"
         if kind == "text":
             return "lists" if metric is not None and metric.spaces[0] in LISTS and self._columns == 1 else "files"
-        ordered = metric is not None and "ordinal" in metric.spaces and self._columns == 1
-        return "ordered" if ordered and self.levels is not None else "labels"
+        has_levels = metric is not None and "ordinal" in metric.spaces and self._columns == 1
+        return "ordered" if has_levels and self.levels is not None else "labels"
 
     @property
     def levels(self) -> list[float] | None:
@@ -53,14 +53,14 @@ class ArrayFormat:
 
     def widths(self) -> list[int | None]:
         """Return the columns that an array may have; None: it has one side alone."""
-        several, many = self._columns, len(self.classes)
-        alone: list[int | None] = [None, 1] if several == 1 else [several]
+        column_count, class_count = self._columns, len(self.classes)
+        widths: list[int | None] = [None, 1] if column_count == 1 else [column_count]
         if self.kind == "numbers":
             metric = METRICS.get(self.card.metric.name)
-            return [*alone, 2] if several == 1 and metric is not None and metric.of_classes else alone
+            return [*widths, 2] if column_count == 1 and metric is not None and metric.of_classes else widths
         if self.kind == "lists":
-            return [many]
-        return [*alone, many] if several == 1 and many > 1 else alone
+            return [class_count]
+        return [*widths, class_count] if column_count == 1 and class_count > 1 else widths
 
     def check(self, shape: tuple[int, ...], rows: Sequence[int], name: str, answers: int = 1) -> None:
         """Check the shape of an array.
@@ -89,12 +89,12 @@ class ArrayFormat:
         if not outside:
             return clipped, None
         lows, highs = int((values < bounds.low).sum()), int((values > bounds.high).sum())
-        where = " and ".join(
-            f"{many:,} {words}"
-            for many, words in ((lows, f"below {bounds.low:g}"), (highs, f"above {bounds.high:g}"))
-            if many
+        clipped_counts = " and ".join(
+            f"{count:,} {words}"
+            for count, words in ((lows, f"below {bounds.low:g}"), (highs, f"above {bounds.high:g}"))
+            if count
         )
-        return clipped, f"{name}: {where} of {values.size:,} values were clipped, as {bounds.reason}."
+        return clipped, f"{name}: {clipped_counts} of {values.size:,} values were clipped, as {bounds.reason}."
 
     def best_classes(self, raw: Values, name: str) -> Values:
         """Return the best class of each row of probabilities, or those that indices name: texts (rows, prediction columns).
@@ -102,19 +102,19 @@ class ArrayFormat:
         Raises:
             InvalidSubmission: indices are none.
         """
-        names, several = np.array(self.classes, dtype=object), len(self.classes)
-        if raw.shape[1] == several and several > 1 and self._columns == 1:
+        names, class_count = np.array(self.classes, dtype=object), len(self.classes)
+        if raw.shape[1] == class_count and class_count > 1 and self._columns == 1:
             best: Values = names[raw.argmax(axis=1)][:, None]
             return best
         index = np.round(raw).astype(np.int64)
-        if several == 2 and (index != raw).any() and ((raw >= 0) & (raw <= 1)).all():
+        if class_count == 2 and (index != raw).any() and ((raw >= 0) & (raw <= 1)).all():
             return np.asarray(names[index])
-        wrong = (index != raw) | (index < 0) | (index >= several)
+        wrong = (index != raw) | (index < 0) | (index >= class_count)
         if wrong.any():
             row = int(np.flatnonzero(wrong.any(axis=1))[0])
             raise InvalidSubmission(
-                f"{name} has {raw[row][wrong[row]][0]:g} in a row where an index into classes.json, 0 to {several - 1}, is "
-                f"expected; (rows, {several}) takes probabilities of the classes."
+                f"{name} has {raw[row][wrong[row]][0]:g} in a row where an index into classes.json, 0 to {class_count - 1}, is "
+                f"expected; (rows, {class_count}) takes probabilities of the classes."
             )
         return np.asarray(names[index])
 
@@ -123,16 +123,16 @@ class ArrayFormat:
 
         Of ordered labels (rows, 1) on their scale, of others the probabilities (rows, classes), of lists as they are.
         """
-        several = len(self.classes)
+        class_count = len(self.classes)
         if self.kind == "lists":
             return raw
-        if self.kind not in ("labels", "ordered") or self._columns > 1 or several < 2:
+        if self.kind not in ("labels", "ordered") or self._columns > 1 or class_count < 2:
             return None
         if self.kind == "ordered" and (scale := self.on_the_scale(raw)) is not None:
             return scale
-        if raw.shape[1] == 1 and several == 2 and (raw != np.round(raw)).any():
+        if raw.shape[1] == 1 and class_count == 2 and (raw != np.round(raw)).any():
             raw = np.hstack([1 - raw, raw])
-        if raw.shape[1] != several or (raw < 0).any():  # such as logits
+        if raw.shape[1] != class_count or (raw < 0).any():  # such as logits
             return None
         shares = np.maximum(raw.astype(float), 0.0)
         shares = (shares + _LITTLE) / (shares + _LITTLE).sum(axis=1, keepdims=True)

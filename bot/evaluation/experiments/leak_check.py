@@ -30,41 +30,41 @@ _FEWEST_CHANGED = 20.0
 """Rows of the hold-out that the two experiments' difference must be spread over."""
 
 
-def compare_gains(out_of_fold: Gain, by_fold: Sequence[Gain], held: Gain, share: float, secret: float) -> LeakCheck:
+def compare_gains(out_of_fold: Gain, by_fold: Sequence[Gain], holdout: Gain, share: float, secret: float) -> LeakCheck:
     """Compare two gains over the same reference.
 
     Args:
-        held: on the hold-out rows.
+        holdout: on the hold-out rows.
         share: hold-out rows over training rows.
         secret: a standard normal number.
     """
-    if out_of_fold.std_error is None or not held.std_error:
+    if out_of_fold.std_error is None or not holdout.std_error:
         return "not checked"
-    inside, apart = out_of_fold.std_error**2, held.std_error**2
+    oof_variance, holdout_variance = out_of_fold.std_error**2, holdout.std_error**2
     # A model of other rows is another one (Nadeau and Bengio 2003, "Inference for the generalization error").
-    error = math.sqrt(inside + apart * (1 + share) + _between(by_fold))
-    more = out_of_fold.value - held.value
-    return "gains less than its folds promise" if more > (ERRORS + BLUR * secret) * error else "agrees"
+    error = math.sqrt(oof_variance + holdout_variance * (1 + share) + _between(by_fold))
+    excess = out_of_fold.value - holdout.value
+    return "gains less than its folds promise" if excess > (ERRORS + BLUR * secret) * error else "agrees"
 
 
 def _between(gains: Sequence[Gain]) -> float:
     """Return the variance of a gain from fold to fold, beyond that of its rows: what is predicted later may gain otherwise."""
-    known = [gain for gain in gains if gain.std_error is not None]
-    if len(known) < 3:
+    known_gains = [gain for gain in gains if gain.std_error is not None]
+    if len(known_gains) < 3:
         return 0.0
-    values = np.array([gain.value for gain in known])
-    noise = float(np.mean([(gain.std_error or 0.0) ** 2 for gain in known]))
+    values = np.array([gain.value for gain in known_gains])
+    noise = float(np.mean([(gain.std_error or 0.0) ** 2 for gain in known_gains]))
     return max(0.0, float(values.var(ddof=1)) - noise)
 
 
-def spread_over(own: Values, other: Values) -> bool:
+def spread_over(own_values: Values, other_values: Values) -> bool:
     """Return whether two experiments' predictions (rows, columns) differ on many rows alike, not on a few alone."""
-    if own.dtype == object:
-        apart = (own != other).any(axis=1).astype(float)
+    if own_values.dtype == object:
+        changes = (own_values != other_values).any(axis=1).astype(float)
     else:
-        apart = np.square((own - other).astype(float)).sum(axis=1)
-    fourth = float(np.square(apart).sum())
-    return fourth > 0 and float(apart.sum()) ** 2 / fourth >= _FEWEST_CHANGED
+        changes = np.square((own_values - other_values).astype(float)).sum(axis=1)
+    fourth = float(np.square(changes).sum())
+    return fourth > 0 and float(changes.sum()) ** 2 / fourth >= _FEWEST_CHANGED
 
 
 def secret_number(truth: Path, names: Sequence[str], seed: int) -> float:

@@ -92,27 +92,27 @@ def _unit_numbers(
 ) -> tuple[Numbers, Numbers | None, str | None]:
     task = TaskCard.model_validate_json(card)
     view = LabelledView(Path(data), Path(truth[0]).parent, task)
-    held, column = held_units(view)
+    unit_of_row, column = held_units(view)
     if not folds_data:
-        return held, None, column
+        return unit_of_row, None, column
     training = _training_rows(version(Path(folds_data) / "folds.csv"), folds_labels)
     if column is None:
-        return held, np.arange(len(training.line)), None
+        return unit_of_row, np.arange(len(training.line)), None
     try:
         values = _values(OpenedView(view.data, view.labels, task), column)
     except (UnsupportedLayout, ValueError):
-        return held, training.line, column
+        return unit_of_row, training.line, column
     info = view_info(view.labels)
     if info is not None and info.split_kind == "time" and (times := parse_times(values)) is not None:
         order, stretch = np.argsort(np.array(times), kind="stable"), np.empty(len(times), dtype=np.int64)
         for number, rows in enumerate(np.array_split(order, STRETCHES)):
             stretch[rows] = number
-        return held, stretch[training.line], column
-    return held, np.unique(np.array(values), return_inverse=True)[1][training.line], column
+        return unit_of_row, stretch[training.line], column
+    return unit_of_row, np.unique(np.array(values), return_inverse=True)[1][training.line], column
 
 
-def _values(opened: OpenedView, column: str) -> Sequence[str]:
-    layout = opened.layout
+def _values(view: OpenedView, column: str) -> Sequence[str]:
+    layout = view.layout
     if column in layout.train.header and column not in layout.id_parts:
         return layout.train.column(column)
     return layout.together or layout.ids
@@ -122,7 +122,7 @@ _SAMPLE = "sample_validation.csv"
 
 
 @dataclass(frozen=True)
-class Opened:
+class ScoringData:
     """All rows that predictions are scored on."""
 
     view: LabelledView
@@ -139,16 +139,16 @@ class Opened:
         """The fold of each training row."""
         return np.empty(0, dtype=np.int64) if self.lines is None else self.lines.fold
 
-    def of_folds(self, some: Sequence[int] | None) -> Rows:
+    def of_folds(self, folds: Sequence[int] | None) -> Rows:
         """Return the training rows of some folds; None: of all."""
-        return np.arange(len(self.fold)) if some is None else np.flatnonzero(np.isin(self.fold, list(some)))
+        return np.arange(len(self.fold)) if folds is None else np.flatnonzero(np.isin(self.fold, list(folds)))
 
-    def all_or(self, some: Rows) -> Rows | None:
+    def all_or(self, rows: Rows) -> Rows | None:
         """Return None for all training rows, and else some as they are."""
-        return None if len(some) == len(self.fold) else some
+        return None if len(rows) == len(self.fold) else rows
 
 
-def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) -> Opened:
+def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) -> ScoringData:
     """Open the labels of both views; `folds` is None where no folds could be cut.
 
     Raises:
@@ -156,53 +156,51 @@ def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) 
         SnapshotError: the competition's grader cannot be used.
     """
     if view.card.metric.name in METRICS:
-        key = tuple(
-            (str(of.data), str(of.labels), version(of.truth), _sample_version(of)) for of in (view, folds) if of
-        )
-        opened = _of_registry(key, view.card.model_dump_json())
-        parts = (opened.held, opened.final, opened.training)
-        held, final, training = (None if part is None else replace(part, memory={}) for part in parts)
-        return replace(opened, held=held or opened.held, final=final, training=training)
+        key = tuple((str(v.data), str(v.labels), version(v.truth), _sample_version(v)) for v in (view, folds) if v)
+        data = _of_registry(key, view.card.model_dump_json())
+        parts = (data.held, data.final, data.training)
+        holdout, final, training = (None if part is None else replace(part, memory={}) for part in parts)
+        return replace(data, held=holdout or data.held, final=final, training=training)
     scorer = open_scorer(view.card, view.grader)
     stack.callback(scorer.close)
-    return _opened(view, folds, scorer, stack)
+    return _open_rows(view, folds, scorer, stack)
 
 
-def _sample_version(of: LabelledView) -> Version:
-    return version(of.data / _SAMPLE)
+def _sample_version(view: LabelledView) -> Version:
+    return version(view.data / _SAMPLE)
 
 
 @lru_cache(maxsize=1)
-def _of_registry(views: tuple[tuple[str, str, Version, Version], ...], card: str) -> Opened:
+def _of_registry(views: tuple[tuple[str, str, Version, Version], ...], card: str) -> ScoringData:
     task = TaskCard.model_validate_json(card)
     view, folds = [*(LabelledView(Path(data), Path(labels), task) for data, labels, *_ in views), None][:2]
     if view is None:
         raise InfrastructureFailure("There is no view.")
-    return _opened(view, folds, open_scorer(task, None), ExitStack())
+    return _open_rows(view, folds, open_scorer(task, None), ExitStack())
 
 
-def _opened(view: LabelledView, folds: LabelledView | None, scorer: Scorer, stack: ExitStack) -> Opened:
+def _open_rows(view: LabelledView, folds: LabelledView | None, scorer: Scorer, stack: ExitStack) -> ScoringData:
     card = view.card
     try:
-        held, final = open_holdout(view, scorer, stack)
-        labels = read_answers(view.truth, held.sample, card)[1] if scorer.kind == "registry" else None
+        holdout, final = open_holdout(view, scorer, stack)
+        labels = read_answers(view.truth, holdout.sample, card)[1] if scorer.kind == "registry" else None
         form = ArrayFormat(card, _classes(folds, view, labels))
         _, units, _ = unit_numbers(view, folds)
         if folds is None or units is None:
-            return Opened(view, None, form, held, final, None, None)
+            return ScoringData(view, None, form, holdout, final, None, None)
         lines, sample = training_rows(folds), folds.data / _SAMPLE
         truth = scored_by_fold(scorer.truth(folds.truth, sample), lines.fold, card)
-        known = read_answers(folds.truth, sample, card)[1] if scorer.kind == "registry" else None
+        training_labels = read_answers(folds.truth, sample, card)[1] if scorer.kind == "registry" else None
         by_fold = lines.fold if metric_per_fold(card) else None
-        training = ScoredRows(card, truth, np.arange(len(lines.fold)), sample, known, units, by_fold, stack)
+        training = ScoredRows(card, truth, np.arange(len(lines.fold)), sample, training_labels, units, by_fold, stack)
     except InvalidSubmission as error:
         raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
-    return Opened(view, folds, form, held, final, training, lines)
+    return ScoringData(view, folds, form, holdout, final, training, lines)
 
 
 def _classes(folds: LabelledView | None, view: LabelledView, labels: NDArray[Any] | None) -> list[str]:
     """Return the classes that a view's code wrote, or else those of the labels that are known."""
-    for of in (view, folds):
-        if of is not None and (classes := read_classes(of.data)):
+    for labelled in (view, folds):
+        if labelled is not None and (classes := read_classes(labelled.data)):
             return classes
     return classes_of(view.card, [] if labels is None else labels.astype(str).ravel().tolist())

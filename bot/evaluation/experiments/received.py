@@ -13,7 +13,7 @@ from bot.evaluation.answers.experiments import Arrays, Role
 from bot.evaluation.blending.ordinal import Cuts, cut, fit_cuts, halfway
 from bot.evaluation.experiments.array_file import read_array
 from bot.evaluation.experiments.form import ArrayFormat
-from bot.evaluation.experiments.opened import Opened, TrainingRows, validation_rows
+from bot.evaluation.experiments.opened import ScoringData, TrainingRows, validation_rows
 from bot.evaluation.metrics.params import whole_number
 from bot.evaluation.metrics.registry import METRICS, metric_named
 from bot.evaluation.scoring.bank import keep, keep_array, read_numbers
@@ -27,8 +27,8 @@ Decide = Callable[[Values], Values]
 
 
 _MAGIC = b"\x93NUMPY"
-_OTHERS: Mapping[Role, str] = {"validation": "sample_validation.csv", "test": "sample_submission.csv"}
-_SHOWN = 5
+_SAMPLE_FILES: Mapping[Role, str] = {"validation": "sample_validation.csv", "test": "sample_submission.csv"}
+_MAX_SHOWN = 5
 """Rows that are named."""
 
 
@@ -47,14 +47,14 @@ class Received:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _RoleValues:
     values: Values
     numbers: Values | None = None
     """What labels were made of, as `Form.numbers_behind` returns it."""
 
 
 def receive(
-    opened: Opened, files: Mapping[Role, Path], bank: Path, seed: int, fitted_on: str | None = None
+    data: ScoringData, files: Mapping[Role, Path], bank: Path, seed: int, fitted_on: str | None = None
 ) -> Received:
     """Read arrays and keep their predictions.
 
@@ -65,36 +65,37 @@ def receive(
     Raises:
         InvalidSubmission: one of them is not what is expected; the text is a sentence.
     """
-    form, warnings = opened.form, list[str]()
-    made: dict[Role, _Made] = {}
+    form, warnings = data.form, list[str]()
+    by_role: dict[Role, _RoleValues] = {}
     decide: Decide | None = None
     folds: tuple[int, ...] | None = None
-    if "oof" in files and opened.folds is not None and opened.lines is not None:
-        sample = opened.folds.data / "sample_validation.csv"
+    if "oof" in files and data.folds is not None and data.lines is not None:
+        sample = data.folds.data / "sample_validation.csv"
         if _is_array(files["oof"], "oof"):
-            raw = _training(form, files["oof"], opened.lines)
-            there, folds = _present(raw, opened.lines)
-            made["oof"], decide = _decided(opened, raw, there, warnings, seed)
+            raw = _training(form, files["oof"], data.lines)
+            is_present, folds = _present(raw, data.lines)
+            by_role["oof"], decide = _decided(data, raw, is_present, warnings, seed)
         else:
-            made["oof"] = _Made(read_submission(files["oof"], sample, form.card)[1])
+            by_role["oof"] = _RoleValues(read_submission(files["oof"], sample, form.card)[1])
     elif fitted_on is not None and (numbers := read_numbers(bank / fitted_on)) is not None:
-        _, decide = _decided(opened, numbers, np.isfinite(numbers).all(axis=1), warnings, seed)
-    for role, name in _OTHERS.items():
+        _, decide = _decided(data, numbers, np.isfinite(numbers).all(axis=1), warnings, seed)
+    for role, name in _SAMPLE_FILES.items():
         if role not in files:
             continue
         if not _is_array(files[role], role):
-            made[role] = _Made(read_submission(files[role], opened.view.data / name, form.card)[1])
+            by_role[role] = _RoleValues(read_submission(files[role], data.view.data / name, form.card)[1])
             continue
-        expected = [validation_rows(opened.view, name)]
+        expected = [validation_rows(data.view, name)]
         raw = _two_sided(read_array(files[role], role, partial(form.check, rows=expected, name=role)))
         _check_finite(raw, role)
-        made[role] = _converted(form, raw, decide, role, warnings)
-    kept = {
-        role: _keep(one, files[role], bank, form, is_array=_is_array(files[role], role)) for role, one in made.items()
+        by_role[role] = _converted(form, raw, decide, role, warnings)
+    kept_files = {
+        role: _keep(values, files[role], bank, form, is_array=_is_array(files[role], role))
+        for role, values in by_role.items()
     }
-    values = {role: one.values for role, one in made.items()}
+    values = {role: entry.values for role, entry in by_role.items()}
     return Received(
-        Arrays(kept.get("oof"), kept.get("validation"), kept.get("test")),
+        Arrays(kept_files.get("oof"), kept_files.get("validation"), kept_files.get("test")),
         values.get("oof"),
         values.get("validation"),
         values.get("test"),
@@ -136,17 +137,17 @@ def _present(raw: Values, lines: TrainingRows) -> tuple[NDArray[np.bool_], tuple
     """Return which rows are predicted, and the folds if some are left out; refuse NaN in a part of a fold."""
     if raw.dtype.kind != "f":
         return np.ones(len(raw), dtype=bool), None
-    lacking = np.asarray(np.isnan(raw).any(axis=1))
+    lacks_values = np.asarray(np.isnan(raw).any(axis=1))
     _refuse(np.asarray(np.isinf(raw).any(axis=1)), "infinity", "oof", lines.line)
-    if not lacking.any():
-        return ~lacking, None
+    if not lacks_values.any():
+        return ~lacks_values, None
     folds = np.unique(lines.fold)
-    left_out = [fold for fold in folds if np.isnan(raw[lines.fold == fold]).all()]
-    _refuse(lacking & ~np.isin(lines.fold, left_out), "NaN", "oof", lines.line)
-    there = tuple(int(fold) for fold in folds if fold not in left_out)
-    if not there:
+    absent_folds = [fold for fold in folds if np.isnan(raw[lines.fold == fold]).all()]
+    _refuse(lacks_values & ~np.isin(lines.fold, absent_folds), "NaN", "oof", lines.line)
+    present_folds = tuple(int(fold) for fold in folds if fold not in absent_folds)
+    if not present_folds:
         raise InvalidSubmission("oof is NaN in all folds; at least one whole fold is to be predicted.")
-    return ~lacking, there
+    return ~lacks_values, present_folds
 
 
 def _check_finite(raw: Values, name: str) -> None:
@@ -154,23 +155,23 @@ def _check_finite(raw: Values, name: str) -> None:
         _refuse(np.asarray(~np.isfinite(raw).all(axis=1)), "NaN or infinity", name, np.arange(len(raw)))
 
 
-def _refuse(wrong: NDArray[np.bool_], what: str, name: str, line: NDArray[np.int64]) -> None:
+def _refuse(wrong: NDArray[np.bool_], value_name: str, name: str, line: NDArray[np.int64]) -> None:
     if not wrong.any():
         return
     numbers = np.unique(line[wrong])
-    shown = ", ".join(map(str, numbers[:_SHOWN])) + (", …" if len(numbers) > _SHOWN else "")
-    allowed = "; it is allowed in fold -1 and in whole folds that are left out" if what == "NaN" else ""
-    raise InvalidSubmission(f"{name} has {what} in {len(numbers):,} rows (from 0: {shown}){allowed}.")
+    shown_rows = ", ".join(map(str, numbers[:_MAX_SHOWN])) + (", …" if len(numbers) > _MAX_SHOWN else "")
+    allowed = "; it is allowed in fold -1 and in whole folds that are left out" if value_name == "NaN" else ""
+    raise InvalidSubmission(f"{name} has {value_name} in {len(numbers):,} rows (from 0: {shown_rows}){allowed}.")
 
 
 def _decided(
-    opened: Opened, raw: Values, there: NDArray[np.bool_], warnings: list[str], seed: int
-) -> tuple[_Made, Decide | None]:
+    data: ScoringData, raw: Values, is_present: NDArray[np.bool_], warnings: list[str], seed: int
+) -> tuple[_RoleValues, Decide | None]:
     """Make predictions of training rows; return them with what makes those of others."""
-    form, training, lines = opened.form, opened.training, opened.lines
+    form, training, lines = data.form, data.training, data.lines
     if form.kind == "numbers" or training is None or lines is None:
         return _converted(form, raw, None, "oof", warnings), None
-    rows = np.flatnonzero(there)
+    rows = np.flatnonzero(is_present)
     if training.labels is None:
         decide = decision(form, "oof")
         texts = decide(raw[rows])
@@ -178,25 +179,25 @@ def _decided(
         texts, decide = decided(form, raw[rows], training.labels[rows], lines.fold[rows], "oof", seed)
     values: Values = np.full((len(raw), texts.shape[1]), "", dtype=object)
     values[rows] = texts
-    return _Made(values, form.numbers_behind(raw)), decide
+    return _RoleValues(values, form.numbers_behind(raw)), decide
 
 
-def _converted(form: ArrayFormat, raw: Values, decide: Decide | None, name: str, warnings: list[str]) -> _Made:
+def _converted(form: ArrayFormat, raw: Values, decide: Decide | None, name: str, warnings: list[str]) -> _RoleValues:
     if form.kind != "numbers":
         # Those behind lists are for thresholds alone, which are fitted out of fold.
         numbers = None if form.kind == "lists" else form.numbers_behind(raw)
-        return _Made((decide or decision(form, name))(raw), numbers)
+        return _RoleValues((decide or decision(form, name))(raw), numbers)
     values, warning = form.numbers(raw.astype(float), name)
     if warning is not None:
         warnings.append(warning)
-    return _Made(values)
+    return _RoleValues(values)
 
 
-def _keep(made: _Made, path: Path, bank: Path, form: ArrayFormat, *, is_array: bool) -> str:
+def _keep(predictions: _RoleValues, path: Path, bank: Path, form: ArrayFormat, *, is_array: bool) -> str:
     """Keep predictions as arrays; files that take less room, or that only the competition's grader scores, as they came."""
     if is_array:
-        return keep_array(made.values, bank, made.numbers)
-    return keep(made.values if form.card.metric.name in METRICS else None, path, bank)
+        return keep_array(predictions.values, bank, predictions.numbers)
+    return keep(predictions.values if form.card.metric.name in METRICS else None, path, bank)
 
 
 _FITTED_ON = 2_000
@@ -216,30 +217,30 @@ def decided(
         labels: of these rows (rows, 1).
         folds: their folds; those of even number are decided by what is fitted on the others, and the other way round.
     """
-    whole = decision(form, name, raw, labels, seed)
+    decide_all = decision(form, name, raw, labels, seed)
     side = folds % 2
     if not _is_fitted(form, raw) or len(np.unique(side)) < 2:
-        return whole(raw), whole
+        return decide_all(raw), decide_all
     texts: Values = np.empty((len(raw), 1), dtype=object)
-    for own in (0, 1):
-        other = side != own
-        texts[~other] = decision(form, name, raw[other], labels[other], seed)(raw[~other])
-    return texts, whole
+    for parity in (0, 1):
+        other_side = side != parity
+        texts[~other_side] = decision(form, name, raw[other_side], labels[other_side], seed)(raw[~other_side])
+    return texts, decide_all
 
 
 def decision(
     form: ArrayFormat, name: str, raw: Values | None = None, labels: Values | None = None, seed: int = 0
 ) -> Decide:
     """Return what makes texts of numbers; without rows to fit on cut points are halfway, and thresholds a half."""
-    chosen = None
+    known_rows = None
     if raw is not None and labels is not None and _is_fitted(form, raw):
         rows = np.random.default_rng(seed).permutation(len(raw))[:_FITTED_ON]
         raw, labels = raw[rows], labels[rows]
-        chosen = rows
+        known_rows = rows
     if form.kind == "ordered":
-        return _ordered(form, name, raw if chosen is not None else None, labels)
+        return _decide_levels(form, name, raw if known_rows is not None else None, labels)
     if form.kind == "lists":
-        return _lists(form, raw if chosen is not None else None, labels)
+        return _lists(form, raw if known_rows is not None else None, labels)
     return lambda values: form.best_classes(values, name)
 
 
@@ -251,10 +252,10 @@ def _is_fitted(form: ArrayFormat, raw: Values) -> bool:
 
 def _score(form: ArrayFormat, labels: Values) -> Callable[[Values], float]:
     metric, card = metric_named(form.card.metric.name), form.card
-    return lambda made: card.oriented(metric.score(labels, made, card.metric.params))
+    return lambda decided_labels: card.oriented(metric.score(labels, decided_labels, card.metric.params))
 
 
-def _ordered(form: ArrayFormat, name: str, raw: Values | None, labels: Values | None) -> Decide:
+def _decide_levels(form: ArrayFormat, name: str, raw: Values | None, labels: Values | None) -> Decide:
     cuts: Cuts = halfway(form.levels or [])
     if raw is not None and labels is not None and (means := form.on_the_scale(raw)) is not None:
         cuts = fit_cuts(means, cuts, _score(form, labels))
@@ -269,25 +270,25 @@ def _ordered(form: ArrayFormat, name: str, raw: Values | None, labels: Values | 
 def _lists(form: ArrayFormat, raw: Values | None, labels: Values | None) -> Decide:
     names, metric = list(form.classes), metric_named(form.card.metric.name)
     if metric.spaces[0] == "fusion":
-        most = _PLACES.get(metric.name, len(names))
-        places = min(len(names), whole_number(form.card.metric.params, "k", most, least=1))
+        max_places = _PLACES.get(metric.name, len(names))
+        places = min(len(names), whole_number(form.card.metric.params, "k", max_places, minimum=1))
         return lambda values: _texts(names, np.argsort(-values, axis=1, kind="stable")[:, :places])
 
-    def above(threshold: float) -> Decide:
+    def labels_above(threshold: float) -> Decide:
         def decide(values: Values) -> Values:
             # The best label is named even where no label is likely.
-            chosen = (values > threshold) | (values == values.max(axis=1, keepdims=True)) & (values > 0)
-            return _texts(names, [np.flatnonzero(row) for row in chosen])
+            is_label = (values > threshold) | (values == values.max(axis=1, keepdims=True)) & (values > 0)
+            return _texts(names, [np.flatnonzero(row) for row in is_label])
 
         return decide
 
     if raw is None or labels is None:
-        return above(0.5)
+        return labels_above(0.5)
     score = _score(form, labels)
-    return max((above(one) for one in _THRESHOLDS), key=lambda decide: score(decide(raw)))
+    return max((labels_above(threshold) for threshold in _THRESHOLDS), key=lambda decide: score(decide(raw)))
 
 
 def _texts(names: Sequence[str], rows: Any) -> Values:
-    found: Values = np.empty((len(rows), 1), dtype=object)
-    found[:, 0] = [" ".join(names[at] for at in row) for row in rows]
-    return found
+    texts: Values = np.empty((len(rows), 1), dtype=object)
+    texts[:, 0] = [" ".join(names[column] for column in row) for row in rows]
+    return texts

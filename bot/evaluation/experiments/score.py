@@ -27,10 +27,10 @@ from bot.evaluation.experiments.leak_check import (
     spread_over,
 )
 from bot.evaluation.experiments.loss_shares import loss_shares
-from bot.evaluation.experiments.opened import Opened, open_rows
+from bot.evaluation.experiments.opened import ScoringData, open_rows
 from bot.evaluation.experiments.received import Received, receive
 from bot.evaluation.scoring.bank import read_predicted
-from bot.evaluation.scoring.truth import Predicted, Rows
+from bot.evaluation.scoring.truth import PredictionSet, Rows
 from state.errors import InfrastructureFailure, InvalidSubmission
 
 Values = NDArray[Any]
@@ -48,38 +48,40 @@ def shifts(oof: Values | None, validation: Values | None, test: Values | None, c
     if validation is None or not len(validation):
         return []
     usual = [0.0] * validation.shape[1]
-    found = []
+    sentences = []
     for values, first, second in ((oof, "training", "validation"), (test, "validation", "test")):
         if values is None or not len(values):
             continue
-        distances = [_distance(values[:, at], validation[:, at]) for at in range(min(_COLUMNS, validation.shape[1]))]
+        distances = [_distance(values[:, i], validation[:, i]) for i in range(min(_COLUMNS, validation.shape[1]))]
         noise = _NOISE * math.sqrt(1 / min(_ROWS, len(values)) + 1 / min(_ROWS, len(validation)))
-        clear = [at for at, own in enumerate(distances) if own - usual[at] > max(_CLEAR, noise)]
+        clear = [i for i, distance in enumerate(distances) if distance - usual[i] > max(_CLEAR, noise)]
         if values is oof:
             usual = distances + [0.0] * (validation.shape[1] - len(distances))
         if clear:
-            at = max(clear, key=lambda one: distances[one])
-            more = f" and {len(clear) - 1} more columns" if len(clear) > 1 else ""
-            name = columns[at] if at < len(columns) else f"number {at}"
-            found.append(
-                f"Predictions of {second} rows are distributed otherwise than those of {first} rows ({name}{more}; distance "
-                f"{distances[at]:.2f} of 1): check their order and scale."
+            worst = max(clear, key=lambda i: distances[i])
+            others_words = f" and {len(clear) - 1} more columns" if len(clear) > 1 else ""
+            name = columns[worst] if worst < len(columns) else f"number {worst}"
+            sentences.append(
+                f"Predictions of {second} rows are distributed otherwise than those of {first} rows ({name}{others_words}; "
+                f"distance {distances[worst]:.2f} of 1): check their order and scale."
             )
-    return found
+    return sentences
 
 
-def _distance(left: Values, right: Values) -> float:
+def _distance(first: Values, second: Values) -> float:
     """Return the largest difference of the two distribution functions; of texts half the sum of differences of frequencies."""
-    left, right = left[:: -(-len(left) // _ROWS)], right[:: -(-len(right) // _ROWS)]
-    if left.dtype.kind in "OU":
-        names, place = np.unique(np.concatenate([left, right]).astype(str), return_inverse=True)
-        if len(names) > len(right) / 5:
+    first, second = first[:: -(-len(first) // _ROWS)], second[:: -(-len(second) // _ROWS)]
+    if first.dtype.kind in "OU":
+        names, place = np.unique(np.concatenate([first, second]).astype(str), return_inverse=True)
+        if len(names) > len(second) / 5:
             return 0.0
-        counts = [np.bincount(one, minlength=len(names)) / len(one) for one in (place[: len(left)], place[len(left) :])]
+        counts = [
+            np.bincount(side, minlength=len(names)) / len(side) for side in (place[: len(first)], place[len(first) :])
+        ]
         return float(np.abs(counts[0] - counts[1]).sum() / 2)
-    left, right = np.sort(left), np.sort(right)
-    both = np.concatenate([left, right])
-    shares = [np.searchsorted(own, both, side="right") / len(own) for own in (left, right)]
+    first, second = np.sort(first), np.sort(second)
+    all_values = np.concatenate([first, second])
+    shares = [np.searchsorted(side, all_values, side="right") / len(side) for side in (first, second)]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
@@ -88,7 +90,7 @@ def score_experiment(
     view: LabelledView,
     files: Mapping[Role, Path],
     bank: Path,
-    against: Reference | None,
+    comparison: Reference | None,
     reference: Reference | None,
     ensemble: PresentEnsemble | None,
     check: bool,
@@ -101,7 +103,7 @@ def score_experiment(
         view: the hold-out view; its places of `final` are the internal test.
         files: the arrays by what they predict: of `.npy` with one row for each line of folds.csv, of sample_validation.csv or
             of sample_submission.csv, or a file in the form of the submission.
-        against: what the gain is over; None: nothing.
+        comparison: what the gain is over; None: nothing.
         reference: what the check against leaks compares with; None: nothing is checked.
         check: whether to check against leaks. Its answer and those about the validation rows must not reach a coder in any
             other form than the phrase.
@@ -116,13 +118,13 @@ def score_experiment(
     if not {"oof", "validation"} & files.keys():
         raise InvalidSubmission("Neither oof nor validation was given; one of them is needed for a score.")
     with ExitStack() as stack:
-        opened = open_rows(folds, view, stack)
-        if opened.held.truth.ids is None:
+        data = open_rows(folds, view, stack)
+        if data.held.truth.ids is None:
             raise InfrastructureFailure(
                 "The grader scores whole files only, so that no part of the rows can be scored."
             )
-        return _Scoring(opened, receive(opened, files, bank, seed), bank, seed).experiment(
-            against, reference if check else None, ensemble
+        return _Scoring(data, receive(data, files, bank, seed), bank, seed).experiment(
+            comparison, reference if check else None, ensemble
         )
 
 
@@ -147,67 +149,69 @@ def take_test(
 class _Scoring:
     """One experiment while it is scored."""
 
-    opened: Opened
+    opened: ScoringData
     own: Received
     bank: Path
     seed: int
 
     def experiment(
-        self, against: Reference | None, reference: Reference | None, ensemble: PresentEnsemble | None
+        self, comparison: Reference | None, reference: Reference | None, ensemble: PresentEnsemble | None
     ) -> ScoredExperiment:
-        own, opened = self.own, self.opened
-        held = None if own.validation is None else opened.held.predicted(own.validation)
-        final = None if own.validation is None or opened.final is None else opened.final.predicted(own.validation)
-        training = None if own.oof is None or opened.training is None else opened.training.predicted(own.oof)
-        rows, predicted, some = (
-            (opened.training, training, opened.of_folds(own.folds))
+        arrays, data = self.own, self.opened
+        holdout = None if arrays.validation is None else data.held.predicted(arrays.validation)
+        final = None if arrays.validation is None or data.final is None else data.final.predicted(arrays.validation)
+        training = None if arrays.oof is None or data.training is None else data.training.predicted(arrays.oof)
+        rows, predictions, subset = (
+            (data.training, training, data.of_folds(arrays.folds))
             if training is not None
-            else (opened.held, held, None)
+            else (data.held, holdout, None)
         )
-        if rows is None or predicted is None:
+        if rows is None or predictions is None:
             raise InvalidSubmission("Neither oof nor validation was given; one of them is needed for a score.")
-        score = rows.score(predicted, some)
+        score = rows.score(predictions, subset)
         if not math.isfinite(score):
-            fault = rows.truth.fault(some) or rows.truth.why_not(predicted, some)
+            fault = rows.truth.fault(subset) or rows.truth.why_not(predictions, subset)
             raise InvalidSubmission(f"The predictions have no score: {fault}.")
         return ScoredExperiment(
-            arrays=own.arrays,
+            arrays=arrays.arrays,
             score=score,
-            std_error=rows.error(predicted, some, self.seed),
-            holdout=None if held is None else _finite(opened.held.score(held)),
-            internal_test=None if final is None or opened.final is None else _finite(opened.final.score(final)),
-            gain=None if against is None else self._gain(against, training, held, score),
+            std_error=rows.error(predictions, subset, self.seed),
+            holdout=None if holdout is None else _finite(data.held.score(holdout)),
+            internal_test=None if final is None or data.final is None else _finite(data.final.score(final)),
+            gain=None if comparison is None else self._gain(comparison, training, holdout, score),
             ensemble_gain=self._ensemble_gain(ensemble, training),
-            folds=own.folds,
-            columns=rows.columns(predicted, some),
+            folds=arrays.folds,
+            columns=rows.columns(predictions, subset),
             warnings=(
-                *own.warnings,
-                *loss_shares(rows, predicted, some),
+                *arrays.warnings,
+                *loss_shares(rows, predictions, subset),
                 *shifts(
-                    None if own.oof is None else own.oof[opened.of_folds(own.folds)],
-                    own.validation,
-                    own.test,
-                    opened.form.card.prediction_columns,
+                    None if arrays.oof is None else arrays.oof[data.of_folds(arrays.folds)],
+                    arrays.validation,
+                    arrays.test,
+                    data.form.card.prediction_columns,
                 ),
             ),
-            check=self._check(reference, training, held),
+            check=self._check(reference, training, holdout),
         )
 
-    def _gain(self, over: Reference, training: Predicted | None, held: Predicted | None, score: float) -> Gain | None:
+    def _gain(
+        self, over: Reference, training: PredictionSet | None, holdout: PredictionSet | None, score: float
+    ) -> Gain | None:
         """Return the gain on the training rows that both have, or else on the hold-out."""
-        opened = self.opened
+        data = self.opened
         if training is not None and (values := self._read(over.arrays.oof, "oof")) is not None:
-            some = self._both(values)
-            if opened.training is None or not len(some):
+            shared_rows = self._both(values)
+            if data.training is None or not len(shared_rows):
                 return None
-            known = score if len(some) == len(opened.of_folds(self.own.folds)) else None
-            other = opened.training.predicted(values)
-            return opened.training.gain(training, other, opened.all_or(some), over.name, self.seed, known)
-        if held is not None and (values := self._read(over.arrays.validation, "validation")) is not None:
-            return opened.held.gain(held, opened.held.predicted(values), None, over.name, self.seed)
+            known_score = score if len(shared_rows) == len(data.of_folds(self.own.folds)) else None
+            reference = data.training.predicted(values)
+            return data.training.gain(training, reference, data.all_or(shared_rows), over.name, self.seed, known_score)
+        if holdout is not None and (values := self._read(over.arrays.validation, "validation")) is not None:
+            return data.held.gain(holdout, data.held.predicted(values), None, over.name, self.seed)
         return None
 
-    def _ensemble_gain(self, ensemble: PresentEnsemble | None, training: Predicted | None) -> Gain | None:
+    def _ensemble_gain(self, ensemble: PresentEnsemble | None, training: PredictionSet | None) -> Gain | None:
         rows = self.opened.training
         if ensemble is None or training is None or rows is None or self.own.oof is None:
             return None
@@ -216,10 +220,12 @@ class _Scoring:
             return None
         return ensemble_gain(rows, ensemble.recipe, self.own.oof, values, self._both(values), self.seed)
 
-    def _check(self, reference: Reference | None, training: Predicted | None, held: Predicted | None) -> LeakCheck:
-        opened, own = self.opened, self.own
-        rows, held_rows = opened.training, opened.held
-        if reference is None or training is None or held is None or rows is None or own.validation is None:
+    def _check(
+        self, reference: Reference | None, training: PredictionSet | None, holdout: PredictionSet | None
+    ) -> LeakCheck:
+        data, arrays = self.opened, self.own
+        rows, held_rows = data.training, data.held
+        if reference is None or training is None or holdout is None or rows is None or arrays.validation is None:
             return "not checked"
         units = len(np.unique(held_rows.units))
         if len(held_rows.places) < FEWEST_ROWS or units < FEWEST_UNITS:
@@ -227,42 +233,42 @@ class _Scoring:
         oof, validation = self._read(reference.arrays.oof, "oof"), self._read(reference.arrays.validation, "validation")
         if oof is None or validation is None:
             return "not checked"
-        places, some = held_rows.places, self._both(oof)
-        if not len(some) or not spread_over(own.validation[places], validation[places]):
+        places, shared_rows = held_rows.places, self._both(oof)
+        if not len(shared_rows) or not spread_over(arrays.validation[places], validation[places]):
             return "not checked"
-        other = rows.predicted(oof)
-        whole = rows.gain(training, other, opened.all_or(some), reference.name, self.seed)
-        apart = held_rows.gain(held, held_rows.predicted(validation), None, reference.name, self.seed)
-        if whole is None or apart is None:
+        base = rows.predicted(oof)
+        oof_gain = rows.gain(training, base, data.all_or(shared_rows), reference.name, self.seed)
+        holdout_gain = held_rows.gain(holdout, held_rows.predicted(validation), None, reference.name, self.seed)
+        if oof_gain is None or holdout_gain is None:
             return "not checked"
-        of_each = [some[opened.fold[some] == fold] for fold in np.unique(opened.fold[some])]
-        by_fold = [rows.gain(training, other, one, reference.name, self.seed) for one in of_each]
-        names = (own.arrays.oof or "", own.arrays.validation or "", reference.name)
+        of_each = [shared_rows[data.fold[shared_rows] == fold] for fold in np.unique(data.fold[shared_rows])]
+        by_fold = [rows.gain(training, base, part, reference.name, self.seed) for part in of_each]
+        names = (arrays.arrays.oof or "", arrays.arrays.validation or "", reference.name)
         return compare_gains(
-            whole,
+            oof_gain,
             [gain for gain in by_fold if gain is not None],
-            apart,
-            len(places) / len(some),
-            secret_number(opened.view.truth, names, self.seed),
+            holdout_gain,
+            len(places) / len(shared_rows),
+            secret_number(data.view.truth, names, self.seed),
         )
 
-    def _both(self, other: Values) -> Rows:
+    def _both(self, other_values: Values) -> Rows:
         """Return the training rows that another experiment predicts as well."""
-        empty = np.isnan(other) if other.dtype.kind == "f" else np.equal(other, "")
-        mine = self.opened.of_folds(self.own.folds)
-        return mine[~np.asarray(empty[mine]).any(axis=1)]
+        empty = np.isnan(other_values) if other_values.dtype.kind == "f" else np.equal(other_values, "")
+        own_rows = self.opened.of_folds(self.own.folds)
+        return own_rows[~np.asarray(empty[own_rows]).any(axis=1)]
 
     def _read(self, name: str | None, role: Role) -> Values | None:
         """Return what another experiment predicted; None: it did not, its file is gone, or it is of other rows."""
         if name is None:
             return None
-        of = self.opened.folds if role == "oof" and self.opened.folds is not None else self.opened.view
+        labelled = self.opened.folds if role == "oof" and self.opened.folds is not None else self.opened.view
         try:
-            values = read_predicted(self.bank / name, of.data / "sample_validation.csv", of.card)
+            values = read_predicted(self.bank / name, labelled.data / "sample_validation.csv", labelled.card)
         except InvalidSubmission:
             return None
-        own = self.own.oof if role == "oof" else self.own.validation
-        return values if own is None or values.shape == own.shape else None
+        own_values = self.own.oof if role == "oof" else self.own.validation
+        return values if own_values is None or values.shape == own_values.shape else None
 
 
 def _finite(score: float) -> float | None:

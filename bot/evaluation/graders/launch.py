@@ -19,7 +19,7 @@ from sandbox.launch import ended_with_us
 from sandbox.mounts import CODE, TMPFS, WORK, visible_paths
 from sandbox.tree import MARKER, MarkedTree, NamespaceTree, ProcessTree
 
-_INSIDE = Path(__file__).parent / "inside"
+_CHILD_CODE = Path(__file__).parent / "inside"
 _SUBSTITUTES = {"Levenshtein.py": Path(edit_distance.__file__)}
 """Modules that graders of MLE-bench import and that are no dependency of the bot, for where they are not installed."""
 _TMPFS_BYTES = 64 * 1024**2
@@ -60,7 +60,7 @@ def lay_out(folder: Path, grade_py: Path) -> None:
         OSError: they cannot be copied.
     """
     code = folder / "code"
-    shutil.copytree(_INSIDE, code, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(_CHILD_CODE, code, ignore=shutil.ignore_patterns("__pycache__"))
     (code / "substitutes").mkdir()
     for name, module in _SUBSTITUTES.items():
         shutil.copyfile(module, code / "substitutes" / name)
@@ -97,7 +97,7 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
             identity = choose_identity(channel)
             command = [sys.executable, "-P", "-s", f"{CODE}/child.py"]
             command += [str(channel), str(memory_bytes), str(processes if identity.counted else 0)]
-            argv, passed = bubblewrap_command(
+            argv, descriptors = bubblewrap_command(
                 stack,
                 command,
                 identity,
@@ -107,7 +107,7 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
                 start=WORK,
                 tmpfs_bytes=_TMPFS_BYTES,
             )
-            process, stderr = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *passed])
+            process, stderr = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *descriptors])
             return Started(process, NamespaceTree(process.pid, TMPFS), True, stderr)
         mark = f"{owner()}.{folder.name}"
         argv = ended_with_us([sys.executable, "-P", "-s", str(folder / "code" / "child.py")])

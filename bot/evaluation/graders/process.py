@@ -20,7 +20,7 @@ _MESSAGE = 1 << 16
 _ENDING = 2.0
 """Seconds between the end of the conversation and that of the process."""
 _NO_MEMORY = "MemoryError"
-_HERE, _READY = -1, 0
+_STARTED, _READY = -1, 0
 """Numbers of the unsolicited messages: the process is ready; grade.py is loaded."""
 
 
@@ -107,12 +107,12 @@ class GraderProcess:
         submission: int,
         answers: int,
         rows: Iterable[int] | None = None,
-        taken: Iterable[int] | None = None,
+        donors: Iterable[int] | None = None,
     ) -> float | None:
         """Return grade.py's score of a submission; None if it is not a finite number.
 
         Rows are numbers in both tables, None means all; in the place of each stand, but for the key, the cells of the
-        submission's row in `taken`.
+        submission's row in `donors`.
 
         Raises:
             InvalidSubmission: grade.py refuses the submission, or the file is no CSV.
@@ -128,7 +128,7 @@ class GraderProcess:
             "submission": str(submission),
             "answers": str(answers),
             "rows": rows is not None,
-            "taken": taken is not None,
+            "taken": donors is not None,
         }
         if rows is None:
             reply = self._ask(request)
@@ -136,7 +136,7 @@ class GraderProcess:
             descriptor = os.memfd_create("rows")
             try:
                 with os.fdopen(os.dup(descriptor), "wb") as file:
-                    for numbers in (rows, () if taken is None else taken):
+                    for numbers in (rows, () if donors is None else donors):
                         array("q", numbers).tofile(file)
                 os.lseek(descriptor, 0, os.SEEK_SET)
                 reply = self._ask(request, descriptor)
@@ -246,18 +246,18 @@ class GraderProcess:
 
     def _begin(self, *, contained: bool) -> str:
         """Start it and wait until it is ready, before grade.py runs; on failure close it, and return the reason."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._channel = self._stack.enter_context(ours)
+        our_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel = self._stack.enter_context(our_end)
         limits = self._limits
         try:
-            with theirs:
+            with child_end:
                 folder = temporary_folder(self._stack)
                 lay_out(folder, self._grade_py)
                 self._started = start(
-                    folder, theirs.fileno(), limits.memory_bytes, limits.processes, contained=contained
+                    folder, child_end.fileno(), limits.memory_bytes, limits.processes, contained=contained
                 )
                 self._stack.callback(self._started.end)
-            self._receive(_HERE, limits.start_seconds)
+            self._receive(_STARTED, limits.start_seconds)
         except (OSError, GraderStopped) as error:
             self.close()
             return str(error)

@@ -6,7 +6,7 @@ from typing import Any
 
 from state.errors import GraderFailed, InvalidSubmission, Problem, SnapshotError
 
-_SHOWN = 300
+_MAX_SHOWN = 300
 """Characters of a grader's own words that are shown."""
 
 
@@ -19,21 +19,21 @@ def result_of(grade_py: Path, reply: dict[str, Any]) -> dict[str, Any]:
         SnapshotError: it needs a module that is missing.
     """
     if "invalid" in reply:
-        raise InvalidSubmission(f"The grader refuses it: {shown(reply['invalid'])}")
+        raise InvalidSubmission(f"The grader refuses it: {shorten(reply['invalid'])}")
     failed = reply.get("failed")
     if failed is None:
         return reply
     if failed["module"] is not None:
         raise unusable(grade_py, failed)
-    raise GraderFailed(failed["kind"], shown(failed["text"]), failed["line"])
+    raise GraderFailed(failed["kind"], shorten(failed["text"]), failed["line"])
 
 
 def unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
     """Return the error for a grade.py that cannot be used, whatever the submission."""
     name = f"{grade_py.parent.name}/{grade_py.name}"
-    fault = f"cannot be loaded: {failed['kind']}: {shown(failed['text'])}"
+    fault = f"cannot be loaded: {failed['kind']}: {shorten(failed['text'])}"
     if failed["module"] is not None:
-        fault = f"needs {failed['module']!r}, which is not to be had: {shown(failed['text'])}"
+        fault = f"needs {failed['module']!r}, which is not to be had: {shorten(failed['text'])}"
     return SnapshotError([Problem(name, failed["line"], fault)])
 
 
@@ -46,7 +46,7 @@ def parsed(message: bytes) -> dict[str, Any]:
     return reply if isinstance(reply, dict) else {}
 
 
-def shown(text: object) -> str:
+def shorten(text: object) -> str:
     """Return foreign words in one line of bounded length."""
     words = " ".join(str(text).split())
-    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
+    return words if len(words) <= _MAX_SHOWN else f"{words[:_MAX_SHOWN]}…"

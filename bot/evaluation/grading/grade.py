@@ -43,8 +43,8 @@ class HiddenTest:
             SnapshotError: the competition's grader cannot be used.
             InfrastructureFailure: the grader exceeds its limits on any file.
         """
-        with closing(self.truth.read(submission)) as predicted:
-            score = self.truth.score(predicted)
+        with closing(self.truth.read(submission)) as predictions:
+            score = self.truth.score(predictions)
         if score is None:
             raise InvalidSubmission(f"{submission.name}: the {self.scorer.name} gives no finite score.")
         return round(score, SCORE_DIGITS)
@@ -121,11 +121,11 @@ def grade_some(
         SnapshotError: the snapshot cannot be graded against.
         UsageError: the card's metric is not known.
     """
-    began = time.monotonic()
+    start = time.monotonic()
     reports = []
     with closing(open_hidden_test(snapshot_dir, card)) as test:
-        opened = time.monotonic()
-        end = opened + max(seconds, 4 * (opened - began))
+        opening_time = time.monotonic()
+        end = opening_time + max(seconds, 4 * (opening_time - start))
         for path in submission_paths:
             reports.append(_graded(test, path, clock or SystemClock()))
             if time.monotonic() > end:
@@ -141,14 +141,14 @@ def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> GradeReport:
             score = test.score(path)
         except InvalidSubmission as error:
             message = str(error)
-    stands = MedalStanding() if score is None else test.standing(score)
+    standing = MedalStanding() if score is None else test.standing(score)
     lines = asdict(thresholds(test.board)) if test.board else dict.fromkeys(("gold", "silver", "bronze", "median"))
     return GradeReport(
         competition_id=test.card.slug,
         score=score,
         **{f"{name}_threshold": value for name, value in lines.items()},
-        any_medal=stands.any_medal,
-        **asdict(stands),
+        any_medal=standing.any_medal,
+        **asdict(standing),
         submission_exists=exists,
         valid_submission=score is not None,
         is_lower_better=test.card.lower_is_better,
@@ -202,11 +202,11 @@ def grade_nodes(
             scores[node] = score
             nodes[node] = HiddenScore(score, test.standing(score).win_rate)
     best = max(scores, key=lambda node: card.oriented(scores[node]), default=None)
-    both = [node for node in scores if node in validation]
+    common_nodes = [node for node in scores if node in validation]
     return HiddenScores(
         nodes=nodes,
-        rank_correlation=rank_correlation([validation[n] for n in both], [scores[n] for n in both]),
-        compared=len(both),
+        rank_correlation=rank_correlation([validation[n] for n in common_nodes], [scores[n] for n in common_nodes]),
+        compared=len(common_nodes),
         best_node=best,
         regret={} if best is None else {node: abs(scores[best] - score) for node, score in scores.items()},
     )

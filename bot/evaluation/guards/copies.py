@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import PublicCopy
-from bot.evaluation.answers.findings import GuardFinding, passed, spoiling, suspicious
+from bot.evaluation.answers.findings import GuardFinding, guard_passed, spoiling, suspicious
 from bot.evaluation.guards.traces import Traces
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
@@ -28,7 +28,7 @@ SAME_ORDER = 1.0 - 1e-9
 """Rank correlation, in every column, above which a file is another one with its numbers transformed."""
 _CLOSE = 1e-6
 """Numbers are equal that differ by no more than this share of the column's spread."""
-_OURS = frozenset({"train.csv", "validation.csv", "sample_validation.csv"})
+_OWN_FILES = frozenset({"train.csv", "validation.csv", "sample_validation.csv"})
 
 Values = NDArray[Any]
 
@@ -41,41 +41,43 @@ def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard)
     Raises:
         InvalidSubmission: the site would not take it; the text gives the reason.
     """
-    mine = read_submission(file, view_dir / "sample_submission.csv", card)[1]
-    return public_copy(mine, view_dir, outputs, card)
+    own_values = read_submission(file, view_dir / "sample_submission.csv", card)[1]
+    return public_copy(own_values, view_dir, outputs, card)
 
 
-def public_copy(mine: Values, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:
+def public_copy(own_values: Values, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:
     """Look for predictions of the test rows (rows, prediction columns) among public files; see `check_file`."""
     sample = view_dir / "sample_submission.csv"
     ids = read_table(sample).keys(card.row_columns)
     labels = prediction_kind(card) != "number"
-    compared = 0
+    file_count = 0
     for path in _public(view_dir, outputs, card):
         try:
-            other = read_truth(path, ids, card, OF_OTHERS)
+            public = read_truth(path, ids, card, OF_OTHERS)
         except InvalidSubmission:
             continue  # of other rows, or without values
-        compared += 1
-        if (how := _same(mine, other, labels=labels)) is not None:
-            kind = "the sample submission" if path == sample else f"the public file {_named(path, view_dir, outputs)}"
-            return PublicCopy(f"{how} {kind}", compared)
-    return PublicCopy(None, compared)
+        file_count += 1
+        if (likeness := _likeness(own_values, public, labels=labels)) is not None:
+            kind = (
+                "the sample submission" if path == sample else f"the public file {_shown_path(path, view_dir, outputs)}"
+            )
+            return PublicCopy(f"{likeness} {kind}", file_count)
+    return PublicCopy(None, file_count)
 
 
-def same_values(mine: Values, other: Values, *, labels: bool) -> bool:
+def same_values(own_values: Values, public_values: Values, *, labels: bool) -> bool:
     """Whether two files have the same value in nearly every row (`SAME_CELLS`), but not the same in all rows."""
-    equal = equal_labels(mine, other) if labels else _equal_numbers(mine, other)
-    return equal > SAME_CELLS and not _constant(other)
+    equal = equal_labels(own_values, public_values) if labels else _equal_numbers(own_values, public_values)
+    return equal > SAME_CELLS and not _constant(public_values)
 
 
 def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Path]:
     folders = [view_dir] if outputs is None or not outputs.is_dir() else [view_dir, outputs]
-    found = [path for folder in folders for path in sorted(folder.rglob("*.csv"))]
-    return [path for path in found if path.name not in _OURS and _may_be_one(path, card)]
+    csv_files = [path for folder in folders for path in sorted(folder.rglob("*.csv"))]
+    return [path for path in csv_files if path.name not in _OWN_FILES and _may_be_one(path, card)]
 
 
-def _named(path: Path, view_dir: Path, outputs: Path | None) -> str:
+def _shown_path(path: Path, view_dir: Path, outputs: Path | None) -> str:
     """Return a file's path below its folder, which for an output names its kernel."""
     folder = view_dir if outputs is None or path.is_relative_to(view_dir) else outputs
     return path.relative_to(folder).as_posix()
@@ -89,18 +91,18 @@ def _may_be_one(path: Path, card: TaskCard) -> bool:
         return False
 
 
-def _same(mine: Values, other: Values, *, labels: bool) -> str | None:
+def _likeness(own_values: Values, public_values: Values, *, labels: bool) -> str | None:
     """Return how two files are the same; None if they are not."""
-    equal = equal_labels(mine, other) if labels else _equal_numbers(mine, other)
+    equal = equal_labels(own_values, public_values) if labels else _equal_numbers(own_values, public_values)
     if equal == 1.0:
         return "every value is that of"
     # A good file may share nearly all values with a constant one, as with rare classes.
-    if equal > SAME_CELLS and not _constant(other):
+    if equal > SAME_CELLS and not _constant(public_values):
         return f"{equal:.2%} of the values are those of"
-    if labels or len(mine) < 2:
+    if labels or len(own_values) < 2:
         return None
-    each = [spearman(a, b) for a, b in zip(mine.T, other.T, strict=True)]
-    if all(one is not None and one >= SAME_ORDER for one in each):
+    correlations = [spearman(a, b) for a, b in zip(own_values.T, public_values.T, strict=True)]
+    if all(correlation is not None and correlation >= SAME_ORDER for correlation in correlations):
         return "all rows stand in the order of"
     return None
 
@@ -109,9 +111,9 @@ def _constant(values: Values) -> bool:
     return bool((values == values[:1]).all())
 
 
-def _equal_numbers(mine: Values, other: Values) -> float:
-    spread = np.ptp(np.vstack([mine, other]), axis=0)
-    return float((np.abs(mine - other) <= _CLOSE * np.maximum(spread, 1e-12)).mean())
+def _equal_numbers(own_values: Values, public_values: Values) -> float:
+    spread = np.ptp(np.vstack([own_values, public_values]), axis=0)
+    return float((np.abs(own_values - public_values) <= _CLOSE * np.maximum(spread, 1e-12)).mean())
 
 
 def sketch_script(text: str) -> dict[str, str | None] | None:
@@ -120,10 +122,10 @@ def sketch_script(text: str) -> dict[str, str | None] | None:
     Returns:
         `sha256`, and `code` and `prose`: the signatures of `scrapers.posts.sketches` in base64, None where there is too little.
     """
-    made = sketch_of(text, "kernel", "script")
-    if made is None:
+    sketch = sketch_of(text, "kernel", "script")
+    if sketch is None:
         return None
-    return {"sha256": made.sha256, "code": _text(made.code), "prose": _text(made.prose)}
+    return {"sha256": sketch.sha256, "code": _text(sketch.code), "prose": _text(sketch.prose)}
 
 
 def _text(signature: bytes | None) -> str | None:
@@ -137,19 +139,19 @@ MOST_NODES = 20
 def copied_submission(guard: str, traces: Traces) -> GuardFinding:
     """Compare the submission with public files, which may not be submitted, and with those of earlier nodes."""
     view = traces.view
-    found = public_copy(traces.submitted, view.folder, None, view.card)
-    if found.copied is not None:
-        return spoiling(guard, f"in the submission {found.copied}")
+    copy = public_copy(traces.submitted, view.folder, None, view.card)
+    if copy.copied is not None:
+        return spoiling(guard, f"in the submission {copy.copied}")
     labels = prediction_kind(view.card) != "number"
-    for other in traces.others:
-        if other.submission.is_file() and filecmp.cmp(traces.submission, other.submission, shallow=False):
-            return suspicious(guard, f"every value of the submission is that of node {other.node}", node=other.node)
-    for other in traces.others[-MOST_NODES:]:
+    for node in traces.others:
+        if node.submission.is_file() and filecmp.cmp(traces.submission, node.submission, shallow=False):
+            return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
+    for node in traces.others[-MOST_NODES:]:
         try:
-            values = traces.submitted_by(other.submission)
+            values = traces.submitted_by(node.submission)
         except InvalidSubmission:
             continue  # it is gone, or was invalid
         if same_values(traces.submitted, values, labels=labels):
-            return suspicious(guard, f"every value of the submission is that of node {other.node}", node=other.node)
-    sentence = f"it is like none of {found.compared} public files and {len(traces.others)} other nodes"
-    return passed(guard, sentence, public=found.compared, nodes=len(traces.others))
+            return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
+    sentence = f"it is like none of {copy.compared} public files and {len(traces.others)} other nodes"
+    return guard_passed(guard, sentence, public=copy.compared, nodes=len(traces.others))

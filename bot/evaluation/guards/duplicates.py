@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.findings import GuardFinding, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, guard_passed, suspicious
 from bot.evaluation.guards.targets import GuardedView, Target
 from bot.evaluation.guards.traces import Traces
 
@@ -33,30 +33,32 @@ def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
     a quantity shows a copy: it is the same to the last digit.
     """
     if not view.features:
-        return passed(guard, "rows have no columns to compare them by")
-    train, asked = _keys(view.train), _keys(view.validation)
-    sides = np.isin(asked, train), np.isin(_keys(view.test), train)
+        return guard_passed(guard, "rows have no columns to compare them by")
+    train, validation = _keys(view.train), _keys(view.validation)
+    sides = np.isin(validation, train), np.isin(_keys(view.test), train)
     # Where too few rows are repeated, nothing is known of their labels.
-    known = [one for one in (_agreement(train, asked, target) for target in view.targets) if one is not None]
-    agreement = round(min(known), 4) if known else None
+    agreements = [a for a in (_agreement(train, validation, target) for target in view.targets) if a is not None]
+    agreement = round(min(agreements), 4) if agreements else None
     shares = [float(side.mean()) if len(side) else 0.0 for side in sides]
     evidence = {"validation_share": round(shares[0], 4), "test_share": round(shares[1], 4), "agreement": agreement}
-    repeated = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
-    many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in sides)
+    shares_text = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
+    has_many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in sides)
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
         share = f"{copies.mean():.1%} of the validation rows"
         sentence = f"{share} stand among the training rows too, with the same label and another id"
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
-    if not many:
-        return passed(guard, repeated, **evidence)
+    if not has_many:
+        return guard_passed(guard, shares_text, **evidence)
     if _is_coarse(train):
-        return passed(guard, f"{repeated}, in columns that have few values", **evidence)
+        return guard_passed(guard, f"{shares_text}, in columns that have few values", **evidence)
     if agreement is None:
-        return suspicious(guard, f"{repeated}, and too few of them have labels to see whether these agree", **evidence)
+        return suspicious(
+            guard, f"{shares_text}, and too few of them have labels to see whether these agree", **evidence
+        )
     if agreement < AGREE:
-        return passed(guard, f"{repeated}, but labels of repeated rows differ", **evidence)
-    return suspicious(guard, f"{repeated}, and {agreement:.0%} of repeated rows have the same label", **evidence)
+        return guard_passed(guard, f"{shares_text}, but labels of repeated rows differ", **evidence)
+    return suspicious(guard, f"{shares_text}, and {agreement:.0%} of repeated rows have the same label", **evidence)
 
 
 def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
@@ -66,34 +68,36 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     """
     view = traces.view
     if not view.features:
-        return passed(guard, "rows have no columns to compare them by")
+        return guard_passed(guard, "rows have no columns to compare them by")
     rows = zip(view.asked, np.isin(_keys(view.validation), _keys(view.train)), strict=True)
-    repeated = {place for places, again in rows if again for place in places}
-    if len(repeated) < max(FEWEST, SHARE * len(traces.ids)):
-        return passed(guard, f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row")
+    repeats = {place for places, repeats_training in rows if repeats_training for place in places}
+    if len(repeats) < max(FEWEST, SHARE * len(traces.ids)):
+        return guard_passed(guard, f"{len(repeats)} of {len(traces.ids)} validation rows repeat a training row")
     if _is_coarse(_keys(view.train)):
-        return passed(
+        return guard_passed(
             guard,
-            f"{len(repeated)} of {len(traces.ids)} validation rows repeat a training row, in columns that have few values",
+            f"{len(repeats)} of {len(traces.ids)} validation rows repeat a training row, in columns that have few values",
         )
-    rest = np.array([at for at in range(len(traces.ids)) if at not in repeated])
-    if len(rest) < FEWEST:
+    new_rows = np.array([row for row in range(len(traces.ids)) if row not in repeats])
+    if len(new_rows) < FEWEST:
         return suspicious(guard, "nearly all validation rows repeat training rows: the score is one of memory")
-    without = traces.scored(rest)
+    without = traces.scored(new_rows)
     if without is None:
-        return passed(guard, "the metric is not defined without the repeated rows")
+        return guard_passed(guard, "the metric is not defined without the repeated rows")
     worse = traces.oriented(traces.score) - traces.oriented(without)
-    sentence = f"without the {len(repeated)} validation rows that repeat training rows the score is {without:.6g}"
-    evidence = {"repeated": len(repeated), "without": without, "score_error": traces.error}
+    sentence = f"without the {len(repeats)} validation rows that repeat training rows the score is {without:.6g}"
+    evidence = {"repeated": len(repeats), "without": without, "score_error": traces.error}
     tested = float(np.isin(_keys(view.test), _keys(view.train)).mean()) if len(view.test) else 0.0
     evidence["test_share"] = round(tested, 4)
-    if tested >= AS_OFTEN * len(repeated) / len(traces.ids):
-        return passed(guard, f"{sentence}, but {tested:.0%} of the test rows repeat training rows as well", **evidence)
+    if tested >= AS_OFTEN * len(repeats) / len(traces.ids):
+        return guard_passed(
+            guard, f"{sentence}, but {tested:.0%} of the test rows repeat training rows as well", **evidence
+        )
     if traces.error is not None and worse > _ERRORS * traces.error:
         # Without the score itself: labs read the sentence, and are shown scores rounded.
-        gained = f"{worse / traces.error:.2g} standard errors of the score come from"
-        return suspicious(guard, f"{gained} {len(repeated)} validation rows that repeat training rows", **evidence)
-    return passed(guard, sentence, **evidence)
+        gain_words = f"{worse / traces.error:.2g} standard errors of the score come from"
+        return suspicious(guard, f"{gain_words} {len(repeats)} validation rows that repeat training rows", **evidence)
+    return guard_passed(guard, sentence, **evidence)
 
 
 def _is_coarse(train: NDArray[np.uint64]) -> bool:
@@ -102,38 +106,38 @@ def _is_coarse(train: NDArray[np.uint64]) -> bool:
 
 def _copies(view: GuardedView) -> NDArray[np.bool_]:
     """Return which validation rows have the features and quantities of a training row; none where these repeat by chance."""
-    none = np.zeros(len(view.validation), dtype=bool)
+    no_rows = np.zeros(len(view.validation), dtype=bool)
     if any(target.kind == "classes" for target in view.targets):
-        return none
+        return no_rows
     shares = pd.Series(view.targets[0].train).value_counts(normalize=True)
     if float((shares**2).sum()) > CHANCE:
-        return none
-    train, asked = (
+        return no_rows
+    train, validation = (
         pd.MultiIndex.from_arrays([_keys(part), *labels])
         for part, labels in (
             (view.train, [target.train for target in view.targets]),
             (view.validation, [target.validation for target in view.targets]),
         )
     )
-    return np.asarray(asked.isin(train), dtype=bool)
+    return np.asarray(validation.isin(train), dtype=bool)
 
 
-def _agreement(train: NDArray[np.uint64], asked: NDArray[np.uint64], target: Target) -> float | None:
+def _agreement(train: NDArray[np.uint64], validation: NDArray[np.uint64], target: Target) -> float | None:
     """Return the share of validation rows, or else training rows, with the label of the training row they repeat."""
     first = pd.Series(target.train).groupby(train).first()
-    found = _compared(first, asked, target.validation, target)
-    if found is None:
+    agreement = _label_agreement(first, validation, target.validation, target)
+    if agreement is None:
         later = pd.Series(train).duplicated().to_numpy()
-        found = _compared(first, train[later], target.train[later], target)
-    return found
+        agreement = _label_agreement(first, train[later], target.train[later], target)
+    return agreement
 
 
-def _compared(first: pd.Series, keys: NDArray[np.uint64], labels: NDArray[Any], target: Target) -> float | None:
+def _label_agreement(first: pd.Series, keys: NDArray[np.uint64], labels: NDArray[Any], target: Target) -> float | None:
     before = first.reindex(keys).to_numpy(float)
-    both = np.isfinite(before) & np.isfinite(labels.astype(float))
-    if both.sum() < FEWEST:
+    is_finite = np.isfinite(before) & np.isfinite(labels.astype(float))
+    if is_finite.sum() < FEWEST:
         return None
-    off = np.abs(before[both] - labels.astype(float)[both])
+    off = np.abs(before[is_finite] - labels.astype(float)[is_finite])
     return float(np.mean(off == 0 if target.kind == "classes" else off <= _CLOSE))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.findings import GuardFinding, not_run, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, guard_passed, not_run, suspicious
 from bot.evaluation.guards.targets import GuardedView, Target
 from scrapers.snapshots.times import parse_times
 
@@ -27,44 +27,44 @@ Numbers = NDArray[np.float64]
 def as_numbers(cells: Sequence[str] | pd.Series) -> Numbers | None:
     """Read a column as numbers, NaN for missing ones; None if it is not a column of numbers."""
     values = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").to_numpy(float)
-    given = np.array([str(cell).strip().lower() not in _MISSING for cell in cells], dtype=bool)
-    if not given.any() or np.isfinite(values[given]).mean() < _NUMBERS:
+    is_given = np.array([str(cell).strip().lower() not in _MISSING for cell in cells], dtype=bool)
+    if not is_given.any() or np.isfinite(values[is_given]).mean() < _NUMBERS:
         return None
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def by_neighbours(train: Numbers, asked: Numbers, target: Target) -> float:
+def by_neighbours(train: Numbers, validation: Numbers, target: Target) -> float:
     """Return the skill of predicting each validation row by the nearest training rows in one number."""
     usable = np.flatnonzero(np.isfinite(train) & _has_target(target))
-    kept = np.isfinite(asked)
-    if len(usable) < 2 * _SIDE or kept.sum() < FEWEST:
+    is_finite = np.isfinite(validation)
+    if len(usable) < 2 * _SIDE or is_finite.sum() < FEWEST:
         return 0.0
-    ordered = usable[np.argsort(train[usable], kind="stable")]
-    places = np.searchsorted(train[ordered], asked[kept])
-    starts = np.clip(places - _SIDE, 0, len(ordered) - 2 * _SIDE)
-    near = target.train[ordered[starts[:, None] + np.arange(2 * _SIDE)]]
-    return skill(target, guess(target, near), kept)
+    by_number = usable[np.argsort(train[usable], kind="stable")]
+    places = np.searchsorted(train[by_number], validation[is_finite])
+    starts = np.clip(places - _SIDE, 0, len(by_number) - 2 * _SIDE)
+    neighbours = target.train[by_number[starts[:, None] + np.arange(2 * _SIDE)]]
+    return skill(target, guess(target, neighbours), is_finite)
 
 
-def by_value(train: Sequence[str], asked: Sequence[str], target: Target) -> float:
+def by_value(train: Sequence[str], validation: Sequence[str], target: Target) -> float:
     """Return the skill of predicting by the training rows with the same value."""
     usable = _has_target(target)
-    if len(asked) < FEWEST or not usable.any():
+    if len(validation) < FEWEST or not usable.any():
         return 0.0
-    seen = pd.DataFrame({"value": list(train), "target": target.train})[usable]
+    pairs = pd.DataFrame({"value": list(train), "target": target.train})[usable]
     if target.kind == "classes":
-        counts = seen.groupby(["value", "target"], sort=True).size().reset_index(name="rows")
+        counts = pairs.groupby(["value", "target"], sort=True).size().reset_index(name="rows")
         table = counts.sort_values("rows").groupby("value")["target"].last()
-        blind: float = float(seen["target"].mode().iloc[0])
+        blind: float = float(pairs["target"].mode().iloc[0])
     else:
-        table, blind = seen.groupby("value")["target"].mean(), float(seen["target"].mean())
-    looked_up = pd.Series(list(asked)).map(table).fillna(blind).to_numpy(float)
+        table, blind = pairs.groupby("value")["target"].mean(), float(pairs["target"].mean())
+    looked_up = pd.Series(list(validation)).map(table).fillna(blind).to_numpy(float)
     return skill(target, looked_up, np.ones(len(looked_up), dtype=bool))
 
 
-def skill(target: Target, guesses: Numbers, kept: NDArray[np.bool_]) -> float:
-    """Return 1 for guesses (of the `kept` validation rows) that are all right, 0 or less for those no better than blind ones."""
-    truth = target.validation[kept]
+def skill(target: Target, guesses: Numbers, is_known: NDArray[np.bool_]) -> float:
+    """Return 1 for guesses (of the validation rows in `is_known`) that are all right, at most 0 for those as bad as blind ones."""
+    truth = target.validation[is_known]
     if target.kind == "classes":
         blind = np.bincount(truth).max() / len(truth)
         return float((np.mean(guesses == truth) - blind) / (1 - blind)) if blind < 1 else 0.0
@@ -76,15 +76,15 @@ def _has_target(target: Target) -> NDArray[np.bool_]:
     return target.train >= 0 if target.kind == "classes" else np.isfinite(target.train)
 
 
-def guess(target: Target, near: NDArray[np.float64]) -> Numbers:
+def guess(target: Target, neighbours: NDArray[np.float64]) -> Numbers:
     """Return the mean of each row's neighbours, or the class that most of them have."""
-    votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
-    common: Numbers = near[np.arange(len(near)), votes.argmax(axis=1)].astype(float)
-    mean: Numbers = near.mean(axis=1)
+    votes = (neighbours[:, :, None] == neighbours[:, None, :]).sum(axis=2)
+    common: Numbers = neighbours[np.arange(len(neighbours)), votes.argmax(axis=1)].astype(float)
+    mean: Numbers = neighbours.mean(axis=1)
     return common if target.kind == "classes" else mean
 
 
-LEAST = 0.1
+MIN_SKILL = 0.1
 """Skill of an id above which it is not by chance."""
 _ERRORS = 4.0
 _DIGITS = re.compile(r"\d+")
@@ -97,40 +97,40 @@ def labels_by_id(guard: str, view: GuardedView) -> GuardFinding:
     """Predict the validation rows' labels by the training rows whose ids are nearest, or have the same words."""
     ids, train = view.ids, view.train_ids
     if len(ids) < FEWEST:
-        return passed(guard, f"{len(ids)} validation rows are too few to try ids on", rows=len(ids))
+        return guard_passed(guard, f"{len(ids)} validation rows are too few to try ids on", rows=len(ids))
     if parse_times(train) is not None:
-        return passed(guard, "ids are times, which may go with labels by right")
-    best, how, what = 0.0, "", ""
+        return guard_passed(guard, "ids are times, which may go with labels by right")
+    best, part_name, label = 0.0, "", ""
     for target in view.targets:
-        for name, seen, asked in _numbers(train, ids):
-            found = by_neighbours(seen, asked, target)
-            best, how, what = max((best, how, what), (found, name, target.name))
-        for name, known, words in _words(train, ids):
-            found = by_value(known, words, target)
-            best, how, what = max((best, how, what), (found, name, target.name))
-    enough = max(LEAST, _ERRORS / np.sqrt(len(ids)))
-    if best < enough:
-        return passed(guard, f"ids do not go with labels (skill {best:.2f})", skill=round(best, 4))
-    sentence = f"{what!r} can be foretold by {how} of the id with a skill of {best:.2f} (random ids have none)"
-    return suspicious(guard, sentence, skill=round(best, 4), by=how)
+        for name, known_parts, new_parts in _numbers(train, ids):
+            found_skill = by_neighbours(known_parts, new_parts, target)
+            best, part_name, label = max((best, part_name, label), (found_skill, name, target.name))
+        for name, train_words, words in _words(train, ids):
+            found_skill = by_value(train_words, words, target)
+            best, part_name, label = max((best, part_name, label), (found_skill, name, target.name))
+    min_skill = max(MIN_SKILL, _ERRORS / np.sqrt(len(ids)))
+    if best < min_skill:
+        return guard_passed(guard, f"ids do not go with labels (skill {best:.2f})", skill=round(best, 4))
+    sentence = f"{label!r} can be foretold by {part_name} of the id with a skill of {best:.2f} (random ids have none)"
+    return suspicious(guard, sentence, skill=round(best, 4), by=part_name)
 
 
-def _numbers(train: Sequence[str], asked: Sequence[str]) -> Iterator[tuple[str, Numbers, Numbers]]:
+def _numbers(train: Sequence[str], validation: Sequence[str]) -> Iterator[tuple[str, Numbers, Numbers]]:
     for place in range(_RUNS):
-        seen, wanted = ([_run(id, place) for id in side] for side in (train, asked))
-        if np.isfinite(seen).mean() > 0.5:
-            yield f"number {place + 1}" if place else "the number", np.array(seen), np.array(wanted)
-    if all(_HEX.fullmatch(_stem(id)) for id in (*train[:100], *asked[:100])):
-        seen, wanted = ([_hexadecimal(id) for id in side] for side in (train, asked))
-        yield "the size", np.array(seen), np.array(wanted)
+        known_parts, new_parts = ([_run(id, place) for id in side] for side in (train, validation))
+        if np.isfinite(known_parts).mean() > 0.5:
+            yield f"number {place + 1}" if place else "the number", np.array(known_parts), np.array(new_parts)
+    if all(_HEX.fullmatch(_stem(id)) for id in (*train[:100], *validation[:100])):
+        known_parts, new_parts = ([_hexadecimal(id) for id in side] for side in (train, validation))
+        yield "the size", np.array(known_parts), np.array(new_parts)
 
 
-def _words(train: Sequence[str], asked: Sequence[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+def _words(train: Sequence[str], validation: Sequence[str]) -> Iterator[tuple[str, list[str], list[str]]]:
     for place in range(_RUNS):
-        seen, wanted = ([_word(id, place) for id in side] for side in (train, asked))
+        known_parts, new_parts = ([_word(id, place) for id in side] for side in (train, validation))
         # A word that no two rows share shows nothing, nor does one that all have.
-        if 1 < len(set(seen)) <= len(seen) / 2:
-            yield f"word {place + 1}", seen, wanted
+        if 1 < len(set(known_parts)) <= len(known_parts) / 2:
+            yield f"word {place + 1}", known_parts, new_parts
 
 
 def _run(id: str, place: int) -> float:
@@ -165,13 +165,15 @@ def labels_by_row_order(guard: str, view: GuardedView) -> GuardFinding:
     A table that is sorted by one of its columns, such as a time, passes: its order is known at prediction anyway.
     """
     if len(view.train_ids) < FEWEST:
-        return passed(guard, f"{len(view.train_ids)} training rows are too few to look at their order")
+        return guard_passed(guard, f"{len(view.train_ids)} training rows are too few to look at their order")
     if (column := _sorted_by(view)) is not None:
-        return passed(guard, f"training rows are sorted by {column!r}, which every row has")
-    best, which = max(((_skill(target), target.name) for target in view.targets), default=(0.0, ""))
+        return guard_passed(guard, f"training rows are sorted by {column!r}, which every row has")
+    best, label = max(((_skill(target), target.name) for target in view.targets), default=(0.0, ""))
     if best < LEAST_ORDER:
-        return passed(guard, f"rows say nothing of their neighbours' labels (skill {best:.2f})", skill=round(best, 4))
-    sentence = f"training rows are sorted by {which!r}: neighbours in the table foretell it with a skill of {best:.2f}"
+        return guard_passed(
+            guard, f"rows say nothing of their neighbours' labels (skill {best:.2f})", skill=round(best, 4)
+        )
+    sentence = f"training rows are sorted by {label!r}: neighbours in the table foretell it with a skill of {best:.2f}"
     return suspicious(guard, sentence, skill=round(best, 4))
 
 
@@ -191,17 +193,17 @@ def _sorted_by(view: GuardedView) -> str | None:
 
 def _skill(target: Target) -> float:
     values: NDArray[Any] = target.train
-    known = values[values >= 0] if target.kind == "classes" else values[np.isfinite(values)]
-    if len(known) <= 2 * _REACH:
+    known_values = values[values >= 0] if target.kind == "classes" else values[np.isfinite(values)]
+    if len(known_values) <= 2 * _REACH:
         return 0.0
     shifts = [step for step in range(-_REACH, _REACH + 1) if step]
-    inner = np.arange(_REACH, len(known) - _REACH)
-    near = np.stack([known[inner + step] for step in shifts], axis=1)
-    itself = replace(target, validation=known[inner])
-    return skill(itself, guess(itself, near), np.ones(len(inner), dtype=bool))
+    inner = np.arange(_REACH, len(known_values) - _REACH)
+    neighbours = np.stack([known_values[inner + step] for step in shifts], axis=1)
+    itself = replace(target, validation=known_values[inner])
+    return skill(itself, guess(itself, neighbours), np.ones(len(inner), dtype=bool))
 
 
-ENOUGH = 0.95
+REVEALING_SKILL = 0.95
 """Skill of one column by itself; what honest columns know of a target that is worth a competition is far less."""
 
 SECONDS = 60.0
@@ -212,30 +214,32 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
 
     If some columns are not reached within these seconds and nothing was found, the guard counts as not run.
     """
-    began, tried = time.monotonic(), 0
+    start, tried_count = time.monotonic(), 0
     if len(view.ids) < FEWEST:
-        return passed(guard, f"{len(view.ids)} validation rows are too few to try columns on", rows=len(view.ids))
-    best, which, what = 0.0, "", ""
+        return guard_passed(guard, f"{len(view.ids)} validation rows are too few to try columns on", rows=len(view.ids))
+    best, column, label = 0.0, "", ""
     for name in view.features:
-        if time.monotonic() - began > seconds:
+        if time.monotonic() - start > seconds:
             break
-        tried += 1
-        train, asked = view.train[name], view.validation[name]
-        numbers, others = as_numbers(train), as_numbers(asked)
+        tried_count += 1
+        train, validation = view.train[name], view.validation[name]
+        numbers, validation_as_numbers = as_numbers(train), as_numbers(validation)
         for target in view.targets:
-            found = by_value(train.tolist(), asked.tolist(), target)
-            if numbers is not None and others is not None:
-                found = max(found, by_neighbours(numbers, others, target))
-            if found > best:
-                best, which, what = found, name, target.name
-    if best < ENOUGH and tried < len(view.features):
-        return not_run(guard, f"{tried} of {len(view.features)} columns could be tried within {seconds:g} s")
-    if best < ENOUGH:
+            column_skill = by_value(train.tolist(), validation.tolist(), target)
+            if numbers is not None and validation_as_numbers is not None:
+                column_skill = max(column_skill, by_neighbours(numbers, validation_as_numbers, target))
+            if column_skill > best:
+                best, column, label = column_skill, name, target.name
+    if best < REVEALING_SKILL and tried_count < len(view.features):
+        return not_run(guard, f"{tried_count} of {len(view.features)} columns could be tried within {seconds:g} s")
+    if best < REVEALING_SKILL:
         best_of_all = (
-            f"no column foretells a target by itself; the best, {which!r}, has a skill of {best:.2f}" if which else ""
+            f"no column foretells a target by itself; the best, {column!r}, has a skill of {best:.2f}" if column else ""
         )
-        return passed(guard, best_of_all or "no column says anything by itself", skill=round(best, 4), column=which)
-    there = view.test[which].nunique() > 1 if len(view.test) else True
-    more = "" if there else f"; the test rows all have the same {which!r}, so that it says nothing of them"
-    sentence = f"the column {which!r} by itself foretells {what!r} with a skill of {best:.3f} (1 is always){more}"
-    return suspicious(guard, sentence, skill=round(best, 4), column=which)
+        return guard_passed(
+            guard, best_of_all or "no column says anything by itself", skill=round(best, 4), column=column
+        )
+    varies = view.test[column].nunique() > 1 if len(view.test) else True
+    in_test = "" if varies else f"; the test rows all have the same {column!r}, so that it says nothing of them"
+    sentence = f"the column {column!r} by itself foretells {label!r} with a skill of {best:.3f} (1 is always){in_test}"
+    return suspicious(guard, sentence, skill=round(best, 4), column=column)

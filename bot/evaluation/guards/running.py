@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, GuardFinding, not_run
-from bot.evaluation.graders.replies import shown
+from bot.evaluation.graders.replies import shorten
 from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.guards.traces import Traces
 from state.errors import BotError
@@ -29,7 +29,7 @@ def guard_execution(
     submission: Path,
     score: float,
     output: str,
-    others: Sequence[OtherNode] = (),
+    earlier_nodes: Sequence[OtherNode] = (),
     board: Sequence[float] = (),
     seed: int = 0,
     seconds: float = SECONDS,
@@ -39,31 +39,31 @@ def guard_execution(
     Args:
         predictions: for the validation rows; they have the score.
         submission: a valid one.
-        others: nodes that were scored earlier on the same view, the baseline included.
+        earlier_nodes: nodes that were scored earlier on the same view, the baseline included.
         board: scores of a leaderboard that may be known, best first; empty: none may.
     """
-    with closing(Traces(view, predictions, submission, score, output, others, board, seed)) as traces:
+    with closing(Traces(view, predictions, submission, score, output, earlier_nodes, board, seed)) as traces:
         return _run(EXECUTION_GUARDS, traces, seconds)
 
 
 def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> tuple[GuardFinding, ...]:
-    began = time.monotonic()
-    found = []
+    start = time.monotonic()
+    findings = []
     for name, path in guards.items():
-        if time.monotonic() - began > seconds:
-            found.append(not_run(name, f"no time was left for it within {seconds:g} s"))
+        if time.monotonic() - start > seconds:
+            findings.append(not_run(name, f"no time was left for it within {seconds:g} s"))
         else:
-            found.append(_one(name, path, looked_at))
-    return tuple(found)
+            findings.append(_run_guard(name, path, looked_at))
+    return tuple(findings)
 
 
-def _one(name: str, path: str, looked_at: Any) -> GuardFinding:
+def _run_guard(name: str, path: str, looked_at: Any) -> GuardFinding:
     module, _, function = path.partition(":")
     guard: Callable[[str, Any], GuardFinding] = getattr(importlib.import_module(module), function)
     try:
         return guard(name, looked_at)
     except BotError as error:
-        return not_run(name, f"it could not be run: {shown(error)}")
+        return not_run(name, f"it could not be run: {shorten(error)}")
     except Exception as error:  # a supervision boundary: a guard that cannot run has not passed
-        why = f"{type(error).__name__}: {shown(error)}"
-        return not_run(name, "it could not be run, by a fault of its own on data like this", error=why)
+        reason = f"{type(error).__name__}: {shorten(error)}"
+        return not_run(name, "it could not be run, by a fault of its own on data like this", error=reason)

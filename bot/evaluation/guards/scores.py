@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import OtherNode
 from bot.evaluation.answers.board import beyond_board
-from bot.evaluation.answers.findings import GuardFinding, passed, spoiling, suspicious
+from bot.evaluation.answers.findings import GuardFinding, guard_passed, spoiling, suspicious
 from bot.evaluation.guards.traces import Traces, Values
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 
-LEFT = 0.05
+MAX_REMAINDER = 0.05
 """Share of what the best other node leaves unexplained; a node that leaves less has found something hidden from the others."""
 HARD = 0.1
 """Share that the best other node leaves unexplained at least, or the task is so easy that a perfect score may be honest."""
@@ -31,48 +31,48 @@ def too_good(guard: str, traces: Traces) -> GuardFinding:
     Without either only a perfect score is doubted. All comparisons use the share of a blind guess's errors that remain, so
     that they are the same for every metric.
     """
-    own = traces.unexplained(traces.score)
-    if own is None:
-        return passed(guard, "a blind guess is as good as the labels, so that no score is too good")
-    best = max(traces.others, key=lambda other: traces.oriented(other.score), default=None)
-    found = _beyond_board(guard, traces, own) or (
-        _beyond_others(guard, traces, own, best) if best else _perfect(guard, traces, own)
+    share = traces.unexplained(traces.score)
+    if share is None:
+        return guard_passed(guard, "a blind guess is as good as the labels, so that no score is too good")
+    best = max(traces.others, key=lambda node: traces.oriented(node.score), default=None)
+    doubt = _beyond_board(guard, traces, share) or (
+        _beyond_others(guard, traces, share, best) if best else _perfect(guard, traces, share)
     )
-    if found is not None:
-        return found
-    sentence = f"{own:.1%} of what a blind guess gets wrong is still wrong"
-    return passed(guard, sentence, unexplained=round(own, 6), blind=traces.blind, score_error=traces.error)
+    if doubt is not None:
+        return doubt
+    sentence = f"{share:.1%} of what a blind guess gets wrong is still wrong"
+    return guard_passed(guard, sentence, unexplained=round(share, 6), blind=traces.blind, score_error=traces.error)
 
 
-def _beyond_others(guard: str, traces: Traces, own: float, best: OtherNode) -> GuardFinding | None:
-    theirs = traces.unexplained(best.score)
-    if theirs is None or theirs < HARD or own > LEFT * theirs:
+def _beyond_others(guard: str, traces: Traces, share: float, best: OtherNode) -> GuardFinding | None:
+    best_share = traces.unexplained(best.score)
+    if best_share is None or best_share < HARD or share > MAX_REMAINDER * best_share:
         return None
     noise = traces.gain_error(best.predictions) or 0.0
     gain = traces.oriented(traces.score) - traces.oriented(best.score)
     if gain <= ERRORS * noise:
         return None
     sentence = (
-        f"{own:.2%} of what a blind guess gets wrong is still wrong, where the best before it, node {best.node}, left "
-        f"{theirs:.0%}; the gain of {gain:.3g} is more than {ERRORS:g} standard errors of {noise:.2g}"
+        f"{share:.2%} of what a blind guess gets wrong is still wrong, where the best before it, node {best.node}, left "
+        f"{best_share:.0%}; the gain of {gain:.3g} is more than {ERRORS:g} standard errors of {noise:.2g}"
     )
-    return suspicious(guard, sentence, unexplained=round(own, 6), best_other=round(theirs, 6), noise=noise)
+    return suspicious(guard, sentence, unexplained=round(share, 6), best_other=round(best_share, 6), noise=noise)
 
 
-def _perfect(guard: str, traces: Traces, own: float) -> GuardFinding | None:
-    if own > PERFECT or len(traces.ids) < ROWS:
+def _perfect(guard: str, traces: Traces, share: float) -> GuardFinding | None:
+    if share > PERFECT or len(traces.ids) < ROWS:
         return None
     if traces.board and traces.unexplained(traces.board[:10][-1]) == 0:
         return None
     sentence = (
         f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is none to compare it with"
     )
-    return suspicious(guard, sentence, unexplained=round(own, 6))
+    return suspicious(guard, sentence, unexplained=round(share, 6))
 
 
-def _beyond_board(guard: str, traces: Traces, own: float) -> GuardFinding | None:
+def _beyond_board(guard: str, traces: Traces, share: float) -> GuardFinding | None:
     sentence = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
-    return None if sentence is None else suspicious(guard, sentence, unexplained=round(own, 6), noise=traces.error)
+    return None if sentence is None else suspicious(guard, sentence, unexplained=round(share, 6), noise=traces.error)
 
 
 BETTER = 0.5
@@ -87,7 +87,7 @@ _CLAIM = re.compile(
 )
 _VAGUE = frozenset({"final", "best", "overall", "mean"})
 """Words that occur with anything, so that the line must also name a score."""
-_OTHERS = frozenset((
+_OTHER_WORDS = frozenset((
     *("accuracy", "acc", "auc", "f1", "r2", "loss", "logloss", "rmse", "rmsle", "mae", "mse", "kappa", "mape", "smape"),
     *("precision", "recall", "time", "seconds", "rows", "epoch", "epochs", "rank", "alpha", "iteration", "iterations"),
     *("error", "shape", "std", "sd", "fold", "folds", "weight", "weights", "threshold", "params", "size", "index"),
@@ -105,33 +105,33 @@ def printed_otherwise(guard: str, traces: Traces) -> GuardFinding:
     """
     claims = list(_claims(traces.output, traces.view.card.metric.name))
     if not claims:
-        return passed(guard, "the script printed no score that could be compared")
+        return guard_passed(guard, "the script printed no score that could be compared")
     text, value = claims[-1]
-    printed = abs(value) if traces.score >= 0 else value
-    own, theirs = traces.unexplained(traces.score), traces.unexplained(printed)
-    if own is None or theirs is None:
-        return passed(guard, "scores cannot be compared where a blind guess is perfect")
-    off = abs(printed - traces.score)
+    claim = abs(value) if traces.score >= 0 else value
+    file_share, claim_share = traces.unexplained(traces.score), traces.unexplained(claim)
+    if file_share is None or claim_share is None:
+        return guard_passed(guard, "scores cannot be compared where a blind guess is perfect")
+    off = abs(claim - traces.score)
     noise = traces.error or 0.0
-    evidence = {"printed": printed, "evaluated": traces.score, "score_error": traces.error}
-    if (theirs < BETTER * own or theirs > WORSE * max(own, 0.0)) and off > ERRORS * noise:
-        line, how = " ".join(text.split()), "worse" if theirs < own else "better"
+    evidence = {"printed": claim, "evaluated": traces.score, "score_error": traces.error}
+    if (claim_share < BETTER * file_share or claim_share > WORSE * max(file_share, 0.0)) and off > ERRORS * noise:
+        line, comparison = " ".join(text.split()), "worse" if claim_share < file_share else "better"
         # Without the score itself: labs read the sentence, and are shown scores rounded.
-        return suspicious(guard, f"the script printed `{line}`, but its file scores {how}", **evidence)
-    return passed(guard, f"the script printed {printed:.6g}, and its file scores {traces.score:.6g}", **evidence)
+        return suspicious(guard, f"the script printed `{line}`, but its file scores {comparison}", **evidence)
+    return guard_passed(guard, f"the script printed {claim:.6g}, and its file scores {traces.score:.6g}", **evidence)
 
 
 def _claims(output: str, metric: str) -> Iterator[tuple[str, float]]:
     """Yield the lines that claim a score in the task's metric, with the number."""
-    own = _words(metric) | {metric.lower().replace("_", "")}
-    known = {name.replace("_", "") for name in METRIC_DIRECTIONS}
+    metric_words = _words(metric) | {metric.lower().replace("_", "")}
+    metric_names = {name.replace("_", "") for name in METRIC_DIRECTIONS}
     for match in _CLAIM.finditer(output):
         words = _words(match[0])
-        if words & ((_OTHERS | known) - own):
+        if words & ((_OTHER_WORDS | metric_names) - metric_words):
             continue
         blank = match["what"].lower() not in _VAGUE and not _words(match["words"])
         value = float(match["value"] or match["bare"])
-        if math.isfinite(value) and (blank or words & (own | _SCORE)):
+        if math.isfinite(value) and (blank or words & (metric_words | _SCORE)):
             yield match[0], value
 
 
@@ -146,16 +146,16 @@ _CLOSE = 1e-9
 
 def constant_predictions(guard: str, traces: Traces) -> GuardFinding:
     """Look for a file, for the test or the validation rows, whose rows are all alike although the labels are not."""
-    if _alike(traces.truth):
-        return passed(guard, "all labels are the same")
+    if _nearly_constant(traces.truth):
+        return guard_passed(guard, "all labels are the same")
     for name, values in (("submission", traces.submitted), ("validation predictions", traces.predicted)):
-        if len(values) >= FEWEST and _alike(values):
+        if len(values) >= FEWEST and _nearly_constant(values):
             sentence = f"all {len(values)} rows of the {name} have the same value"
             return spoiling(guard, sentence, rows=len(values))
-    return passed(guard, "predictions differ from row to row")
+    return guard_passed(guard, "predictions differ from row to row")
 
 
-def _alike(values: Values) -> bool:
+def _nearly_constant(values: Values) -> bool:
     if values.dtype == object:
         return len({tuple(row) for row in values.tolist()}) <= 1
     numbers: NDArray[np.float64] = values.astype(float)

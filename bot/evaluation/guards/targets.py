@@ -59,19 +59,24 @@ def targets_of(view: OpenedView) -> list[Target]:
             for places in view.asked
         ]
     elif isinstance(layout.form, Places | Pixels):
-        answers = [_together(truth[list(places)]) for places in view.asked]
+        answers = [_joined_cells(truth[list(places)]) for places in view.asked]
     else:
         answers = [tuple(truth[places[0]]) for places in view.asked]
     quantities = prediction_kind(layout.card) == "number" and (
         isinstance(layout.form, Places | Pixels) or not layout.is_classification
     )
-    found = []
+    targets = []
     for place, name in enumerate(names):
-        seen, wanted = [None if row is None else row[place] for row in train], [row[place] for row in answers]
-        found.append(
-            _quantity(name, seen, wanted) if quantities else _classes(name, *map(_all_spelled, (seen, wanted)))
+        train_labels, validation_labels = (
+            [None if row is None else row[place] for row in train],
+            [row[place] for row in answers],
         )
-    return found
+        targets.append(
+            _quantity(name, train_labels, validation_labels)
+            if quantities
+            else _classes(name, *map(_all_spelled, (train_labels, validation_labels)))
+        )
+    return targets
 
 
 def _of_training(layout: Layout, row: int) -> Cells | None:
@@ -82,25 +87,25 @@ def _of_training(layout: Layout, row: int) -> Cells | None:
         return (round(layout.form.brightness(layout, row), _DIGITS),)
     if isinstance(layout.form, ColumnRowMapping):
         return layout.truth(row)
-    labels = [asked.truth for asked in layout.prediction_rows(row)]
+    labels = [prediction_row.truth for prediction_row in layout.prediction_rows(row)]
     if not labels:
         return None
     if not isinstance(layout.form, Places):
         return labels[0]
     numbers = prediction_kind(layout.card) == "number"
-    return _together(np.array([[_number(cell) for cell in one] if numbers else one for one in labels]))
+    return _joined_cells(np.array([[_number(cell) for cell in cells] if numbers else cells for cells in labels]))
 
 
-def _together(values: Values) -> Cells:
+def _joined_cells(values: Values) -> Cells:
     """Return the summary of several rows of predictions, column by column."""
     if np.issubdtype(values.dtype, np.number):
         return tuple(round(float(mean), _DIGITS) for mean in values.mean(axis=0))
     return tuple(Counter(map(_spelled, column)).most_common(1)[0][0] for column in values.T)
 
 
-def _by_column(form: ColumnRowMapping, names: Sequence[str], asked: Iterable[tuple[str, Any]]) -> Cells:
+def _by_column(form: ColumnRowMapping, names: Sequence[str], labels_by_id: Iterable[tuple[str, Any]]) -> Cells:
     """Return the labels of one validation row in the order of the columns; each has a row of predictions, by its id."""
-    cells = {id[len(form.unit(id)) + 1 :]: label for id, label in asked}
+    cells = {id[len(form.unit(id)) + 1 :]: label for id, label in labels_by_id}
     return tuple(cells.get(name, np.nan) for name in names)
 
 
@@ -126,20 +131,22 @@ def _number(cell: Any) -> float:
 
 def _classes(name: str, train: Sequence[str | None], validation: Sequence[str | None]) -> Target:
     codes: dict[str, int] = {}
-    seen = [-1 if cell is None else codes.setdefault(cell, len(codes)) for cell in train]
-    asked = [codes.setdefault(str(cell), len(codes)) for cell in validation]
-    return Target(name, "classes", np.array(seen, dtype=int), np.array(asked, dtype=int))
+    train_codes = [-1 if cell is None else codes.setdefault(cell, len(codes)) for cell in train]
+    validation_codes = [codes.setdefault(str(cell), len(codes)) for cell in validation]
+    return Target(name, "classes", np.array(train_codes, dtype=int), np.array(validation_codes, dtype=int))
 
 
 def _quantity(name: str, train: Sequence[Any], validation: Sequence[Any]) -> Target:
     values = np.array([np.nan if cell is None else _number(cell) for cell in train])
     answers = np.array([_number(cell) for cell in validation])
-    known = np.isfinite(values)
+    is_finite = np.isfinite(values)
     ranks = np.full(len(values), np.nan)
-    ranks[known] = mean_ranks(values[known]) / max(1, known.sum())
-    ordered = np.sort(values[known])
-    places = (np.searchsorted(ordered, answers, "left") + np.searchsorted(ordered, answers, "right") + 1) / 2
-    return Target(name, "quantity", ranks, places / max(1, len(ordered)))
+    ranks[is_finite] = mean_ranks(values[is_finite]) / max(1, is_finite.sum())
+    sorted_values = np.sort(values[is_finite])
+    places = (
+        np.searchsorted(sorted_values, answers, "left") + np.searchsorted(sorted_values, answers, "right") + 1
+    ) / 2
+    return Target(name, "quantity", ranks, places / max(1, len(sorted_values)))
 
 
 class GuardedView(OpenedView):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.findings import GuardFinding, not_run, passed, suspicious
+from bot.evaluation.answers.findings import GuardFinding, guard_passed, not_run, suspicious
 from bot.evaluation.guards.leaks import as_numbers
 from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.views.build import view_info
@@ -21,10 +21,10 @@ def split_unlike_the_test(guard: str, view: GuardedView) -> GuardFinding:
         return not_run(guard, "it is not known how the rows were split")
     if info.unlike:
         return suspicious(guard, "; ".join(info.unlike))
-    return passed(guard, f"nothing shows that the test rows were split off in another way ({info.split_kind})")
+    return guard_passed(guard, f"nothing shows that the test rows were split off in another way ({info.split_kind})")
 
 
-MOST = 0.1
+MAX_FUTURE_SHARE = 0.1
 """Share of validation rows that may have training rows after them although no test row has."""
 _VALUES = 3
 """Different values that a column of times has at least."""
@@ -43,14 +43,14 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
     In such a column no test row comes before the last training row, or training and test rows alternate in long
     stretches. The id counts if it is a time, not if it is a number: test rows are often numbered last.
     """
-    parted = None
+    time_column = None
     for name in [view.card.id_column, *view.features]:
         columns = _columns(view, name)
         if columns is None or not _parts(*columns):
             continue
-        train, asked, test, _ = columns
-        share = _with_future(train, asked, test)
-        if share > MOST and (_TIME.search(name) or not _apart(train, asked)):
+        train, validation, test, _ = columns
+        share = _with_future(train, validation, test)
+        if share > MAX_FUTURE_SHARE and (_TIME.search(name) or not _share_no_values(train, validation)):
             return suspicious(
                 guard,
                 f"by {name!r} time parts test and training rows, but {share:.0%} of the validation rows have training rows "
@@ -58,26 +58,26 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
                 share=round(share, 4),
                 column=name,
             )
-        parted = parted or name
-    if parted is None:
-        return passed(guard, "no column shows that time parts training and test rows")
-    return passed(
-        guard, f"time, by {parted!r}, parts the validation rows from the training rows as it does the test rows"
+        time_column = time_column or name
+    if time_column is None:
+        return guard_passed(guard, "no column shows that time parts training and test rows")
+    return guard_passed(
+        guard, f"time, by {time_column!r}, parts the validation rows from the training rows as it does the test rows"
     )
 
 
-def _parts(train: Numbers, asked: Numbers, test: Numbers, are_times: bool) -> bool:
+def _parts(train: Numbers, validation: Numbers, test: Numbers, are_times: bool) -> bool:
     """Whether test rows come last, or alternate with all others in long stretches of time."""
-    if test.min() >= max(train.max(), asked.max()):
+    if test.min() >= max(train.max(), validation.max()):
         return True
-    return are_times and train_stretches([*train, *asked], test.tolist()) is not None
+    return are_times and train_stretches([*train, *validation], test.tolist()) is not None
 
 
-def _with_future(train: Numbers, asked: Numbers, test: Numbers) -> float:
+def _with_future(train: Numbers, validation: Numbers, test: Numbers) -> float:
     """Return the share of validation rows that lie before or among training rows although no test row does."""
     if test.min() >= train.max():
-        return float(np.mean(asked < train.max()))
-    return 0.0 if train_stretches(train.tolist(), asked.tolist()) is not None else 1.0
+        return float(np.mean(validation < train.max()))
+    return 0.0 if train_stretches(train.tolist(), validation.tolist()) is not None else 1.0
 
 
 def _columns(view: GuardedView, name: str) -> tuple[Numbers, Numbers, Numbers, bool] | None:
@@ -89,20 +89,20 @@ def _columns(view: GuardedView, name: str) -> tuple[Numbers, Numbers, Numbers, b
     else:
         sides = [part[name].tolist() for part in (view.train, view.validation, view.test)]
     times = [parse_times(side) for side in sides]
-    if all(found is not None for found in times):
-        return *(np.array(found, dtype=float) for found in times), True  # type: ignore[return-value]  # three of them
+    if all(times_of_side is not None for times_of_side in times):
+        return *(np.array(times_of_side, dtype=float) for times_of_side in times), True  # type: ignore[return-value]  # three of them
     if name == view.card.id_column:
         return None
     numbers = [as_numbers(pd.Series(side, dtype=object)) for side in sides]
-    if any(found is None or np.isnan(found).any() or not len(found) for found in numbers):
+    if any(side_numbers is None or np.isnan(side_numbers).any() or not len(side_numbers) for side_numbers in numbers):
         return None
-    train, asked, test = (found for found in numbers if found is not None)
+    train, validation, test = (side_numbers for side_numbers in numbers if side_numbers is not None)
     if len(np.unique(train)) < _VALUES or len(np.unique(test)) < 2:
         return None
-    return train, asked, test, False
+    return train, validation, test, False
 
 
-def _apart(train: Numbers, asked: Numbers) -> bool:
+def _share_no_values(train: Numbers, validation: Numbers) -> bool:
     """Whether no value is on both sides though values repeat, as in a column that numbers groups."""
-    seen, wanted = set(train.tolist()), set(asked.tolist())
-    return not seen & wanted and len(seen) * 2 < len(train)
+    train_values, validation_values = set(train.tolist()), set(validation.tolist())
+    return not train_values & validation_values and len(train_values) * 2 < len(train)

@@ -21,7 +21,7 @@ from bot.evaluation.scoring import Scorer, labels_of, open_scorer
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.scoring.scored_rows import ScoredRows, open_holdout
-from bot.evaluation.scoring.truth import Predicted, Rows, Truth, finite, score_or_nan
+from bot.evaluation.scoring.truth import PredictionSet, Rows, Truth, finite, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from state.errors import UnsupportedLayout
 
@@ -92,11 +92,11 @@ class Traces:
     @cached_property
     def blind(self) -> float | None:
         """Best score of one and the same prediction for all rows, among the means, medians and commonest labels."""
-        known = []
+        scores = []
         for cells in self._guesses():
             with closing(self._labels.constant(cells)) as guess:
-                known.append(finite(score_or_nan(self._labels, guess)))
-        return max((score for score in known if score is not None), key=self.oriented, default=None)
+                scores.append(finite(score_or_nan(self._labels, guess)))
+        return max((score for score in scores if score is not None), key=self.oriented, default=None)
 
     def oriented(self, score: float) -> float:
         """Return the score with its sign turned so that more is better."""
@@ -116,10 +116,10 @@ class Traces:
         """
         return finite(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
 
-    def gain_error(self, other: Path) -> float | None:
+    def gain_error(self, other_file: Path) -> float | None:
         """Return the standard error of the difference of the score to that of other validation predictions."""
-        rows, own = self._rows, self._scored_predictions
-        gain = rows.gain(own, rows.truth.read(other), None, "", self.seed, self.score)
+        rows, own_predictions = self._rows, self._scored_predictions
+        gain = rows.gain(own_predictions, rows.truth.read(other_file), None, "", self.seed, self.score)
         return None if gain is None else gain.std_error
 
     @cached_property
@@ -142,18 +142,18 @@ class Traces:
         return labels_of(self.labelled, self._scorer)
 
     @cached_property
-    def _scored_predictions(self) -> Predicted:
+    def _scored_predictions(self) -> PredictionSet:
         return self._labels.read(self.predictions)
 
     @cached_property
     def _places(self) -> Rows:
         """The place of each of `ids` in the truth; equal ones in order of appearance."""
-        known = self._labels.ids
-        if known is None:
+        keys = self._labels.ids
+        if keys is None:
             raise UnsupportedLayout(f"the {self._scorer.name} scores whole files only")
         places = defaultdict(list)
-        for place in reversed(range(len(known))):
-            places[known[place]].append(place)
+        for place in reversed(range(len(keys))):
+            places[keys[place]].append(place)
         return np.array([places[id].pop() for id in self.ids])
 
     def _guesses(self) -> Iterator[Sequence[Any]]:

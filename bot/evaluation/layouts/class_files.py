@@ -19,11 +19,11 @@ _FEWEST = 10
 _MOST_CLASSES = 20_000
 _WORDS = re.compile(r"[._\-]+")
 _TEXT = frozenset({".csv", ".tsv", ".json", ".jsonl", ".md", ".zip", ".gz"})
-_MOVED = ("validation", "validation_rows")
+_FOLDERS = ("validation", "validation_rows")
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FilesByClass:
     """Files and their possible classes; `where` describes how they were found."""
 
     where: str
@@ -47,30 +47,30 @@ def files_by_class(data_dir: Path, card: TaskCard, test: Rows | None, sample: Ta
     unclear: UnsupportedLayout | None = None
     for suffix in sorted(groups, key=lambda s: -len(groups[s])):
         paths = [p for p in groups[suffix] if p.parent not in in_test]
-        for found in (*_in_folders(paths), *_in_names(paths)):
+        for by_class in (*_in_folders(paths), *_in_names(paths)):
             try:
-                labels = _labels(found.classes, card, default_row(sample), sample)
+                labels = _labels(by_class.classes, card, default_row(sample), sample)
             except UnsupportedLayout as error:
                 unclear = unclear or error
                 continue
             if labels is not None:
-                return _layout(data_dir, card, test, sample, found, labels)
+                return _layout(data_dir, card, test, sample, by_class, labels)
     if unclear is not None:
         raise unclear
     return None
 
 
-def _in_folders(paths: Sequence[Path]) -> Iterator[_Found]:
+def _in_folders(paths: Sequence[Path]) -> Iterator[_FilesByClass]:
     """Folders whose folders hold the files, each a class; the one with the most files first, training folders before."""
-    below: dict[Path, dict[Path, str]] = defaultdict(dict)
+    classes_below: dict[Path, dict[Path, str]] = defaultdict(dict)
     for path in paths:
         if len(path.parts) > 2 or (len(path.parts) == 2 and path.parent.name.lower() not in ("train", "training")):
-            below[path.parent.parent][path] = path.parent.name
-    for folder in sorted(below, key=lambda f: ("train" not in f.as_posix().lower(), -len(below[f]), f)):
-        yield _Found(f"the folders of {folder.as_posix()}/", below[folder])
+            classes_below[path.parent.parent][path] = path.parent.name
+    for folder in sorted(classes_below, key=lambda f: ("train" not in f.as_posix().lower(), -len(classes_below[f]), f)):
+        yield _FilesByClass(f"the folders of {folder.as_posix()}/", classes_below[folder])
 
 
-def _in_names(paths: Sequence[Path]) -> Iterator[_Found]:
+def _in_names(paths: Sequence[Path]) -> Iterator[_FilesByClass]:
     """The first or the last word of the names in one folder, each a class."""
     folders: dict[Path, list[Path]] = defaultdict(list)
     for path in paths:
@@ -80,8 +80,8 @@ def _in_names(paths: Sequence[Path]) -> Iterator[_Found]:
         if min(map(len, words.values())) < 2:
             continue
         for place, name in ((0, "first"), (-1, "last")):
-            where = f"the {name} word of the names in {folder.as_posix()}/"
-            yield _Found(where, {path: found[place] for path, found in words.items()})
+            description = f"the {name} word of the names in {folder.as_posix()}/"
+            yield _FilesByClass(description, {path: words[place] for path, words in words.items()})
 
 
 def _labels(
@@ -99,8 +99,8 @@ def _labels(
     if len(card.prediction_columns) > 1:
         return names if match_classes(set(sizes), card.prediction_columns) else None
     if prediction_kind(card) != "number":
-        shown = default[sample.header.index(card.prediction_columns[0])]
-        return names if shown in sizes else None
+        sample_class = default[sample.header.index(card.prediction_columns[0])]
+        return names if sample_class in sizes else None
     numbers = {name: TRUTH_VALUES.get(name.lower(), name) for name in sizes}
     if set(numbers.values()) == {"0", "1"}:
         return numbers
@@ -108,9 +108,9 @@ def _labels(
         return None
     positive = [name for name in sizes if _is_one(name, card)]
     if len(positive) != 1:
-        listed = " and ".join(sorted(sizes))
+        class_names = " and ".join(sorted(sizes))
         raise UnsupportedLayout(
-            f"The training files seem to be of the classes {listed}; it is unclear which of them is 1."
+            f"The training files seem to be of the classes {class_names}; it is unclear which of them is 1."
         )
     return {name: str(int(name == positive[0])) for name in sizes}
 
@@ -125,16 +125,16 @@ def _is_one(name: str, card: TaskCard) -> bool:
 
 
 def _layout(
-    data_dir: Path, card: TaskCard, test: Rows | None, sample: Table, found: _Found, labels: Mapping[str, str]
+    data_dir: Path, card: TaskCard, test: Rows | None, sample: Table, by_class: _FilesByClass, labels: Mapping[str, str]
 ) -> Layout:
     # Ordered by content, so that numbers of rows, and random draws of them, reveal nothing about the classes.
-    prints = {path: fingerprint(data_dir / path) for path in found.classes}
-    paths = sorted(found.classes, key=lambda path: (prints[path], path))
+    prints = {path: fingerprint(data_dir / path) for path in by_class.classes}
+    paths = sorted(by_class.classes, key=lambda path: (prints[path], path))
     ids = _ids(paths, sample.column(card.id_column))
     column = card.prediction_columns[0] if len(card.prediction_columns) == 1 else "label"
-    entries = tuple(RowFile(i, path, labels[found.classes[path]]) for i, path in zip(ids, paths, strict=True))
-    moved = next(Path(name) for name in _MOVED if name == _MOVED[-1] or not (data_dir / name).exists())
-    table = FileTable(data_dir / INDEX, index_header(card.id_column, column), data_dir, entries, moved)
+    entries = tuple(RowFile(i, path, labels[by_class.classes[path]]) for i, path in zip(ids, paths, strict=True))
+    moved_to = next(Path(name) for name in _FOLDERS if name == _FOLDERS[-1] or not (data_dir / name).exists())
+    table = FileTable(data_dir / INDEX, index_header(card.id_column, column), data_dir, entries, moved_to)
     classes = match_classes(set(labels.values()), card.prediction_columns) if column == "label" else None
     return Layout(
         card,
@@ -147,7 +147,7 @@ def _layout(
         label_columns=(column,),
         labels=tuple((entry.label,) for entry in entries),
         classes=classes,
-        notes=(f"the labels are {found.where}; train.csv is an index of the files",),
+        notes=(f"the labels are {by_class.where}; train.csv is an index of the files",),
     )
 
 

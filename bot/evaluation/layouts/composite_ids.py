@@ -54,46 +54,46 @@ def melted(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> Lay
     """Read training rows whose labels the sample asks for cell by cell; None where it does not."""
     if card.id_column in train.header and all(column in train.header for column in card.prediction_columns):
         return None
-    asked = dict.fromkeys(sample.column(card.id_column))
-    found = _columns(train, asked, card) or _places(train, asked, card)
-    if found is None:
+    sample_ids = dict.fromkeys(sample.column(card.id_column))
+    melting = _columns(train, sample_ids, card) or _places(train, sample_ids, card)
+    if melting is None:
         return None
-    label_columns, keys, form = found
+    label_columns, keys, form = melting
     key = _key_column(train, test, keys, label_columns)
     if key is None:
         return None
-    known = {key} if test is None else {key, *test.header}
-    withheld = tuple(c for c in train.header if c not in known or c in label_columns)
+    row_columns = {key} if test is None else {key, *test.header}
+    withheld = tuple(c for c in train.header if c not in row_columns or c in label_columns)
     ids, labels = tuple(train.column(key)), tuple(train.columns(label_columns))
     note = f"each {key} is asked for in several rows of predictions"
     return Layout(card, train, test, sample, key, ids, withheld, label_columns, labels, None, form=form, notes=(note,))
 
 
-Found = tuple[tuple[str, ...], set[str], ColumnRowMapping | Places]
+Melting = tuple[tuple[str, ...], set[str], ColumnRowMapping | Places]
 
 
-def _columns(train: Rows, asked: Sequence[str] | dict[str, None], card: TaskCard) -> Found | None:
+def _columns(train: Rows, sample_ids: Sequence[str] | dict[str, None], card: TaskCard) -> Melting | None:
     """Ids that end in the names of training columns."""
     if len(card.prediction_columns) > 1:
         return None
     columns = sorted((c for c in dict.fromkeys(train.header) if c), key=len, reverse=True)
-    found: set[str] = set()
+    label_columns: set[str] = set()
     keys: set[str] = set()
-    for identifier in asked:
+    for identifier in sample_ids:
         column = next((c for c in columns if identifier.endswith(f"_{c}")), None)
         if column is None:
             return None
-        found.add(column)
+        label_columns.add(column)
         keys.add(identifier[: -len(column) - 1])
-    form = ColumnRowMapping(tuple(c for c in columns if c in found))
-    return (tuple(c for c in train.header if c in found), keys, form) if len(found) > 1 else None
+    form = ColumnRowMapping(tuple(c for c in columns if c in label_columns))
+    return (tuple(c for c in train.header if c in label_columns), keys, form) if len(label_columns) > 1 else None
 
 
-def _places(train: Rows, asked: Sequence[str] | dict[str, None], card: TaskCard) -> Found | None:
+def _places(train: Rows, sample_ids: Sequence[str] | dict[str, None], card: TaskCard) -> Melting | None:
     """Ids that end in places of lists that the records hold."""
     if not isinstance(train, JsonTable) or not all(c in train.header for c in card.prediction_columns):
         return None
-    parts = [identifier.rpartition("_") for identifier in asked]
+    parts = [identifier.rpartition("_") for identifier in sample_ids]
     if not all(key and place.isdigit() for key, _, place in parts):
         return None
     first = train.heads(card.prediction_columns, 1)

@@ -11,13 +11,13 @@ from scrapers.snapshots.archives import is_litter
 
 def data_files(data_dir: Path) -> Iterator[Path]:
     """Yield every file below a folder, relative to it, in order; linked folders are entered once."""
-    seen: set[Path] = set()
+    resolved_paths: set[Path] = set()
     for folder, folders, names in os.walk(data_dir, followlinks=True):
         real = Path(folder).resolve()
-        if real in seen:
+        if real in resolved_paths:
             folders.clear()
             continue
-        seen.add(real)
+        resolved_paths.add(real)
         folders.sort()
         for name in sorted(names):
             path = Path(folder, name)

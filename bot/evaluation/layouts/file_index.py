@@ -11,7 +11,7 @@ from bot.evaluation.tables.csv_table import Rows, write_table
 from scrapers.snapshots.linking import link_or_copy
 
 INDEX = Path("train.csv")
-_ENDS = 1 << 14
+_HASHED_BYTES = 1 << 14
 _TIME = 1_000_000_000
 """Modification time of all moved files (seconds since 1970), as the real one might depend on the label."""
 
@@ -38,8 +38,8 @@ class FileTable(Rows):
     @property
     def files(self) -> frozenset[Path]:
         """The files that hold the rows."""
-        both = ((entry.file, entry.label_file) for entry in self.entries)
-        return frozenset(self.data_dir / path for pair in both for path in pair if path is not None)
+        file_pairs = ((entry.file, entry.label_file) for entry in self.entries)
+        return frozenset(self.data_dir / path for pair in file_pairs for path in pair if path is not None)
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the id, the file and the label of each."""
@@ -48,12 +48,12 @@ class FileTable(Rows):
 
     def write_part(self, target: Path, rows: Set[int]) -> int:
         """Write the index of those files (numbers from 0), and share the files where they lie, with their labels."""
-        chosen = [entry for number, entry in enumerate(self.entries) if number in rows]
-        for entry in chosen:
+        entries = [entry for number, entry in enumerate(self.entries) if number in rows]
+        for entry in entries:
             link_or_copy(self.data_dir / entry.file, target.parent / entry.file)
             if entry.label_file is not None:
                 link_or_copy(self.data_dir / entry.label_file, target.parent / entry.label_file)
-        return write_table(target, self.header, ([e.id, e.file.as_posix(), e.label] for e in chosen))
+        return write_table(target, self.header, ([e.id, e.file.as_posix(), e.label] for e in entries))
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write the index of those files, in that order, without labels, and put the files where they may lie."""
@@ -101,7 +101,7 @@ def fingerprint(path: Path) -> str:
     """Return a hash of a file's size, beginning and end, for an order of files that reveals nothing."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        digest = hashlib.sha256(str(size).encode() + file.read(_ENDS))
-        file.seek(max(0, size - _ENDS))
-        digest.update(file.read(_ENDS))
+        digest = hashlib.sha256(str(size).encode() + file.read(_HASHED_BYTES))
+        file.seek(max(0, size - _HASHED_BYTES))
+        digest.update(file.read(_HASHED_BYTES))
     return digest.hexdigest()

@@ -128,10 +128,10 @@ def _form(data_dir: Path, sample: Table, card: TaskCard) -> Pixels | None:
     """How the sample numbers pixels, by its first rows."""
     if len(card.prediction_columns) != 1 or prediction_kind(card) != "number":
         return None
-    at = sample.header.index(card.id_column)
+    id_place = sample.header.index(card.id_column)
     places: list[tuple[str, int, int]] = []
     for row in islice(sample.rows(), _PROBE):
-        name, *numbers = row[at].rsplit("_", 2)
+        name, *numbers = row[id_place].rsplit("_", 2)
         if not name or len(numbers) != 2 or not all(n.isdigit() and n.isascii() for n in numbers):
             return None
         places.append((name, int(numbers[0]), int(numbers[1])))
@@ -142,8 +142,8 @@ def _form(data_dir: Path, sample: Table, card: TaskCard) -> Pixels | None:
 
 def _pair(inputs: Path, labels: Path, folders: dict[Path, dict[str, Path]], tested: set[str]) -> bool:
     """Whether two folders hold the same names, and neither the images of the test; names like `train_cleaned` decide."""
-    both = folders[inputs].keys() & folders[labels].keys()
-    if inputs == labels or len(both) < _FEWEST or len(both) < 0.9 * len(folders[inputs]):
+    shared_names = folders[inputs].keys() & folders[labels].keys()
+    if inputs == labels or len(shared_names) < _FEWEST or len(shared_names) < 0.9 * len(folders[inputs]):
         return False
     if any(tested and tested <= folders[folder].keys() and "test" in folder.as_posix() for folder in (inputs, labels)):
         return False

@@ -107,7 +107,7 @@ class Layout:
         cells = self.labels[row]
         if self.classes is not None:
             hot = self.classes[cells[0]]
-            return tuple("1" if at == hot else "0" for at in range(len(self.card.prediction_columns)))
+            return tuple("1" if place == hot else "0" for place in range(len(self.card.prediction_columns)))
         if prediction_kind(self.card) != "number":
             return cells
         return tuple(TRUTH_VALUES.get(cell.strip().lower(), cell) for cell in cells)
@@ -122,41 +122,41 @@ class Layout:
 
 
 def find_labels(
-    train: Rows, lacking: Sequence[str], card: TaskCard
+    train: Rows, unshared: Sequence[str], card: TaskCard
 ) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
     """Find the label columns: named as the predictions are, or one of classes named by them, or the only candidate.
 
     Raises:
         UnsupportedLayout: there are none.
     """
-    predicted = card.prediction_columns
-    if all(train.header.count(column) == 1 for column in predicted):
-        return predicted, None
-    if len(predicted) > 1:
-        for column in lacking:
-            classes = match_classes(set(train.column(column)), predicted)
+    prediction_columns = card.prediction_columns
+    if all(train.header.count(column) == 1 for column in prediction_columns):
+        return prediction_columns, None
+    if len(prediction_columns) > 1:
+        for column in unshared:
+            classes = match_classes(set(train.column(column)), prediction_columns)
             if classes is not None:
                 return (column,), classes
-    elif len(lacking) == 1:
-        return (lacking[0],), None
+    elif len(unshared) == 1:
+        return (unshared[0],), None
     raise UnsupportedLayout(
-        f"No column of {train.path.name} can be recognized as the labels of {', '.join(predicted[:3])}; "
-        f"the test rows lack {', '.join(lacking[:5]) or 'none'}."
+        f"No column of {train.path.name} can be recognized as the labels of {', '.join(prediction_columns[:3])}; "
+        f"the test rows lack {', '.join(unshared[:5]) or 'none'}."
     )
 
 
-def match_classes(values: set[str], predicted: Sequence[str]) -> Mapping[str, int] | None:
+def match_classes(values: set[str], prediction_columns: Sequence[str]) -> Mapping[str, int] | None:
     """Match a column's values to prediction columns: equal, or with one prefix before all (`Status_C`)."""
     values = {value for value in values if value.strip().lower() not in NO_LABEL}
     if len(values) < 2:
         return None
-    at = {column: place for place, column in enumerate(predicted)}
+    places = {column: place for place, column in enumerate(prediction_columns)}
     sample_value = max(values)
-    for column in predicted:
+    for column in prediction_columns:
         if column.endswith(sample_value):
             prefix = column[: len(column) - len(sample_value)]
-            if all(prefix + value in at for value in values):
-                return {value: at[prefix + value] for value in values}
+            if all(prefix + value in places for value in values):
+                return {value: places[prefix + value] for value in values}
     return None
 
 

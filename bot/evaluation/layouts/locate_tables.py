@@ -73,14 +73,14 @@ def _column_of(table: Rows, ids: frozenset[str]) -> str | None:
 
 def _begins(table: Rows, ids: frozenset[str]) -> bool:
     """Whether a column holds what composite ids begin with."""
-    beginnings = {identifier[:at] for identifier in ids for at, letter in enumerate(identifier) if letter == "_"}
+    beginnings = {identifier[:i] for identifier in ids for i, letter in enumerate(identifier) if letter == "_"}
     heads = table.heads(table.header, _PROBE)
     return any(cells and set(cells) <= beginnings for cells in heads.values())
 
 
 def find_training_tables(data_dir: Path, test: Rows | None) -> list[Path]:
     """Return the tables that may hold the labels, the likeliest first: train.csv, those named train, then labels."""
-    ranked: list[tuple[int, int, Path]] = []
+    ranking: list[tuple[int, int, Path]] = []
     for path in _tables(data_dir):
         name = path.name.lower()
         if any(word in name for word in _NOT_TRAINING) or (test is not None and path == test.path):
@@ -88,8 +88,8 @@ def find_training_tables(data_dir: Path, test: Rows | None) -> list[Path]:
         stem, plain = name.split(".")[0], path.name == "train.csv" and path.parent == data_dir
         words = (stem == "train", "train" in stem and "label" in stem, "train" in stem, "label" in stem)
         if any(words):
-            ranked.append((-1 if plain else words.index(True), len(path.parts), path))
-    return [path for _, _, path in sorted(ranked)]
+            ranking.append((-1 if plain else words.index(True), len(path.parts), path))
+    return [path for _, _, path in sorted(ranking)]
 
 
 def row_ids(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> tuple[str, ...]:
@@ -105,15 +105,15 @@ def row_ids(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> tu
         return (card.id_column,)
     ids = frozenset(sample.column(card.id_column))
     if test is not None and card.id_column not in test.header:
-        found = _column_of(test, ids)
-        if found is not None and train.header.count(found) == 1:
-            return (found,)
+        id_column = _column_of(test, ids)
+        if id_column is not None and train.header.count(id_column) == 1:
+            return (id_column,)
         pair = _pair_of(train, test, ids)
         if pair is not None:
             return pair
-    named = [c for c in train.header if card.id_column.lower() == c.lower()]
-    named += [c for c in train.header if set(c.lower().replace("-", "_").split("_")) & set(_ID_WORDS)]
-    for column in named:
+    likely_ids = [c for c in train.header if card.id_column.lower() == c.lower()]
+    likely_ids += [c for c in train.header if set(c.lower().replace("-", "_").split("_")) & set(_ID_WORDS)]
+    for column in likely_ids:
         cells = train.column(column)
         if train.header.count(column) == 1 and len(set(cells)) == len(cells):
             return (column,)

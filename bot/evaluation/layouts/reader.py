@@ -9,7 +9,7 @@ from bot.evaluation.layouts.composite_ids import melted
 from bot.evaluation.layouts.label_images import files_in_index, files_with_labels
 from bot.evaluation.layouts.layout import Layout, check_rows, find_labels
 from bot.evaluation.layouts.locate_tables import find_test, find_training_tables, joined_ids, read_any, row_ids
-from bot.evaluation.layouts.repeated_ids import Paired, paired, several_rows
+from bot.evaluation.layouts.repeated_ids import KeyedRowMapping, keyed_rows, several_rows
 from bot.evaluation.tables.csv_table import Rows, Table, read_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import UnsupportedLayout
@@ -26,7 +26,7 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
         UnsupportedLayout: labels cannot be withheld from this layout of the data; the text gives the reason.
     """
     layout = _read(data_dir, card)
-    if card.key_columns and not isinstance(layout.form, Paired):
+    if card.key_columns and not isinstance(layout.form, KeyedRowMapping):
         key = " and ".join(card.row_columns)
         raise UnsupportedLayout(f"Training rows are not identified by {key}, as the sample submission's are.")
     return layout
@@ -82,11 +82,11 @@ def _of_table(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> 
         return wide
     columns = row_ids(train, test, sample, card)
     ids = joined_ids(train, columns)
-    known = set(columns) if test is None else {*columns, *test.header}
-    lacking = [column for column in train.header if column not in known]
+    row_columns = set(columns) if test is None else {*columns, *test.header}
+    unshared = [column for column in train.header if column not in row_columns]
     if len(columns) == 1 and card.key_columns:
-        return paired(train, test, ids, columns[0], lacking, sample, card)
-    label_columns, classes = find_labels(train, lacking, card)
+        return keyed_rows(train, test, ids, columns[0], unshared, sample, card)
+    label_columns, classes = find_labels(train, unshared, card)
     layout = Layout(
         card,
         train,
@@ -94,7 +94,7 @@ def _of_table(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> 
         sample,
         columns[0] if len(columns) == 1 else card.id_column,
         ids,
-        withheld_columns=tuple(c for c in train.header if c in lacking or c in label_columns),
+        withheld_columns=tuple(c for c in train.header if c in unshared or c in label_columns),
         label_columns=label_columns,
         labels=tuple(train.columns(label_columns)),
         classes=classes,
@@ -112,11 +112,13 @@ def _prefixes(ids: Sequence[str]) -> tuple[str, ...] | None:
     endings: Mapping[str, set[str]] = defaultdict(set)
     prefixes: list[str] = []
     for identifier in ids:
-        prefix, found, ending = identifier.rpartition("_")
-        if not found or not prefix:
+        prefix, separator, ending = identifier.rpartition("_")
+        if not separator or not prefix:
             return None
         endings[prefix].add(ending)
         prefixes.append(prefix)
-    few = next(iter(endings.values()), set())
-    same = len(few) > 1 and len(endings) > 1 and all(of_one == few for of_one in endings.values())
-    return tuple(prefixes) if same and len(endings) * len(few) == len(ids) else None
+    first_endings = next(iter(endings.values()), set())
+    all_equal = (
+        len(first_endings) > 1 and len(endings) > 1 and all(of_one == first_endings for of_one in endings.values())
+    )
+    return tuple(prefixes) if all_equal and len(endings) * len(first_endings) == len(ids) else None

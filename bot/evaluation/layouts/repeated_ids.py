@@ -29,7 +29,7 @@ class Joined(RowMapping):
 
 
 @dataclass(frozen=True)
-class Paired(RowMapping):
+class KeyedRowMapping(RowMapping):
     """A row for each item of an id, such as a class; a key column of the sample names it, and is not predicted."""
 
     given: tuple[tuple[str, ...], ...]
@@ -37,8 +37,8 @@ class Paired(RowMapping):
 
     def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
         """Yield what is asked for one training row."""
-        given = dict(zip(layout.card.key_columns, self.given[row], strict=True))
-        yield PredictionRow(layout.ids[row], layout.truth(row), given)
+        cells = dict(zip(layout.card.key_columns, self.given[row], strict=True))
+        yield PredictionRow(layout.ids[row], layout.truth(row), cells)
 
 
 def several_rows(layout: Layout) -> Layout:
@@ -47,8 +47,10 @@ def several_rows(layout: Layout) -> Layout:
     of_id: dict[str, list[int]] = defaultdict(list)
     for row, identifier in enumerate(ids):
         of_id[identifier].append(row)
-    asked = layout.sample.column(layout.card.id_column)
-    if len(set(asked)) < len(asked) or all(len({labels[row] for row in rows}) == 1 for rows in of_id.values()):
+    sample_ids = layout.sample.column(layout.card.id_column)
+    if len(set(sample_ids)) < len(sample_ids) or all(
+        len({labels[row] for row in rows}) == 1 for rows in of_id.values()
+    ):
         return replace(layout, together=ids)
     if prediction_kind(layout.card) != "text" or len(layout.label_columns) > 1:
         return layout
@@ -57,12 +59,12 @@ def several_rows(layout: Layout) -> Layout:
     return replace(layout, classes=None, together=ids, form=Joined(texts), notes=(note,))
 
 
-def paired(
+def keyed_rows(
     train: Rows,
     test: Rows | None,
     ids: tuple[str, ...],
     id_column: str,
-    lacking: Sequence[str],
+    unshared: Sequence[str],
     sample: Table,
     card: TaskCard,
 ) -> Layout:
@@ -71,17 +73,17 @@ def paired(
     Raises:
         UnsupportedLayout: these columns, or the labels, are not there.
     """
-    predicted, given = card.prediction_columns, card.key_columns
-    if absent := [c for c in given if train.header.count(c) != 1]:
+    prediction_columns, key_columns = card.prediction_columns, card.key_columns
+    if absent := [c for c in key_columns if train.header.count(c) != 1]:
         raise UnsupportedLayout(f"{train.path.name} must have one column {absent[0]!r}, as the sample submission has.")
-    label_columns = tuple(c for c in predicted if train.header.count(c) == 1)
-    if len(label_columns) < len(predicted):
-        left = [c for c in lacking if c not in given]
-        if len(predicted) != 1 or len(left) != 1:
+    label_columns = tuple(c for c in prediction_columns if train.header.count(c) == 1)
+    if len(label_columns) < len(prediction_columns):
+        candidates = [c for c in unshared if c not in key_columns]
+        if len(prediction_columns) != 1 or len(candidates) != 1:
             raise UnsupportedLayout(
-                f"No column of {train.path.name} can be recognized as the labels of {predicted[0]}."
+                f"No column of {train.path.name} can be recognized as the labels of {prediction_columns[0]}."
             )
-        label_columns = (left[0],)
+        label_columns = (candidates[0],)
     layout = Layout(
         card,
         train,
@@ -89,12 +91,14 @@ def paired(
         sample,
         id_column,
         ids,
-        withheld_columns=tuple(c for c in train.header if (c in lacking or c in label_columns) and c not in given),
+        withheld_columns=tuple(
+            c for c in train.header if (c in unshared or c in label_columns) and c not in key_columns
+        ),
         label_columns=label_columns,
         labels=tuple(train.columns(label_columns)),
         classes=None,
         together=ids,
-        form=Paired(tuple(train.columns(given))),
+        form=KeyedRowMapping(tuple(train.columns(key_columns))),
     )
     check_numbers(layout)
     return layout

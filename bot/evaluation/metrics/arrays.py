@@ -28,15 +28,15 @@ def defined(function: ScoreFunction) -> ScoreFunction:
 
 def mean_over_columns(y_true: Values, y_pred: Values, score: Callable[[Values, Values], float]) -> float:
     """Return the mean of each column's score, of arrays of shape (n,); NaN if any is."""
-    return float(np.mean([score(truth, predicted) for truth, predicted in zip(y_true.T, y_pred.T, strict=True)]))
+    return float(np.mean([score(truth, prediction) for truth, prediction in zip(y_true.T, y_pred.T, strict=True)]))
 
 
 def mean_over_texts(y_true: Values, y_pred: Values, score: Callable[[str, str], float]) -> float:
     """Return the mean of the scores of all cells' texts."""
-    return float(np.mean([score(truth, predicted) for truth, predicted in text_pairs(y_true, y_pred)]))
+    return float(np.mean([score(truth, prediction) for truth, prediction in text_pairs(y_true, y_pred)]))
 
 
 def text_pairs(y_true: Values, y_pred: Values) -> Iterator[tuple[str, str]]:
     """Yield the true and the predicted text of each cell; several columns are as good as more rows."""
-    for truth, predicted in zip(y_true.ravel(), y_pred.ravel(), strict=True):
-        yield str(truth), str(predicted)
+    for truth, prediction in zip(y_true.ravel(), y_pred.ravel(), strict=True):
+        yield str(truth), str(prediction)

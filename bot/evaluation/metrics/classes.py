@@ -19,13 +19,13 @@ def classes_of(card: TaskCard, labels: Iterable[str]) -> list[str]:
     """
     metric, kind = METRICS.get(card.metric.name), prediction_kind(card)
     if kind == "number":
-        several = metric is not None and metric.of_classes and len(card.prediction_columns) > 1
-        return list(card.prediction_columns) if several else []
+        has_class_columns = metric is not None and metric.of_classes and len(card.prediction_columns) > 1
+        return list(card.prediction_columns) if has_class_columns else []
     if kind == "text":
         lists = metric is not None and metric.spaces[0] in LISTS
         return sorted({label for text in set(labels) for label in text.split()}) if lists else []
-    written: dict[object, str] = {}
+    spellings: dict[object, str] = {}
     for label in dict.fromkeys(labels):
-        written.setdefault(canonical_label(label), label)
-    numbers = all(isinstance(own, int | float) for own in written)
-    return [written[own] for own in sorted(written, key=lambda own: own if numbers else str(own))]  # type: ignore[arg-type, return-value]
+        spellings.setdefault(canonical_label(label), label)
+    numbers = all(isinstance(label, int | float) for label in spellings)
+    return [spellings[label] for label in sorted(spellings, key=lambda label: label if numbers else str(label))]  # type: ignore[arg-type, return-value]

@@ -18,11 +18,11 @@ def r2(y_true: Values, y_pred: Values, params: Params) -> float:
 
     As scikit-learn's `r2_score` (`uniform_average`); but NaN where a column's truth is constant, where that gives 0 or 1.
     """
-    truth, predicted = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
+    truth, prediction = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
     spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
     if (np.ptp(truth, axis=0) == 0).any():
         return math.nan
-    return float((1 - ((truth - predicted) ** 2).sum(axis=0) / spread).mean())
+    return float((1 - ((truth - prediction) ** 2).sum(axis=0) / spread).mean())
 
 
 def pearson(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -42,11 +42,11 @@ def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
     return mean_over_columns(mean_ranks(y_true), mean_ranks(y_pred), _correlation)
 
 
-def _correlation(truth: Values, predicted: Values) -> float:
-    if np.ptp(truth) == 0 or np.ptp(predicted) == 0:
+def _correlation(truth: Values, prediction: Values) -> float:
+    if np.ptp(truth) == 0 or np.ptp(prediction) == 0:
         return math.nan
-    found = ranks.pearson(truth, predicted)
-    return math.nan if found is None else found
+    correlation = ranks.pearson(truth, prediction)
+    return math.nan if correlation is None else correlation
 
 
 def gini(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -58,13 +58,13 @@ def gini(y_true: Values, y_pred: Values, params: Params) -> float:
     constant.
     """
 
-    def one(truth: Values, predicted: Values) -> float:
+    def gini_of_column(truth: Values, prediction: Values) -> float:
         if np.ptp(truth) == 0:
             return math.nan
         middle = (len(truth) + 1) / 2
-        return float((truth * (mean_ranks(predicted) - middle)).sum() / (truth * (mean_ranks(truth) - middle)).sum())
+        return float((truth * (mean_ranks(prediction) - middle)).sum() / (truth * (mean_ranks(truth) - middle)).sum())
 
-    return mean_over_columns(np.asarray(y_true, dtype=float), y_pred, one)
+    return mean_over_columns(np.asarray(y_true, dtype=float), y_pred, gini_of_column)
 
 
 def laplace_log_likelihood(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -81,7 +81,7 @@ def laplace_log_likelihood(y_true: Values, y_pred: Values, params: Params) -> fl
     if y_true.shape[1] != 2 or y_pred.shape[1] != 2:
         return math.nan
     root = math.sqrt(2)
-    error = np.minimum(np.abs(y_true[:, 0] - y_pred[:, 0]), number(params, "most", 1000.0, least=0.0))
+    error = np.minimum(np.abs(y_true[:, 0] - y_pred[:, 0]), number(params, "most", 1000.0, minimum=0.0))
     sigma = np.maximum(y_pred[:, 1], number(params, "clip", 70.0))
     if (sigma <= 0).any():
         return math.nan

@@ -71,14 +71,16 @@ def mean_columnwise_rmse(y_true: Values, y_pred: Values, params: Params) -> floa
 
 def column_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the squared error of each cell of the columns that count."""
-    return _squared(y_true, y_pred)[:, _chosen(y_true.shape[1], params)]
+    return _squared(y_true, y_pred)[:, _chosen_columns(y_true.shape[1], params)]
 
 
-def _chosen(many: int, params: Params) -> list[int]:
-    chosen = [int(place) for place in numbers(params, "columns", range(many), least=0)]
-    if not chosen or max(chosen) >= many:
-        raise UsageError(f"metric.params.columns is {chosen}; the {many} prediction columns are counted from 0.")
-    return chosen
+def _chosen_columns(column_count: int, params: Params) -> list[int]:
+    columns = [int(place) for place in numbers(params, "columns", range(column_count), minimum=0)]
+    if not columns or max(columns) >= column_count:
+        raise UsageError(
+            f"metric.params.columns is {columns}; the {column_count} prediction columns are counted from 0."
+        )
+    return columns
 
 
 def _of_rows(losses: Values) -> Values:
@@ -126,9 +128,9 @@ def smape(y_true: Values, y_pred: Values, params: Params) -> float:
     Params:
         scale: what the mean is multiplied by; 100 by default.
     """
-    truth, predicted = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
-    size = (np.abs(truth) + np.abs(predicted)) / 2
-    share = np.divide(np.abs(truth - predicted), size, out=np.zeros_like(size), where=size > 0)
+    truth, prediction = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
+    size = (np.abs(truth) + np.abs(prediction)) / 2
+    share = np.divide(np.abs(truth - prediction), size, out=np.zeros_like(size), where=size > 0)
     return float(number(params, "scale", 100.0) * share.mean())
 
 
@@ -137,11 +139,11 @@ def rmspe(y_true: Values, y_pred: Values, params: Params) -> float:
 
     As Kaggle's Rossmann and Optiver competitions have it: cells whose truth is 0 are left out; NaN if all are.
     """
-    truth, predicted = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
+    truth, prediction = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
     counts = truth != 0
     if not counts.any():
         return float("nan")
-    return float(np.sqrt((((truth - predicted)[counts] / truth[counts]) ** 2).mean()))
+    return float(np.sqrt((((truth - prediction)[counts] / truth[counts]) ** 2).mean()))
 
 
 def pinball_loss(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -152,8 +154,8 @@ def pinball_loss(y_true: Values, y_pred: Values, params: Params) -> float:
     Params:
         quantiles: q of each prediction column; 0.5 for all by default.
     """
-    many = y_true.shape[1]
-    quantiles = np.array(numbers(params, "quantiles", [0.5] * many, many=many, least=0.0))
+    column_count = y_true.shape[1]
+    quantiles = np.array(numbers(params, "quantiles", [0.5] * column_count, count=column_count, minimum=0.0))
     if (quantiles > 1).any():
         raise UsageError(f"metric.params.quantiles is {quantiles.tolist()}; quantiles lie between 0 and 1.")
     off = np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)

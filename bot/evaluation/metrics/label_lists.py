@@ -24,10 +24,10 @@ def multilabel_micro_f1(y_true: Values, y_pred: Values, params: Params) -> float
     Params:
         known_only: whether predicted labels that no row's truth has are ignored; false by default.
     """
-    pairs = _known(y_true, y_pred, params)
-    found = sum(len(truth & predicted) for truth, predicted in pairs)
-    named = sum(len(truth) + len(predicted) for truth, predicted in pairs)
-    return 2 * found / named if named else math.nan
+    pairs = _known_labels_only(y_true, y_pred, params)
+    hits = sum(len(truth & prediction) for truth, prediction in pairs)
+    label_count = sum(len(truth) + len(prediction) for truth, prediction in pairs)
+    return 2 * hits / label_count if label_count else math.nan
 
 
 def multilabel_macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -36,13 +36,13 @@ def multilabel_macro_f1(y_true: Values, y_pred: Values, params: Params) -> float
     Params:
         known_only: as for `multilabel_micro_f1`.
     """
-    found: Counter[str] = Counter()
-    named: Counter[str] = Counter()
-    for truth, predicted in _known(y_true, y_pred, params):
-        found.update(truth & predicted)
-        named.update(truth)
-        named.update(predicted)
-    return float(np.mean([2 * found[label] / many for label, many in named.items()])) if named else math.nan
+    hits: Counter[str] = Counter()
+    labels: Counter[str] = Counter()
+    for truth, prediction in _known_labels_only(y_true, y_pred, params):
+        hits.update(truth & prediction)
+        labels.update(truth)
+        labels.update(prediction)
+    return float(np.mean([2 * hits[label] / rows for label, rows in labels.items()])) if labels else math.nan
 
 
 def multilabel_samples_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -51,10 +51,10 @@ def multilabel_samples_f1(y_true: Values, y_pred: Values, params: Params) -> flo
     Params:
         known_only: as for `multilabel_micro_f1`.
     """
-    pairs = _known(y_true, y_pred, params)
+    pairs = _known_labels_only(y_true, y_pred, params)
     scores = [
-        2 * len(truth & predicted) / (len(truth) + len(predicted)) if truth or predicted else 1.0
-        for truth, predicted in pairs
+        2 * len(truth & prediction) / (len(truth) + len(prediction)) if truth or prediction else 1.0
+        for truth, prediction in pairs
     ]
     return float(np.mean(scores))
 
@@ -70,9 +70,9 @@ def map_at_k(y_true: Values, y_pred: Values, params: Params) -> float:
     Params:
         k: 5 by default.
     """
-    k = whole_number(params, "k", 5, least=1)
+    k = whole_number(params, "k", 5, minimum=1)
     return mean_over_texts(
-        y_true, y_pred, lambda truth, predicted: _average_precision(truth.split(), predicted.split()[:k], k)
+        y_true, y_pred, lambda truth, prediction: _average_precision(truth.split(), prediction.split()[:k], k)
     )
 
 
@@ -84,23 +84,23 @@ def top_k_error(y_true: Values, y_pred: Values, params: Params) -> float:
     Params:
         k: 1 by default.
     """
-    k = whole_number(params, "k", 1, least=1)
-    return mean_over_texts(y_true, y_pred, lambda truth, predicted: truth.strip() not in predicted.split()[:k])
+    k = whole_number(params, "k", 1, minimum=1)
+    return mean_over_texts(y_true, y_pred, lambda truth, prediction: truth.strip() not in prediction.split()[:k])
 
 
-def _average_precision(truth: list[str], ranked: list[str], k: int) -> float:
-    wanted, found, total = set(truth), 0, 0.0
-    for place, label in enumerate(ranked, 1):
-        if label in wanted:
-            wanted.remove(label)
-            found += 1
-            total += found / place
+def _average_precision(truth: list[str], ranking: list[str], k: int) -> float:
+    relevant, hits, total = set(truth), 0, 0.0
+    for place, label in enumerate(ranking, 1):
+        if label in relevant:
+            relevant.remove(label)
+            hits += 1
+            total += hits / place
     return total / min(k, len(set(truth))) if truth else 0.0
 
 
-def _known(y_true: Values, y_pred: Values, params: Params) -> list[_Sets]:
-    pairs = [(set(truth.split()), set(predicted.split())) for truth, predicted in text_pairs(y_true, y_pred)]
+def _known_labels_only(y_true: Values, y_pred: Values, params: Params) -> list[_Sets]:
+    pairs = [(set(truth.split()), set(prediction.split())) for truth, prediction in text_pairs(y_true, y_pred)]
     if not params.get("known_only", False):
         return pairs
-    known = set().union(*(truth for truth, _ in pairs))
-    return [(truth, predicted & known) for truth, predicted in pairs]
+    labels = set().union(*(truth for truth, _ in pairs))
+    return [(truth, prediction & labels) for truth, prediction in pairs]

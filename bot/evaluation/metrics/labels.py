@@ -59,11 +59,11 @@ def error_rate(y_true: Values, y_pred: Values, params: Params) -> float:
 def balanced_accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean over the true classes of the share of their rows that are found (scikit-learn's `balanced_accuracy_score`)."""
 
-    def one(truth: Values, predicted: Values) -> float:
-        right, true, _ = _counts(truth, predicted)
+    def mean_recall(truth: Values, prediction: Values) -> float:
+        right, true, _ = _counts(truth, prediction)
         return float((right[true > 0] / true[true > 0]).mean())
 
-    return _by_column(y_true, y_pred, one)
+    return _by_column(y_true, y_pred, mean_recall)
 
 
 def cohen_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -73,10 +73,10 @@ def cohen_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     from sklearn.metrics import cohen_kappa_score
 
-    def one(truth: Values, predicted: Values) -> float:
-        return math.nan if _of_one_label(truth, predicted) else float(cohen_kappa_score(truth, predicted))
+    def kappa(truth: Values, prediction: Values) -> float:
+        return math.nan if _of_one_label(truth, prediction) else float(cohen_kappa_score(truth, prediction))
 
-    return _by_column(y_true, y_pred, one)
+    return _by_column(y_true, y_pred, kappa)
 
 
 def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -88,12 +88,12 @@ def quadratic_weighted_kappa(y_true: Values, y_pred: Values, params: Params) -> 
     and the same label. In MLE-bench: aptos2019-blindness-detection, learning-agency-lab-automated-essay-scoring-2.
     """
 
-    def one(truth: Values, predicted: Values) -> float:
-        apart = truth.var() + predicted.var() + (truth.mean() - predicted.mean()) ** 2
-        return float(1 - ((truth - predicted) ** 2).mean() / apart) if apart > 0 else math.nan
+    def kappa(truth: Values, prediction: Values) -> float:
+        disagreement = truth.var() + prediction.var() + (truth.mean() - prediction.mean()) ** 2
+        return float(1 - ((truth - prediction) ** 2).mean() / disagreement) if disagreement > 0 else math.nan
 
     sides = _as_numbers(y_true), _as_numbers(y_pred)
-    return math.nan if sides[0] is None or sides[1] is None else mean_over_columns(sides[0], sides[1], one)
+    return math.nan if sides[0] is None or sides[1] is None else mean_over_columns(sides[0], sides[1], kappa)
 
 
 def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -102,14 +102,14 @@ def mcc(y_true: Values, y_pred: Values, params: Params) -> float:
     NaN where both sides are one and the same label. In MLE-bench: nfl-player-contact-detection.
     """
 
-    def one(truth: Values, predicted: Values) -> float:
-        if _of_one_label(truth, predicted):
+    def correlation(truth: Values, prediction: Values) -> float:
+        if _of_one_label(truth, prediction):
             return math.nan
-        (right, true, found), rows = _counts(truth, predicted), float(len(truth))
-        apart = (rows**2 - true @ true) * (rows**2 - found @ found)
-        return float((right.sum() * rows - true @ found) / math.sqrt(apart)) if apart > 0 else 0.0
+        (right, true, predicted_counts), rows = _counts(truth, prediction), float(len(truth))
+        variances = (rows**2 - true @ true) * (rows**2 - predicted_counts @ predicted_counts)
+        return float((right.sum() * rows - true @ predicted_counts) / math.sqrt(variances)) if variances > 0 else 0.0
 
-    return _by_column(y_true, y_pred, one)
+    return _by_column(y_true, y_pred, correlation)
 
 
 def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -118,11 +118,11 @@ def macro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     In MLE-bench: herbarium-2020-fgvc7, herbarium-2021-fgvc8, herbarium-2022-fgvc9, iwildcam-2019-fgvc6.
     """
 
-    def one(truth: Values, predicted: Values) -> float:
-        right, true, found = _counts(truth, predicted)
-        return float((2 * right / (true + found))[true + found > 0].mean())
+    def mean_f1(truth: Values, prediction: Values) -> float:
+        right, true, predicted_counts = _counts(truth, prediction)
+        return float((2 * right / (true + predicted_counts))[true + predicted_counts > 0].mean())
 
-    return _by_column(y_true, y_pred, one)
+    return _by_column(y_true, y_pred, mean_f1)
 
 
 def micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -130,18 +130,18 @@ def micro_f1(y_true: Values, y_pred: Values, params: Params) -> float:
 
     In MLE-bench: plant-seedlings-classification. For many labels a row see `multilabel_micro_f1`.
     """
-    return _by_column(y_true, y_pred, lambda truth, predicted: float((truth == predicted).mean()))
+    return _by_column(y_true, y_pred, lambda truth, prediction: float((truth == prediction).mean()))
 
 
 def weighted_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean of the classes' F1, each weighted by the number of its true rows."""
 
-    def one(truth: Values, predicted: Values) -> float:
-        right, true, found = _counts(truth, predicted)
-        seen = true > 0
-        return float((true * 2 * right)[seen] @ (1 / (true + found)[seen]) / len(truth))
+    def mean_f1(truth: Values, prediction: Values) -> float:
+        right, true, predicted_counts = _counts(truth, prediction)
+        is_present = true > 0
+        return float((true * 2 * right)[is_present] @ (1 / (true + predicted_counts)[is_present]) / len(truth))
 
-    return _by_column(y_true, y_pred, one)
+    return _by_column(y_true, y_pred, mean_f1)
 
 
 def binary_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -162,17 +162,17 @@ def binary_f_beta(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     from sklearn.metrics import fbeta_score
 
-    beta = number(params, "beta", 1.0, least=0.0)
+    beta = number(params, "beta", 1.0, minimum=0.0)
     if beta == 0:
         raise UsageError("metric.params.beta is 0; it must be more.")
     positive = _class_of(params.get("positive", 1))
 
-    def one(truth: Values, predicted: Values) -> float:
-        if not (truth.any() or predicted.any()):
+    def f_beta(truth: Values, prediction: Values) -> float:
+        if not (truth.any() or prediction.any()):
             return math.nan
-        return float(fbeta_score(truth, predicted, beta=beta, zero_division=0))
+        return float(fbeta_score(truth, prediction, beta=beta, zero_division=0))
 
-    return mean_over_columns(_are(y_true, positive), _are(y_pred, positive), one)
+    return mean_over_columns(_are(y_true, positive), _are(y_pred, positive), f_beta)
 
 
 def _by_column(y_true: Values, y_pred: Values, score: Callable[[Values, Values], float]) -> float:
@@ -181,16 +181,16 @@ def _by_column(y_true: Values, y_pred: Values, score: Callable[[Values, Values],
     return mean_over_columns(_codes(y_true, places), _codes(y_pred, places), score)
 
 
-def _counts(truth: Values, predicted: Values) -> tuple[Values, Values, Values]:
+def _counts(truth: Values, prediction: Values) -> tuple[Values, Values, Values]:
     """Return by class, given as whole numbers from 0, the rows that are right, true, and predicted."""
-    classes = int(max(truth.max(), predicted.max())) + 1
-    sides = truth[truth == predicted], truth, predicted
-    right, true, found = (np.bincount(side, minlength=classes).astype(float) for side in sides)
-    return right, true, found
+    classes = int(max(truth.max(), prediction.max())) + 1
+    sides = truth[truth == prediction], truth, prediction
+    right, true, predicted_counts = (np.bincount(side, minlength=classes).astype(float) for side in sides)
+    return right, true, predicted_counts
 
 
-def _of_one_label(truth: Values, predicted: Values) -> bool:
-    return bool((truth == truth[0]).all() and (predicted == truth[0]).all())
+def _of_one_label(truth: Values, prediction: Values) -> bool:
+    return bool((truth == truth[0]).all() and (prediction == truth[0]).all())
 
 
 def _codes(values: Values, places: dict[object, int]) -> Values:
@@ -202,8 +202,8 @@ _TRUTHS: Mapping[object, int] = {"true": 1, "yes": 1}
 
 
 def _class_of(label: object) -> object:
-    found = canonical_label(label)
-    return _TRUTHS.get(found.lower(), found) if isinstance(found, str) else found
+    canonical = canonical_label(label)
+    return _TRUTHS.get(canonical.lower(), canonical) if isinstance(canonical, str) else canonical
 
 
 def _are(values: Values, positive: object) -> Values:
@@ -213,8 +213,8 @@ def _are(values: Values, positive: object) -> Values:
 
 def _as_numbers(values: Values) -> Values | None:
     def number_or_nan(label: object) -> float:
-        found = canonical_label(label)
-        return float(found) if isinstance(found, int | float) else math.nan
+        canonical = canonical_label(label)
+        return float(canonical) if isinstance(canonical, int | float) else math.nan
 
-    found = np.array(each_cell(values, number_or_nan)).reshape(values.shape)
-    return found if np.isfinite(found).all() else None
+    as_numbers = np.array(each_cell(values, number_or_nan)).reshape(values.shape)
+    return as_numbers if np.isfinite(as_numbers).all() else None

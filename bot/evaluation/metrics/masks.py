@@ -53,9 +53,9 @@ def read_mask(text: str) -> Mask | None:
     return _merged(starts[lengths > 0], lengths[lengths > 0])
 
 
-def overlap(left: Mask, right: Mask) -> int:
+def overlap(first: Mask, second: Mask) -> int:
     """Return how many pixels both have."""
-    return int((_before(right, left.ends) - _before(right, left.begins)).sum())
+    return int((_before(second, first.ends) - _before(second, first.begins)).sum())
 
 
 def _before(mask: Mask, places: Places) -> Places:
@@ -70,10 +70,10 @@ def _before(mask: Mask, places: Places) -> Places:
 
 def _merged(starts: Places, lengths: Places) -> Mask:
     order = np.argsort(starts, kind="stable")
-    begins, ends = starts[order], (starts + lengths)[order]
+    begins, run_ends = starts[order], (starts + lengths)[order]
     if len(begins) == 0:
-        return Mask(begins, ends)
-    reached = np.maximum.accumulate(ends)
+        return Mask(begins, run_ends)
+    reached = np.maximum.accumulate(run_ends)
     new = np.concatenate([[True], begins[1:] > reached[:-1]])
     last = np.concatenate([np.flatnonzero(new)[1:] - 1, [len(begins) - 1]])
     return Mask(begins[new], reached[last])
@@ -95,8 +95,8 @@ def dice(y_true: Values, y_pred: Values, params: Params) -> float:
         beta: how much more recall counts than precision; 1 by default.
     """
     counts = _counts(y_true, y_pred)
-    square = number(params, "beta", 1.0, least=0.0) ** 2
-    return math.nan if counts is None else float(np.mean([_f_beta(one, square) for one in counts]))
+    square = number(params, "beta", 1.0, minimum=0.0) ** 2
+    return math.nan if counts is None else float(np.mean([_f_beta(sizes, square) for sizes in counts]))
 
 
 def global_dice(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -110,9 +110,9 @@ def global_dice(y_true: Values, y_pred: Values, params: Params) -> float:
     counts = _counts(y_true, y_pred)
     if counts is None:
         return math.nan
-    truth, predicted, both = (sum(one[place] for one in counts) for place in range(3))
-    square = number(params, "beta", 1.0, least=0.0) ** 2
-    return _f_beta((truth, predicted, both), square) if truth or predicted else math.nan
+    truth, predicted_size, overlap_size = (sum(sizes[place] for sizes in counts) for place in range(3))
+    square = number(params, "beta", 1.0, minimum=0.0) ** 2
+    return _f_beta((truth, predicted_size, overlap_size), square) if truth or predicted_size else math.nan
 
 
 def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -130,24 +130,24 @@ def mask_map_iou(y_true: Values, y_pred: Values, params: Params) -> float:
         return math.nan
     thresholds = np.array(numbers(params, "thresholds", _THRESHOLDS))
 
-    def one(truth: int, predicted: int, both: int) -> float:
-        if not truth and not predicted:
+    def mean_precision(truth: int, guess: int, common: int) -> float:
+        if not truth and not guess:
             return 1.0
-        return float((both / (truth + predicted - both) > thresholds).mean()) if truth and predicted else 0.0
+        return float((common / (truth + guess - common) > thresholds).mean()) if truth and guess else 0.0
 
-    return float(np.mean([one(*sizes) for sizes in counts])) if len(thresholds) else math.nan
+    return float(np.mean([mean_precision(*sizes) for sizes in counts])) if len(thresholds) else math.nan
 
 
 def _f_beta(counts: _Counts, square: float) -> float:
-    truth, predicted, both = counts
-    return (1 + square) * both / (square * truth + predicted) if truth and predicted else float(truth == predicted)
+    truth, guess, common = counts
+    return (1 + square) * common / (square * truth + guess) if truth and guess else float(truth == guess)
 
 
 def _counts(y_true: Values, y_pred: Values) -> list[_Counts] | None:
-    found = []
+    sizes = []
     for truth_text, predicted_text in text_pairs(y_true, y_pred):
-        truth, predicted = read_mask(truth_text), read_mask(predicted_text)
-        if truth is None or predicted is None:
+        truth, prediction = read_mask(truth_text), read_mask(predicted_text)
+        if truth is None or prediction is None:
             return None
-        found.append((truth.size, predicted.size, overlap(truth, predicted)))
-    return found
+        sizes.append((truth.size, prediction.size, overlap(truth, prediction)))
+    return sizes

@@ -28,7 +28,7 @@ def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def log_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the negative log likelihood of each row, (rows, 1)."""
-    eps = number(params, "eps", EPS, least=0.0)
+    eps = number(params, "eps", EPS, minimum=0.0)
     chance = np.asarray(y_pred, dtype=float)
     truth = np.asarray(y_true, dtype=float)
     if chance.shape[1] == 1:
@@ -67,9 +67,9 @@ def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
 def weighted_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the weighted mean of each row's binary log losses, (rows, 1)."""
     truth = np.asarray(y_true, dtype=float)
-    many = truth.shape[1]
-    weights = np.array(numbers(params, "weights", [1.0] * many, many=many, least=0.0))
-    cells = weights * (1.0 + (number(params, "positive", 1.0, least=0.0) - 1.0) * truth)
+    column_count = truth.shape[1]
+    weights = np.array(numbers(params, "weights", [1.0] * column_count, count=column_count, minimum=0.0))
+    cells = weights * (1.0 + (number(params, "positive", 1.0, minimum=0.0) - 1.0) * truth)
     losses = cell_losses(y_true, y_pred, params) * cells
     means: Values = losses.sum(axis=1, keepdims=True) / cells.sum(axis=1, keepdims=True)
     return means
@@ -90,7 +90,7 @@ def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def divergences(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the divergence of each row, (rows, 1)."""
-    eps = number(params, "eps", EPS, least=0.0)
+    eps = number(params, "eps", EPS, minimum=0.0)
     truth = np.asarray(y_true, dtype=float)
     chance = np.asarray(y_pred, dtype=float)
     if params.get("normalize", True) and chance.shape[1] > 1:
@@ -103,7 +103,7 @@ def divergences(y_true: Values, y_pred: Values, params: Params) -> Values:
 
 def cell_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the binary log loss of each cell."""
-    eps = number(params, "eps", EPS, least=0.0)
+    eps = number(params, "eps", EPS, minimum=0.0)
     truth = np.asarray(y_true, dtype=float)
     chance = np.clip(np.asarray(y_pred, dtype=float), eps, 1.0 - eps)
     losses: Values = -(truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance))

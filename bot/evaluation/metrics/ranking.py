@@ -28,8 +28,8 @@ def roc_auc(y_true: Values, y_pred: Values, params: Params) -> float:
     if ((low == high) | ~(positive | (y_true == low)).all(axis=0)).any():
         return math.nan
     # By the rank sum, as Mann and Whitney have it.
-    many, sums = positive.sum(axis=0, dtype=float), np.where(positive, mean_ranks(y_pred), 0.0).sum(axis=0)
-    return float(((sums - many * (many + 1) / 2) / (many * (len(positive) - many))).mean())
+    positives, sums = positive.sum(axis=0, dtype=float), np.where(positive, mean_ranks(y_pred), 0.0).sum(axis=0)
+    return float(((sums - positives * (positives + 1) / 2) / (positives * (len(positive) - positives))).mean())
 
 
 def average_precision(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -57,8 +57,8 @@ def _precisions(truth: Values, scores: Values, axis: int) -> Values:
     from scipy.stats import rankdata  # its import takes long, and most runs need none
 
     down = -np.asarray(scores, dtype=float)
-    found, named = (rankdata(one, "max", axis=axis) for one in (np.where(truth, down, np.inf), down))
-    precisions: Values = np.where(truth, found / named, 0.0)
+    positive_ranks, all_ranks = (rankdata(scores, "max", axis=axis) for scores in (np.where(truth, down, np.inf), down))
+    precisions: Values = np.where(truth, positive_ranks / all_ranks, 0.0)
     return precisions
 
 
@@ -72,14 +72,14 @@ def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
     Params:
         beta: how much more recall counts than precision; 1 by default.
     """
-    square = number(params, "beta", 1.0, least=0.0) ** 2
+    square = number(params, "beta", 1.0, minimum=0.0) ** 2
 
-    def one(truth: Values, chance: Values) -> float:
+    def f_of_column(truth: Values, chance: Values) -> float:
         positive = truth > 0
         cut = np.clip(chance, 0.0, 1.0)
-        found, wrong = cut[positive].sum(), cut[~positive].sum()
+        hits, wrong = cut[positive].sum(), cut[~positive].sum()
         if not positive.any():
             return math.nan
-        return float((1 + square) * found / (square * positive.sum() + found + wrong)) if found > 0 else 0.0
+        return float((1 + square) * hits / (square * positive.sum() + hits + wrong)) if hits > 0 else 0.0
 
-    return mean_over_columns(y_true, np.asarray(y_pred, dtype=float), one)
+    return mean_over_columns(y_true, np.asarray(y_pred, dtype=float), f_of_column)

@@ -273,12 +273,12 @@ def prediction_kind(card: TaskCard) -> PredictionKind:
     """
     if card.metric.name in METRICS:
         return METRICS[card.metric.name].takes
-    named = card.metric.params.get("predictions", "number")
+    kind_name = card.metric.params.get("predictions", "number")
     kinds: tuple[PredictionKind, ...] = get_args(PredictionKind)
     for kind in kinds:
-        if named == kind:
+        if kind_name == kind:
             return kind
-    raise UsageError(f"metric.params.predictions is {named!r}; it is one of {', '.join(kinds)}.")
+    raise UsageError(f"metric.params.predictions is {kind_name!r}; it is one of {', '.join(kinds)}.")
 
 
 def prediction_bounds(card: TaskCard) -> Bounds:

@@ -33,10 +33,10 @@ def canonical_label(label: object) -> object:
 def each_cell(labels: NDArray[Any], function: Callable[[object], Any]) -> list[Any]:
     """Return what a function makes of each cell, row by row; it is asked once a label, in the order in which they first occur."""
     cells = labels.ravel().tolist()
-    known = {label: function(label) for label in dict.fromkeys(cells)}
-    return [known[label] for label in cells]
+    results = {label: function(label) for label in dict.fromkeys(cells)}
+    return [results[label] for label in cells]
 
 
-def equal_labels(left: Values, right: Values) -> float:
+def equal_labels(first: Values, second: Values) -> float:
     """Return the share of cells that hold the same label."""
-    return float(np.equal(canonical_labels(left), canonical_labels(right)).mean())
+    return float(np.equal(canonical_labels(first), canonical_labels(second)).mean())

@@ -18,11 +18,15 @@ def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
     chaii-hindi-and-tamil-question-answering (where they have 0).
     """
 
-    def one(truth: str, predicted: str) -> float:
-        left, right = set(truth.lower().split()), set(predicted.lower().split())
-        return len(left & right) / len(left | right) if left or right else 1.0
+    def jaccard(truth: str, prediction: str) -> float:
+        true_words, predicted_words = set(truth.lower().split()), set(prediction.lower().split())
+        return (
+            len(true_words & predicted_words) / len(true_words | predicted_words)
+            if true_words or predicted_words
+            else 1.0
+        )
 
-    return mean_over_texts(y_true, y_pred, one)
+    return mean_over_texts(y_true, y_pred, jaccard)
 
 
 def levenshtein(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -38,7 +42,7 @@ def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
 
     NaN where the truth has no words. In MLE-bench: multi-modal-gesture-recognition, whose words are whole numbers.
     """
-    pairs = [(truth.split(), predicted.split()) for truth, predicted in text_pairs(y_true, y_pred)]
+    pairs = [(truth.split(), prediction.split()) for truth, prediction in text_pairs(y_true, y_pred)]
     words = sum(len(truth) for truth, _ in pairs)
     return sum(distance(truth, predicted) for truth, predicted in pairs) / words if words else math.nan
 
@@ -49,22 +53,22 @@ def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:
 
     NaN where a row's prediction does not list the true things, each once, or no row lists two. In MLE-bench: AI4Code.
     """  # noqa: D205 - one sentence
-    swaps = most = 0
-    for truth, predicted in text_pairs(y_true, y_pred):
+    swaps = max_swaps = 0
+    for truth, prediction in text_pairs(y_true, y_pred):
         places = {thing: place for place, thing in enumerate(truth.split())}
-        listed = predicted.split()
-        if len(listed) != len(places) or set(listed) != places.keys():
+        ranking = prediction.split()
+        if len(ranking) != len(places) or set(ranking) != places.keys():
             return math.nan
-        swaps += _inversions([places[thing] for thing in listed])
-        most += len(listed) * (len(listed) - 1)
-    return 1 - 4 * swaps / most if most else math.nan
+        swaps += _inversions([places[thing] for thing in ranking])
+        max_swaps += len(ranking) * (len(ranking) - 1)
+    return 1 - 4 * swaps / max_swaps if max_swaps else math.nan
 
 
 def _inversions(order: list[int]) -> int:
     """Return how many pairs stand the wrong way round."""
-    seen: list[int] = []
+    earlier: list[int] = []
     count = 0
     for value in order:
-        count += len(seen) - bisect_left(seen, value)
-        insort(seen, value)
+        count += len(earlier) - bisect_left(earlier, value)
+        insort(earlier, value)
     return count

@@ -12,7 +12,7 @@ from bot.evaluation.preview.column_lines import column_lines, oddity_lines, sum_
 from bot.evaluation.preview.comparison import comparison_lines, drift_lines, prefix_lines
 from bot.evaluation.preview.file_list import archive_lines, file_lines, place_lines
 from bot.evaluation.preview.main_tables import MOST_IDS, MainTables, main_tables
-from bot.evaluation.preview.profile import clean, listed
+from bot.evaluation.preview.profile import clean, join_some
 from bot.evaluation.tables.csv_table import encode_row
 from bot.evaluation.views.build import view_info
 from scrapers.snapshots.card import TaskCard
@@ -41,11 +41,11 @@ def preview(
     parts = []
     for title, share, lines in _sections(data_dir, card, labels_dir, doubts):
         try:
-            shown = lines()
+            section_lines = lines()
         except UnsupportedLayout as error:
-            shown = [str(error)]
-        if shown:
-            parts.append(_section(title, shown, int(max_chars * share)))
+            section_lines = [str(error)]
+        if section_lines:
+            parts.append(_section(title, section_lines, int(max_chars * share)))
     text = "\n\n".join(parts)
     return text if len(text) <= max_chars else f"{text[: max_chars - 20].rsplit(chr(10), 1)[0]}\n… (cut)"[:max_chars]
 
@@ -54,66 +54,68 @@ def _sections(
     data_dir: Path, card: TaskCard, labels_dir: Path | None, doubts: Sequence[str]
 ) -> Iterator[tuple[str, float, _Lines]]:
     """Yield each section's title, the part of the whole that it may take, and its lines; most telling first."""
-    found = main_tables(data_dir, card)
-    samples = [name for name in _SAMPLES if name in found.tables]
-    ids = {name: found.ids(name, card.id_column) for name in {found.train, *found.asked, *samples} if name is not None}
-    yield "Target", 0.15, partial(_target_lines, found, card)
+    tables = main_tables(data_dir, card)
+    samples = [name for name in _SAMPLES if name in tables.tables]
+    ids = {
+        name: tables.ids(name, card.id_column) for name in {tables.train, *tables.asked, *samples} if name is not None
+    }
+    yield "Target", 0.15, partial(_target_lines, tables, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
     yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
-    yield "The description against the data", 0.12, partial(_claim_lines, data_dir, found, card)
-    if found.train is not None:
-        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, found, card, ids)
-        yield found.train, 0.4, partial(_table_lines, found, found.train)
-    yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, found, ids)]
+    yield "The description against the data", 0.12, partial(_claim_lines, data_dir, tables, card)
+    if tables.train is not None:
+        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, tables, card, ids)
+        yield tables.train, 0.4, partial(_table_lines, tables, tables.train)
+    yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, tables, ids)]
     for name in samples:
-        yield name, 0.15, partial(_sample_lines, found, name, ids)
-    like = _like_training(found)
-    for name in (*found.asked, *sorted(set(found.tables) - {found.train, *found.asked, *samples})):
+        yield name, 0.15, partial(_sample_lines, tables, name, ids)
+    like = _like_training(tables)
+    for name in (*tables.asked, *sorted(set(tables.tables) - {tables.train, *tables.asked, *samples})):
         if name not in like:
-            yield name, 0.2, partial(_table_lines, found, name)
+            yield name, 0.2, partial(_table_lines, tables, name)
     yield "Archives", 0.2, partial(archive_lines, data_dir)
 
 
 def _section(title: str, lines: Sequence[str], room: int) -> str:
-    kept = [f"## {title}"]
-    for at, line in enumerate(lines):
+    section_lines = [f"## {title}"]
+    for number, line in enumerate(lines):
         short = _cut(line, _LINE)
-        if sum(map(len, kept)) + len(kept) + len(short) > room:
-            return "\n".join([*kept, f"… and {len(lines) - at} more lines"])
-        kept.append(short)
-    return "\n".join(kept)
+        if sum(map(len, section_lines)) + len(section_lines) + len(short) > room:
+            return "\n".join([*section_lines, f"… and {len(lines) - number} more lines"])
+        section_lines.append(short)
+    return "\n".join(section_lines)
 
 
-def _target_lines(found: MainTables, card: TaskCard) -> list[str]:
+def _target_lines(tables: MainTables, card: TaskCard) -> list[str]:
     columns = card.prediction_columns
     lines = [
         f"To predict ({card.metric.name}, {card.metric.direction}): {_names(columns, _WIDE_TARGETS)}"
         f"{f' ({len(columns)} columns)' if len(columns) > 1 else ''}, one row for each "
         f"{' and '.join(map(clean, card.row_columns))}."
     ]
-    if found.train is None:
+    if tables.train is None:
         return lines
-    same = len(columns) > _WIDE_TARGETS and set(found.lacking) == set(columns)
-    lacking = "these alone" if same else _names(found.lacking, 20)
-    lines.append(f"Columns of {found.train} that rows to predict lack: {lacking or 'none'}")
-    if len(found.lacking) == 1 and found.lacking[0] not in columns:
-        lines.append(f"{clean(found.lacking[0])} holds the label; the submission names it in its own columns.")
-    known = {column.name: column for column in found.columns(found.train)}
-    targets = [known[name] for name in found.lacking[:_TARGETS]]
+    lacks_just_targets = len(columns) > _WIDE_TARGETS and set(tables.lacking) == set(columns)
+    lacking_names = "these alone" if lacks_just_targets else _names(tables.lacking, 20)
+    lines.append(f"Columns of {tables.train} that rows to predict lack: {lacking_names or 'none'}")
+    if len(tables.lacking) == 1 and tables.lacking[0] not in columns:
+        lines.append(f"{clean(tables.lacking[0])} holds the label; the submission names it in its own columns.")
+    columns_by_name = {column.name: column for column in tables.columns(tables.train)}
+    targets = [columns_by_name[name] for name in tables.lacking[:_TARGETS]]
     return [*lines, *target_lines(targets), *sum_lines(targets)]
 
 
-def _claim_lines(data_dir: Path, found: MainTables, card: TaskCard) -> list[str]:
-    columns = found.columns(found.train) if found.train is not None else []
-    targets = [column for column in columns if column.name in found.lacking]
-    features = [column for column in columns if column.name not in found.lacking]
+def _claim_lines(data_dir: Path, tables: MainTables, card: TaskCard) -> list[str]:
+    columns = tables.columns(tables.train) if tables.train is not None else []
+    targets = [column for column in columns if column.name in tables.lacking]
+    features = [column for column in columns if column.name not in tables.lacking]
     files = list(data_files(data_dir))
     members = (name for path in files for name in archive_names(data_dir / path) or ())
     return claim_lines(card, targets, features, chain((path.as_posix() for path in files), members))
 
 
-def _names(names: Sequence[str], most: int) -> str:
-    return listed([clean(name) for name in names], most)
+def _names(names: Sequence[str], max_names: int) -> str:
+    return join_some([clean(name) for name in names], max_names)
 
 
 def _drawn_lines(labels_dir: Path | None) -> list[str]:
@@ -125,62 +127,66 @@ def _drawn_lines(labels_dir: Path | None) -> list[str]:
     return [] if reason is None else [clean(f"No rows are held out: {reason}", _LINE)]
 
 
-def _compared_lines(found: MainTables, card: TaskCard, ids: Ids) -> list[str]:
-    assert found.train is not None  # noqa: S101 - else there is no such section
-    main = (found.train, *found.asked)
-    profiles = {name: {column.name: column for column in found.columns(name)} for name in main}
-    asked = {name: found.tables[name] for name in found.asked}
-    lines = comparison_lines(found.train, found.tables[found.train], asked, card.row_columns, found.lacking, profiles)
-    tests = [name for name in found.asked if not name.startswith("validation")]
-    lines += [] if card.key_columns or not tests else prefix_lines(found.train, tests[0], ids)
+def _compared_lines(tables: MainTables, card: TaskCard, ids: Ids) -> list[str]:
+    assert tables.train is not None  # noqa: S101 - else there is no such section
+    main = (tables.train, *tables.asked)
+    profiles = {name: {column.name: column for column in tables.columns(name)} for name in main}
+    others = {name: tables.tables[name] for name in tables.asked}
+    lines = comparison_lines(
+        tables.train, tables.tables[tables.train], others, card.row_columns, tables.lacking, profiles
+    )
+    tests = [name for name in tables.asked if not name.startswith("validation")]
+    lines += [] if card.key_columns or not tests else prefix_lines(tables.train, tests[0], ids)
     if tests:
-        sides = [(name, found.tables[name]) for name in (found.train, tests[0])]
-        names = [column for column in asked[tests[0]].header if column not in card.row_columns]
-        columns = profiles[found.train]
+        sides = [(name, tables.tables[name]) for name in (tables.train, tests[0])]
+        names = [column for column in others[tests[0]].header if column not in card.row_columns]
+        columns = profiles[tables.train]
         lines += drift_lines(sides[0], sides[1], [name for name in names if name in columns], columns)
-    partly = [f"{found.read_rows(name)} of {name}" for name in main if not found.is_whole(name)]
+    partly = [f"{tables.read_rows(name)} of {name}" for name in main if not tables.is_whole(name)]
     return [f"As far as read ({', '.join(partly)}):", *lines] if partly and lines else lines
 
 
-def _like_training(found: MainTables) -> list[str]:
+def _like_training(tables: MainTables) -> list[str]:
     """Tables of rows to predict that have the training rows' columns, in their order, but for those that all of them lack."""
-    if found.train is None:
+    if tables.train is None:
         return []
-    shown = [column for column in found.tables[found.train].header if column not in found.lacking]
-    return [name for name in found.asked if list(found.tables[name].header) == shown]
+    shared_columns = [column for column in tables.tables[tables.train].header if column not in tables.lacking]
+    return [name for name in tables.asked if list(tables.tables[name].header) == shared_columns]
 
 
-def _table_lines(found: MainTables, name: str) -> list[str]:
-    columns, read = found.columns(name), found.read_rows(name)
-    if name != found.train:
+def _table_lines(tables: MainTables, name: str) -> list[str]:
+    columns, read = tables.columns(name), tables.read_rows(name)
+    if name != tables.train:
         return [f"Columns, by {read}:", *column_lines(columns)]
-    lines, like, targets = [], _like_training(found), found.lacking[:_TARGETS]
+    lines, like, targets = [], _like_training(tables), tables.lacking[:_TARGETS]
     if like:
-        has = "have" if len(like) > 1 else "has"
+        verb = "have" if len(like) > 1 else "has"
         lines.append(
-            f"{' and '.join(like)} {has} the same columns without {_names(found.lacking, 3) or 'any missing'}."
+            f"{' and '.join(like)} {verb} the same columns without {_names(tables.lacking, 3) or 'any missing'}."
         )
     columns = [column for column in columns if column.name not in targets]
     lines.append(f"Columns{' other than the targets' if targets else ''}, by {read}:")
     return [*lines, *column_lines(columns), *oddity_lines(columns)]
 
 
-def _place_lines(data_dir: Path, found: MainTables, ids: Ids) -> list[str]:
-    test = next((name for name in (*found.asked, "sample_submission.csv") if not name.startswith("validation")), None)
-    trained = [name for name in (found.train, *found.asked) if name is not None and name != test]
-    return place_lines(data_dir, [one for name in trained for one in ids[name]], ids.get(test or "", ()))
+def _place_lines(data_dir: Path, tables: MainTables, ids: Ids) -> list[str]:
+    test = next((name for name in (*tables.asked, "sample_submission.csv") if not name.startswith("validation")), None)
+    trained = [name for name in (tables.train, *tables.asked) if name is not None and name != test]
+    return place_lines(data_dir, [id for name in trained for id in ids[name]], ids.get(test or "", ()))
 
 
-def _sample_lines(found: MainTables, name: str, ids: Ids) -> list[str]:
+def _sample_lines(tables: MainTables, name: str, ids: Ids) -> list[str]:
     """Return what rows a sample has, and its first two as text; none of the second sample, if its columns are the same."""
-    table, asked = found.tables[name], next((one for one in found.asked if one.startswith(_SAMPLES[name])), None)
+    table, asker = tables.tables[name], next((n for n in tables.asked if n.startswith(_SAMPLES[name])), None)
     lines = []
-    if asked is not None:
-        alike = sorted(ids[asked]) == sorted(ids[name])
-        order = "in its order" if list(ids[asked]) == list(ids[name]) else "in another order: go by the id"
-        if alike or len(ids[name]) < MOST_IDS:
-            lines = [f"One row for each of {asked}, {order}." if alike else f"Its ids are not simply those of {asked}."]
-    first = found.tables.get(next(iter(_SAMPLES)))
+    if asker is not None:
+        same_ids = sorted(ids[asker]) == sorted(ids[name])
+        order = "in its order" if list(ids[asker]) == list(ids[name]) else "in another order: go by the id"
+        if same_ids or len(ids[name]) < MOST_IDS:
+            lines = [
+                f"One row for each of {asker}, {order}." if same_ids else f"Its ids are not simply those of {asker}."
+            ]
+    first = tables.tables.get(next(iter(_SAMPLES)))
     if first is not None and first is not table and first.header == table.header:
         return [*lines, f"The columns are those of {first.path.name}."]
     rows = [table.header, *islice(table.rows(), 2 if len(table.header) <= _WIDE else 1)]

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from bot.evaluation.metrics.registry import CLASSIFICATION_METRICS
 from bot.evaluation.preview.column_lines import percent
-from bot.evaluation.preview.profile import Column, clean, listed
+from bot.evaluation.preview.profile import Column, clean, join_some
 from scrapers.snapshots.card import TaskCard
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -24,7 +24,7 @@ _RANGE = re.compile(
 )
 _LINK = re.compile(r"https?://\S+")
 _FILE = re.compile(r"(?<![\w{<*./-])[\w-]+(?:/[\w-]+)*\.(?:csv|tsv|json|jsonl|parquet|zip|npy|npz|h5|feather)\b", re.I)
-_FEW = 20
+_FEW_VALUES = 20
 _ROWS = 200
 """Rows from which a column of so few values is not continuous."""
 _LINES = 6
@@ -49,7 +49,7 @@ def claim_lines(
     return lines[:_LINES]
 
 
-def _named(sentence: str, column: Column) -> bool:
+def _is_named(sentence: str, column: Column) -> bool:
     """Whether a sentence names a column, by its name or its name's words."""
     name = column.name.strip()
     spelled = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_-]+", name)))
@@ -60,25 +60,25 @@ def _continuous_lines(sentences: Sequence[str], targets: Sequence[Column], featu
     for sentence in sentences:
         if not _CONTINUOUS.search(sentence):
             continue
-        named = [column for column in (*targets, *features) if _named(sentence, column)]
+        mentioned = [column for column in (*targets, *features) if _is_named(sentence, column)]
         of_labels = re.search(r"\b(?:targets?|labels?|values in the range)\b", sentence, re.I) is not None
-        likely = named or (targets if of_labels else ())
-        coarse = [c for c in likely if c.numbers and c.rows >= _ROWS and len(c.values) <= _FEW]
+        likely = mentioned or (targets if of_labels else ())
+        coarse = [c for c in likely if c.numbers and c.rows >= _ROWS and len(c.values) <= _FEW_VALUES]
         if coarse:
             counts = [f"{clean(column.name)} ({len(column.values)})" for column in coarse]
-            yield f"It calls them continuous, but they have few distinct values: {listed(counts, 5)}."
+            yield f"It calls them continuous, but they have few distinct values: {join_some(counts, 5)}."
             return
 
 
 def _range_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iterator[str]:
     for sentence in sentences:
         ranges = list(_RANGE.finditer(sentence))
-        named = [column for column in columns if column.numbers and _named(sentence, column)]
+        mentioned = [column for column in columns if column.numbers and _is_named(sentence, column)]
         # Of several ranges or columns in a sentence, which belongs to which is anyone's guess.
-        if len(ranges) != 1 or len(named) != 1:
+        if len(ranges) != 1 or len(mentioned) != 1:
             continue
         low, high = (float(cell.replace("−", "-")) for cell in ranges[0].groups() if cell is not None)
-        column = named[0]
+        column = mentioned[0]
         outside = sum(not low <= number <= high for number in column.numbers)
         if low < high and outside:
             extent = f"{min(column.numbers):g} to {max(column.numbers):g}"
@@ -87,32 +87,32 @@ def _range_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iterato
 
 
 def _complete_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iterator[str]:
-    lacking = [column for column in columns if column.missing]
-    if lacking and any(_COMPLETE.search(sentence) for sentence in sentences):
-        names = ", ".join(f"{clean(column.name)} ({percent(column.missing, column.rows)})" for column in lacking[:5])
+    incomplete = [column for column in columns if column.missing]
+    if incomplete and any(_COMPLETE.search(sentence) for sentence in sentences):
+        names = ", ".join(f"{clean(column.name)} ({percent(column.missing, column.rows)})" for column in incomplete[:5])
         yield f"It says that no values are missing, but some are: {names}."
 
 
 def _class_lines(card: TaskCard, targets: Sequence[Column]) -> Iterator[str]:
     if card.metric.name not in CLASSIFICATION_METRICS:
         return
-    several = len(card.prediction_columns) > 1
-    classes = len(card.prediction_columns) if several else len(targets[0].values) if len(targets) == 1 else 0
-    claimed = {int(found.replace(",", "")) for found in _CLASSES.findall(card.description)}
+    has_class_columns = len(card.prediction_columns) > 1
+    classes = len(card.prediction_columns) if has_class_columns else len(targets[0].values) if len(targets) == 1 else 0
+    claimed = {int(number.replace(",", "")) for number in _CLASSES.findall(card.description)}
     if classes > 2 and claimed and min(claimed) > 1 and not claimed & {classes - 1, classes, classes + 1}:
-        said = " or ".join(f"{number:,}" for number in sorted(claimed)[:3])
-        yield f"It speaks of {said} classes, but the labels are of {classes:,}."
+        claims = " or ".join(f"{number:,}" for number in sorted(claimed)[:3])
+        yield f"It speaks of {claims} classes, but the labels are of {classes:,}."
 
 
 def _file_lines(description: str, files: Iterable[str]) -> Iterator[str]:
-    named = {_plain(name): name for name in _FILE.findall(_LINK.sub("", description))}
-    named.pop("submission", None)
-    for name in files if named else ():
-        named.pop(_plain(name), None)
-        if not named:
+    mentioned = {_plain(name): name for name in _FILE.findall(_LINK.sub("", description))}
+    mentioned.pop("submission", None)
+    for name in files if mentioned else ():
+        mentioned.pop(_plain(name), None)
+        if not mentioned:
             return
-    if named:
-        yield f"It names files that are not here: {', '.join(map(clean, sorted(named.values())[:6]))}."
+    if mentioned:
+        yield f"It names files that are not here: {', '.join(map(clean, sorted(mentioned.values())[:6]))}."
 
 
 def _plain(name: str) -> str:

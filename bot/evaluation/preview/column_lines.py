@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, groupby, islice
 
-from bot.evaluation.preview.profile import Column, Kind, clean, listed, ordered
+from bot.evaluation.preview.profile import Column, Kind, by_count, clean, join_some
 
 _SHARE, _FEWEST = 0.005, 5
 """A value that stands apart is in at least this share of the rows, and in so many."""
-_ZERO_APART, _APART = 0.08, 0.5
+_ZERO_APART, _FAR_APART = 0.08, 0.5
 """How far zero, or any other value, is from the nearest one, over the range of all others."""
 _DISTINCT = 15
 _MOST_SUMMED = 6
@@ -27,7 +27,7 @@ _TEXTS = 16
 _FEW_TEXTS = 4
 """With more columns of text each shows one short example, not two longer ones."""
 _LONG = 160
-_NUMBERED = re.compile(r"^(.*?)(\d+)$")
+_NUMBERED_NAME = re.compile(r"^(.*?)(\d+)$")
 _OFTEN = 0.05
 _SHORT = 30
 _TIED = 0.5
@@ -40,16 +40,16 @@ _A_LINE = 5
 def column_lines(columns: Sequence[Column]) -> list[str]:
     """Describe columns, numbered runs such as margin1 to margin64 together, and in wide tables any run of a kind."""
     texts = [column.name for column in columns if column.kind == "text"]
-    alone = set(texts if len(texts) <= _TEXTS else ())
-    few = len(texts) <= _FEW_TEXTS
-    runs = _runs(columns, lambda column: (column.name if column.name in alone else _stem(column), column.kind))
+    single_texts = set(texts if len(texts) <= _TEXTS else ())
+    brief = len(texts) <= _FEW_TEXTS
+    runs = _runs(columns, lambda column: (column.name if column.name in single_texts else _stem(column), column.kind))
     if sum(1 if len(run) >= _RUN else len(run) for run in runs) > _WIDE:
-        numbered = {column.name for run in runs if len(run) >= _RUN for column in run} | alone
-        runs = _runs(columns, lambda column: (_stem(column) if column.name in numbered else "", column.kind))
+        run_columns = {column.name for run in runs if len(run) >= _RUN for column in run} | single_texts
+        runs = _runs(columns, lambda column: (_stem(column) if column.name in run_columns else "", column.kind))
     lines: list[str] = []
     for run in runs:
-        described = (f"{clean(column.name)}: {_content(column, few)}{_lacking(column)}" for column in run)
-        lines += [_run_line(run)] if len(run) >= _RUN else described
+        texts_of_run = (f"{clean(column.name)}: {_content(column, brief)}{_missing_note(column)}" for column in run)
+        lines += [_run_line(run)] if len(run) >= _RUN else texts_of_run
     return lines
 
 
@@ -58,28 +58,30 @@ def _runs(columns: Sequence[Column], key: Callable[[Column], tuple[str, Kind]]) 
 
 
 def _stem(column: Column) -> str:
-    match = _NUMBERED.match(column.name)
+    match = _NUMBERED_NAME.match(column.name)
     return match[1] if match else f"\x00{column.name}"
 
 
 def _run_line(run: Sequence[Column]) -> str:
     numbers = [number for column in run for number in column.numbers]
-    extent = f", {written(min(numbers), run[0].kind)} to {written(max(numbers), run[0].kind)}" if numbers else ""
+    extent = f", {number(min(numbers), run[0].kind)} to {number(max(numbers), run[0].kind)}" if numbers else ""
     counts = [len(column.values) for column in run]
     distinct = f", {_between(min(counts), max(counts))} distinct each"
     missing = sum(column.missing for column in run)
-    few = [column for column in run if column.values][:3] if run[0].kind == "text" else []
-    shown = ", ".join(f"{clean(column.name, _SHORT)} {clean(next(iter(column.values)), _SHORT)!r}" for column in few)
+    some_columns = [column for column in run if column.values][:3] if run[0].kind == "text" else []
+    words = ", ".join(
+        f"{clean(column.name, _SHORT)} {clean(next(iter(column.values)), _SHORT)!r}" for column in some_columns
+    )
     return (
         f"{clean(run[0].name)} … {clean(run[-1].name)} ({len(run)} columns): {run[0].kind}{extent}{distinct}"
-        f"{f', {missing:,} cells missing' if missing else ''}{f', e.g. {shown}' if shown else ''}"
+        f"{f', {missing:,} cells missing' if missing else ''}{f', e.g. {words}' if words else ''}"
     )
 
 
-def _lacking(column: Column) -> str:
+def _missing_note(column: Column) -> str:
     if not column.missing or column.kind == "empty":
         return ""
-    words = [repr(clean(cell)) for cell, _ in ordered(column.markers) if cell.strip()]
+    words = [repr(clean(cell)) for cell, _ in by_count(column.markers) if cell.strip()]
     written_as = f", written {' or '.join(words[:3])}" if words else ""
     return f"; {column.missing:,} missing ({percent(column.missing, column.rows)}{written_as})"
 
@@ -89,28 +91,28 @@ def _content(column: Column, few: bool = True) -> str:
     if column.kind == "empty":
         return "empty"
     if len(column.values) <= _FEW_VALUES:
-        shown = ", ".join(f"{clean(value)!r} × {count:,}" for value, count in ordered(column.values))
-        return f"{kind}, {shown}"
+        words = ", ".join(f"{clean(value)!r} × {count:,}" for value, count in by_count(column.values))
+        return f"{kind}, {words}"
     distinct = f"{len(column.values):,} distinct"
     if column.numbers:
         low, middle, high = min(column.numbers), statistics.median(column.numbers), max(column.numbers)
         infinite = column.values.total() - len(column.numbers)
         return (
-            f"{kind}, {written(low, column.kind)} to {written(high, column.kind)}, median {middle:g}, {distinct}"
+            f"{kind}, {number(low, column.kind)} to {number(high, column.kind)}, median {middle:g}, {distinct}"
             f"{f', {infinite:,} infinite' if infinite else ''}"
         )
     if column.span is not None:
         return f"time, {clean(column.span[0])} to {clean(column.span[1])}, {distinct}"
     lengths = sorted(len(value) for value in column.values.elements())
     middle_length = f", median {lengths[len(lengths) // 2]:,}" if lengths[-1] > lengths[0] + 10 else ""
-    shown = ", ".join(repr(clean(value, _LONG if few else _SHORT * 2)) for value in islice(column.values, 1 + few))
-    repeated = ""
+    words = ", ".join(repr(clean(value, _LONG if few else _SHORT * 2)) for value in islice(column.values, 1 + few))
+    most_common = ""
     if len(column.values) * 2 <= column.values.total():
-        (value, count), *_ = ordered(column.values)
-        repeated = f", most often {clean(value, _SHORT)!r} ({percent(count, column.rows)})"
+        (value, count), *_ = by_count(column.values)
+        most_common = f", most often {clean(value, _SHORT)!r} ({percent(count, column.rows)})"
     extent = _between(lengths[0], lengths[-1])
     unit = "character" if extent == "1" else "characters"
-    return f"{kind} of {extent} {unit}{middle_length}, {distinct}{repeated}, e.g. {shown}"
+    return f"{kind} of {extent} {unit}{middle_length}, {distinct}{most_common}, e.g. {words}"
 
 
 def target_lines(columns: Sequence[Column]) -> list[str]:
@@ -120,11 +122,11 @@ def target_lines(columns: Sequence[Column]) -> list[str]:
         numbers = [column for column in columns if column.numbers]
         return [*_many_lines(numbers)] if len(numbers) == len(columns) > _RUN else [*map(_target_line, columns)]
     shares = sorted((column.values["1"] / max(1, column.rows), column.name) for column in hot)
-    shown = [f"{clean(name)} {share:.2%}" for share, name in (*shares[:3], shares[len(shares) // 2], *shares[-2:])]
+    words = [f"{clean(name)} {share:.2%}" for share, name in (*shares[:3], shares[len(shares) // 2], *shares[-2:])]
     constant = [clean(column.name) for column in hot if len(column.values) < 2]
-    line = f"{len(hot)} columns of 0 and 1; share of 1, from the rarest: {', '.join(dict.fromkeys(shown))}"
-    more = [f"Constant in these rows: {', '.join(constant[:10])}"] if constant else []
-    return [line, *more, *(_target_line(column) for column in columns if column not in hot)]
+    line = f"{len(hot)} columns of 0 and 1; share of 1, from the rarest: {', '.join(dict.fromkeys(words))}"
+    constant_lines = [f"Constant in these rows: {', '.join(constant[:10])}"] if constant else []
+    return [line, *constant_lines, *(_target_line(column) for column in columns if column not in hot)]
 
 
 def _many_lines(columns: Sequence[Column]) -> Iterator[str]:
@@ -135,12 +137,12 @@ def _many_lines(columns: Sequence[Column]) -> Iterator[str]:
         f"{len(columns)} columns of numbers, {min(numbers):g} to {max(numbers):g}, "
         f"{_between(min(counts), max(counts))} distinct each. Of each its distinct values, the most common and its share:"
     )
-    described = []
+    descriptions = []
     for column in columns:
-        value, count = ordered(column.values)[0] if column.values else ("", 0)
-        described.append(f"{clean(column.name, _SHORT)} {len(column.values)}, {value} {percent(count, column.rows)}")
-    for start in range(0, len(described), _A_LINE):
-        yield "; ".join(described[start : start + _A_LINE])
+        value, count = by_count(column.values)[0] if column.values else ("", 0)
+        descriptions.append(f"{clean(column.name, _SHORT)} {len(column.values)}, {value} {percent(count, column.rows)}")
+    for start in range(0, len(descriptions), _A_LINE):
+        yield "; ".join(descriptions[start : start + _A_LINE])
 
 
 def _target_line(column: Column) -> str:
@@ -151,33 +153,34 @@ def _target_line(column: Column) -> str:
         points = (min(column.numbers), tenths[0], tenths[4], tenths[8], max(column.numbers))
         names = ("min", "10%", "median", "90%", "max")
         spread = ", ".join(f"{name} {value:g}" for name, value in zip(names, points, strict=True))
-        value, count = ordered(counts)[0]
+        value, count = by_count(counts)[0]
         often = f", {percent(count, column.rows)} are {value}" if count > _OFTEN * column.rows else ""
         often = f", {len(counts):,} distinct{often}" if len(counts) < _TIED * counts.total() else often
         mean = statistics.fmean(column.numbers)
-        return f"{name}: {column.kind}, {spread}, mean {mean:g}{often}{_lacking(column)}"
+        return f"{name}: {column.kind}, {spread}, mean {mean:g}{often}{_missing_note(column)}"
     if len(counts) * 2 > counts.total() and len(counts) > _CLASSES:
-        return f"{name}: {_content(column)}{_lacking(column)}"
+        return f"{name}: {_content(column)}{_missing_note(column)}"
     if len(counts) > _CLASSES:
-        sizes = ordered(counts)
-        few = ", ".join(f"{clean(value)} {count:,}" for value, count in sizes[:4])
+        sizes = by_count(counts)
+        commonest = ", ".join(f"{clean(value)} {count:,}" for value, count in sizes[:4])
         rare = sum(size < _RARE for _, size in sizes)
-        few += f"; {rare:,} of fewer than {_RARE} rows" if rare and sizes[0][1] >= _RARE else ""
-        return f"{name}: {len(counts):,} classes of {_between(sizes[-1][1], sizes[0][1])} rows, e.g. {few}{_lacking(column)}"
+        commonest += f"; {rare:,} of fewer than {_RARE} rows" if rare and sizes[0][1] >= _RARE else ""
+        rows = _between(sizes[-1][1], sizes[0][1])
+        return f"{name}: {len(counts):,} classes of {rows} rows, e.g. {commonest}{_missing_note(column)}"
     total = counts.total() or 1
-    shares = ", ".join(f"{clean(value)} {count:,} ({count / total:.1%})" for value, count in ordered(counts))
-    return f"{name}: {len(counts)} values: {shares}{_lacking(column)}"
+    shares = ", ".join(f"{clean(value)} {count:,} ({count / total:.1%})" for value, count in by_count(counts))
+    return f"{name}: {len(counts)} values: {shares}{_missing_note(column)}"
 
 
-def written(value: float, kind: Kind) -> str:
+def number(value: float, kind: Kind) -> str:
     """Return a number as a column of that kind would hold it."""
     return f"{value:.0f}" if kind == "integer" and abs(value) < 1e15 else f"{value:g}"
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: int, total: int) -> str:
     """Return a share, with as many digits as it needs."""
-    share = part / max(1, whole)
-    if part in (0, whole) or 0.1 <= share < 0.95:
+    share = part / max(1, total)
+    if part in (0, total) or 0.1 <= share < 0.95:
         return f"{share:.0%}"
     return "< 0.1%" if share < 0.001 else "> 99.9%" if share > 0.999 else f"{share:.1%}"
 
@@ -193,18 +196,18 @@ def oddity_lines(columns: Sequence[Column]) -> list[str]:
 
 def sum_lines(columns: Sequence[Column]) -> Iterator[str]:
     """Say which of a few columns is the sum of two others in every row."""
-    few = [c for c in columns if c.numbers and len(c.numbers) == c.rows and len(c.values) > 2]
-    for whole in few if len(few) <= _MOST_SUMMED else ():
-        for one, other in combinations([c for c in few if c is not whole], 2):
-            cells = zip(whole.numbers, one.numbers, other.numbers, strict=True)
-            if all(math.isclose(total, left + right, rel_tol=1e-6, abs_tol=1e-9) for total, left, right in cells):
-                yield f"{clean(whole.name)} = {clean(one.name)} + {clean(other.name)} in every row"
+    candidates = [c for c in columns if c.numbers and len(c.numbers) == c.rows and len(c.values) > 2]
+    for sum_column in candidates if len(candidates) <= _MOST_SUMMED else ():
+        for first, second in combinations([c for c in candidates if c is not sum_column], 2):
+            cells = zip(sum_column.numbers, first.numbers, second.numbers, strict=True)
+            if all(math.isclose(total, a + b, rel_tol=1e-6, abs_tol=1e-9) for total, a, b in cells):
+                yield f"{clean(sum_column.name)} = {clean(first.name)} + {clean(second.name)} in every row"
 
 
 def _constant_lines(columns: Sequence[Column]) -> Iterator[str]:
     names = [clean(c.name) for c in columns if c.rows > 1 and len(c.values) + len(c.markers) == 1]
     if names:
-        yield f"Constant: {listed(names, _NAMES)}"
+        yield f"Constant: {join_some(names, _NAMES)}"
 
 
 def _copy_lines(columns: Sequence[Column]) -> Iterator[str]:
@@ -216,22 +219,22 @@ def _copy_lines(columns: Sequence[Column]) -> Iterator[str]:
             if original != column.name:
                 copies.append(f"{clean(column.name)} = {clean(original)}")
     if copies:
-        yield f"Equal columns: {listed(copies, _NAMES)}"
+        yield f"Equal columns: {join_some(copies, _NAMES)}"
 
 
 def _apart_lines(columns: Sequence[Column]) -> Iterator[str]:
-    found = []
+    sentinels = []
     for column in columns:
         counts = Counter(column.numbers)
         if len(counts) < _DISTINCT:
             continue
-        ordered = sorted(counts)
-        for value, near, far in ((ordered[0], ordered[1], ordered[-1]), (ordered[-1], ordered[-2], ordered[0])):
-            rest, often = abs(far - near), counts[value]
-            far_enough = abs(value - near) >= (_APART if value else _ZERO_APART) * rest
-            if rest and far_enough and often >= max(_FEWEST, _SHARE * column.rows):
-                found.append(
-                    f"{clean(column.name)} is {value:g} in {percent(often, column.rows)}, else {near:g} or beyond"
+        values = sorted(counts)
+        for value, next_value, far in ((values[0], values[1], values[-1]), (values[-1], values[-2], values[0])):
+            spread, often = abs(far - next_value), counts[value]
+            far_enough = abs(value - next_value) >= (_FAR_APART if value else _ZERO_APART) * spread
+            if spread and far_enough and often >= max(_FEWEST, _SHARE * column.rows):
+                sentinels.append(
+                    f"{clean(column.name)} is {value:g} in {percent(often, column.rows)}, else {next_value:g} or beyond"
                 )
-    if found:
-        yield f"Values that stand apart, and may stand for missing ones: {listed(found, _NAMES, '; ')}"
+    if sentinels:
+        yield f"Values that stand apart, and may stand for missing ones: {join_some(sentinels, _NAMES, '; ')}"

@@ -21,7 +21,7 @@ from bot.evaluation.views.row_files import Pattern, row_files
 from state.errors import UnsupportedLayout
 
 IMAGES = frozenset({".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp"})
-_EACH, _EACH_TABLE = 8, 20
+_MAX_LISTED, _EACH_TABLE = 8, 20
 """More files than this of one kind in one folder are summed up, and folders of the same."""
 _HALF = 0.5
 _LINES = 40
@@ -39,16 +39,16 @@ def file_lines(data_dir: Path) -> list[str]:
     """Return a line a file; many files of a kind in one folder share a line."""
     lines = []
     for (folder, suffix), paths in sorted(_grouped(data_dir).items()):
-        if len(paths) > (_EACH_TABLE if suffix in TABLES else _EACH):
+        if len(paths) > (_EACH_TABLE if suffix in TABLES else _MAX_LISTED):
             size = sum((data_dir / path).stat().st_size for path in paths)
             kind = suffix or "without suffix"
-            lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {decimal(size)}, e.g. {_few(paths)}")
+            lines.append(f"{clean(folder)}/: {len(paths):,} files {kind}, {decimal(size)}, e.g. {_examples(paths)}")
             if suffix in IMAGES:
                 lines.append(_images_line([partial(FileIO, data_dir / path) for path in _spread(paths)]))
         else:
             lines += [_file_line(data_dir, path) for path in paths]
-    more = len(lines) - _LINES
-    return lines if more <= 0 else [*lines[:_LINES], f"… and {more:,} more lines of files"]
+    left_out = len(lines) - _LINES
+    return lines if left_out <= 0 else [*lines[:_LINES], f"… and {left_out:,} more lines of files"]
 
 
 def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
@@ -56,14 +56,14 @@ def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:
     groups: dict[tuple[str, str], list[Path]] = {}
     for path in data_files(data_dir):
         groups.setdefault((path.parent.as_posix(), path.suffix.lower()), []).append(path)
-    beside: dict[tuple[str, str], list[str]] = {}
+    sibling_folders: dict[tuple[str, str], list[str]] = {}
     for folder, suffix in groups:
         if folder != ".":
-            beside.setdefault((PurePosixPath(folder).parent.as_posix(), suffix), []).append(folder)
-    for (parent, suffix), folders in beside.items():
-        if len(folders) > _EACH:
-            together = [path for folder in folders for path in groups.pop((folder, suffix))]
-            groups[f"{parent}/[{len(folders):,} folders]", suffix] = together
+            sibling_folders.setdefault((PurePosixPath(folder).parent.as_posix(), suffix), []).append(folder)
+    for (parent, suffix), folders in sibling_folders.items():
+        if len(folders) > _MAX_LISTED:
+            paths = [path for folder in folders for path in groups.pop((folder, suffix))]
+            groups[f"{parent}/[{len(folders):,} folders]", suffix] = paths
     return groups
 
 
@@ -97,8 +97,8 @@ def archive_lines(data_dir: Path) -> list[str]:
             continue
         kinds = Counter(PurePosixPath(name).suffix.lower() or "without suffix" for name in names)
         counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common(5))
-        few = _few([Path(name) for name in names])
-        lines.append(f"{clean(path.as_posix())}: {len(names):,} files ({counts}), e.g. {few}")
+        examples = _examples([Path(name) for name in names])
+        lines.append(f"{clean(path.as_posix())}: {len(names):,} files ({counts}), e.g. {examples}")
         if not zipfile.is_zipfile(data_dir / path):
             continue
         with zipfile.ZipFile(data_dir / path) as archive:
@@ -125,14 +125,14 @@ def _beginning(archive: zipfile.ZipFile, name: str) -> str:
 def _spread(items: Sequence[ItemT]) -> list[ItemT]:
     """Return a few of many, from the first to the last."""
     count = min(_IMAGES, len(items))
-    return [items[at * (len(items) - 1) // max(1, count - 1)] for at in range(count)]
+    return [items[index * (len(items) - 1) // max(1, count - 1)] for index in range(count)]
 
 
 def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:
     """Say of what sizes and modes images are, by their heads."""
     sizes, modes = Counter[tuple[int, int]](), Counter[str]()
-    for opened in images:
-        with suppress(*_NO_IMAGE), opened() as file, Image.open(file) as image:
+    for open_image in images:
+        with suppress(*_NO_IMAGE), open_image() as file, Image.open(file) as image:
             sizes[image.size] += 1
             modes[image.mode] += 1
     if not sizes:
@@ -144,14 +144,14 @@ def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:
     return f"  images, by {len(images)} of them: {extent if len(sizes) > 1 else f'all {common}'} pixels, {kinds}"
 
 
-def place_lines(data_dir: Path, trained: Sequence[str], asked: Sequence[str]) -> list[str]:
+def place_lines(data_dir: Path, trained: Sequence[str], test_ids: Sequence[str]) -> list[str]:
     """Say where the files of single rows lie, by their ids; rows to validate on count as trained."""
-    found = row_files(data_dir, trained, frozenset(asked))
+    files = row_files(data_dir, trained, frozenset(test_ids))
     return [
         f"{_place(pattern, places)}: {len(places):,} of {count:,} {kind} rows have one"
         for kind, side, count in (
-            ("training and validation", found.train, len(trained)),
-            ("test", found.test, len(asked)),
+            ("training and validation", files.train, len(trained)),
+            ("test", files.test, len(test_ids)),
         )
         for pattern, places in sorted(side.items(), key=lambda item: str(item[0]))
         if len(places) >= _HALF * count  # else folders of classes
@@ -160,10 +160,10 @@ def place_lines(data_dir: Path, trained: Sequence[str], asked: Sequence[str]) ->
 
 def _place(pattern: Pattern, places: Mapping[str, str]) -> str:
     suffix = PurePosixPath(pattern.path).suffix
-    named = next(iter(places)).endswith(suffix) and bool(suffix)
-    path = clean(pattern.path.replace("{id}" + suffix, "{id}") if named else pattern.path)
+    keeps_suffix = next(iter(places)).endswith(suffix) and bool(suffix)
+    path = clean(pattern.path.replace("{id}" + suffix, "{id}") if keeps_suffix else pattern.path)
     return f"{path} in {clean(pattern.archive.as_posix())}" if pattern.archive else path
 
 
-def _few(paths: Sequence[Path]) -> str:
+def _examples(paths: Sequence[Path]) -> str:
     return ", ".join(clean(path.as_posix()) for path in paths[:_LOOKED_AT])

@@ -15,7 +15,7 @@ from state.errors import UnsupportedLayout
 TABLES = frozenset({".csv", ".tsv"})
 _LARGEST_OTHER = 64 * 1024**2
 """Bytes of a table that has to be read as a whole for its columns (records), or unpacked."""
-_MOST = 12
+_MAX_TABLES = 12
 MOST_IDS = 100_000
 _FIRST = ("train", "validation", "test", "sample_validation", "sample_submission")
 
@@ -65,18 +65,18 @@ def main_tables(data_dir: Path, card: TaskCard) -> MainTables:
     tables: dict[str, Rows] = {}
     for path in sorted(data_files(data_dir), key=lambda path: (_rank(path), path)):
         text = path.suffix.lower() in TABLES
-        other = not text and len(path.parts) == 1 and (data_dir / path).stat().st_size <= _LARGEST_OTHER
-        if len(tables) < _MOST and (text or (other and table_kind(data_dir / path) is not None)):
+        is_small_other = not text and len(path.parts) == 1 and (data_dir / path).stat().st_size <= _LARGEST_OTHER
+        if len(tables) < _MAX_TABLES and (text or (is_small_other and table_kind(data_dir / path) is not None)):
             try:
                 tables[path.as_posix()] = read_any(data_dir / path)
             except UnsupportedLayout:
                 continue
-    asked = tuple(name for kind in ("validation", "test") if (name := _named(tables, kind)) is not None)
+    test_tables = tuple(name for kind in ("validation", "test") if (name := _table_of_kind(tables, kind)) is not None)
     training = (path.relative_to(data_dir).as_posix() for path in find_training_tables(data_dir, None))
     train = next((name for name in training if name in tables), None)
-    shown = {*card.row_columns}.union(*(tables[name].header for name in asked))
-    lacking = () if train is None else tuple(c for c in tables[train].header if c not in shown)
-    return MainTables(tables, train, asked, lacking)
+    known_columns = {*card.row_columns}.union(*(tables[name].header for name in test_tables))
+    missing_columns = () if train is None else tuple(c for c in tables[train].header if c not in known_columns)
+    return MainTables(tables, train, test_tables, missing_columns)
 
 
 def _rank(path: Path) -> int:
@@ -84,6 +84,6 @@ def _rank(path: Path) -> int:
     return _FIRST.index(kind) if kind in _FIRST and len(path.parts) == 1 else len(_FIRST)
 
 
-def _named(tables: Mapping[str, Rows], kind: str) -> str | None:
-    found = [name for name in tables if name.split(".")[0] == kind]
-    return min(found, key=lambda name: (name != f"{kind}.csv", name)) if found else None
+def _table_of_kind(tables: Mapping[str, Rows], kind: str) -> str | None:
+    names = [name for name in tables if name.split(".")[0] == kind]
+    return min(names, key=lambda name: (name != f"{kind}.csv", name)) if names else None

@@ -16,7 +16,7 @@ _ROWS, _CELLS, _CHARACTERS = 50_000, 600_000, 50_000_000
 _EXAMPLE = 60
 _MISSING = frozenset({"", "nan", "na", "null", "none", "n/a", "<na>", "#n/a"})
 _FIRST_OF_MISSING = frozenset(" \t\r\n\f\v\xa0\u3000nN<#")
-_WHOLE = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*)\s*")
+_INTEGER = re.compile(r"\s*[+-]?(?:0|[1-9][0-9]*)\s*")
 _CODE = re.compile(r"\s*0[0-9]+\s*")
 """Digits that are no number, as whoever wrote them kept the zeros in front."""
 
@@ -60,10 +60,12 @@ def is_missing(cell: str) -> bool:
 def profile(table: Rows) -> tuple[list[Column], bool]:
     """Profile each column of a table on its first rows; also returns whether these are all."""
     limit = min(_ROWS, max(100, _CELLS // len(table.header)))
-    left = table.rows()
-    rows = list(_within(islice(left, limit), _CHARACTERS))
+    more_rows = table.rows()
+    rows = list(_within(islice(more_rows, limit), _CHARACTERS))
     cells = zip(*rows, strict=True) if rows else [()] * len(table.header)
-    return [_column(name, column) for name, column in zip(table.header, cells, strict=True)], next(left, None) is None
+    return [_column(name, column) for name, column in zip(table.header, cells, strict=True)], next(
+        more_rows, None
+    ) is None
 
 
 def _within(rows: Iterator[list[str]], characters: int) -> Iterator[list[str]]:
@@ -85,7 +87,7 @@ def _column(name: str, cells: Sequence[str]) -> Column:
     coded = all(cell.strip().isdigit() for cell in values) and any(map(_CODE.fullmatch, values))
     numbers = {cell: read_number(cell) for cell in values}
     if not coded and None not in numbers.values():
-        kind: Kind = "integer" if all(map(_WHOLE.fullmatch, values)) else "number"
+        kind: Kind = "integer" if all(map(_INTEGER.fullmatch, values)) else "number"
         finite = {cell: n for cell, n in numbers.items() if n is not None and math.isfinite(n)}
         return Column(name, kind, values, tuple([finite[cell] for cell in cells if cell in finite]), markers)
     if (times := parse_times(list(values))) is None:
@@ -94,15 +96,15 @@ def _column(name: str, cells: Sequence[str]) -> Column:
     return Column(name, "time", values, (), markers, span=(in_order[0][1], in_order[-1][1]))
 
 
-def ordered(counts: Counter[str]) -> list[tuple[str, int]]:
+def by_count(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return values by falling count, equal ones by name."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def listed(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+def join_some(texts: Sequence[str], limit: int, separator: str = ", ") -> str:
     """Return the first of some texts, and how many more there are."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return separator.join(texts[:most]) + more
+    rest_words = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return separator.join(texts[:limit]) + rest_words
 
 
 def clean(text: str, longest: int = _EXAMPLE) -> str:

@@ -56,8 +56,8 @@ def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None
 
 def sample_of(view: LabelledView) -> Path:
     """Return the sample of the rows whose labels a view withholds; if these replace the test rows, there is only one."""
-    own = view.data / "sample_validation.csv"
-    return own if own.is_file() else view.data / "sample_submission.csv"
+    validation_sample = view.data / "sample_validation.csv"
+    return validation_sample if validation_sample.is_file() else view.data / "sample_submission.csv"
 
 
 def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
@@ -85,11 +85,11 @@ def parts_of(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
     Raises:
         InvalidSubmission: they cannot be read.
     """
-    truth, apart = scorer.truth(view.truth, sample_of(view)), sorted(final_places(view.labels))
-    if not apart:
+    truth, final_rows = scorer.truth(view.truth, sample_of(view)), sorted(final_places(view.labels))
+    if not final_rows:
         return truth, None
     if truth.ids is None:
         raise InvalidSubmission("they are not of the rows that are asked for, so that no part of them can be scored.")
-    final = np.array(apart, dtype=np.int64)
-    rest = np.setdiff1d(np.arange(len(truth.ids)), final)
-    return PartOfTruth(truth, rest), PartOfTruth(truth, final)
+    final = np.array(final_rows, dtype=np.int64)
+    holdout_rows = np.setdiff1d(np.arange(len(truth.ids)), final)
+    return PartOfTruth(truth, holdout_rows), PartOfTruth(truth, final)

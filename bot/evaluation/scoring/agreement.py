@@ -30,7 +30,7 @@ from bot.evaluation.scoring.bank import read_answers, read_numbers, read_predict
 from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 
-_FEW = 3.0
+_FEW_ROWS = 3.0
 """Rows with a wrong label or text that a hold-out without any may have missed (95%)."""
 _SMALLEST = 1e-15
 """Probabilities are clipped to it."""
@@ -41,33 +41,35 @@ Distance = Callable[[NDArray[Any], NDArray[Any]], float]
 """Takes a truth and predictions, (rows, prediction columns) each; like a squared error: what is independent adds up."""
 
 
-def agree(view: LabelledView, refitted: Path, scored: Path, predictions: Path, alike: Sequence[Path] = ()) -> Agreement:
+def agree(
+    view: LabelledView, refitted: Path, original: Path, predictions: Path, peers: Sequence[Path] = ()
+) -> Agreement:
     """Compare a refit's predictions of the test rows with those of its scored run.
 
-    Predictions are those of the rows of `sample_validation.csv`; `alike` are those of the test rows by the same script that
+    Predictions are those of the rows of `sample_validation.csv`; `peers` are those of the test rows by the same script that
     was trained on other rows, or by scripts as good. Rows of `final` are not used.
 
     Raises:
         InvalidSubmission: a file cannot be read.
     """
     card, sample = view.card, view.data / "sample_submission.csv"
-    own, new, *others = (read_predicted(path, sample, card) for path in (scored, refitted, *alike))
-    if read_numbers(scored) is not None and read_numbers(refitted) is None:
+    original_values, new, *peer_values = (read_predicted(path, sample, card) for path in (original, refitted, *peers))
+    if read_numbers(original) is not None and read_numbers(refitted) is None:
         return Agreement(False, "it has labels alone, where the scored run has what they were made of")
-    if _is_constant(own) and not _is_constant(new):
+    if _is_constant(original_values) and not _is_constant(new):
         return Agreement(True, "the scored run gave every row the same answer")
-    labels, predicted = _holdout(view, predictions)
+    labels, holdout_values = _holdout(view, predictions)
     faults = []
-    for what, distance, sure in _distances(card, own):
-        moved, error = distance(own, new), distance(labels, predicted)
+    for distance_name, distance, sure in _distances(card, original_values):
+        shift, error = distance(original_values, new), distance(labels, holdout_values)
         if prediction_kind(card) != "number":
-            error += _FEW / len(labels)
-        seen = max((distance(own, other) for other in others), default=0.0)
-        most = min(error, max(sure * error, seen))
-        if not moved <= most:  # NaN is not
+            error += _FEW_ROWS / len(labels)
+        usual_shift = max((distance(original_values, similar) for similar in peer_values), default=0.0)
+        max_shift = min(error, max(sure * error, usual_shift))
+        if not shift <= max_shift:  # NaN is not
             faults.append(
-                f"its {what} to the scored run's predictions is {moved:.3g}, where that of the scored run to the labels "
-                f"is {error:.3g}, and at most {most:.3g} is expected"
+                f"its {distance_name} to the scored run's predictions is {shift:.3g}, where that of the scored run to the labels "
+                f"is {error:.3g}, and at most {max_shift:.3g} is expected"
             )
     return Agreement(not faults, "; ".join(faults))
 
@@ -84,16 +86,16 @@ def _holdout(view: LabelledView, predictions: Path) -> tuple[NDArray[Any], NDArr
     return labels[rows], read_predicted(predictions, sample, view.card)[rows]
 
 
-def _distances(card: TaskCard, own: NDArray[Any]) -> list[tuple[str, Distance, float]]:
+def _distances(card: TaskCard, scored_values: NDArray[Any]) -> list[tuple[str, Distance, float]]:
     """Return the distances that a task's predictions are compared by: name, function, and the share of the error that is sure."""
     kind, metric = prediction_kind(card), METRICS.get(card.metric.name)
     if kind == "label":
-        return [("share of other labels", lambda truth, predicted: 1 - equal_labels(truth, predicted), 0.75)]
+        return [("share of other labels", lambda truth, prediction: 1 - equal_labels(truth, prediction), 0.75)]
     if kind == "text":
-        return [(*_text_distance(card, own), 0.75)]
+        return [(*_text_distance(card, scored_values), 0.75)]
     if metric is not None and metric.name in _PROBABILITIES:
         # Most of a log loss is what nobody can know.
-        return [("divergence", lambda truth, predicted: _divergence(truth, predicted, metric), 0.25)]
+        return [("divergence", lambda truth, prediction: _divergence(truth, prediction, metric), 0.25)]
     ranks = ("rank distance (1 - correlation)", _rank_distance, 1.0)
     if metric is not None and metric.name in _OF_RANKS:
         return [ranks]
@@ -101,40 +103,40 @@ def _distances(card: TaskCard, own: NDArray[Any]) -> list[tuple[str, Distance, f
         # Errors that are independent add up in squares.
         power = 1 if metric.name in ("mse", "msle") else 2
         name = metric.name if power == 1 else f"squared {metric.name}"
-        return [(name, lambda truth, predicted: metric.score(truth, predicted, card.metric.params) ** power, 0.5)]
-    squares = ("squared error", lambda truth, predicted: float(np.mean((truth - predicted) ** 2)), 0.5)
+        return [(name, lambda truth, prediction: metric.score(truth, prediction, card.metric.params) ** power, 0.5)]
+    squares = ("squared error", lambda truth, prediction: float(np.mean((truth - prediction) ** 2)), 0.5)
     return [squares] if metric is not None and metric.name == "r2" else [squares, ranks]
 
 
-def _divergence(truth: NDArray[np.float64], predicted: NDArray[np.float64], metric: Metric) -> float:
+def _divergence(truth: NDArray[np.float64], prediction: NDArray[np.float64], metric: Metric) -> float:
     """Return the Kullback-Leibler divergence, which is the log loss where the truth is sure."""
-    sides = [np.clip(side.astype(float), 0.0, None) for side in (truth, predicted)]
+    sides = [np.clip(side.astype(float), 0.0, None) for side in (truth, prediction)]
     if truth.shape[1] > 1 and metric.rescaled is not None:
         sides = [side / np.maximum(side.sum(axis=1, keepdims=True), _SMALLEST) for side in sides]
     else:  # each cell is a chance of its own
         sides = [np.stack([np.minimum(side, 1.0), 1 - np.minimum(side, 1.0)]) for side in sides]
-    right, ours = sides[0], np.maximum(sides[1], _SMALLEST)
-    terms = right * np.log(np.maximum(right, _SMALLEST) / ours)
+    right, clipped = sides[0], np.maximum(sides[1], _SMALLEST)
+    terms = right * np.log(np.maximum(right, _SMALLEST) / clipped)
     rows = terms.sum(axis=1) if terms.ndim == 2 else terms.sum(axis=0)
     return float(rows.mean())
 
 
-def _rank_distance(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
+def _rank_distance(truth: NDArray[np.float64], prediction: NDArray[np.float64]) -> float:
     """Return 1 less the mean correlation of the columns, Spearman's or, as ranks of sure probabilities are noise, Pearson's."""
-    each = []
-    for a, b in zip(truth.T.astype(float), predicted.T.astype(float), strict=True):
-        found = (spearman(a, b), pearson(a, b))
+    correlations = []
+    for a, b in zip(truth.T.astype(float), prediction.T.astype(float), strict=True):
+        pair = (spearman(a, b), pearson(a, b))
         # A column that only one side varies in agrees in nothing.
-        each.append(max((one for one in found if one is not None), default=0.0))
-    return 1 - float(np.mean(each))
+        correlations.append(max((r for r in pair if r is not None), default=0.0))
+    return 1 - float(np.mean(correlations))
 
 
-def _text_distance(card: TaskCard, own: NDArray[Any]) -> tuple[str, Distance]:
+def _text_distance(card: TaskCard, scored_values: NDArray[Any]) -> tuple[str, Distance]:
     """Return by how much the metric falls short of its best, or the F1 of words where predictions cannot stand for the truth."""
     metric, params = METRICS.get(card.metric.name), card.metric.params
     if metric is not None:
         best = metric.most if metric.direction == "maximize" else metric.least
-        if math.isclose(metric.score(own, own, params), best):
-            return metric.name, lambda truth, predicted: abs(best - metric.score(truth, predicted, params))
+        if math.isclose(metric.score(scored_values, scored_values, params), best):
+            return metric.name, lambda truth, prediction: abs(best - metric.score(truth, prediction, params))
     words = METRICS["multilabel_samples_f1"]
-    return "share of other words (1 - F1)", lambda truth, predicted: 1 - words.score(truth, predicted, {})
+    return "share of other words (1 - F1)", lambda truth, prediction: 1 - words.score(truth, prediction, {})

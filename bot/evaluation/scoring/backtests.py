@@ -25,7 +25,7 @@ CUTOFFS, FEWEST = 6, 4
 """Cut-offs, and how many of them need a score."""
 _SHORTER = 0.5
 """Length of windows as a share of what they stand for."""
-_LEAST = 0.25
+_MIN_TRAINING_SHARE = 0.25
 """Share of the rows that the earliest cut-off leaves to learn from."""
 _MOST_ROWS, _ROUNDS = 10_000, 60
 _LEVELS = 250
@@ -59,10 +59,10 @@ def distance_factors(
     withheld = validated if info is None else round(_SHORTER * info.validation_rows)
     forecast = round(_SHORTER * max(1, len(view.test) or len(view.asked_ids)))
     last_cutoff = len(y) - withheld - forecast
-    if min(validated, forecast) < 5 or last_cutoff <= _LEAST * len(y) or last_cutoff < 20:
+    if min(validated, forecast) < 5 or last_cutoff <= _MIN_TRAINING_SHARE * len(y) or last_cutoff < 20:
         return None
     changes, start = list[float](), time.monotonic()
-    for cutoff in np.linspace(max(15, _LEAST * len(y)), last_cutoff, CUTOFFS).astype(int):
+    for cutoff in np.linspace(max(15, _MIN_TRAINING_SHARE * len(y)), last_cutoff, CUTOFFS).astype(int):
         validation, test = slice(cutoff, cutoff + validated), slice(cutoff + withheld, cutoff + withheld + forecast)
         windows = ((cutoff, validation), (test.start if refitted else cutoff, test))
         distances = [_distance(metric, view, x[:end], y[:end], x[rows], y[rows]) for end, rows in windows]
@@ -108,7 +108,7 @@ def _numbers(table: pd.DataFrame, times: Sequence[float]) -> Array:
         cells = table[name]
         numbers = pd.to_numeric(cells, errors="coerce")
         if numbers.notna().mean() < 0.5 * (cells != "").mean():
-            levels = {level: at for at, level in enumerate(cells.value_counts().index[:_LEVELS])}
+            levels = {level: code for code, level in enumerate(cells.value_counts().index[:_LEVELS])}
             numbers = cells.map(levels)
         columns.append(numbers.to_numpy(float))
     return np.column_stack([*columns, np.array(times)])

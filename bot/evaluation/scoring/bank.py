@@ -60,7 +60,7 @@ def _ids_and_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence
     return ids, read_truth(path, ids, card)
 
 
-_MANY = 5_000_000
+_SINGLE_PRECISION_CELLS = 5_000_000
 """Numbers behind labels of which each takes two bytes, not four: three digits are enough to combine them."""
 _PADDED = 2
 """Characters for each byte of the file, of texts padded to the longest, above which the file itself is kept."""
@@ -96,7 +96,7 @@ def keep_array(values: NDArray[Any], bank: Path, numbers: NDArray[Any] | None = 
             np.save(file, np.array(texts.tolist(), dtype=str), allow_pickle=False)
             np.save(file, places.astype(np.int32).reshape(values.shape))
             if numbers is not None:
-                np.save(file, numbers.astype(np.float32 if numbers.size <= _MANY else np.float16))
+                np.save(file, numbers.astype(np.float32 if numbers.size <= _SINGLE_PRECISION_CELLS else np.float16))
     return _put_in_place(staging, ".npy")
 
 
@@ -155,12 +155,12 @@ def read_numbers(path: Path) -> NDArray[Any] | None:
 def write_values(out: Path, values: NDArray[Any], sample: Path, card: TaskCard) -> None:
     """Write predictions (rows, prediction columns) in the form of the sample."""
     table = read_table(sample)
-    at = [table.header.index(column) for column in card.prediction_columns]
+    places = [table.header.index(column) for column in card.prediction_columns]
 
     def lines() -> Iterator[list[str]]:
         for row, cells in zip(table.rows(), values, strict=True):
             line = list(row)
-            for place, cell in zip(at, cells, strict=True):
+            for place, cell in zip(places, cells, strict=True):
                 line[place] = repr(float(cell)) if isinstance(cell, float) else str(cell)
             yield line
 

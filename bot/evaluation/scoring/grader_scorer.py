@@ -11,7 +11,7 @@ from typing import Any
 from bot.evaluation.graders import GraderKind
 from bot.evaluation.graders.process import GraderLimits, GraderProcess, Order
 from bot.evaluation.scoring.prediction_file import read_submission
-from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+from bot.evaluation.scoring.truth import PredictionSet, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table, write_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import GraderStopped, InvalidSubmission
@@ -31,9 +31,9 @@ class GraderScorer:
         """Open a file of answers or labels; see `Scorer.truth`."""
         card = self._card
         ids = read_table(sample).keys(card.row_columns)
-        own = _keys_of(path, card.row_columns)
+        own_keys = _keys_of(path, card.row_columns)
         # Only one row of answers for each that is asked for can be put in order, or be left out of a part.
-        matching = own if own is not None and Counter(own) == Counter(ids) else None
+        matching = own_keys if own_keys is not None and Counter(own_keys) == Counter(ids) else None
         handle = self._process.load(path, key=() if matching is None else card.row_columns)
         self._process.ordered(handle)
         columns = tuple(name for name in read_table(sample).header if name in card.columns)
@@ -58,41 +58,41 @@ class _GraderTruth:
     order: Order | None
     repeats: bool = False
 
-    def read(self, path: Path) -> Predicted:
+    def read(self, path: Path) -> PredictionSet:
         read_submission(path, self.sample, self.card)
         return self.perfect(path)
 
-    def perfect(self, path: Path) -> Predicted:
+    def perfect(self, path: Path) -> PredictionSet:
         key = () if self.order is None else self.card.row_columns
         handle = self.process.load(path, key=key, order=self.order)
-        predicted = Predicted(path.name, handle=handle)
-        predicted.kept.callback(self.process.drop, handle)
-        return predicted
+        predictions = PredictionSet(path.name, handle=handle)
+        predictions.kept.callback(self.process.drop, handle)
+        return predictions
 
-    def constant(self, cells: Sequence[Any]) -> Predicted:
+    def constant(self, cells: Sequence[Any]) -> PredictionSet:
         card = self.card
         with tempfile.NamedTemporaryFile(prefix="constant-", suffix=".csv", delete=False) as file:
             path = Path(file.name)
-        shown = [str(cell) for cell in cells]
+        texts = [str(cell) for cell in cells]
         rows = read_table(self.sample).columns(card.row_columns)
-        write_table(path, card.columns, ([*key, *shown] for key in rows))
-        predicted = self.perfect(path)
-        predicted.kept.callback(path.unlink, missing_ok=True)
-        return predicted
+        write_table(path, card.columns, ([*key, *texts] for key in rows))
+        predictions = self.perfect(path)
+        predictions.kept.callback(path.unlink, missing_ok=True)
+        return predictions
 
-    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
+    def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:
         if rows is not None and len(rows) == 0:
             return None
         try:
-            return self.process.score(predicted.handle, self.answers, rows, taken)
+            return self.process.score(predictions.handle, self.answers, rows, donors)
         except GraderStopped as error:
             self._control(rows)
             raise InvalidSubmission(
-                f"The grader does not come to an end with {predicted.name}, though it does with {self.sample.name}: {error}"
+                f"The grader does not come to an end with {predictions.name}, though it does with {self.sample.name}: {error}"
             ) from error
 
-    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
-        return lambda rows: score_or_nan(self, predicted, rows)
+    def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
+        return lambda rows: score_or_nan(self, predictions, rows)
 
     def fault(self, rows: Rows | None = None) -> str | None:
         with closing(self.perfect(self.path)) as right:
@@ -101,7 +101,7 @@ class _GraderTruth:
             except InvalidSubmission as error:
                 return f"it refuses even right predictions: {str(error).rstrip('.')}"
 
-    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
+    def why_not(self, predictions: PredictionSet, rows: Rows | None = None) -> str:
         return "it is not defined on these predictions"
 
     def _control(self, rows: Rows | None) -> None:

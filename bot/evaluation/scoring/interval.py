@@ -35,7 +35,7 @@ from bot.evaluation.answers import Interval, LabelledView
 from bot.evaluation.scoring import labels_of, open_scorer
 from bot.evaluation.scoring.backtests import distance_factors
 from bot.evaluation.scoring.bank import Version, version
-from bot.evaluation.scoring.truth import Predicted, Rows, Truth, score_or_nan
+from bot.evaluation.scoring.truth import PredictionSet, Rows, Truth, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.views.build import view_info
 from bot.evaluation.views.groups import disjoint_group_column
@@ -65,13 +65,13 @@ _ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
 
 
 def validation_interval(
-    view: LabelledView, predictions: Path, seed: int, of: ScoreOf = "refit", seconds: float = 30.0
+    view: LabelledView, predictions: Path, seed: int, score_kind: ScoreOf = "refit", seconds: float = 30.0
 ) -> Interval:
     """Return the interval that contains the hidden score, or the final score, in 95 of 100 cases.
 
     Predictions are those of the rows of the hold-out view's `sample_validation.csv`; its sample_submission.csv shows the
-    number of rows of the hidden test. `of` names the hidden score of a refit on all rows, or of the hold-out run's own file;
-    or the final score of that run. After `seconds` no more draws are made than it takes for `FEWEST` on which the metric is
+    number of rows of the hidden test. `score_kind` names the hidden score of a refit on all rows, or of the hold-out run's own
+    file; or the final score of that run. After `seconds` no more draws are made than it takes for `FEWEST` on which the metric is
     defined; a competition's slow grader is waited for at most three times as long.
 
     Raises:
@@ -80,31 +80,31 @@ def validation_interval(
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    card, test_rows = view.card, len(final_places(view.labels)) if of == "final" else _test_rows(view)
+    card, test_rows = view.card, len(final_places(view.labels)) if score_kind == "final" else _test_rows(view)
     with closing(open_scorer(card, view.grader)) as scorer:
         truth = labels_of(view, scorer)
-        predicted = truth.read(predictions)
+        parsed = truth.read(predictions)
         if truth.ids is None:
             note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
             return Interval(None, None, note, 0, None, test_rows)
-        clusters, together = clusters_of(view, truth.ids)
-        draws = _Draws(truth, predicted, clusters, len(truth.ids), test_rows)
-        score, perfect = score_or_nan(truth, predicted), score_or_nan(truth, truth.perfect(view.truth))
+        clusters, group = clusters_of(view, truth.ids)
+        draws = _Draws(truth, parsed, clusters, len(truth.ids), test_rows)
+        score, perfect = score_or_nan(truth, parsed), score_or_nan(truth, truth.perfect(view.truth))
         scores = draws.scores(score, seed, seconds)
-    how = len(scores), together, test_rows
-    if (why := _why_not(scores, score)) is not None:
-        return Interval(None, None, f"the {scorer.name} {why}", *how)
-    trained, more = _sizes(view)
-    low, high = _ends(scores, score, draws.ratio, trained)
+    basis = len(scores), group, test_rows
+    if (reason := _why_not(scores, score)) is not None:
+        return Interval(None, None, f"the {scorer.name} {reason}", *basis)
+    trained, growth = _sizes(view)
+    low, high = _bounds(scores, score, draws.ratio, trained)
     if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
-        if of == "refit":
-            low, high = _with_refit(low, high, perfect, card, more)
-        if together is not None and (factors := _drift(view, together, seconds, refitted=of == "refit")) is not None:
-            ends = [perfect + (score - perfect) * factor for factor in factors]
-            low, high = min(low, *ends), max(high, *ends)
+        if score_kind == "refit":
+            low, high = _with_refit(low, high, perfect, card, growth)
+        if group is not None and (factors := _drift(view, group, seconds, refitted=score_kind == "refit")) is not None:
+            drifted = [perfect + (score - perfect) * factor for factor in factors]
+            low, high = min(low, *drifted), max(high, *drifted)
         # What was stretched away from the score is stretched no further than scores go.
         low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
-    return Interval(low, high, None, *how)
+    return Interval(low, high, None, *basis)
 
 
 def _drift(labelled: LabelledView, column: str, seconds: float, *, refitted: bool) -> tuple[float, float] | None:
@@ -140,7 +140,7 @@ def _sizes(view: LabelledView) -> tuple[float, float]:
     return holdout / (1 - holdout - final), 1 - holdout - final
 
 
-def _ends(scores: NDArray[np.float64], score: float, ratio: float, trained: float) -> tuple[float, float]:
+def _bounds(scores: NDArray[np.float64], score: float, ratio: float, trained: float) -> tuple[float, float]:
     """Return the quantiles of the draws, stretched away from the score for a model of other training rows."""
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(scores, [tail, 1 - tail])
@@ -148,12 +148,12 @@ def _ends(scores: NDArray[np.float64], score: float, ratio: float, trained: floa
     return score - stretch * (score - float(low)), score + stretch * (float(high) - score)
 
 
-def _with_refit(low: float, high: float, perfect: float, card: TaskCard, more: float) -> tuple[float, float]:
+def _with_refit(low: float, high: float, perfect: float, card: TaskCard, growth: float) -> tuple[float, float]:
     """Move the better end towards the perfect score as far as more rows can."""
-    left = math.sqrt(more) if card.metric.name in _ROOTS else more
+    factor = math.sqrt(growth) if card.metric.name in _ROOTS else growth
     if card.lower_is_better:
-        return perfect + (low - perfect) * left, high
-    return low, perfect - (perfect - high) * left
+        return perfect + (low - perfect) * factor, high
+    return low, perfect - (perfect - high) * factor
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class _Draws:
     """Hidden tests as they may be, drawn from the validation rows."""
 
     truth: Truth
-    predicted: Predicted
+    predicted: PredictionSet
     clusters: Sequence[Rows]
     """Which rows go together."""
     rows: int
@@ -175,36 +175,36 @@ class _Draws:
     def scores(self, score: float, seed: int, seconds: float) -> NDArray[np.float64]:
         """Return scores of hidden tests where the metric is defined; after `seconds` none is drawn beyond `FEWEST` of these."""
         rng = np.random.default_rng(seed)
-        again = self.truth.repeats
-        patience = math.inf if again else _PATIENCE * seconds
-        began = time.monotonic()
-        found: list[float] = []
+        repeats = self.truth.repeats
+        patience = math.inf if repeats else _PATIENCE * seconds
+        start = time.monotonic()
+        values: list[float] = []
         for _ in range(DRAWS):
-            chosen, unlike = self._again(rng) if again else self._half(rng)
-            rows = np.concatenate(chosen)
-            lacking = np.repeat(unlike, [len(one) for one in chosen])
-            taken = np.where(lacking, rng.integers(0, self.rows, len(rows)), rows)
-            drawn = score_or_nan(self.truth, self.predicted, rows, taken)
-            if math.isfinite(drawn):
-                found.append(drawn)
-            if time.monotonic() - began > (seconds if len(found) >= FEWEST else patience):
+            units, unlike = self._again(rng) if repeats else self._half(rng)
+            rows = np.concatenate(units)
+            is_replaced = np.repeat(unlike, [len(unit_rows) for unit_rows in units])
+            donors = np.where(is_replaced, rng.integers(0, self.rows, len(rows)), rows)
+            value = score_or_nan(self.truth, self.predicted, rows, donors)
+            if math.isfinite(value):
+                values.append(value)
+            if time.monotonic() - start > (seconds if len(values) >= FEWEST else patience):
                 break
-        scores: NDArray[np.float64] = np.array(found, dtype=float)
-        return scores if again else score + self._stretch * (scores - score)
+        scores: NDArray[np.float64] = np.array(values, dtype=float)
+        return scores if repeats else score + self._stretch * (scores - score)
 
     def _again(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
         """Draw the validation rows again, of these a hidden test, and which of it are of a kind that was lacking."""
-        many = len(self.clusters)
-        seen = rng.integers(0, many, many)
-        drawn = max(1, round(many / self.ratio))
-        chosen = [self.clusters[at] for at in seen[rng.integers(0, many, drawn)]]
-        return chosen, rng.random(drawn) < _lacking(rng, many)
+        unit_count = len(self.clusters)
+        resampled = rng.integers(0, unit_count, unit_count)
+        draw_count = max(1, round(unit_count / self.ratio))
+        units = [self.clusters[place] for place in resampled[rng.integers(0, unit_count, draw_count)]]
+        return units, rng.random(draw_count) < _unseen_share(rng, unit_count)
 
     def _half(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
         """Draw half of the validation rows, each once; of a kind that was lacking are fewer, as all is stretched."""
-        many, half = len(self.clusters), self._half_of_all
-        chosen = [self.clusters[at] for at in rng.permutation(many)[:half]]
-        return chosen, rng.random(half) < _lacking(rng, many) / self._stretch
+        unit_count, half = len(self.clusters), self._half_of_all
+        units = [self.clusters[place] for place in rng.permutation(unit_count)[:half]]
+        return units, rng.random(half) < _unseen_share(rng, unit_count) / self._stretch
 
     @property
     def _half_of_all(self) -> int:
@@ -217,30 +217,30 @@ class _Draws:
         return math.sqrt(half / max(1, len(self.clusters) - half) * (1 + self.ratio))
 
 
-def _lacking(rng: np.random.Generator, many: int) -> float:
+def _unseen_share(rng: np.random.Generator, unit_count: int) -> float:
     """Draw the share of a hidden test that is of a kind which so many rows (or groups) may have lacked."""
-    return float(rng.gamma(0.5)) / many
+    return float(rng.gamma(0.5)) / unit_count
 
 
 def clusters_of(labelled: LabelledView, ids: Sequence[str]) -> tuple[list[Rows], str | None]:
     """Return which validation rows, by their place in `ids`, belong together, and by what; else each is independent."""
     view = OpenedView(labelled.data, labelled.labels, labelled.card)
-    alone = [np.array([row]) for row in range(len(ids))]
+    single_rows = [np.array([row]) for row in range(len(ids))]
     try:
         column, keys = _time_of(view) or _group_of(view) or _together_of(view) or (None, [])
     except UnsupportedLayout:
-        return alone, None
+        return single_rows, None
     if column is None:
-        return alone, None
+        return single_rows, None
     key_of = {place: key for places, key in zip(view.asked, keys, strict=True) for place in places}
-    theirs, ours = Repeats(), Repeats()
-    place_of = {theirs.numbered(id): place for place, id in enumerate(view.asked_ids)}
-    found: dict[Any, list[int]] = {}
+    numbered_ids, numbered_rows = Repeats(), Repeats()
+    place_of = {numbered_ids.numbered(id): place for place, id in enumerate(view.asked_ids)}
+    rows_by_unit: dict[Any, list[int]] = {}
     for row, id in enumerate(ids):
-        place = place_of[ours.numbered(id)]
+        place = place_of[numbered_rows.numbered(id)]
         # Of a very large table only the first rows are looked at; the others go alone.
-        found.setdefault((True, key_of[place]) if place in key_of else (False, row), []).append(row)
-    return [np.array(rows) for rows in found.values()], column
+        rows_by_unit.setdefault((True, key_of[place]) if place in key_of else (False, row), []).append(row)
+    return [np.array(rows) for rows in rows_by_unit.values()], column
 
 
 def held_units(view: LabelledView) -> tuple[Rows, str | None]:
@@ -251,25 +251,25 @@ def held_units(view: LabelledView) -> tuple[Rows, str | None]:
 @lru_cache(maxsize=1)
 def _held_units(truth: Version, data: str, card: str) -> tuple[Rows, str | None]:
     view = LabelledView(Path(data), Path(truth[0]).parent, TaskCard.model_validate_json(card))
-    keys, apart = read_table(view.data / "sample_validation.csv").keys(view.card.row_columns), final_places(view.labels)
-    units, column = clusters_of(view, [key for place, key in enumerate(keys) if place not in apart])
-    held = np.empty(sum(map(len, units)), dtype=np.int64)
+    keys, final = read_table(view.data / "sample_validation.csv").keys(view.card.row_columns), final_places(view.labels)
+    units, column = clusters_of(view, [key for place, key in enumerate(keys) if place not in final])
+    unit_of_row = np.empty(sum(map(len, units)), dtype=np.int64)
     for number, rows in enumerate(units):
-        held[rows] = number
-    return held, column
+        unit_of_row[rows] = number
+    return unit_of_row, column
 
 
 def _time_of(view: OpenedView) -> tuple[str, list[Any]] | None:
     """Return the column by which time parts validation rows from training rows, and the stretch of each validation row."""
     columns = [(view.card.id_column, view.train_ids, view.ids)]
     columns += [(name, view.train[name].tolist(), view.validation[name].tolist()) for name in view.features]
-    for name, train, asked in columns:
-        times = parse_times(train), parse_times(asked)
+    for name, train, validation in columns:
+        times = parse_times(train), parse_times(validation)
         if times[0] is None or times[1] is None or train_stretches(times[0], times[1]) is None:
             continue
         order = np.argsort(np.array(times[1]), kind="stable")
-        stretch = np.empty(len(asked), dtype=int)
-        for number, rows in enumerate(np.array_split(order, min(STRETCHES, len(asked)))):
+        stretch = np.empty(len(validation), dtype=int)
+        for number, rows in enumerate(np.array_split(order, min(STRETCHES, len(validation)))):
             stretch[rows] = number
         return name, stretch.tolist()
     return None
@@ -291,5 +291,5 @@ def _together_of(view: OpenedView) -> tuple[str, list[Any]] | None:
         return view.layout.id_column, ids
     if view.layout.together is None:
         return None
-    repeated = len(set(ids)) < len(ids)
-    return view.card.id_column, ids if repeated else [id.rpartition("_")[0] or id for id in ids]
+    has_repeats = len(set(ids)) < len(ids)
+    return view.card.id_column, ids if has_repeats else [id.rpartition("_")[0] or id for id in ids]

@@ -31,7 +31,7 @@ OF_OTHERS = CsvReadLimits(file_bytes=1 << 30, row_characters=_ROW_OF_TEXT)
 """For foreign files without a sample to expect them by."""
 
 
-_TAKEN = -1
+_ALREADY_READ = -1
 """The place of an id whose rows have all been taken."""
 
 
@@ -83,16 +83,18 @@ def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: CsvReadLi
 
 
 def _check_header(rows: UntrustedRows, allowed: Sequence[str], card: TaskCard) -> None:
-    wanted = card.columns
-    times, known = Counter(rows.header), {*wanted, *allowed}
-    repeated = [column for column, count in times.items() if count > 1]
-    missing = [column for column in wanted if column not in times]
-    extra = [column for column in times if column not in known]
-    for columns, fault in ((missing, "lacks"), (repeated, "has more than once"), (extra, "should not have")):
+    expected = card.columns
+    times, allowed_names = Counter(rows.header), {*expected, *allowed}
+    duplicates = [column for column, count in times.items() if count > 1]
+    missing = [column for column in expected if column not in times]
+    extra = [column for column in times if column not in allowed_names]
+    for columns, fault in ((missing, "lacks"), (duplicates, "has more than once"), (extra, "should not have")):
         if columns:
-            shown = ", ".join(map(short, columns[:3])) + (f" and {len(columns) - 3:,} more" if len(columns) > 3 else "")
+            shown_columns = ", ".join(map(short, columns[:3])) + (
+                f" and {len(columns) - 3:,} more" if len(columns) > 3 else ""
+            )
             raise InvalidSubmission(
-                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {shown}; expected are {_listed(wanted)}."
+                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {shown_columns}; expected: {_some(expected)}."
             )
 
 
@@ -108,30 +110,30 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
     places, count = _Places(ids), 0
     # One letter beyond Latin makes each of a text take four bytes.
     room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
-    for number, row in _whole(rows):
+    for number, row in _complete_rows(rows):
         count += 1
-        identifier = row_key([row[at] for at in ids_at])
+        identifier = row_key([row[i] for i in ids_at])
         place = places.take(identifier)
-        if place is None or place == _TAKEN:
+        if place is None or place == _ALREADY_READ:
             if strict:
-                _reject_bytes([(rows.header[at], row[at]) for at in ids_at], where=f"{rows.name}, row {number}")
-                _reject_id(identifier, ids, known=place is not None, where=f"{rows.name}, row {number}")
+                _reject_bytes([(rows.header[i], row[i]) for i in ids_at], place=f"{rows.name}, row {number}")
+                _reject_id(identifier, ids, known=place is not None, place=f"{rows.name}, row {number}")
             continue
-        cells = [read(row[at]) for at in columns]
+        cells = [read(row[place]) for place in columns]
         if None in cells:
-            at = columns[cells.index(None)]
+            column = columns[cells.index(None)]
             raise InvalidSubmission(
-                f"{rows.name}, row {number} (id {_shown(identifier)}): "
-                f"the value of {short(rows.header[at])} {_fault(row[at], kind, bounds)}."
+                f"{rows.name}, row {number} (id {_short_key(identifier)}): "
+                f"the value of {short(rows.header[column])} {_fault(row[column], kind, bounds)}."
             )
         values[place] = cells
         if kind != "number":
             room -= sum(map(sys.getsizeof, cells))
             if room < 0:
                 raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
-    if (left := places.first_free()) is not None:
+    if (missing_id := places.first_free()) is not None:
         raise InvalidSubmission(
-            f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_shown(left)}."
+            f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_short_key(missing_id)}."
         )
     return values
 
@@ -151,17 +153,17 @@ class _Places:
     def take(self, identifier: str) -> int | None:
         """Return the next free place of an id, `_TAKEN` where all are taken, and None for an unknown id."""
         place = self._free.get(identifier)
-        if place is None or place == _TAKEN:
+        if place is None or place == _ALREADY_READ:
             return place
-        self._free[identifier] = self._next.pop(place, _TAKEN)
+        self._free[identifier] = self._next.pop(place, _ALREADY_READ)
         return place
 
     def first_free(self) -> str | None:
         """Return the first id that has a free place; None: all are taken."""
-        return next((one for one in self._ids if self._free[one] != _TAKEN), None)
+        return next((id for id in self._ids if self._free[id] != _ALREADY_READ), None)
 
 
-def _whole(rows: UntrustedRows) -> Iterator[tuple[int, list[str]]]:
+def _complete_rows(rows: UntrustedRows) -> Iterator[tuple[int, list[str]]]:
     """Yield rows with as many cells as the header, and refuse others."""
     width = len(rows.header)
     for number, row in rows:
@@ -170,26 +172,26 @@ def _whole(rows: UntrustedRows) -> Iterator[tuple[int, list[str]]]:
         yield number, row
 
 
-def _reject_bytes(cells: Sequence[tuple[str, str]], *, where: str) -> None:
+def _reject_bytes(cells: Sequence[tuple[str, str]], *, place: str) -> None:
     """Refuse a row whose id cannot be read; one that the sample writes in the same bytes has been found by now."""
     for column, cell in cells:
-        if found := foreign_bytes(cell):
-            shown = ", ".join(f"0x{byte:02X}" for byte in found[:3]) + (", …" if len(found) > 3 else "")
+        if bad_bytes := foreign_bytes(cell):
+            byte_words = ", ".join(f"0x{byte:02X}" for byte in bad_bytes[:3]) + (", …" if len(bad_bytes) > 3 else "")
             raise InvalidSubmission(
-                f"{where}, column {short(column)}: bytes that are not UTF-8 ({shown}): {short(cell)}."
+                f"{place}, column {short(column)}: bytes that are not UTF-8 ({byte_words}): {short(cell)}."
             )
 
 
-def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, where: str) -> None:
+def _reject_id(identifier: str, ids: Sequence[str], *, known: bool, place: str) -> None:
     if known:
-        raise InvalidSubmission(f"{where}: the id {_shown(identifier)} appears too often.")
+        raise InvalidSubmission(f"{place}: the id {_short_key(identifier)} appears too often.")
     raise InvalidSubmission(
-        f"{where}: the id {_shown(identifier)} is not in the sample, whose {len(ids)} ids are written like "
-        f"{_shown(ids[0]) if ids else 'nothing'}."
+        f"{place}: the id {_short_key(identifier)} is not in the sample, whose {len(ids)} ids are written like "
+        f"{_short_key(ids[0]) if ids else 'nothing'}."
     )
 
 
-def _shown(key: str) -> str:
+def _short_key(key: str) -> str:
     return short(shown_key(key))
 
 
@@ -235,6 +237,6 @@ def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
     return f"is {short(text)}, but {bounds.reason}"
 
 
-def _listed(columns: Sequence[str]) -> str:
-    shown = ", ".join(columns[:5])
-    return shown if len(columns) <= 5 else f"{shown} and {len(columns) - 5} more"
+def _some(columns: Sequence[str]) -> str:
+    first_names = ", ".join(columns[:5])
+    return first_names if len(columns) <= 5 else f"{first_names} and {len(columns) - 5} more"

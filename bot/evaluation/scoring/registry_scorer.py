@@ -14,7 +14,7 @@ from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import Metric
 from bot.evaluation.scoring.bank import read_answers, read_predicted
 from bot.evaluation.scoring.prediction_file import read_truth
-from bot.evaluation.scoring.truth import Predicted, Rows, Truth
+from bot.evaluation.scoring.truth import PredictionSet, Rows, Truth
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission, UsageError
 
@@ -25,14 +25,14 @@ ScoreDraw = Callable[[Draw], float]
 BINS = 4096
 
 
-def draw_scorer(metric: Metric, truth: Values, predicted: Values, params: Params) -> ScoreDraw:
+def draw_scorer(metric: Metric, truth: Values, prediction: Values, params: Params) -> ScoreDraw:
     """Return a function that scores draws of rows of these predictions, which have the metric's form."""
-    losses = metric.row_losses(truth, predicted, params)
+    losses = metric.row_losses(truth, prediction, params)
     if losses is not None:
         return _mean_of(losses, rooted=metric.rooted)
     if metric.name == "roc_auc":
-        return _area_of([_binned(truth[:, at], predicted[:, at]) for at in range(truth.shape[1])])
-    return lambda rows: metric.score(truth[rows], predicted[rows], params) if len(rows) else math.nan
+        return _area_of([_binned(truth[:, column], prediction[:, column]) for column in range(truth.shape[1])])
+    return lambda rows: metric.score(truth[rows], prediction[rows], params) if len(rows) else math.nan
 
 
 def _mean_of(losses: Values, *, rooted: bool) -> ScoreDraw:
@@ -47,16 +47,16 @@ def _mean_of(losses: Values, *, rooted: bool) -> ScoreDraw:
     return score
 
 
-def _binned(truth: Values, predicted: Values) -> NDArray[np.int64]:
+def _binned(truth: Values, prediction: Values) -> NDArray[np.int64]:
     """Return twice each row's bin, plus 1 for the larger class; -1 for all rows unless there are two classes."""
     classes, positive = np.unique(truth, return_inverse=True)
     if len(classes) != 2:
         return np.full(len(truth), -1, dtype=np.int64)
-    values, place = np.unique(predicted, return_inverse=True)
+    values, place = np.unique(prediction, return_inverse=True)
     if len(values) > BINS:
         # Bins of about equally many rows, in the order of the predictions.
-        below = np.cumsum(np.bincount(place)) - 1
-        place = (below * BINS // len(predicted))[place]
+        rows_up_to = np.cumsum(np.bincount(place)) - 1
+        place = (rows_up_to * BINS // len(prediction))[place]
     binned: NDArray[np.int64] = 2 * place + positive
     return binned
 
@@ -69,13 +69,13 @@ def _area_of(columns: list[NDArray[np.int64]]) -> ScoreDraw:
         negative, positive = counts.sum(axis=0)
         if negative == 0 or positive == 0:
             return math.nan
-        below = np.cumsum(counts[:, 0]) - counts[:, 0] / 2
-        return float((counts[:, 1] * below).sum() / (negative * positive))
+        positives_below = np.cumsum(counts[:, 0]) - counts[:, 0] / 2
+        return float((counts[:, 1] * positives_below).sum() / (negative * positive))
 
     return lambda rows: float(np.mean([area(keys[rows]) for keys in columns]))
 
 
-_SHOWN = 3
+_MAX_SHOWN = 3
 """Columns that are named, of those that leave a metric undefined."""
 
 
@@ -112,32 +112,32 @@ class _Values:
     values: NDArray[Any]
     repeats: bool = True
 
-    def read(self, path: Path) -> Predicted:
+    def read(self, path: Path) -> PredictionSet:
         values = read_predicted(path, self.sample, self.card)
         if values.shape != self.values.shape:  # a bank's array of other rows
             raise InvalidSubmission(f"{path.name} has the shape {values.shape} where {self.values.shape} is expected.")
-        return Predicted(path.name, values)
+        return PredictionSet(path.name, values)
 
-    def perfect(self, path: Path) -> Predicted:
-        return Predicted(path.name, read_truth(path, self.ids, self.card))
+    def perfect(self, path: Path) -> PredictionSet:
+        return PredictionSet(path.name, read_truth(path, self.ids, self.card))
 
-    def constant(self, cells: Sequence[Any]) -> Predicted:
+    def constant(self, cells: Sequence[Any]) -> PredictionSet:
         row: NDArray[Any] = np.empty((1, len(cells)), dtype=self.values.dtype)
         row[0] = cells
-        return Predicted("a constant", np.repeat(row, len(self.values), axis=0))
+        return PredictionSet("a constant", np.repeat(row, len(self.values), axis=0))
 
-    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
-        values = predicted.values
+    def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:
+        values = predictions.values
         assert values is not None  # noqa: S101 - read by this class
         truth = self.values
         if rows is not None:
-            truth, values = truth[rows], values[rows if taken is None else taken]
+            truth, values = truth[rows], values[rows if donors is None else donors]
         score = self.metric.score(truth, values, self.card.metric.params) if len(truth) else np.nan
         return float(score) if np.isfinite(score) else None
 
-    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
-        assert predicted.values is not None  # noqa: S101 - read by this class
-        return draw_scorer(self.metric, self.values, predicted.values, self.card.metric.params)
+    def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
+        assert predictions.values is not None  # noqa: S101 - read by this class
+        return draw_scorer(self.metric, self.values, predictions.values, self.card.metric.params)
 
     def fault(self, rows: Rows | None = None) -> str | None:
         """Return why not even right predictions have a score, with the columns; UsageError: a parameter is wrong."""
@@ -145,15 +145,15 @@ class _Values:
         truth = self.values if rows is None else self.values[rows]
         if np.isfinite(metric.score(truth, truth, params)):
             return None
-        faulty = [at for at in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [at]], params)]
+        faulty = [column for column in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [column]], params)]
         columns = self.card.prediction_columns
         return _constants("truth", truth, faulty, columns) or "even right predictions have none"
 
-    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
-        assert predicted.values is not None  # noqa: S101 - read by this class
-        values = predicted.values if rows is None else predicted.values[rows]
-        found = _constants("prediction", values, range(values.shape[1]), self.card.prediction_columns)
-        return found or "it is not defined on these predictions"
+    def why_not(self, predictions: PredictionSet, rows: Rows | None = None) -> str:
+        assert predictions.values is not None  # noqa: S101 - read by this class
+        values = predictions.values if rows is None else predictions.values[rows]
+        constants = _constants("prediction", values, range(values.shape[1]), self.card.prediction_columns)
+        return constants or "it is not defined on these predictions"
 
 
 def _scores_alone(metric: Metric, truth: Values, params: Params) -> bool:
@@ -163,15 +163,15 @@ def _scores_alone(metric: Metric, truth: Values, params: Params) -> bool:
         return False
 
 
-def _constants(what: str, values: Values, places: Sequence[int], columns: Sequence[str]) -> str | None:
+def _constants(kind: str, values: Values, places: Sequence[int], columns: Sequence[str]) -> str | None:
     """Name the columns among some that are constant; None: none is."""
-    found = [at for at in places if len(values) and (values[:, at] == values[0, at]).all()]
-    if not found:
+    constant = [place for place in places if len(values) and (values[:, place] == values[0, place]).all()]
+    if not constant:
         return None
-    named = [f"{columns[at]} ({_cell(values[0, at])})" for at in found[:_SHOWN]]
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    several = "columns" if len(found) > 1 else "column"
-    return f"the {what} of {several} {', '.join(named)}{more} is constant in all {len(values):,} rows"
+    column_words = [f"{columns[place]} ({_cell(values[0, place])})" for place in constant[:_MAX_SHOWN]]
+    rest_words = f" and {len(constant) - _MAX_SHOWN} more" if len(constant) > _MAX_SHOWN else ""
+    noun = "columns" if len(constant) > 1 else "column"
+    return f"the {kind} of {noun} {', '.join(column_words)}{rest_words} is constant in all {len(values):,} rows"
 
 
 def _cell(value: Any) -> str:

@@ -12,12 +12,12 @@ from bot.evaluation.scoring import open_scorer, parts_of, readable_parts
 from bot.evaluation.scoring.bank import keep
 from bot.evaluation.scoring.prediction_file import read_submission
 from bot.evaluation.scoring.scored_rows import open_holdout
-from bot.evaluation.scoring.truth import Predicted, Truth, finite, score_or_nan
+from bot.evaluation.scoring.truth import PredictionSet, Truth, finite, score_or_nan
 from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _ScoringResult:
     """What came of predictions: a score or a fault, and whether they could be read."""
 
     score: NodeScore | None = None
@@ -32,30 +32,30 @@ def score_execution(
     predictions: Path,
     submission: Path,
     bank: Path | None = None,
-    other: Path | None = None,
+    comparison: Path | None = None,
     seed: int | None = None,
 ) -> ScoredFiles:
     """Score what one execution wrote, and keep it in `bank`, unless that is None, if both files are worth something.
 
     The score and the validity do not depend on each other; a node needs both. On the view `full` the score is one of
     training rows and means nothing. Rows of `final` are scored apart: predictions for them do not change the score. With
-    a `seed` the score has its standard error, and its gain over `other` predictions of the same rows.
+    a `seed` the score has its standard error, and its gain over `comparison` predictions of the same rows.
 
     Raises:
         InfrastructureFailure: the labels cannot be read, or the grader exceeds its limits whatever its input.
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    scored = _score(view, predictions, other, seed)
-    asked, invalid = _submitted(view, submission)
-    score, message = scored.score, " ".join(dict.fromkeys(filter(None, (scored.fault, invalid)))) or None
+    result = _score(view, predictions, comparison, seed)
+    submitted, invalid = _submitted(view, submission)
+    score, message = result.score, " ".join(dict.fromkeys(filter(None, (result.fault, invalid)))) or None
     if bank and invalid is None and score is not None:
-        kept = keep(scored.values, predictions, bank), keep(asked, submission, bank)
-        score = replace(score, predictions=kept[0], submission=kept[1])
-    return ScoredFiles(score, invalid is None, invalid is None and scored.readable, message)
+        files = keep(result.values, predictions, bank), keep(submitted, submission, bank)
+        score = replace(score, predictions=files[0], submission=files[1])
+    return ScoredFiles(score, invalid is None, invalid is None and result.readable, message)
 
 
-def score_predictions(view: LabelledView, predictions: Path, other: Path | None, seed: int) -> NodeScore:
+def score_predictions(view: LabelledView, predictions: Path, comparison: Path | None, seed: int) -> NodeScore:
     """Score predictions of a view's validation rows, with the standard error, and the gain over others' that can be read.
 
     Raises:
@@ -68,9 +68,9 @@ def score_predictions(view: LabelledView, predictions: Path, other: Path | None,
             rows, final = open_holdout(view, scorer, stack)
         except InvalidSubmission as error:
             raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
-        predicted = rows.truth.read(predictions)
-        score = rows.measured(predicted, _read(other, rows.truth), seed)
-        return score if final is None else replace(score, final=finite(final.score(predicted)))
+        parsed = rows.truth.read(predictions)
+        score = rows.measured(parsed, _read(comparison, rows.truth), seed)
+        return score if final is None else replace(score, final=finite(final.score(parsed)))
 
 
 def check_view_scorable(view: LabelledView) -> None:
@@ -93,35 +93,37 @@ def check_view_scorable(view: LabelledView) -> None:
         raise UnsupportedLayout(f"The {scorer.name} cannot score this view's labels (columns {columns}): {fault}.")
 
 
-def _score(view: LabelledView, predictions: Path, other: Path | None, seed: int | None) -> _Scored:
+def _score(view: LabelledView, predictions: Path, comparison: Path | None, seed: int | None) -> _ScoringResult:
     with closing(open_scorer(view.card, view.grader)) as scorer:
         truth, final = readable_parts(view, scorer)
         try:
-            predicted = truth.read(predictions)
+            parsed = truth.read(predictions)
         except InvalidSubmission as error:
-            return _Scored(fault=str(error))
-        refused = None
+            return _ScoringResult(fault=str(error))
+        refusal = None
         try:
-            score = truth.score(predicted)
+            score = truth.score(parsed)
         except InvalidSubmission as error:
-            score, refused = None, str(error)
+            score, refusal = None, str(error)
         if score is not None:
-            apart = None if final is None else finite(score_or_nan(final, predicted))
+            final_score = None if final is None else finite(score_or_nan(final, parsed))
             with ExitStack() as stack:
-                own = NodeScore(score)
+                node_score = NodeScore(score)
                 if seed is not None:
                     rows, _ = open_holdout(view, scorer, stack, (truth, final))
-                    own = rows.measured(predicted, _read(other, truth), seed)
-                return _Scored(replace(own, final=apart), True, values=predicted.values)
+                    node_score = rows.measured(parsed, _read(comparison, truth), seed)
+                return _ScoringResult(replace(node_score, final=final_score), True, values=parsed.values)
         if (fault := truth.fault()) is not None:
-            return _Scored(readable=True, fault=f"The {scorer.name} cannot be computed on these rows: {fault}.")
-        if refused is not None:
-            return _Scored(fault=refused)
-        fault = truth.why_not(predicted)
-    return _Scored(readable=True, fault=f"The {scorer.name} gives no finite score for {predictions.name}: {fault}.")
+            return _ScoringResult(readable=True, fault=f"The {scorer.name} cannot be computed on these rows: {fault}.")
+        if refusal is not None:
+            return _ScoringResult(fault=refusal)
+        fault = truth.why_not(parsed)
+    return _ScoringResult(
+        readable=True, fault=f"The {scorer.name} gives no finite score for {predictions.name}: {fault}."
+    )
 
 
-def _read(path: Path | None, truth: Truth) -> Predicted | None:
+def _read(path: Path | None, truth: Truth) -> PredictionSet | None:
     try:
         return None if path is None else truth.read(path)
     except InvalidSubmission:

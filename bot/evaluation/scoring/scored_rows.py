@@ -23,7 +23,7 @@ from bot.evaluation.scoring import Scorer, parts_of, sample_of
 from bot.evaluation.scoring.bank import read_answers, write_values
 from bot.evaluation.scoring.interval import held_units
 from bot.evaluation.scoring.registry_scorer import draw_scorer
-from bot.evaluation.scoring.truth import PartOfTruth, Predicted, Rows, Truth, score_or_nan, weighted_mean
+from bot.evaluation.scoring.truth import PartOfTruth, PredictionSet, Rows, Truth, score_or_nan, weighted_mean
 from scrapers.snapshots.card import TaskCard
 
 Values = NDArray[Any]
@@ -58,7 +58,7 @@ class ScoredRows:
     """The fold of each, where the metric is computed for each fold."""
     kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
     """Closes what predictions hold."""
-    memory: dict[int, tuple[Predicted, Floats | None]] = field(default_factory=dict, repr=False, compare=False)
+    memory: dict[int, tuple[PredictionSet, Floats | None]] = field(default_factory=dict, repr=False, compare=False)
     """Losses of predictions, by their identity."""
 
     @property
@@ -66,29 +66,29 @@ class ScoredRows:
         """The registry's metric; None: the competition's grader scores."""
         return METRICS.get(self.card.metric.name) if self.labels is not None else None
 
-    def predicted(self, values: Values) -> Predicted:
+    def predicted(self, values: Values) -> PredictionSet:
         """Return predictions of all rows of the sample (rows, prediction columns), ready to be scored."""
         if self.labels is not None:
-            return Predicted("an experiment", values)
+            return PredictionSet("an experiment", values)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "experiment.csv"
             write_values(file, np.nan_to_num(values) if values.dtype.kind == "f" else values, self.sample, self.card)
             return self.kept.enter_context(closing(self.truth.read(file)))
 
-    def score(self, predicted: Predicted, rows: Rows | None = None) -> float:
+    def score(self, predictions: PredictionSet, rows: Rows | None = None) -> float:
         """Return the score on some of these rows or all, or NaN."""
-        return score_or_nan(self.truth, predicted, rows)
+        return score_or_nan(self.truth, predictions, rows)
 
-    def error(self, predicted: Predicted, rows: Rows | None, seed: int) -> float | None:
+    def error(self, predictions: PredictionSet, rows: Rows | None, seed: int) -> float | None:
         """Return the score's standard error; None: unknown."""
-        if (own := self.influence(predicted, rows)) is not None:
-            return _error_of(own, self._units(rows))
-        return _spread(self._draws([predicted], rows, seed)[:, 0])
+        if (influence := self.influence(predictions, rows)) is not None:
+            return _error_of(influence, self._units(rows))
+        return _spread(self._draws([predictions], rows, seed)[:, 0])
 
     def gain(
         self,
-        predicted: Predicted,
-        other: Predicted,
+        predictions: PredictionSet,
+        comparison: PredictionSet,
         rows: Rows | None,
         over: str,
         seed: int,
@@ -98,27 +98,27 @@ class ScoredRows:
 
         Args:
             rows: numbers of the rows; None: all.
-            score: of `predicted` on these rows, where it is known.
+            score: of `predictions` on these rows, where it is known.
         """
-        score = self.score(predicted, rows) if score is None else score
-        value = self.card.oriented(score - self.score(other, rows))
+        score = self.score(predictions, rows) if score is None else score
+        value = self.card.oriented(score - self.score(comparison, rows))
         if not math.isfinite(value):
             return None
-        own, theirs = self.influence(predicted, rows), self.influence(other, rows)
-        if own is not None and theirs is not None:
-            return Gain(value, _error_of(own - theirs, self._units(rows)), over)
-        drawn = self._draws([predicted, other], rows, seed)
-        return Gain(value, _spread(drawn[:, 0] - drawn[:, 1]), over)
+        influence, other_influence = self.influence(predictions, rows), self.influence(comparison, rows)
+        if influence is not None and other_influence is not None:
+            return Gain(value, _error_of(influence - other_influence, self._units(rows)), over)
+        drawn_scores = self._draws([predictions, comparison], rows, seed)
+        return Gain(value, _spread(drawn_scores[:, 0] - drawn_scores[:, 1]), over)
 
-    def measured(self, predicted: Predicted, other: Predicted | None, seed: int) -> NodeScore:
+    def measured(self, predictions: PredictionSet, comparison: PredictionSet | None, seed: int) -> NodeScore:
         """Return the score of all these rows with its standard error, and the gain over others' predictions."""
-        value = self.score(predicted)
-        gain = None if other is None else self.gain(predicted, other, None, "", seed, value)
-        return NodeScore(value, self.error(predicted, None, seed), gain)
+        value = self.score(predictions)
+        gain = None if comparison is None else self.gain(predictions, comparison, None, "", seed, value)
+        return NodeScore(value, self.error(predictions, None, seed), gain)
 
-    def columns(self, predicted: Predicted, rows: Rows | None) -> Mapping[str, float]:
+    def columns(self, predictions: PredictionSet, rows: Rows | None) -> Mapping[str, float]:
         """Return the score of each column, where the metric is better the better each column's is."""
-        card, metric, values, names = self.card, self.metric, predicted.values, self.card.prediction_columns
+        card, metric, values, names = self.card, self.metric, predictions.values, self.card.prediction_columns
         if metric is None or self.labels is None or values is None or not metric.by_column or card.metric.params:
             return {}
         if not 1 < len(names) <= _COLUMNS:
@@ -126,76 +126,78 @@ class ScoredRows:
         among = np.arange(len(self.places)) if rows is None else rows
         fold = np.zeros(len(among)) if self.fold is None else self.fold[among]
         parts = [fold == number for number in np.unique(fold)]
-        found = {}
-        for at, name in enumerate(names):
-            labels, own = self.labels[among, at : at + 1], values[self.places[among], at : at + 1]
-            found[name] = weighted_mean(
-                [(metric.score(labels[part], own[part], {}), int(part.sum())) for part in parts]
+        scores = {}
+        for place, name in enumerate(names):
+            labels, column_values = self.labels[among, place : place + 1], values[self.places[among], place : place + 1]
+            scores[name] = weighted_mean(
+                [(metric.score(labels[part], column_values[part], {}), int(part.sum())) for part in parts]
             )
-        return {name: score for name, score in found.items() if math.isfinite(score)}
+        return {name: score for name, score in scores.items() if math.isfinite(score)}
 
-    def influence(self, predicted: Predicted, rows: Rows | None) -> Floats | None:
+    def influence(self, predictions: PredictionSet, rows: Rows | None) -> Floats | None:
         """Return by how much each row moves the score, times their number; None: the score is no mean of rows."""
-        parts = self.influences(predicted, rows)
+        parts = self.influences(predictions, rows)
         return None if parts is None else parts.mean(axis=1)
 
-    def influences(self, predicted: Predicted, rows: Rows | None) -> Floats | None:
+    def influences(self, predictions: PredictionSet, rows: Rows | None) -> Floats | None:
         """Return as `influence` does that of each cell of the losses (rows, columns)."""
         metric = self.metric
-        losses = self._losses(predicted)
+        losses = self._losses(predictions)
         if metric is None or losses is None:
             return None
         losses = losses if rows is None else losses[rows]
         means = losses.mean(axis=0)
-        apart: Floats = losses - means
-        return apart / (2 * np.sqrt(np.maximum(means, 1e-300))) if metric.rooted else apart
+        deviations: Floats = losses - means
+        return deviations / (2 * np.sqrt(np.maximum(means, 1e-300))) if metric.rooted else deviations
 
-    def _losses(self, predicted: Predicted) -> Floats | None:
+    def _losses(self, predictions: PredictionSet) -> Floats | None:
         """Return the losses of all rows, computed once; None: the score is no mean of such."""
-        if self.metric is None or self.labels is None or predicted.values is None or not self.metric.rows:
+        if self.metric is None or self.labels is None or predictions.values is None or not self.metric.rows:
             return None
-        if id(predicted) not in self.memory:
-            values = predicted.values[self.places] if len(self.places) < len(predicted.values) else predicted.values
+        if id(predictions) not in self.memory:
+            values = (
+                predictions.values[self.places] if len(self.places) < len(predictions.values) else predictions.values
+            )
             losses = self.metric.row_losses(self.labels, values, self.card.metric.params)
-            self.memory[id(predicted)] = predicted, losses
-        return self.memory[id(predicted)][1]
+            self.memory[id(predictions)] = predictions, losses
+        return self.memory[id(predictions)][1]
 
     def _units(self, rows: Rows | None) -> NDArray[np.int64]:
         return self.units if rows is None else self.units[rows]
 
-    def _draws(self, sides: Sequence[Predicted], rows: Rows | None, seed: int) -> Floats:
+    def _draws(self, sides: Sequence[PredictionSet], rows: Rows | None, seed: int) -> Floats:
         """Return scores of draws (draws, sides), scaled to the error of all rows."""
         if self.truth.ids is None:
             return np.empty((0, len(sides)))
-        rng, again = np.random.default_rng(seed), self.truth.repeats
+        rng, repeats = np.random.default_rng(seed), self.truth.repeats
         among = np.arange(len(self.units)) if rows is None else rows
-        drawer, many = _drawer(self.units[among])
-        if self.metric is not None and many == len(among) > MOST_DRAWN:
+        drawer, unit_count = _drawer(self.units[among])
+        if self.metric is not None and unit_count == len(among) > MOST_DRAWN:
             # The error of fewer rows, scaled, is known as well from a sample of them.
-            some = np.sort(rng.choice(len(among), MOST_DRAWN, replace=False))
-            return self._draws(sides, among[some], seed) * math.sqrt(MOST_DRAWN / len(among))
-        scored = [self._drawn(side, among) for side in sides]
-        share, each = 1.0, many if again else many // 2
-        limit, began = _SECONDS if again else _GRADER_SECONDS, time.monotonic()
-        found: list[list[float]] = []
-        for at in range(DRAWS):
-            drawn = drawer(rng, max(1, round(share * each)), again=again)
-            found.append([score(drawn) for score in scored])
-            spent = time.monotonic() - began
-            if at == 0 and FEWEST * spent > limit and len(drawn) > _FEWEST_DRAWN:
+            sampled = np.sort(rng.choice(len(among), MOST_DRAWN, replace=False))
+            return self._draws(sides, among[sampled], seed) * math.sqrt(MOST_DRAWN / len(among))
+        scorers = [self._drawn(side, among) for side in sides]
+        share, draw_size = 1.0, unit_count if repeats else unit_count // 2
+        limit, start = _SECONDS if repeats else _GRADER_SECONDS, time.monotonic()
+        draws: list[list[float]] = []
+        for draw in range(DRAWS):
+            rows_of_draw = drawer(rng, max(1, round(share * draw_size)), again=repeats)
+            draws.append([score(rows_of_draw) for score in scorers])
+            seconds = time.monotonic() - start
+            if draw == 0 and FEWEST * seconds > limit and len(rows_of_draw) > _FEWEST_DRAWN:
                 # The metric is slow: fewer rows a draw.
-                share = max(_FEWEST_DRAWN / len(drawn), limit / (FEWEST * spent))
-                found.clear()
-            elif spent > limit and len(found) >= FEWEST:
+                share = max(_FEWEST_DRAWN / len(rows_of_draw), limit / (FEWEST * seconds))
+                draws.clear()
+            elif seconds > limit and len(draws) >= FEWEST:
                 break
-        scale = share if again else share / (2 - share)
-        return np.array(found, dtype=float).reshape(-1, len(sides)) * math.sqrt(scale)
+        scale = share if repeats else share / (2 - share)
+        return np.array(draws, dtype=float).reshape(-1, len(sides)) * math.sqrt(scale)
 
-    def _drawn(self, side: Predicted, among: Rows) -> Callable[[Rows], float]:
+    def _drawn(self, side: PredictionSet, among: Rows) -> Callable[[Rows], float]:
         """Return a function that scores draws of some rows, numbered among them."""
         if self.metric is None or self.labels is None or side.values is None:
             score = self.truth.draws(side)
-            return lambda drawn: score(among[drawn])
+            return lambda drawn_rows: score(among[drawn_rows])
         labels, values = self.labels[among], side.values[self.places[among]]
         score = draw_scorer(self.metric, labels, values, self.card.metric.params)
         if self.fold is None:
@@ -203,8 +205,8 @@ class ScoredRows:
         fold = self.fold[among]
         numbers = np.unique(fold)
 
-        def by_fold(drawn: Rows) -> float:
-            parts = [drawn[fold[drawn] == number] for number in numbers]
+        def by_fold(drawn_rows: Rows) -> float:
+            parts = [drawn_rows[fold[drawn_rows] == number] for number in numbers]
             return weighted_mean([(score(part), len(part)) for part in parts])
 
         return by_fold
@@ -222,11 +224,11 @@ def open_holdout(
         InvalidSubmission: the labels cannot be read.
     """
     truth, final = parts or parts_of(view, scorer)
-    card, sample, many = view.card, sample_of(view), len(truth.ids or ())
+    card, sample, row_count = view.card, sample_of(view), len(truth.ids or ())
     labels = read_answers(view.truth, sample, card)[1] if scorer.kind == "registry" else None
     # Where withheld rows stand in for the test rows, they are told apart by nothing.
     grouped = truth.ids is not None and sample.name == "sample_validation.csv"
-    units = held_units(view)[0] if grouped else np.arange(many)
+    units = held_units(view)[0] if grouped else np.arange(row_count)
 
     def rows(part: Truth, units: Rows) -> ScoredRows:
         places = part.places if isinstance(part, PartOfTruth) else np.arange(len(units))
@@ -238,28 +240,28 @@ def open_holdout(
 def _error_of(influence: Floats, units: NDArray[np.int64]) -> float | None:
     """Return the standard error of a mean by its rows' influence, what belongs together added up."""
     sums = np.bincount(units, influence)
-    many = len(np.unique(units)) if sums.size != len(units) else len(units)
-    if many < 2:
+    unit_count = len(np.unique(units)) if sums.size != len(units) else len(units)
+    if unit_count < 2:
         return None
-    return float(np.sqrt((sums**2).sum() * many / (many - 1)) / len(influence))
+    return float(np.sqrt((sums**2).sum() * unit_count / (unit_count - 1)) / len(influence))
 
 
 def _drawer(units: NDArray[np.int64]) -> tuple[Callable[..., Rows], int]:
     """Return a function that draws so many units, with replacement or each once, and how many there are."""
     numbers, counts = np.unique(units, return_counts=True)
-    many = len(numbers)
+    unit_count = len(numbers)
     order = np.argsort(units, kind="stable")
     begins = np.cumsum(counts) - counts
 
-    def draw(rng: np.random.Generator, some: int, *, again: bool) -> Rows:
-        chosen: Rows = rng.integers(0, many, some) if again else rng.permutation(many)[:some]
-        if many == len(units):
-            return np.asarray(order[chosen])
-        own = counts[chosen]
-        offsets = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
-        return np.asarray(order[np.repeat(begins[chosen], own) + offsets])
+    def draw(rng: np.random.Generator, draw_size: int, *, again: bool) -> Rows:
+        drawn_units: Rows = rng.integers(0, unit_count, draw_size) if again else rng.permutation(unit_count)[:draw_size]
+        if unit_count == len(units):
+            return np.asarray(order[drawn_units])
+        unit_sizes = counts[drawn_units]
+        offsets = np.arange(unit_sizes.sum()) - np.repeat(np.cumsum(unit_sizes) - unit_sizes, unit_sizes)
+        return np.asarray(order[np.repeat(begins[drawn_units], unit_sizes) + offsets])
 
-    return draw, many
+    return draw, unit_count
 
 
 def _spread(values: Floats) -> float | None:

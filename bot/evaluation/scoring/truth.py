@@ -18,7 +18,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Predicted:
+class PredictionSet:
     """Predictions of the right form, as read by a truth and for that one alone; to be closed."""
 
     name: str
@@ -43,19 +43,19 @@ class Truth(Protocol):
     def repeats(self) -> bool:
         """Whether a row may count several times in one score."""
 
-    def read(self, path: Path) -> Predicted:
+    def read(self, path: Path) -> PredictionSet:
         """Read a file of predictions; raises InvalidSubmission if its form differs from the sample's."""
 
-    def perfect(self, path: Path) -> Predicted:
+    def perfect(self, path: Path) -> PredictionSet:
         """Use a file of answers (its id and prediction columns) as predictions."""
 
-    def constant(self, cells: Sequence[Any]) -> Predicted:
+    def constant(self, cells: Sequence[Any]) -> PredictionSet:
         """Use the same prediction, a cell for each prediction column, for all rows; to be closed."""
 
-    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
+    def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:
         """Return the score, of some rows or of all; None if it is not finite (`fault` and `why_not` give reasons).
 
-        Rows are numbers, None means all; `taken` has for each of them the number of the row whose prediction stands for it.
+        Rows are numbers, None means all; `donors` has for each of them the number of the row whose prediction stands for it.
 
         Raises:
             InvalidSubmission: a grade.py refuses the predictions, fails on them, or does not end.
@@ -63,7 +63,7 @@ class Truth(Protocol):
             InfrastructureFailure: the grade.py exceeds its limits whatever its input, or does not start.
         """
 
-    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+    def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
         """Return a function that scores draws of rows of these predictions, fast if possible; NaN: a draw has no score.
 
         It raises as `score_or_nan` does.
@@ -72,7 +72,7 @@ class Truth(Protocol):
     def fault(self, rows: Rows | None = None) -> str | None:
         """Return why not even right predictions have a score; None if they have. Raises as `score`, but no refusal."""
 
-    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
+    def why_not(self, predictions: PredictionSet, rows: Rows | None = None) -> str:
         """Return why predictions have no finite score, although right ones have one."""
 
 
@@ -87,42 +87,42 @@ class PartOfTruth:
     @property
     def ids(self) -> Sequence[str] | None:
         """See `Truth`."""
-        known = self.whole.ids
-        return None if known is None else [known[place] for place in self.places]
+        all_ids = self.whole.ids
+        return None if all_ids is None else [all_ids[place] for place in self.places]
 
     @property
     def repeats(self) -> bool:
         """See `Truth`."""
         return self.whole.repeats
 
-    def read(self, path: Path) -> Predicted:
+    def read(self, path: Path) -> PredictionSet:
         """Read a file of predictions of all rows."""
         return self.whole.read(path)
 
-    def perfect(self, path: Path) -> Predicted:
+    def perfect(self, path: Path) -> PredictionSet:
         """Use a file of answers to all rows as predictions."""
         return self.whole.perfect(path)
 
-    def constant(self, cells: Sequence[Any]) -> Predicted:
+    def constant(self, cells: Sequence[Any]) -> PredictionSet:
         """Use one prediction for all rows."""
         return self.whole.constant(cells)
 
-    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
+    def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:
         """Score predictions on these rows, or on some of them, numbered within this part."""
-        return self.whole.score(predicted, self._places(rows), None if taken is None else self.places[taken])
+        return self.whole.score(predictions, self._places(rows), None if donors is None else self.places[donors])
 
-    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+    def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
         """Return a function that scores draws of these rows, numbered within this part."""
-        score = self.whole.draws(predicted)
+        score = self.whole.draws(predictions)
         return lambda rows: score(self.places[rows])
 
     def fault(self, rows: Rows | None = None) -> str | None:
         """Say why no predictions of these rows have a score."""
         return self.whole.fault(self._places(rows))
 
-    def why_not(self, predicted: Predicted, rows: Rows | None = None) -> str:
+    def why_not(self, predictions: PredictionSet, rows: Rows | None = None) -> str:
         """Say why predictions of these rows have none."""
-        return self.whole.why_not(predicted, self._places(rows))
+        return self.whole.why_not(predictions, self._places(rows))
 
     def _places(self, rows: Rows | None) -> Rows:
         return self.places if rows is None else self.places[rows]
@@ -133,7 +133,9 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float:
+def score_or_nan(
+    truth: Truth, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None
+) -> float:
     """Return a score as `Truth.score` does, or NaN where there is none, be it that a grader cannot do with a part.
 
     Raises:
@@ -141,7 +143,7 @@ def score_or_nan(truth: Truth, predicted: Predicted, rows: Rows | None = None, t
         InfrastructureFailure: its process does not start.
     """
     try:
-        score = truth.score(predicted, rows, taken)
+        score = truth.score(predictions, rows, donors)
     except (InvalidSubmission, GraderStopped):
         return math.nan
     return math.nan if score is None else score
@@ -159,42 +161,44 @@ class PerFold(PartOfTruth):
     folds: NDArray[np.int64]
     """The fold of each of these rows."""
 
-    def score(self, predicted: Predicted, rows: Rows | None = None, taken: Rows | None = None) -> float | None:
+    def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:
         """Score each fold's rows by themselves."""
         rows = self.places if rows is None else rows
 
-        def one(own: NDArray[np.int64]) -> float | None:
-            return self.whole.score(predicted, rows[own], None if taken is None else taken[own])
+        def score_of_fold(fold_rows: NDArray[np.int64]) -> float | None:
+            return self.whole.score(predictions, rows[fold_rows], None if donors is None else donors[fold_rows])
 
-        return self._mean(one, rows)
+        return self._mean(score_of_fold, rows)
 
-    def draws(self, predicted: Predicted) -> Callable[[Rows], float]:
+    def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
         """Return a function that scores draws of rows."""
-        score = self.whole.draws(predicted)
+        score = self.whole.draws(predictions)
 
-        def drawn(rows: Rows) -> float:
-            found = self._mean(lambda own: score(rows[own]), rows)
-            return np.nan if found is None else found
+        def mean_over_folds(rows: Rows) -> float:
+            mean_score = self._mean(lambda fold_rows: score(rows[fold_rows]), rows)
+            return np.nan if mean_score is None else mean_score
 
-        return drawn
+        return mean_over_folds
 
     def fault(self, rows: Rows | None = None) -> str | None:
         """Say why no predictions have a score: that of the last fold without one, where none has one."""
         rows = self.places if rows is None else rows
-        faults = [self.whole.fault(rows[own]) for own in self._parts(rows)]
+        faults = [self.whole.fault(rows[fold_rows]) for fold_rows in self._parts(rows)]
         return faults[-1] if faults and all(faults) else None
 
     def _parts(self, rows: Rows) -> Sequence[NDArray[np.int64]]:
-        own = self.folds[rows]
-        return [np.flatnonzero(own == fold) for fold in np.unique(own)]
+        folds = self.folds[rows]
+        return [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
 
     def _mean(self, score: Callable[[NDArray[np.int64]], float | None], rows: Rows) -> float | None:
-        each = [(score(own), len(own)) for own in self._parts(rows)]
-        known = weighted_mean([(np.nan if value is None else value, many) for value, many in each])
-        return known if np.isfinite(known) else None
+        folds = [(score(fold_rows), len(fold_rows)) for fold_rows in self._parts(rows)]
+        mean = weighted_mean([(np.nan if value is None else value, rows_in) for value, rows_in in folds])
+        return mean if np.isfinite(mean) else None
 
 
 def weighted_mean(scores: Sequence[tuple[float, int]]) -> float:
     """Return the mean of folds' scores, weighted by their rows, those that are NaN left out; NaN if all are."""
-    known = [(score, rows) for score, rows in scores if np.isfinite(score)]
-    return float(sum(score * rows for score, rows in known) / sum(rows for _, rows in known)) if known else float("nan")
+    finite = [(score, rows) for score, rows in scores if np.isfinite(score)]
+    return (
+        float(sum(score * rows for score, rows in finite) / sum(rows for _, rows in finite)) if finite else float("nan")
+    )

@@ -42,14 +42,14 @@ def reading(path: Path) -> Iterator[TextIO]:
             yield file
         return
     try:
-        with _unpacked(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", "") as text:
+        with _open_raw(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", "") as text:
             yield text
     except _BROKEN as error:
         raise UnsupportedLayout(f"{path.name} cannot be unpacked: {error}.") from error
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[IO[bytes]]:
+def _open_raw(path: Path) -> Iterator[IO[bytes]]:
     if path.suffix.lower() == ".gz":
         with gzip.open(path) as file:
             yield cast(IO[bytes], file)
@@ -75,14 +75,14 @@ def writing(path: Path) -> Iterator[TextIO]:
     """Open a text file for writing, compressed according to its suffix; the folder is created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".gz":
-        with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed, _text(packed) as text:
+        with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as compressed, _text(compressed) as text:
             yield text
     elif path.suffix.lower() == ".zip":
-        one = member(plain_name(path))
+        entry = member(plain_name(path))
         with (
             zipfile.ZipFile(path, "w") as archive,
-            archive.open(one, "w", force_zip64=True) as into,
-            _text(into) as text,
+            archive.open(entry, "w", force_zip64=True) as target,
+            _text(target) as text,
         ):
             yield text
     else:
@@ -96,7 +96,7 @@ def _text(file: IO[bytes] | gzip.GzipFile) -> TextIO:
 
 def member(name: str, *, packed: bool = True) -> zipfile.ZipInfo:
     """Describe a member that is to be written, so that it shows nothing but its name and its content."""
-    described = zipfile.ZipInfo(name, EARLIEST)
-    described.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
-    described.external_attr = 0o644 << 16
-    return described
+    info = zipfile.ZipInfo(name, EARLIEST)
+    info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    info.external_attr = 0o644 << 16
+    return info

@@ -43,19 +43,19 @@ class Rows(ABC):
 
     def heads(self, names: Sequence[str], count: int | None) -> dict[str, list[str]]:
         """Return the first cells (all, if None) of some columns (they must exist), by column."""
-        at = [self.header.index(name) for name in names]
-        cells: list[list[str]] = [[] for _ in at]
-        for row in islice(self.rows(), count) if at else ():
-            for column, place in zip(cells, at, strict=True):
+        places = [self.header.index(name) for name in names]
+        cells: list[list[str]] = [[] for _ in places]
+        for row in islice(self.rows(), count) if places else ():
+            for column, place in zip(cells, places, strict=True):
                 column.append(row[place])
         return dict(zip(names, cells, strict=True))
 
     def columns(self, names: Sequence[str]) -> list[tuple[str, ...]]:
         """Return some columns as one tuple a row. Raises UnsupportedLayout: there is no such column."""
-        if lacking := [name for name in names if name not in self.header]:
-            raise UnsupportedLayout(f"{self.path.name} has no column {lacking[0]!r}.")
-        at = [self.header.index(name) for name in names]
-        return [tuple(row[i] for i in at) for row in self.rows()]
+        if absent := [name for name in names if name not in self.header]:
+            raise UnsupportedLayout(f"{self.path.name} has no column {absent[0]!r}.")
+        places = [self.header.index(name) for name in names]
+        return [tuple(row[i] for i in places) for row in self.rows()]
 
     @abstractmethod
     def write_part(self, target: Path, rows: Set[int]) -> int:
@@ -95,24 +95,24 @@ class Table(Rows):
 
     def write_part(self, target: Path, rows: Set[int]) -> int:
         """Write the rows of those numbers (from 0) as they are, in order; returns how many."""
-        kept = (row for number, row in enumerate(self.rows()) if number in rows)
-        return write_table(target, self.header, kept, self.delimiter)
+        part = (row for number, row in enumerate(self.rows()) if number in rows)
+        return write_table(target, self.header, part, self.delimiter)
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write some columns (missing ones are left empty) of those rows, in that order."""
-        at = _places(self.header, columns)
-        wanted = set(rows)
-        kept = {
-            number: ["" if place is None else row[place] for place in at]
+        places = _places(self.header, columns)
+        row_numbers = set(rows)
+        cells = {
+            number: ["" if place is None else row[place] for place in places]
             for number, row in enumerate(self.rows())
-            if number in wanted
+            if number in row_numbers
         }
-        write_table(target, columns, (kept[number] for number in rows), self.delimiter)
+        write_table(target, columns, (cells[number] for number in rows), self.delimiter)
 
 
 def _places(header: Sequence[str], columns: Sequence[str]) -> list[int | None]:
     """Return the places of columns, None for missing ones; of equal names the first counts."""
-    free = {column: [at for at, name in enumerate(header) if name == column] for column in columns}
+    free = {column: [place for place, name in enumerate(header) if name == column] for column in columns}
     return [free[column].pop(0) if free[column] else None for column in columns]
 
 

@@ -43,18 +43,18 @@ class JsonTable(Rows):
 
     def write_part(self, target: Path, rows: Set[int]) -> int:
         """Write the records of those numbers (from 0) as they are, in order; returns how many."""
-        kept = (text for number, (text, _) in enumerate(self.records()) if number in rows)
-        return _write(target, kept, lines=self.lines)
+        part = (text for number, (text, _) in enumerate(self.records()) if number in rows)
+        return _write(target, part, lines=self.lines)
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write some keys of those records, in that order; keys that a record lacks are left out."""
-        wanted = set(rows)
-        kept = {
+        row_numbers = set(rows)
+        texts = {
             number: json.dumps({key: record[key] for key in columns if key in record}, ensure_ascii=False)
             for number, (_, record) in enumerate(self.records())
-            if number in wanted
+            if number in row_numbers
         }
-        _write(target, (kept[number] for number in rows), lines=self.lines)
+        _write(target, (texts[number] for number in rows), lines=self.lines)
 
 
 def read_json_table(path: Path) -> JsonTable:

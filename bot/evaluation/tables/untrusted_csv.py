@@ -15,7 +15,7 @@ from state.errors import InvalidSubmission
 
 _HEAD = 4096
 _LONGEST_CELL = 2**31 - 1
-_SHOWN = 60
+_MAX_CHARACTERS = 60
 _SURROGATE = re.compile(r"(?<!\\)\\udc([89a-f][0-9a-f])")
 _NOT_TEXT = (
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
@@ -98,7 +98,7 @@ def open_rows(path: Path, limits: CsvReadLimits) -> Iterator[UntrustedRows]:
         InvalidSubmission: any fault of the file, within the block too.
     """
     name = shown_name(path)
-    with _opened(path, name) as raw:
+    with _open_untrusted(path, name) as raw:
         before = os.fstat(raw.fileno())
         if before.st_size > limits.file_bytes:
             raise InvalidSubmission(f"{name} has {before.st_size:,} bytes; at most {limits.file_bytes:,} are sensible.")
@@ -125,7 +125,7 @@ def fault_of_place(path: Path) -> str | None:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        return f"{shown_name(path)} {_why(path, error)}."
+        return f"{shown_name(path)} {_reason(path, error)}."
     if stat.S_ISREG(mode):
         return None
     return f"{shown_name(path)} {'is a folder' if stat.S_ISDIR(mode) else 'is not a plain file'}."
@@ -133,12 +133,12 @@ def fault_of_place(path: Path) -> str | None:
 
 def shown_name(path: Path) -> str:
     """Return a file's name in a form fit for a sentence: no line ends, no unprintable characters."""
-    return path.name if path.name.isprintable() and len(path.name) <= _SHOWN else short(path.name)
+    return path.name if path.name.isprintable() and len(path.name) <= _MAX_CHARACTERS else short(path.name)
 
 
 def short(text: str) -> str:
     """Return a text in quotes, its beginning if it is long; bytes that are not UTF-8 as `repr` of bytes writes them."""
-    return _SURROGATE.sub(r"\\x\1", repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"))
+    return _SURROGATE.sub(r"\\x\1", repr(text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"))
 
 
 def foreign_bytes(text: str) -> bytes:
@@ -154,28 +154,28 @@ def foreign_bytes(text: str) -> bytes:
 
 def _fault_of_head(head: bytes) -> str | None:
     """Return the kind of a file that is not UTF-8 text by its first bytes, as the rest of a sentence; None if it may be."""
-    for beginning, what in _NOT_TEXT:
+    for beginning, file_type in _NOT_TEXT:
         if head.startswith(beginning):
-            return f"is not CSV: it is {what}"
+            return f"is not CSV: it is {file_type}"
     return "holds a NUL byte, which no text in UTF-8 has" if 0 in head else None
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[io.FileIO]:
+def _open_untrusted(path: Path, name: str) -> Iterator[io.FileIO]:
     if (fault := fault_of_place(path)) is not None:
         raise InvalidSubmission(fault)
     try:
         # Not to wait for a writer, should a pipe have taken the file's place since.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:
-        raise InvalidSubmission(f"{name} {_why(path, error)}.") from error
+        raise InvalidSubmission(f"{name} {_reason(path, error)}.") from error
     with io.FileIO(descriptor) as raw:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise InvalidSubmission(f"{name} is not a plain file.")
         yield raw
 
 
-def _why(path: Path, error: OSError | ValueError) -> str:
+def _reason(path: Path, error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return "does not exist: no file can have such a name"
     if error.errno == errno.ENOENT and path.is_symlink():

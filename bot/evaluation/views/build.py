@@ -44,7 +44,7 @@ FEWEST_FOLDS = 2
 """Folds that training rows must be in for experiments to be compared on them."""
 FEW_ROWS = 1_000
 """Rows with labels below which a lab has more folds: there, each row to learn from counts."""
-_OURS = (*VALIDATION, "sample_validation.csv")
+_VIEW_FILES = (*VALIDATION, "sample_validation.csv")
 
 
 class ViewInfo(BaseModel):
@@ -99,9 +99,9 @@ def build_view(
     view = view_kind(name)
     if labels_dir.resolve().is_relative_to(out_dir.resolve()):
         raise UsageError("The labels' folder must not lie in the view.")
-    for ours in _OURS:
-        if (data_dir / ours).exists():
-            raise UnsupportedLayout(f"The competition has a file {ours} of its own.")
+    for view_file in _VIEW_FILES:
+        if (data_dir / view_file).exists():
+            raise UnsupportedLayout(f"The competition has a file {view_file} of its own.")
     layout = read_layout(data_dir, card)
     if not isinstance(layout.train, FileTable):
         check_names(data_dir, layout)
@@ -110,8 +110,8 @@ def build_view(
     staging = _staging(out_dir)
     labels_dir.mkdir(parents=True, exist_ok=True)
     (write_swapped_rows if view in SWAPPED else write_training_rows)(data_dir, layout, rows, staging, labels_dir)
-    done = _few_test_rows(data_dir, layout, seed, staging) if view == "sample" else set()
-    notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, done, staging)]
+    written_files = _few_test_rows(data_dir, layout, seed, staging) if view == "sample" else set()
+    notes = [*layout.notes, note, *write_others(data_dir, layout, view, rows, written_files, staging)]
     info = ViewInfo(
         name=view,
         seed=seed,
@@ -123,7 +123,7 @@ def build_view(
         withheld_columns=layout.withheld_columns,
         label_columns=layout.label_columns,
         split_kind=split.kind,
-        drawn=_drawn(layout, view, split, rows, note),
+        drawn=_describe_draw(layout, view, split, rows, note),
         notes=tuple(notes),
         unlike=split.unlike,
     )
@@ -171,8 +171,8 @@ def build_folds(
     write_labels(layout, rows, labels_dir)
     line_of = {row: line for line, row in enumerate(train)}
     write_lines(labels_dir, (line_of[row] for row in validated for _ in layout.prediction_rows(row)))
-    listed = range(len(layout.ids)) if everything else train
-    write_folds(layout, split, [(row, fold_of.get(row, -1)) for row in listed], forward=forward, out=staging)
+    row_numbers = range(len(layout.ids)) if everything else train
+    write_folds(layout, split, [(row, fold_of.get(row, -1)) for row in row_numbers], forward=forward, out=staging)
     _put_in_place(staging, out_dir)
     return note
 
@@ -218,7 +218,7 @@ def _put_in_place(staging: Path, out_dir: Path) -> None:
     staging.rename(out_dir)
 
 
-_HOW: Mapping[SplitKind, str] = {
+_DRAWING: Mapping[SplitKind, str] = {
     "stratified": "drawn at random, stratified by {label}: {note}",
     "random": "drawn at random, not stratified, as {note}",
     "time": "{note}, since the test rows were split off by time",
@@ -226,17 +226,17 @@ _HOW: Mapping[SplitKind, str] = {
 }
 
 
-def _drawn(layout: Layout, view: ViewKind, split: RowSplit, rows: ViewRows, note: str) -> str:
-    total, shown, asked = len(layout.ids), len(rows.train), len(rows.validation)
+def _describe_draw(layout: Layout, view: ViewKind, split: RowSplit, rows: ViewRows, note: str) -> str:
+    total, train_count, validation_count = len(layout.ids), len(rows.train), len(rows.validation)
     train, validation = layout.train.path.name, validation_name(layout.train)
     if view in ("full", "sealed"):
-        return f"{validation} repeats {asked:,} of the {total:,} rows of {train}."
-    how = _HOW[split.kind].format(note=split.note, label=layout.label_columns[0])
-    held = total - shown - asked
-    rest = f" The other {held:,} are in neither." if held else ""
+        return f"{validation} repeats {validation_count:,} of the {total:,} rows of {train}."
+    drawing = _DRAWING[split.kind].format(note=split.note, label=layout.label_columns[0])
+    hidden_count = total - train_count - validation_count
+    hidden_words = f" The other {hidden_count:,} are in neither." if hidden_count else ""
     return (
-        f"Of the {total:,} training rows {shown:,} are in {train}, with labels, and {asked:,} ({asked / total:.0%}) in "
-        f"{validation}, without: {how}.{rest}"
+        f"Of the {total:,} training rows {train_count:,} are in {train}, with labels, and {validation_count:,} "
+        f"({validation_count / total:.0%}) in {validation}, without: {drawing}.{hidden_words}"
     )
 
 
@@ -245,44 +245,44 @@ def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple
     rng = seeded(seed, VERSION, f"rows of {'holdout' if view in ('swap', 'sealed') else view}")
     train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
     if view == "full":
-        everything = range(len(layout.ids))
-        repeated = [row for row in everything if layout.has_label(row) and layout.form.has_prediction_rows(row)]
-        return ViewRows(everything, rng.sample(repeated, min(FULL_VALIDATION, len(repeated))), ()), split.note
+        all_rows = range(len(layout.ids))
+        askable = [row for row in all_rows if layout.has_label(row) and layout.form.has_prediction_rows(row)]
+        return ViewRows(all_rows, rng.sample(askable, min(FULL_VALIDATION, len(askable))), ()), split.note
     if view == "sample":
-        few = _whole(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
-        asked = _whole(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, SAMPLE_PER_CLASS, rng), holdout)
-        hidden = sorted(set(range(len(layout.ids))) - set(few))
-        return ViewRows(few, _asked(layout, asked, rng), hidden), split.note
+        train_sample = _with_groups(layout, few_rows(layout, train, SAMPLE_TRAIN, SAMPLE_PER_CLASS, rng), train)
+        rows = _with_groups(layout, few_rows(layout, holdout, SAMPLE_VALIDATION, SAMPLE_PER_CLASS, rng), holdout)
+        hidden = sorted(set(range(len(layout.ids))) - set(train_sample))
+        return ViewRows(train_sample, _askable(layout, rows, rng), hidden), split.note
     if view in ("rehearsal", "rehearsal-few"):
         count = len(holdout) // FEWER if view == "rehearsal-few" else len(holdout)
-        asked = _asked(layout, _whole(layout, rng.sample(holdout, max(1, count)), holdout), rng)
+        rows = _askable(layout, _with_groups(layout, rng.sample(holdout, max(1, count)), holdout), rng)
         # A notebook must not pass by chance that has the number of the test rows in it.
-        if len(asked) > 1 and len(asked) == len(layout.test_units()):
-            asked = _whole(layout, asked[1:], asked[1:])
-        return ViewRows(train, asked, sorted(holdout + final)), split.note
+        if len(rows) > 1 and len(rows) == len(layout.test_units()):
+            rows = _with_groups(layout, rows[1:], rows[1:])
+        return ViewRows(train, rows, sorted(holdout + final)), split.note
     if view == "sealed":
-        return ViewRows(range(len(layout.ids)), _asked(layout, holdout + final, rng), ()), split.note
+        return ViewRows(range(len(layout.ids)), _askable(layout, holdout + final, rng), ()), split.note
     # Both parts are asked for as one: what a script could see of the difference, it could make use of.
-    asked = _asked(layout, holdout + final, rng)
-    return ViewRows(train, asked, sorted(holdout + final), frozenset(final).intersection(asked)), split.note
+    rows = _askable(layout, holdout + final, rng)
+    return ViewRows(train, rows, sorted(holdout + final), frozenset(final).intersection(rows)), split.note
 
 
-def _whole(layout: Layout, chosen: list[int], rows: Sequence[int]) -> list[int]:
+def _with_groups(layout: Layout, sample: list[int], rows: Sequence[int]) -> list[int]:
     """Add those of some rows that must stay together with chosen ones."""
     if layout.together is None:
-        return chosen
-    keys = {layout.together[row] for row in chosen}
+        return sample
+    keys = {layout.together[row] for row in sample}
     return [row for row in rows if layout.together[row] in keys]
 
 
-def _asked(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
+def _askable(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
     """Shuffle rows, so that their order reveals nothing if the table was sorted by its labels."""
-    asked = [row for row in rows if layout.form.has_prediction_rows(row)]
+    askable = [row for row in rows if layout.form.has_prediction_rows(row)]
     if layout.together is None:
-        rng.shuffle(asked)
-        return asked
+        rng.shuffle(askable)
+        return askable
     # Rows of one id stay in their order, by which equal ids are distinguished.
-    order = list(rows_by(asked, layout.together.__getitem__).values())
+    order = list(rows_by(askable, layout.together.__getitem__).values())
     rng.shuffle(order)
     return [row for unit in order for row in unit]
 
@@ -294,5 +294,5 @@ def _few_test_rows(data_dir: Path, layout: Layout, seed: int, out: Path) -> set[
         return set()
     ids = sorted(layout.test_units())
     rng = seeded(seed, VERSION, "test rows")
-    chosen = frozenset(rng.sample(ids, min(SAMPLE_TEST, len(ids))))
-    return write_few_test_rows(data_dir, layout, chosen, out)
+    ids_to_keep = frozenset(rng.sample(ids, min(SAMPLE_TEST, len(ids))))
+    return write_few_test_rows(data_dir, layout, ids_to_keep, out)

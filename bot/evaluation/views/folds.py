@@ -28,10 +28,10 @@ def write_folds(layout: Layout, split: RowSplit, folds: Sequence[tuple[int, int]
     per fold and averaged, `folds`: how many, and `column` where they were cut by time or group); classes.json, where the task
     has classes; and the sample submission. `forward` means that a fold learns from earlier rows alone.
     """
-    named = (*layout.id_parts, *layout.card.key_columns)
-    cells = layout.train.columns(named)
-    numbered = ((str(number), *cells[row], str(fold)) for number, (row, fold) in enumerate(folds))
-    write_table(out / "folds.csv", ("row", *named, "fold"), numbered)
+    key_columns = (*layout.id_parts, *layout.card.key_columns)
+    cells = layout.train.columns(key_columns)
+    fold_lines = ((str(number), *cells[row], str(fold)) for number, (row, fold) in enumerate(folds))
+    write_table(out / "folds.csv", ("row", *key_columns, "fold"), fold_lines)
     kind: FoldKind = "forward" if forward else "stratified" if split.kind == "stratified" else "random"
     column = split.fold_column or split.column
     if column is not None and not forward:
@@ -44,7 +44,7 @@ def write_folds(layout: Layout, split: RowSplit, folds: Sequence[tuple[int, int]
     }
     (out / "folds.json").write_text(json.dumps(info, ensure_ascii=False), encoding="utf-8")
     labelled = (row for row, _ in folds if layout.has_label(row))
-    truths = (asked.truth for row in labelled for asked in layout.prediction_rows(row))
+    truths = (prediction_row.truth for row in labelled for prediction_row in layout.prediction_rows(row))
     if classes := classes_of(layout.card, (cell for truth in truths for cell in truth)):
         (out / _CLASSES).write_text(json.dumps(classes, ensure_ascii=False), encoding="utf-8")
     link_or_copy(layout.sample.path, out / SAMPLE)
@@ -58,7 +58,7 @@ def read_classes(data: Path) -> list[str]:
 
 
 def fold_numbers(
-    layout: Layout, split: RowSplit, scored: Sequence[int], folds: int, seed: int, version: int
+    layout: Layout, split: RowSplit, labelled: Sequence[int], folds: int, seed: int, version: int
 ) -> tuple[dict[int, int], bool, str]:
     """Return the fold of each labelled row, whether a fold learns from earlier rows alone, and how they were cut.
 
@@ -68,12 +68,12 @@ def fold_numbers(
     then a block of every stretch, and all other blocks are shown.
     """
     if split.kind == "time" and split.column is not None:
-        return _by_time(layout, scored, split.column, folds)
-    fold_of, note = _by_unit(layout, split, scored, folds, seeded(seed, version, f"units of {folds} folds"))
+        return _by_time(layout, labelled, split.column, folds)
+    fold_of, note = _by_unit(layout, split, labelled, folds, seeded(seed, version, f"units of {folds} folds"))
     return fold_of, False, note
 
 
-def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> tuple[dict[int, int], bool, str]:
+def _by_time(layout: Layout, labelled: Sequence[int], column: str, folds: int) -> tuple[dict[int, int], bool, str]:
     """Cut each stretch into blocks of about equally many rows; equal times stay together."""
     times = parse_times(layout.train.column(column)) or []
     test = parse_times((layout.test or layout.sample).column(column)) or []
@@ -82,7 +82,7 @@ def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> 
     blocks = folds + 1 if forward else folds
     fold_of: dict[int, int] = {}
     for stretch in sorted(set(stretches.values())):
-        rows = [row for row in scored if stretches[times[row]] == stretch]
+        rows = [row for row in labelled if stretches[times[row]] == stretch]
         fold_of |= {row: block - int(forward) for row, block in time_blocks(rows, times, blocks)}
     if forward:
         return fold_of, True, f"by {column}, each learns from what is earlier"
@@ -90,24 +90,24 @@ def _by_time(layout: Layout, scored: Sequence[int], column: str, folds: int) -> 
 
 
 def _by_unit(
-    layout: Layout, split: RowSplit, scored: Sequence[int], folds: int, rng: random.Random
+    layout: Layout, split: RowSplit, labelled: Sequence[int], folds: int, rng: random.Random
 ) -> tuple[dict[int, int], str]:
     """Put each unit into the emptiest fold: groups by falling size, all others stratum by stratum."""
-    units = split.units.rows(scored)
+    units = split.units.rows(labelled)
     if split.fold_column is not None:
-        units = list(rows_by(scored, layout.train.column(split.fold_column).__getitem__).values())
+        units = list(rows_by(labelled, layout.train.column(split.fold_column).__getitem__).values())
     members = {unit[0]: unit for unit in units}
     grouped = split.kind == "grouped" or split.fold_column is not None
     strata: Mapping[str, Sequence[int]] = {"all": list(members)}
     note = f"whole groups by {split.fold_column or split.column}"
     if not grouped:
         strata, _, note = strata_of(layout, list(members))
-    filled, fold_of = [0] * folds, dict[int, int]()
+    fold_sizes, fold_of = [0] * folds, dict[int, int]()
     for name in sorted(strata):
         rows = list(strata[name])
         rng.shuffle(rows)
         for row in sorted(rows, key=lambda row: -len(members[row])) if grouped else rows:
-            fold = filled.index(min(filled))
+            fold = fold_sizes.index(min(fold_sizes))
             fold_of |= dict.fromkeys(members[row], fold)
-            filled[fold] += len(members[row])
+            fold_sizes[fold] += len(members[row])
     return fold_of, note

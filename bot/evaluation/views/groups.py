@@ -31,10 +31,10 @@ def disjoint_group_column(train: Rows, test: Rows, candidates: Sequence[str], fe
     Candidates are columns that both tables have; training rows are of at least so many groups.
     """
     train_heads, test_heads = train.heads(candidates, _PROBE), test.heads(candidates, _PROBE)
-    left = [c for c in candidates if not set(train_heads[c]) & set(test_heads[c])]
-    found: list[tuple[int, str]] = []
-    train_cells, test_cells = train.heads(left, None), test.heads(left, None)
-    for column in left:
+    disjoint = [c for c in candidates if not set(train_heads[c]) & set(test_heads[c])]
+    by_size: list[tuple[int, str]] = []
+    train_cells, test_cells = train.heads(disjoint, None), test.heads(disjoint, None)
+    for column in disjoint:
         train_sizes, test_sizes = Counter(train_cells[column]), Counter(test_cells[column])
         if train_sizes.keys() & test_sizes.keys() or len(train_sizes) < fewest or not test_sizes:
             continue
@@ -43,8 +43,8 @@ def disjoint_group_column(train: Rows, test: Rows, candidates: Sequence[str], fe
         # Of few groups a random split would have cut nearly all.
         evidence = min(_EXPECTED_STRADDLERS, _NEARLY_ALL * (len(train_sizes) + len(test_sizes)))
         if _straddlers(train_sizes, test_sizes) >= evidence:
-            found.append((len(train_sizes), column))
-    return min(found)[1] if found else None
+            by_size.append((len(train_sizes), column))
+    return min(by_size)[1] if by_size else None
 
 
 def shared_group_column(train: Rows, test: Rows, candidates: Sequence[str]) -> tuple[str, float, int] | None:
@@ -54,11 +54,11 @@ def shared_group_column(train: Rows, test: Rows, candidates: Sequence[str]) -> t
     the share of test rows whose group has training rows, and how many test rows have a group.
     """
     heads = train.heads(candidates, _PROBE)
-    repeated = [c for c in candidates if len(set(heads[c])) < len(heads[c])]
-    named = [c for c in repeated if LIKE_AN_ID.search(c) or _is_text(heads[c])]
-    found: list[tuple[float, str, float, int]] = []
-    sides = _sizes(train, named), _sizes(test, named)
-    for column, train_sizes, test_sizes in zip(named, *sides, strict=True):
+    repeating = [c for c in candidates if len(set(heads[c])) < len(heads[c])]
+    likely_groups = [c for c in repeating if LIKE_AN_ID.search(c) or _is_text(heads[c])]
+    by_excess: list[tuple[float, str, float, int]] = []
+    sides = _sizes(train, likely_groups), _sizes(test, likely_groups)
+    for column, train_sizes, test_sizes in zip(likely_groups, *sides, strict=True):
         shared = train_sizes.keys() & test_sizes.keys()
         if len(train_sizes) < FEWEST or train_sizes.total() < _MEAN_SIZE * len(train_sizes) or not shared:
             continue
@@ -66,8 +66,8 @@ def shared_group_column(train: Rows, test: Rows, candidates: Sequence[str]) -> t
         if len(shared) > _SHARED * expected or expected - len(shared) < max(FEWEST, _ERRORS * math.sqrt(expected)):
             continue
         rows = test_sizes.total()
-        found.append((len(shared) / expected, column, sum(test_sizes[group] for group in shared) / rows, rows))
-    return min(found)[1:] if found else None
+        by_excess.append((len(shared) / expected, column, sum(test_sizes[group] for group in shared) / rows, rows))
+    return min(by_excess)[1:] if by_excess else None
 
 
 def _is_text(cells: Sequence[str]) -> bool:
@@ -76,9 +76,9 @@ def _is_text(cells: Sequence[str]) -> bool:
 
 def _sizes(table: Rows, columns: Sequence[str]) -> list[Counter[str]]:
     """Count the rows of each group, those without one left out."""
-    at, sizes = [table.header.index(column) for column in columns], [Counter[str]() for _ in columns]
-    for row in table.rows() if at else ():
-        for place, counter in zip(at, sizes, strict=True):
+    places, sizes = [table.header.index(column) for column in columns], [Counter[str]() for _ in columns]
+    for row in table.rows() if places else ():
+        for place, counter in zip(places, sizes, strict=True):
             counter[row[place]] += 1
     for counter in sizes:
         for cell in [cell for cell in counter if cell.strip().lower() in NO_LABEL]:

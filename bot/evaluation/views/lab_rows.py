@@ -13,12 +13,12 @@ FEWEST_OF_CLASS = 10
 LEAST_GROUPS = 4
 """Groups in each half below which a half says little of groups that are new."""
 _SHARE, _MOST_SHARE = 0.10, 0.12
-_FEWEST, _MOST = 100, 10_000
+_FEWEST, _MAX_ROWS = 100, 10_000
 _BLOCKS = 10
 """Blocks of the latest rows that belong to one half and the other in turn."""
 _HALVES: tuple[Part, Part] = ("final", "holdout")
 
-Drawn = list[tuple[Sequence[int], Part]]
+DrawnUnits = list[tuple[Sequence[int], Part]]
 """Units of rows that are withheld, and the half of each."""
 
 
@@ -33,61 +33,63 @@ class Budget:
     @classmethod
     def of(cls, rows: int) -> "Budget":
         """Return the budget for so many rows with labels."""
-        most = max(2, min(int(_MOST_SHARE * rows), _MOST))
-        return cls(min(most, max(_FEWEST, round(_SHARE * rows))), most)
+        max_rows = max(2, min(int(_MOST_SHARE * rows), _MAX_ROWS))
+        return cls(min(max_rows, max(_FEWEST, round(_SHARE * rows))), max_rows)
 
 
 def draw_units(
     strata: Sequence[Sequence[Sequence[int]]],
     size: Callable[[Sequence[int]], int],
     budget: Budget,
-    least: int,
-) -> Drawn:
+    min_units: int,
+) -> DrawnUnits:
     """Draw units of each stratum for both halves, in the order given.
 
-    Each stratum has `least` units in each half as long as `most` rows allow it; more come from all strata alike, up to what
+    Each stratum has `min_units` units in each half as long as `most` rows allow it; more come from all strata alike, up to what
     is wanted. A unit that does not fit is passed over. A stratum holds units of rows that stay together; `size` returns how
     many rows of a unit may be asked for.
     """
     deck = [
-        ((0.0, place) if place < 2 * least else (1.0, (place + 0.5) / len(units)), stratum, unit)
+        ((0.0, place) if place < 2 * min_units else (1.0, (place + 0.5) / len(units)), stratum, unit)
         for stratum, units in enumerate(strata)
         for place, unit in enumerate(units)
     ]
-    filled, of_stratum, drawn = Counter[Part](), Counter[tuple[Part, int]](), list[tuple[Sequence[int], Part]]()
+    sizes, of_stratum, drawn_units = Counter[Part](), Counter[tuple[Part, int]](), list[tuple[Sequence[int], Part]]()
     for (later, _), stratum, unit in sorted(deck, key=lambda card: card[0]):
         limit, rows = budget.wanted if later else budget.most, size(unit)
-        halves = sorted(_HALVES, key=lambda half: (of_stratum[half, stratum], filled[half]))
-        half = next((half for half in halves if filled[half] + rows <= (limit + 1) // 2), None)
-        if half is not None and filled.total() + rows <= limit:
-            filled[half] += rows
+        halves = sorted(_HALVES, key=lambda half: (of_stratum[half, stratum], sizes[half]))
+        half = next((half for half in halves if sizes[half] + rows <= (limit + 1) // 2), None)
+        if half is not None and sizes.total() + rows <= limit:
+            sizes[half] += rows
             of_stratum[half, stratum] += 1
-            drawn.append((unit, half))
-    return drawn
+            drawn_units.append((unit, half))
+    return drawn_units
 
 
-def draw_groups(groups: Sequence[Sequence[int]], size: Callable[[Sequence[int]], int], budget: Budget) -> Drawn:
+def draw_groups(groups: Sequence[Sequence[int]], size: Callable[[Sequence[int]], int], budget: Budget) -> DrawnUnits:
     """Draw whole groups, `LEAST_GROUPS` for each half where the rows allow it, if need be of the smallest."""
-    drawn: Drawn = []
+    drawn_units: DrawnUnits = []
     for order in (list(groups), sorted(groups, key=size)):
-        drawn = draw_units([order], size, budget, LEAST_GROUPS)
-        if min(count_halves(drawn)) >= LEAST_GROUPS:
+        drawn_units = draw_units([order], size, budget, LEAST_GROUPS)
+        if min(count_halves(drawn_units)) >= LEAST_GROUPS:
             break
-    return drawn
+    return drawn_units
 
 
-def count_halves(drawn: Drawn) -> tuple[int, int]:
+def count_halves(drawn_units: DrawnUnits) -> tuple[int, int]:
     """Return how many units each half has."""
-    counts = Counter(half for _, half in drawn)
+    counts = Counter(half for _, half in drawn_units)
     return counts["final"], counts["holdout"]
 
 
-def add_smallest(drawn: Drawn, units: Sequence[Sequence[int]], size: Callable[[Sequence[int]], int]) -> Drawn:
+def add_smallest(
+    drawn_units: DrawnUnits, units: Sequence[Sequence[int]], size: Callable[[Sequence[int]], int]
+) -> DrawnUnits:
     """Give a half that no unit fitted into the smallest unit that is left, as without it nothing could be scored."""
-    taken = {unit[0] for unit, _ in drawn}
-    left = sorted((unit for unit in units if unit[0] not in taken), key=size)
-    lacking = [half for half, count in zip(_HALVES, count_halves(drawn), strict=True) if not count]
-    return drawn + [(unit, half) for unit, half in zip(left, lacking, strict=False)]
+    firsts = {unit[0] for unit, _ in drawn_units}
+    free_units = sorted((unit for unit in units if unit[0] not in firsts), key=size)
+    empty_halves = [half for half, count in zip(_HALVES, count_halves(drawn_units), strict=True) if not count]
+    return drawn_units + [(unit, half) for unit, half in zip(free_units, empty_halves, strict=False)]
 
 
 def draw_latest(
@@ -101,9 +103,9 @@ def draw_latest(
     rows, before, tails = sum(map(len, stretches)), 0, list[list[int]]()
     for stretch in stretches:
         before += len(stretch)
-        taken = sum(map(len, tails))
-        wanted, most = (round(limit * before / rows) - taken for limit in (budget.wanted, budget.most))
-        tails.append(list(_tail(stretch, times, wanted, most)))
+        row_count = sum(map(len, tails))
+        more_rows, max_more = (round(limit * before / rows) - row_count for limit in (budget.wanted, budget.most))
+        tails.append(list(_tail(stretch, times, more_rows, max_more)))
     if not any(tails):
         # All rows of the latest time are more than may be withheld.
         latest = max(times[row] for row in stretches[-1])
@@ -122,12 +124,12 @@ def draw_latest(
     return part_of
 
 
-def _tail(stretch: Sequence[int], times: Sequence[float], wanted: int, most: int) -> Iterator[int]:
+def _tail(stretch: Sequence[int], times: Sequence[float], row_count: int, max_rows: int) -> Iterator[int]:
     """Yield the rows of the latest times: as many as are wanted, and no time that would make them too many."""
-    per_time, taken = Counter(times[row] for row in stretch), 0
+    per_time, drawn_count = Counter(times[row] for row in stretch), 0
     first = float("inf")
     for time in sorted(per_time, reverse=True):
-        if taken >= wanted or taken + per_time[time] > most:
+        if drawn_count >= row_count or drawn_count + per_time[time] > max_rows:
             break
-        taken, first = taken + per_time[time], time
+        drawn_count, first = drawn_count + per_time[time], time
     yield from (row for row in stretch if times[row] >= first)

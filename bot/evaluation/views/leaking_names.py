@@ -24,26 +24,26 @@ def check_names(data_dir: Path, layout: Layout) -> None:
     if not layout.is_classification or len(layout.label_columns) != 1:
         return
     labels = {stem(i): cells[0] for i, cells in zip(layout.ids, layout.labels, strict=True)}
-    matched, leaked, seen = 0, 0, set[str]()
-    inside = ((path.as_posix(), *(archive_names(data_dir / path) or ())) for path in data_files(data_dir))
-    for name in chain.from_iterable(inside):
+    matched, leaked, labels_found = 0, 0, set[str]()
+    path_names = ((path.as_posix(), *(archive_names(data_dir / path) or ())) for path in data_files(data_dir))
+    for name in chain.from_iterable(path_names):
         row = row_of(name, labels)
         if row is not None:
             matched += 1
             if labels[row] in _words(name, row):
                 leaked += 1
-                seen.add(labels[row])
-    if matched >= min(_FEWEST, len(labels)) and leaked >= _SHARE * matched and len(seen) > 1:
+                labels_found.add(labels[row])
+    if matched >= min(_FEWEST, len(labels)) and leaked >= _SHARE * matched and len(labels_found) > 1:
         raise UnsupportedLayout("The names or folders of the training files hold the labels.")
 
 
 def row_of(name: str, labels: Mapping[str, str]) -> str | None:
     """Return the id (without suffix) that a path names, as a folder, a file, or a file's first or last word."""
     for part in reversed(name.split("/")):
-        whole = stem(part)
-        if whole in labels:
-            return whole
-        words = _BREAK.split(whole)
+        full_stem = stem(part)
+        if full_stem in labels:
+            return full_stem
+        words = _BREAK.split(full_stem)
         for candidate in (part, words[0], words[-1]):
             if candidate in labels:
                 return candidate

@@ -45,23 +45,25 @@ def likenesses(layout: Layout) -> list[RowSimilarity]:
     Features are equal if their cells are, of texts of several words if their words are, in whatever case. Files are compared
     in folders, by their size, beginning and end, and in zip archives.
     """
-    found = [_features(layout), _files(layout), _shared_group(layout)]
-    return [one for one in found if one is not None]
+    similarities = [_features(layout), _files(layout), _shared_group(layout)]
+    return [similarity for similarity in similarities if similarity is not None]
 
 
 def feature_columns(layout: Layout) -> list[str]:
     """Return the columns, those that make up the id not among them, that training rows and rows to predict have."""
-    left_out = {layout.card.id_column, *layout.id_parts, *layout.withheld_columns, *layout.card.key_columns}
-    kept = layout.train.header if layout.test is None else [c for c in layout.train.header if c in layout.test.header]
-    return [column for column in kept if column not in left_out]
+    without = {layout.card.id_column, *layout.id_parts, *layout.withheld_columns, *layout.card.key_columns}
+    shared = layout.train.header if layout.test is None else [c for c in layout.train.header if c in layout.test.header]
+    return [column for column in shared if column not in without]
 
 
-def _likeness(what: str, train: Sequence[Key], test: Iterable[Key]) -> RowSimilarity | None:
-    known = {key for key in train if key is not None}
-    if len(known) < DISTINCT * len(train):
+def _likeness(criterion: str, train: Sequence[Key], test: Iterable[Key]) -> RowSimilarity | None:
+    seen_keys = {key for key in train if key is not None}
+    if len(seen_keys) < DISTINCT * len(train):
         return None
-    asked = [key for key in test if key is not None]
-    return RowSimilarity(what, train, sum(key in known for key in asked) / len(asked) if asked else None, len(asked))
+    keys = [key for key in test if key is not None]
+    return RowSimilarity(
+        criterion, train, sum(key in seen_keys for key in keys) / len(keys) if keys else None, len(keys)
+    )
 
 
 def _features(layout: Layout) -> RowSimilarity | None:
@@ -80,20 +82,23 @@ def _text_columns(table: Rows, columns: Sequence[str]) -> frozenset[str]:
 
 
 def _row_keys(table: Rows, columns: Sequence[str], texts: frozenset[str]) -> Iterator[Key]:
-    at, worded = [table.header.index(name) for name in columns], [n for n, name in enumerate(columns) if name in texts]
+    places, worded = (
+        [table.header.index(name) for name in columns],
+        [n for n, name in enumerate(columns) if name in texts],
+    )
     for row in table.rows():
-        cells = [row[place].strip() for place in at]
+        cells = [row[place].strip() for place in places]
         for place in worded:
             cells[place] = " ".join(_WORD.findall(cells[place].casefold())) or cells[place]
-        whole = "\0".join(cells).encode("utf-8", "surrogatepass")
-        yield hashlib.blake2b(whole, digest_size=8).digest() if any(cells) else None
+        joined = "\0".join(cells).encode("utf-8", "surrogatepass")
+        yield hashlib.blake2b(joined, digest_size=8).digest() if any(cells) else None
 
 
 def _files(layout: Layout) -> RowSimilarity | None:
     data_dir, tested = layout.sample.path.parent, layout.test_units()
     if isinstance(layout.train, FileTable):
-        own = Pattern(None, "")
-        train: _Places = {entry.id: [(own, entry.file.as_posix())] for entry in layout.train.entries}
+        index_pattern = Pattern(None, "")
+        train: _Places = {entry.id: [(index_pattern, entry.file.as_posix())] for entry in layout.train.entries}
         test = _by_id(row_files(data_dir, (), tested).test)
     else:
         train, test = _files_of_both(row_files(data_dir, layout.ids, tested))
@@ -103,11 +108,11 @@ def _files(layout: Layout) -> RowSimilarity | None:
     return _likeness("have the file of a training row", [keys.get(id) for id in layout.ids], in_test.values())
 
 
-def _files_of_both(found: RowFiles) -> tuple[_Places, _Places]:
+def _files_of_both(files: RowFiles) -> tuple[_Places, _Places]:
     # Files that test rows lack are labels: two empty masks make no copies.
-    both = found.counterparts
-    train = _by_id({pattern: found.train[pattern] for pattern in both})
-    return train, _by_id({pattern: found.test[pattern] for pattern in both.values()})
+    patterns = files.counterparts
+    train = _by_id({pattern: files.train[pattern] for pattern in patterns})
+    return train, _by_id({pattern: files.test[pattern] for pattern in patterns.values()})
 
 
 def _file_keys(data_dir: Path, train: _Places, test: _Places) -> tuple[dict[str, Key], dict[str, Key]]:
@@ -119,10 +124,10 @@ def _file_keys(data_dir: Path, train: _Places, test: _Places) -> tuple[dict[str,
     return dict(trained), dict(tested)
 
 
-def _by_id(found: Mapping[Pattern, Mapping[str, str]]) -> _Places:
+def _by_id(files_by_pattern: Mapping[Pattern, Mapping[str, str]]) -> _Places:
     places: dict[str, list[tuple[Pattern, str]]] = {}
-    for pattern in sorted(found, key=str):
-        for id, path in found[pattern].items():
+    for pattern in sorted(files_by_pattern, key=str):
+        for id, path in files_by_pattern[pattern].items():
             places.setdefault(id, []).append((pattern, path))
     return places
 
@@ -141,18 +146,18 @@ def _stamps(data_dir: Path, places: Sequence[tuple[Pattern, str]]) -> dict[tuple
                 with zipfile.ZipFile(data_dir / pattern.archive) as archive:
                     members[pattern.archive] = {m.filename: (m.file_size, m.CRC) for m in archive.infolist()}
             stamps[place] = members[pattern.archive][path]
-    for size, same in sizes.items():
-        stamps |= {place: fingerprint(data_dir / place[1]) if len(same) > 1 else size for place in same}
+    for size, paths in sizes.items():
+        stamps |= {place: fingerprint(data_dir / place[1]) if len(paths) > 1 else size for place in paths}
     return stamps
 
 
 def _shared_group(layout: Layout) -> RowSimilarity | None:
     if layout.test is None:
         return None
-    found = shared_group_column(layout.train, layout.test, feature_columns(layout))
-    if found is None:
+    shared_group = shared_group_column(layout.train, layout.test, feature_columns(layout))
+    if shared_group is None:
         return None
-    column, share, rows = found
+    column, share, rows = shared_group
     cells = layout.train.column(column)
     keys = [None if cell.strip().lower() in NO_LABEL else cell for cell in cells]
     return RowSimilarity(f"are of a {column!r} that training rows have", keys, share, rows)

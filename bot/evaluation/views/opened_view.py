@@ -43,9 +43,9 @@ class OpenedView:
         """Columns, those that make up the id not among them, that training, validation and test rows all have."""
         shared = [name for name in self.validation_table.header if name in self.layout.train.header]
         test = self.layout.test
-        kept = shared if test is None else [name for name in shared if name in test.header]
-        left_out = {self.card.id_column, *self.layout.id_parts, *self.layout.withheld_columns}
-        return [name for name in kept if name not in left_out]
+        columns = shared if test is None else [name for name in shared if name in test.header]
+        without = {self.card.id_column, *self.layout.id_parts, *self.layout.withheld_columns}
+        return [name for name in columns if name not in without]
 
     @cached_property
     def train(self) -> pd.DataFrame:
@@ -83,8 +83,8 @@ class OpenedView:
     @cached_property
     def places(self) -> Sequence[int]:
         """Where the rows of `asked_ids` stand in sample_validation.csv."""
-        apart = final_places(self.labels)
-        return [place for place in range(len(self._keys)) if place not in apart]
+        final_rows = final_places(self.labels)
+        return [place for place in range(len(self._keys)) if place not in final_rows]
 
     @cached_property
     def train_ids(self) -> list[str]:
@@ -100,10 +100,10 @@ class OpenedView:
     @cached_property
     def validation_table(self) -> Rows:
         """The validation rows as the view holds them, in whatever format. Raises UnsupportedLayout."""
-        found = next((self.folder / name for name in VALIDATION if (self.folder / name).is_file()), None)
-        if found is None:
+        path = next((self.folder / name for name in VALIDATION if (self.folder / name).is_file()), None)
+        if path is None:
             raise UnsupportedLayout("The view holds no validation rows.")
-        return read_any(found)
+        return read_any(path)
 
     @cached_property
     def _keys(self) -> list[str]:
@@ -117,21 +117,21 @@ class OpenedView:
     def _asked(self) -> list[Sequence[int]]:
         """For each row of the validation table that is read, where its rows of predictions stand; equal ids take turns."""
         form, table = self.layout.form, self.validation_table
-        found: dict[str, list[int]] = defaultdict(list)
+        places_by_key: dict[str, list[int]] = defaultdict(list)
         if form.several:
             for place, identifier in enumerate(self._keys):
-                found[form.unit(identifier)].append(place)
-            asked: list[Sequence[int]] = [found.pop(id, ()) for id in self._validation_ids]
+                places_by_key[form.unit(identifier)].append(place)
+            places_by_row: list[Sequence[int]] = [places_by_key.pop(id, ()) for id in self._validation_ids]
         else:
             for place in reversed(range(len(self._keys))):
-                found[self._keys[place]].append(place)
-            more = table.columns(self.card.key_columns)
-            keys = (row_key((id, *cells)) for id, cells in zip(self._validation_ids, more, strict=False))
-            asked = [[found[key].pop()] if found[key] else () for key in keys]
-        if not any(asked) or not (all(asked) or form.several):
+                places_by_key[self._keys[place]].append(place)
+            key_cells = table.columns(self.card.key_columns)
+            keys = (row_key((id, *cells)) for id, cells in zip(self._validation_ids, key_cells, strict=False))
+            places_by_row = [[places_by_key[key].pop()] if places_by_key[key] else () for key in keys]
+        if not any(places_by_row) or not (all(places_by_row) or form.several):
             raise UnsupportedLayout(f"The rows of {table.path.name} are not those of sample_validation.csv.")
-        at = {place: number for number, place in enumerate(self.places)}
-        return [[at[place] for place in places if place in at] for places in asked]
+        number_of_place = {place: number for number, place in enumerate(self.places)}
+        return [[number_of_place[place] for place in places if place in number_of_place] for places in places_by_row]
 
     @property
     def _most(self) -> int:

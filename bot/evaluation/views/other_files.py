@@ -102,15 +102,15 @@ def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
     name = source.name
     if source.suffix.lower() in _TEXT_TABLES:
         table = _as_table(source)
-        held = withheld.columns & set(table.header) if table else set()
-        if table is None or (held and _same_ids(table, withheld)):
+        label_columns = withheld.columns & set(table.header) if table else set()
+        if table is None or (label_columns and _same_ids(table, withheld)):
             link_or_copy(source, target)
             return None
-        key = next((c for c in withheld.id_columns if c in table.header), None) if held else None
+        key = next((c for c in withheld.id_columns if c in table.header), None) if label_columns else None
         try:
             key = key or _training_key(table, withheld)
-            if held and key is None:
-                return f"{name} left out: it has the column {min(held)} but no id to filter by"
+            if label_columns and key is None:
+                return f"{name} left out: it has the column {min(label_columns)} but no id to filter by"
             if key is None:
                 link_or_copy(source, target)
                 return None
@@ -142,26 +142,26 @@ def _same_ids(table: Table, withheld: Withheld) -> bool:
     return set(table.header) == set(sample.header) and set(table.column(id_column)) == set(sample.column(id_column))
 
 
-def swap_sibling(source: Path, target: Path, withheld: Withheld, asked: Sequence[int]) -> str | None:
+def swap_sibling(source: Path, target: Path, withheld: Withheld, validation: Sequence[int]) -> str | None:
     """Write a further table of test rows with what its sibling holds of the rows that stand in for them, and vice versa.
 
     Returns:
         A note; None if the file has no such sibling.
     """
     name = source.name.lower()
-    for word, other in (("test", "train"), ("train", "test")):
+    for word, other_word in (("test", "train"), ("train", "test")):
         table = _as_table(source) if word in name and source.suffix.lower() in _TEXT_TABLES else None
-        twin = _named_like(source, name.replace(word, other)) if table is not None else None
+        twin = _named_like(source, name.replace(word, other_word)) if table is not None else None
         if table is None or twin is None or set(table.header) != set(twin.header):
             continue
         trained = twin if word == "test" else table
         key = _key_of_training(trained, withheld)
         if key is None:
             continue
-        at, cells = trained.header.index(key), withheld.key_cells(key)
-        wanted = {cells[row] for row in (asked if word == "test" else withheld.rows)}
-        kept = (row for row in trained.rows() if (row[at] in wanted) == (word == "test"))
-        count = write_table(target, trained.header, kept, trained.delimiter)
+        key_place, cells = trained.header.index(key), withheld.key_cells(key)
+        keys = {cells[row] for row in (validation if word == "test" else withheld.rows)}
+        part = (row for row in trained.rows() if (row[key_place] in keys) == (word == "test"))
+        count = write_table(target, trained.header, part, trained.delimiter)
         stand_ins = f"{count} rows, of those that stand in for the test"
         return f"{source.name}: {stand_ins if word == 'test' else 'rows of withheld ids dropped'}"
     return None
@@ -192,21 +192,23 @@ def _key_of_training(table: Table, withheld: Withheld) -> str | None:
 
 def _sibling(table: Table) -> bool:
     """Whether a table of the same columns, named for the test, holds what this one holds of training rows."""
-    other = _named_like(table.path, table.path.name.lower().replace("train", "test"))
-    return other is not None and set(table.header) <= set(other.header)
+    test_twin = _named_like(table.path, table.path.name.lower().replace("train", "test"))
+    return test_twin is not None and set(table.header) <= set(test_twin.header)
 
 
 def _named_like(path: Path, name: str) -> Table | None:
     """The table of that name, whatever its case, beside another."""
-    found = next((p for p in sorted(path.parent.iterdir()) if p != path and p.name.lower() == name), None)
-    return None if found is None else _as_table(found)
+    twin = next((p for p in sorted(path.parent.iterdir()) if p != path and p.name.lower() == name), None)
+    return None if twin is None else _as_table(twin)
 
 
 def _filter(table: Table, target: Path, key: str, withheld: Withheld) -> int:
-    at, held = table.header.index(key), withheld.key(key)[0]
+    i, withheld_keys = table.header.index(key), withheld.key(key)[0]
     total = sum(1 for _ in table.rows())
-    kept = write_table(target, table.header, (row for row in table.rows() if row[at] not in held), table.delimiter)
-    return total - kept
+    kept_count = write_table(
+        target, table.header, (row for row in table.rows() if row[i] not in withheld_keys), table.delimiter
+    )
+    return total - kept_count
 
 
 def _may_hold_labels(path: Path, withheld: Withheld) -> bool:
@@ -214,13 +216,13 @@ def _may_hold_labels(path: Path, withheld: Withheld) -> bool:
     names = [column.encode("utf-8", "surrogateescape") for column in withheld.columns]
     lowered = {name.lower() for name in withheld.columns}
     try:
-        for name, opened in _members(path):
+        for name, open_member in _members(path):
             member = PurePosixPath(name.lower())
             # Arrays in an .npz are members named by their columns.
             if name != path.name and member.suffix and member.stem in lowered:
                 return True
             if member.suffix in _TEXT_TABLES | _OPAQUE:
-                with opened() as file:
+                with open_member() as file:
                     if _holds_name(file, member.suffix, names):
                         return True
     # A RuntimeError is what zipfile raises for an encrypted member.
@@ -232,18 +234,18 @@ def _may_hold_labels(path: Path, withheld: Withheld) -> bool:
 def _members(path: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
     """Yield the members of an archive, or else the file itself, each by name and how it is opened."""
     if zipfile.is_zipfile(path):
-        left_out = _has_litter(path)
+        without_litter = _has_litter(path)
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
-                if not info.is_dir() and not (left_out and is_litter(info.filename)):
+                if not info.is_dir() and not (without_litter and is_litter(info.filename)):
                     yield info.filename, partial(archive.open, info)
     elif is_tar(path):
         with tarfile.open(path) as tar:
             for member in filter(tarfile.TarInfo.isfile, tar):
                 yield member.name, cast(Callable[[], IO[bytes]], partial(tar.extractfile, member))
     else:
-        opened = gzip.open if path.suffix.lower() == ".gz" else open
-        yield path.name, cast(Callable[[], IO[bytes]], partial(opened, path, "rb"))
+        open_file = gzip.open if path.suffix.lower() == ".gz" else open
+        yield path.name, cast(Callable[[], IO[bytes]], partial(open_file, path, "rb"))
 
 
 def _holds_name(file: IO[bytes], suffix: str, names: Sequence[bytes]) -> bool:

@@ -36,25 +36,25 @@ class RowFiles:
     @property
     def counterparts(self) -> Mapping[Pattern, Pattern]:
         """For patterns of training files that test rows have as well: theirs."""
-        found = {
+        pairs = {
             p: t
             for p in self.train
             for t in self.test
             if _TRAIN.sub("test", str(p)).lower() == str(t).lower() or p == t
         }
-        for pattern in sorted(self.train.keys() - found.keys(), key=str):
-            free = [t for t in self.test if t not in found.values() and _suffix(t) == _suffix(pattern)]
+        for pattern in sorted(self.train.keys() - pairs.keys(), key=str):
+            free = [t for t in self.test if t not in pairs.values() and _suffix(t) == _suffix(pattern)]
             if free:
-                found[pattern] = max(
+                pairs[pattern] = max(
                     free, key=lambda t: (difflib.SequenceMatcher(None, str(pattern), str(t)).ratio(), str(t))
                 )
-        return found
+        return pairs
 
     @property
     def label_patterns(self) -> tuple[Pattern, ...]:
         """Patterns of training files without a counterpart for test rows: labels, such as masks."""
-        both = self.counterparts
-        return tuple(sorted((p for p in self.train if p not in both), key=str)) if both else ()
+        pairs = self.counterparts
+        return tuple(sorted((p for p in self.train if p not in pairs), key=str)) if pairs else ()
 
 
 def _suffix(pattern: Pattern) -> str:
@@ -75,16 +75,16 @@ def row_files(data_dir: Path, train_ids: Sequence[str], test_ids: frozenset[str]
         if key is None:
             continue
         identifier, pattern = names[key], Pattern(archive, _pattern(path, key))
-        whole = f"{archive.as_posix() if archive else ''}/{path}".lower()
-        for ids, word, other, side in ((trained, "train", "test", 0), (test_ids, "test", "train", 1)):
-            if identifier in ids and not (other in whole and word not in whole):
+        full_path = f"{archive.as_posix() if archive else ''}/{path}".lower()
+        for ids, word, other_word, side in ((trained, "train", "test", 0), (test_ids, "test", "train", 1)):
+            if identifier in ids and not (other_word in full_path and word not in full_path):
                 sides[side][pattern][identifier] = path
     counts = len(trained), len(test_ids)
-    kept = [
-        {pattern: found for pattern, found in side.items() if len(found) >= max(2, _SHARE * count)}
+    patterns = [
+        {pattern: files for pattern, files in side.items() if len(files) >= max(2, _SHARE * count)}
         for side, count in zip(sides, counts, strict=True)
     ]
-    return RowFiles(kept[0], kept[1])
+    return RowFiles(patterns[0], patterns[1])
 
 
 def _paths(data_dir: Path) -> Iterator[tuple[Path | None, str]]:
@@ -100,17 +100,17 @@ def _paths(data_dir: Path) -> Iterator[tuple[Path | None, str]]:
 def _pattern(path: str, key: str) -> str:
     """Replace the last folder or name that begins or ends with an id by its place."""
     parts = path.split("/")
-    for at in range(len(parts) - 1, -1, -1):
-        if parts[at].startswith(key):
-            parts[at] = "{id}" + parts[at][len(key) :]
+    for level in range(len(parts) - 1, -1, -1):
+        if parts[level].startswith(key):
+            parts[level] = "{id}" + parts[level][len(key) :]
             return "/".join(parts)
-        head, found, tail = parts[at].rpartition(key)
-        if found:
-            parts[at] = head + "{id}" + tail
+        head, key_found, tail = parts[level].rpartition(key)
+        if key_found:
+            parts[level] = head + "{id}" + tail
             return "/".join(parts)
     return path
 
 
-def placed(pattern: Pattern, identifier: str) -> str:
+def path_of(pattern: Pattern, identifier: str) -> str:
     """Return the path that a row's file would have."""
     return pattern.path.replace("{id}", stem(identifier))

@@ -15,7 +15,7 @@ from bot.evaluation.views.lab_rows import (
     FEWEST_OF_CLASS,
     LEAST_GROUPS,
     Budget,
-    Drawn,
+    DrawnUnits,
     add_smallest,
     count_halves,
     draw_groups,
@@ -23,14 +23,14 @@ from bot.evaluation.views.lab_rows import (
     draw_units,
 )
 from bot.evaluation.views.likeness import RowSimilarity, likenesses
-from bot.evaluation.views.strata import PARTED, SplitKind, rows_by, strata_of
+from bot.evaluation.views.strata import PART_COUNT, SplitKind, rows_by, strata_of
 from bot.evaluation.views.timeline import train_stretches
 from bot.evaluation.views.units import Units, units_of, unlike_test
 from bot.evaluation.views.variation import PARTS, Part, add_variation, move_for_variation
 from scrapers.snapshots.times import parse_times
 from state.errors import UnsupportedLayout
 
-_FEW, _MANY = 2_000, 200_000
+_FEW_ROWS, _MANY_ROWS = 2_000, 200_000
 _OF_FEW, _OF_MANY = (0.20, 0.10), (0.05, 0.05)
 """Shares of so few and so many rows with labels that are withheld for `holdout` and for `final`."""
 SMALLEST = 10
@@ -67,27 +67,29 @@ def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding
     Raises:
         UnsupportedLayout: there are too few rows with labels.
     """
-    scored = [row for row in range(len(layout.ids)) if layout.has_label(row)]
-    if len(scored) < SMALLEST:
+    labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
+    if len(labelled) < SMALLEST:
         raise UnsupportedLayout(
-            f"{layout.train.path.name} has {len(scored)} rows with labels; at least {SMALLEST} are needed."
+            f"{layout.train.path.name} has {len(labelled)} rows with labels; at least {SMALLEST} are needed."
         )
-    asked = [row for row in scored if layout.form.has_prediction_rows(row)]
-    budget = Budget.of(len(asked)) if withholding == "lab" else None
-    shares = withheld_shares(len(asked), withholding)
-    alike, unlike = likenesses(layout), list[str]()
-    split = _by_time(layout, scored, shares, budget, seeded(seed, version, "latest rows"))
+    askable = [row for row in labelled if layout.form.has_prediction_rows(row)]
+    budget = Budget.of(len(askable)) if withholding == "lab" else None
+    shares = withheld_shares(len(askable), withholding)
+    similarities, unlike = likenesses(layout), list[str]()
+    split = _by_time(layout, labelled, shares, budget, seeded(seed, version, "latest rows"))
     if split is not None and not _keeps_ids(layout, split.parts):
         unlike.append(f"the test rows were split off by time ({split.column}), which would part rows of one id")
         split = None
     if split is None:
-        split = _by_likeness(layout, scored, alike, unlike, shares, budget, lambda name: seeded(seed, version, name))
+        split = _by_likeness(
+            layout, labelled, similarities, unlike, shares, budget, lambda name: seeded(seed, version, name)
+        )
         if needs_variation(layout.card):
-            split = _varied(layout, scored, split, seeded(seed, version, "variation"))
+            split = _varied(layout, labelled, split, seeded(seed, version, "variation"))
     train, holdout, final = (split.rows(part) for part in PARTS)
     if not holdout or not final or not train:
         raise UnsupportedLayout(f"The training rows cannot be split ({split.note}): a part would be empty.")
-    return replace(split, unlike=(*unlike, *unlike_test(alike, train, holdout + final)))
+    return replace(split, unlike=(*unlike, *unlike_test(similarities, train, holdout + final)))
 
 
 def withheld_shares(rows: int, withholding: Withholding = "script") -> tuple[float, float]:
@@ -99,14 +101,14 @@ def withheld_shares(rows: int, withholding: Withholding = "script") -> tuple[flo
     if withholding == "lab":
         half = Budget.of(rows).wanted / 2 / max(1, rows)
         return half, half
-    way = min(1.0, max(0.0, math.log(max(1, rows) / _FEW) / math.log(_MANY / _FEW)))
-    holdout, final = (few * (many / few) ** way for few, many in zip(_OF_FEW, _OF_MANY, strict=True))
+    way = min(1.0, max(0.0, math.log(max(1, rows) / _FEW_ROWS) / math.log(_MANY_ROWS / _FEW_ROWS)))
+    holdout, final = (low * (high / low) ** way for low, high in zip(_OF_FEW, _OF_MANY, strict=True))
     return holdout, final
 
 
-def _varied(layout: Layout, scored: Sequence[int], split: RowSplit, rng: random.Random) -> RowSplit:
+def _varied(layout: Layout, labelled: Sequence[int], split: RowSplit, rng: random.Random) -> RowSplit:
     """Move a few units, so that each target varies in each part where the rows allow it."""
-    units, parts = split.units.rows(scored), list(split.parts)
+    units, parts = split.units.rows(labelled), list(split.parts)
     part_of = [parts[unit[0]] for unit in units]
     move_for_variation(layout, units, part_of, rng)
     for unit, part in zip(units, part_of, strict=True):
@@ -116,8 +118,8 @@ def _varied(layout: Layout, scored: Sequence[int], split: RowSplit, rng: random.
 
 def _keeps_ids(layout: Layout, sides: Sequence[str]) -> bool:
     """Whether rows that must stay together are on one side."""
-    together = layout.together or ()
-    return len(set(together)) == len(set(zip(together, sides, strict=False)))
+    keys = layout.together or ()
+    return len(set(keys)) == len(set(zip(keys, sides, strict=False)))
 
 
 def seeded(seed: int, version: int, purpose: str) -> random.Random:
@@ -126,7 +128,7 @@ def seeded(seed: int, version: int, purpose: str) -> random.Random:
 
 
 def _by_time(
-    layout: Layout, scored: Sequence[int], shares: tuple[float, float], budget: Budget | None, rng: random.Random
+    layout: Layout, labelled: Sequence[int], shares: tuple[float, float], budget: Budget | None, rng: random.Random
 ) -> RowSplit | None:
     """Withhold the tail of each training stretch, if the test rows were cut off by time."""
     columns = _shared_columns(layout)
@@ -141,7 +143,7 @@ def _by_time(
             continue
         parts: list[Part] = ["train"] * len(layout.ids)
         in_order = [
-            [row for row in scored if stretches[times[row]] == stretch] for stretch in sorted(set(stretches.values()))
+            [row for row in labelled if stretches[times[row]] == stretch] for stretch in sorted(set(stretches.values()))
         ]
         if budget is not None:
             for row, part in draw_latest([rows for rows in in_order if rows], times, budget, rng).items():
@@ -175,9 +177,9 @@ def _test_table(layout: Layout) -> Rows:
 
 def _shared_columns(layout: Layout) -> list[str]:
     """Columns that both training and test rows have, the id first."""
-    others = [] if layout.test is None else [c for c in layout.train.header if c in layout.test.header]
+    test_columns = [] if layout.test is None else [c for c in layout.train.header if c in layout.test.header]
     shared = [c for c in (layout.id_column,) if c in layout.train.header and c in _test_table(layout).header]
-    return shared + [c for c in others if c not in shared and c not in layout.withheld_columns]
+    return shared + [c for c in test_columns if c not in shared and c not in layout.withheld_columns]
 
 
 def _group_column(layout: Layout, unlike: list[str]) -> tuple[str | None, str | None]:
@@ -185,23 +187,23 @@ def _group_column(layout: Layout, unlike: list[str]) -> tuple[str | None, str | 
     if layout.test is None:
         return None, None
     candidates = [column for column in _shared_columns(layout) if column != layout.id_column]
-    found = disjoint_group_column(layout.train, layout.test, candidates)
-    few = found or disjoint_group_column(layout.train, layout.test, candidates, _FEW_GROUPS)
-    if few is None:
+    group_column = disjoint_group_column(layout.train, layout.test, candidates)
+    fold_column = group_column or disjoint_group_column(layout.train, layout.test, candidates, _FEW_GROUPS)
+    if fold_column is None:
         return None, None
-    parted = not _keeps_ids(layout, layout.train.column(few))
-    why = "" if found else "training rows are of too few for whole ones to be withheld"
-    if found and parted:
-        why = "rows of one id are of several"
-    if why:
-        unlike.append(f"no {few!r} of the test rows is among the training rows, but {why}")
-    return None if why else found, None if parted or not why else few
+    divides_ids = not _keeps_ids(layout, layout.train.column(fold_column))
+    reason = "" if group_column else "training rows are of too few for whole ones to be withheld"
+    if group_column and divides_ids:
+        reason = "rows of one id are of several"
+    if reason:
+        unlike.append(f"no {fold_column!r} of the test rows is among the training rows, but {reason}")
+    return None if reason else group_column, None if divides_ids or not reason else fold_column
 
 
 def _by_likeness(
     layout: Layout,
-    scored: Sequence[int],
-    alike: Sequence[RowSimilarity],
+    labelled: Sequence[int],
+    similarities: Sequence[RowSimilarity],
     unlike: list[str],
     shares: tuple[float, float],
     budget: Budget | None,
@@ -210,30 +212,30 @@ def _by_likeness(
     """Draw units of rows that are of one group or alike, with labs' budget where there is one; note where it is not so."""
     column, fold_column = _group_column(layout, unlike)
     groups = None if column is None else layout.train.column(column)
-    units = units_of(layout, scored, alike, groups, shares, rng("units"))
+    units = units_of(layout, labelled, similarities, groups, shares, rng("units"))
     if budget is None:
-        return _by_unit(layout, scored, units, shares, rng("groups" if groups else "strata"), column)
+        return _by_unit(layout, labelled, units, shares, rng("groups" if groups else "strata"), column)
     if column is not None:
-        split = _of_groups(layout, scored, units, budget, rng("groups"), column)
+        split = _of_groups(layout, labelled, units, budget, rng("groups"), column)
         if split is not None:
             return split
         unlike.append(
             f"no {column!r} of the test rows is among the training rows, but whole ones are too large to withhold"
         )
-        units, fold_column = units_of(layout, scored, alike, None, shares, rng("units")), column
-    return replace(_of_strata(layout, scored, units, budget, rng("strata")), fold_column=fold_column)
+        units, fold_column = units_of(layout, labelled, similarities, None, shares, rng("units")), column
+    return replace(_of_strata(layout, labelled, units, budget, rng("strata")), fold_column=fold_column)
 
 
 def _by_unit(
     layout: Layout,
-    scored: Sequence[int],
+    labelled: Sequence[int],
     units: Units,
     shares: tuple[float, float],
     rng: random.Random,
     column: str | None,
 ) -> RowSplit:
     """Draw whole units: of each stratum by itself, or of all if they are the groups of a column."""
-    members = {unit[0]: unit for unit in units.rows(scored)}
+    members = {unit[0]: unit for unit in units.rows(labelled)}
     if column is None:
         strata, kind, note = strata_of(layout, list(members))
     else:
@@ -247,39 +249,41 @@ def _by_unit(
 
 
 def _of_groups(
-    layout: Layout, scored: Sequence[int], units: Units, budget: Budget, rng: random.Random, column: str
+    layout: Layout, labelled: Sequence[int], units: Units, budget: Budget, rng: random.Random, column: str
 ) -> RowSplit | None:
     """Draw whole groups for a lab; None where no two are small enough."""
-    groups = units.rows(scored)
+    groups = units.rows(labelled)
     rng.shuffle(groups)
-    drawn = draw_groups(groups, lambda group: _size(layout, group), budget)
-    fewest = min(count_halves(drawn))
-    note = f"{len(drawn)} of {len(groups)} whole groups by {column}"
+    drawn_units = draw_groups(groups, lambda group: _size(layout, group), budget)
+    fewest = min(count_halves(drawn_units))
+    note = f"{len(drawn_units)} of {len(groups)} whole groups by {column}"
     if fewest < LEAST_GROUPS:
         note += f", only {fewest} of them in one half of these, as groups are large"
-    return _drawn_split("grouped", layout, drawn, note, units, column) if fewest else None
+    return _drawn_split("grouped", layout, drawn_units, note, units, column) if fewest else None
 
 
-def _of_strata(layout: Layout, scored: Sequence[int], units: Units, budget: Budget, rng: random.Random) -> RowSplit:
+def _of_strata(layout: Layout, labelled: Sequence[int], units: Units, budget: Budget, rng: random.Random) -> RowSplit:
     """Draw a lab's validation rows from each stratum; where most classes are rare, from rare ones too."""
-    members = {unit[0]: unit for unit in units.rows(scored)}
+    members = {unit[0]: unit for unit in units.rows(labelled)}
     strata, kind, note = strata_of(layout, list(members), FEWEST_OF_CLASS)
     if kind == "random":
         strata, kind, note = strata_of(layout, list(members))
     dealt = [[members[row] for row in rng.sample(rows, len(rows))] for _, rows in sorted(strata.items())]
     rng.shuffle(dealt)
-    drawn = draw_units(dealt, lambda unit: _size(layout, unit), budget, 1)
-    if min(count_halves(drawn)) < len(strata):
+    drawn_units = draw_units(dealt, lambda unit: _size(layout, unit), budget, 1)
+    if min(count_halves(drawn_units)) < len(strata):
         note += ", as far as the few rows that are withheld allow it"
-    drawn = add_smallest(drawn, [unit for some in dealt for unit in some], lambda unit: _size(layout, unit))
-    return _drawn_split(kind, layout, drawn, note, units)
+    drawn_units = add_smallest(
+        drawn_units, [unit for stratum in dealt for unit in stratum], lambda unit: _size(layout, unit)
+    )
+    return _drawn_split(kind, layout, drawn_units, note, units)
 
 
 def _drawn_split(
-    kind: SplitKind, layout: Layout, drawn: Drawn, note: str, units: Units, column: str | None = None
+    kind: SplitKind, layout: Layout, drawn_units: DrawnUnits, note: str, units: Units, column: str | None = None
 ) -> RowSplit:
     parts: list[Part] = ["train"] * len(layout.ids)
-    for unit, part in drawn:
+    for unit, part in drawn_units:
         _set(parts, unit, part)
     return RowSplit(kind, tuple(parts), note + _joined_note(units), units, column)
 
@@ -299,15 +303,17 @@ def _withhold(layout: Layout, units: Sequence[Sequence[int]], shares: tuple[floa
     Each gets one unit at least, the smallest if need be; any other that is larger than the whole part stays in train.
     """
     sizes = [_size(layout, unit) for unit in units]
-    left = dict(zip(map(tuple, units), sizes, strict=True))
-    wanted: tuple[tuple[Part, float], ...] = (("final", shares[1]), ("holdout", shares[0]))
-    for part, share in wanted:
-        rows, taken = sum(sizes) * share, 0
-        fitting = [unit for unit, size in left.items() if size <= rows] or sorted(left, key=left.__getitem__)[:1]
+    sizes_left = dict(zip(map(tuple, units), sizes, strict=True))
+    part_shares: tuple[tuple[Part, float], ...] = (("final", shares[1]), ("holdout", shares[0]))
+    for part, share in part_shares:
+        rows, drawn_rows = sum(sizes) * share, 0
+        fitting = [unit for unit, size in sizes_left.items() if size <= rows] or sorted(
+            sizes_left, key=sizes_left.__getitem__
+        )[:1]
         for unit in fitting:
-            if taken and taken + left[unit] / 2 > rows:
+            if drawn_rows and drawn_rows + sizes_left[unit] / 2 > rows:
                 break
-            taken += left.pop(unit)
+            drawn_rows += sizes_left.pop(unit)
             _set(parts, unit, part)
 
 
@@ -326,16 +332,16 @@ def few_rows(layout: Layout, rows: Sequence[int], limit: int, per_class: int, rn
         return list(rows)
     shuffled = list(rows)
     rng.shuffle(shuffled)
-    scored = [row for row in shuffled if layout.has_label(row)]
-    chosen: set[int] = set()
+    labelled = [row for row in shuffled if layout.has_label(row)]
+    sample: set[int] = set()
     for column in range(len(layout.label_columns)) if layout.is_classification else ():
         cells = [cells[column] for cells in layout.labels]
-        classes = rows_by(scored, cells.__getitem__)
-        if len(classes) * PARTED <= len(scored):
-            chosen.update(row for members in classes.values() for row in members[:per_class])
-    for row in scored:
-        if len(chosen) >= limit:
+        classes = rows_by(labelled, cells.__getitem__)
+        if len(classes) * PART_COUNT <= len(labelled):
+            sample.update(row for members in classes.values() for row in members[:per_class])
+    for row in labelled:
+        if len(sample) >= limit:
             break
-        chosen.add(row)
-    add_variation(layout, chosen, scored, per_class)
-    return sorted(chosen)
+        sample.add(row)
+    add_variation(layout, sample, labelled, per_class)
+    return sorted(sample)

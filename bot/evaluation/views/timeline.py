@@ -24,7 +24,7 @@ def train_stretches(train: Sequence[float], test: Sequence[float]) -> dict[float
     if train_times & test_times:
         return None
     line = sorted([(time, True) for time in train_times] + [(time, False) for time in test_times])
-    changes = sum(left[1] != right[1] for left, right in pairwise(line))
+    changes = sum(earlier[1] != later[1] for earlier, later in pairwise(line))
     share = len(train_times) / len(line)
     by_chance = 2 * share * (1 - share) * len(line)
     if changes > _CHANCE * by_chance or len(line) < _STRETCH * (changes + 1):

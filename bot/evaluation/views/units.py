@@ -19,9 +19,9 @@ class Units:
     of: tuple[int, ...]
     joined: int = 0
 
-    def rows(self, some: Sequence[int]) -> list[list[int]]:
+    def rows(self, subset: Sequence[int]) -> list[list[int]]:
         """Group some rows by their units, in order."""
-        return list(rows_by(some, self.of.__getitem__).values())
+        return list(rows_by(subset, self.of.__getitem__).values())
 
 
 class Joining:
@@ -38,10 +38,10 @@ class Joining:
             row = self._first[row]
         return row
 
-    def join(self, rows: Sequence[int], most: int) -> bool:
-        """Put rows into one unit, unless it became larger than `most` rows; return whether they are in one."""
+    def join(self, rows: Sequence[int], max_rows: int) -> bool:
+        """Put rows into one unit, unless it became larger than `max_rows` rows; return whether they are in one."""
         units = {self.unit(row) for row in rows}
-        if len(units) > 1 and sum(self._size[unit] for unit in units) > most:
+        if len(units) > 1 and sum(self._size[unit] for unit in units) > max_rows:
             return False
         first = min(units)
         for unit in units - {first}:
@@ -52,8 +52,8 @@ class Joining:
 
 def units_of(
     layout: Layout,
-    scored: Sequence[int],
-    alike: Sequence[RowSimilarity],
+    labelled: Sequence[int],
+    similarities: Sequence[RowSimilarity],
     groups: Sequence[str] | None,
     shares: tuple[float, float],
     rng: random.Random,
@@ -65,47 +65,47 @@ def units_of(
     joined for being alike; `groups` has the group of each training row if whole groups are withheld. No unit of rows alike is
     larger than the smaller of the shares that are withheld.
     """
-    rows, most = len(layout.ids), round(len(scored) * min(shares))
+    rows, max_rows = len(layout.ids), round(len(labelled) * min(shares))
     joining, joined = Joining(rows), 0
     for keys in (layout.together, groups):
         for members in _clusters(keys or (), range(rows if keys else 0)):
             joining.join(members, rows)
-    for likeness in alike:
-        clusters = _clusters(likeness.keys, scored)
+    for likeness in similarities:
+        clusters = _clusters(likeness.keys, labelled)
         by_chance = [len(members) * (1 - sum(shares) ** (len(members) - 1)) for members in clusters]
-        known = sum(likeness.keys[row] is not None for row in scored)
-        together = sum(by_chance) - (likeness.in_test or 0.0) * known
+        known_count = sum(likeness.keys[row] is not None for row in labelled)
+        excess_pairs = sum(by_chance) - (likeness.in_test or 0.0) * known_count
         order = list(range(len(clusters)))
         rng.shuffle(order)
-        for at in order:
-            if together < by_chance[at] / 2:
+        for cluster in order:
+            if excess_pairs < by_chance[cluster] / 2:
                 continue
-            together -= by_chance[at]
-            joined += len(clusters[at]) if joining.join(clusters[at], most) else 0
+            excess_pairs -= by_chance[cluster]
+            joined += len(clusters[cluster]) if joining.join(clusters[cluster], max_rows) else 0
     return Units(tuple(map(joining.unit, range(rows))), joined)
 
 
 def _clusters(keys: Sequence[Hashable], rows: Sequence[int]) -> list[list[int]]:
     """Return the rows of each key that several have."""
-    found = rows_by((row for row in rows if keys[row] is not None), keys.__getitem__)
-    return [members for members in found.values() if len(members) > 1]
+    members_by_key = rows_by((row for row in rows if keys[row] is not None), keys.__getitem__)
+    return [members for members in members_by_key.values() if len(members) > 1]
 
 
-def unlike_test(alike: Sequence[RowSimilarity], train: Sequence[int], withheld: Sequence[int]) -> list[str]:
+def unlike_test(similarities: Sequence[RowSimilarity], train: Sequence[int], withheld: Sequence[int]) -> list[str]:
     """Return in sentences where withheld rows are like training rows more often, or more seldom, than test rows are."""
-    found = []
-    for likeness in alike:
-        known, asked = {likeness.keys[row] for row in train}, [likeness.keys[row] for row in withheld]
-        asked, rows, tested = [key for key in asked if key is not None], likeness.test_rows, likeness.in_test
-        if tested is None or not asked:
+    sentences = []
+    for likeness in similarities:
+        train_keys, keys = {likeness.keys[row] for row in train}, [likeness.keys[row] for row in withheld]
+        keys, rows, tested = [key for key in keys if key is not None], likeness.test_rows, likeness.in_test
+        if tested is None or not keys:
             continue
-        share = sum(key in known for key in asked) / len(asked)
-        both = (share * len(asked) + tested * rows) / (len(asked) + rows)
-        error = (both * (1 - both) * (1 / len(asked) + 1 / rows)) ** 0.5
+        share = sum(key in train_keys for key in keys) / len(keys)
+        pooled_share = (share * len(keys) + tested * rows) / (len(keys) + rows)
+        error = (pooled_share * (1 - pooled_share) * (1 / len(keys) + 1 / rows)) ** 0.5
         if abs(share - tested) > max(LEAST_APART, ERRORS * error):
             kind = "better" if share > tested else "worse"
-            found.append(
+            sentences.append(
                 f"{share:.1%} of the withheld rows {likeness.what}, but {tested:.1%} of the test rows: "
                 f"the score may be {kind} than the test's"
             )
-    return found
+    return sentences

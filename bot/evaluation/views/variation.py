@@ -20,12 +20,12 @@ def targets(layout: Layout) -> list[Target]:
     def of_class(label: str) -> Target:
         return lambda row: layout.labels[row][0] == label
 
-    def of_column(at: int) -> Target:
-        return lambda row: _value(layout.labels[row][at])
+    def of_column(column: int) -> Target:
+        return lambda row: _value(layout.labels[row][column])
 
     if layout.classes is not None:
         return [of_class(label) for label in sorted(layout.classes)]
-    return [of_column(at) for at in range(len(layout.label_columns))]
+    return [of_column(column) for column in range(len(layout.label_columns))]
 
 
 def is_constant(target: Target, rows: Iterable[int]) -> bool:
@@ -35,13 +35,13 @@ def is_constant(target: Target, rows: Iterable[int]) -> bool:
     return first is None or all(target(row) == target(first) for row in values)
 
 
-def add_variation(layout: Layout, chosen: set[int], others: Sequence[int], each: int) -> None:
-    """Add to chosen rows, for each target that is constant in them, up to `each` of the others that differ."""
+def add_variation(layout: Layout, sample: set[int], other_rows: Sequence[int], count: int) -> None:
+    """Add to chosen rows, for each target that is constant in them, up to `count` of the others that differ."""
     for target in targets(layout):
-        if chosen and is_constant(target, chosen):
-            constant = target(next(iter(chosen)))
-            unlike = (row for row in others if target(row) != constant)
-            chosen.update(row for row, _ in zip(unlike, range(each), strict=False))
+        if sample and is_constant(target, sample):
+            constant = target(next(iter(sample)))
+            unlike = (row for row in other_rows if target(row) != constant)
+            sample.update(row for row, _ in zip(unlike, range(count), strict=False))
 
 
 def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: list[Part], rng: random.Random) -> None:
@@ -52,30 +52,34 @@ def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: 
     """
     order = list(range(len(units)))
     rng.shuffle(order)
-    known = targets(layout)
+    column_targets = targets(layout)
     for place, part in enumerate(PARTS):
-        mine = [unit for unit in order if part_of[unit] == part]
-        for target in known:
-            if not mine or not is_constant(target, _rows(units, mine)):
+        own_units = [unit for unit in order if part_of[unit] == part]
+        for target in column_targets:
+            if not own_units or not is_constant(target, _rows(units, own_units)):
                 continue
-            constant = target(units[mine[0]][0])
+            constant = target(units[own_units[0]][0])
             unlike = [u for u in order if part_of[u] != part and any(target(row) != constant for row in units[u])]
-            spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, known))
+            spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, column_targets))
             later = (u for u in unlike if part_of[u] in PARTS[place:])
-            if (found := next(spare, next(later, None))) is not None:
-                part_of[found] = part
-                mine.append(found)
+            if (unit := next(spare, next(later, None))) is not None:
+                part_of[unit] = part
+                own_units.append(unit)
 
 
-def _can_spare(units: Sequence[Sequence[int]], part_of: Sequence[Part], unit: int, known: Sequence[Target]) -> bool:
+def _can_spare(
+    units: Sequence[Sequence[int]], part_of: Sequence[Part], unit: int, column_targets: Sequence[Target]
+) -> bool:
     """Whether every target still varies without a unit in the part that it is in."""
-    mine = [other for other, part in enumerate(part_of) if part == part_of[unit]]
-    rest = [other for other in mine if other != unit]
-    return all(not is_constant(t, _rows(units, rest)) or is_constant(t, _rows(units, mine)) for t in known)
+    peers = [u for u, part in enumerate(part_of) if part == part_of[unit]]
+    remaining = [u for u in peers if u != unit]
+    return all(
+        not is_constant(t, _rows(units, remaining)) or is_constant(t, _rows(units, peers)) for t in column_targets
+    )
 
 
-def _rows(units: Sequence[Sequence[int]], some: Sequence[int]) -> Iterable[int]:
-    return (row for unit in some for row in units[unit])
+def _rows(units: Sequence[Sequence[int]], chosen_units: Sequence[int]) -> Iterable[int]:
+    return (row for unit in chosen_units for row in units[unit])
 
 
 def _value(cell: str) -> object:

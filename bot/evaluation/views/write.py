@@ -10,13 +10,13 @@ from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable, file_name
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.layouts.locate_tables import default_row, table_kind
-from bot.evaluation.layouts.repeated_ids import Paired
+from bot.evaluation.layouts.repeated_ids import KeyedRowMapping
 from bot.evaluation.tables.compressed import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
 from bot.evaluation.views.other_files import carry, is_submission, share_readable, swap_sibling, withheld_from
 from bot.evaluation.views.parts import write_final
 from bot.evaluation.views.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place
-from bot.evaluation.views.row_files import placed
+from bot.evaluation.views.row_files import path_of
 from state.errors import UnsupportedLayout
 
 SAMPLE = Path("sample_submission.csv")
@@ -65,18 +65,18 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
         for row in rows.validation:
             entry = table.entries[row]
             name = (
-                placed(place, entry.id) if Path(place.path).suffix else f"{Path(place.path).parent}/{file_name(entry)}"
+                path_of(place, entry.id) if Path(place.path).suffix else f"{Path(place.path).parent}/{file_name(entry)}"
             )
             table.put(entry, out / name)
     if test is not None:
-        same = type(test) is type(table) and getattr(test, "delimiter", ",") == getattr(table, "delimiter", ",")
+        same_format = type(test) is type(table) and getattr(test, "delimiter", ",") == getattr(table, "delimiter", ",")
         renamed = layout.id_column if layout.card.id_column not in table.header else layout.card.id_column
         columns = [renamed if column == layout.card.id_column else column for column in test.header]
-        lacking = [column for column in columns if column not in table.header]
-        each = layout.form is ONE_BY_ONE or (
-            isinstance(layout.form, Paired) and set(layout.card.row_columns) <= set(test.header)
+        absent = [column for column in columns if column not in table.header]
+        one_by_one = layout.form is ONE_BY_ONE or (
+            isinstance(layout.form, KeyedRowMapping) and set(layout.card.row_columns) <= set(test.header)
         )
-        if not same or lacking or (not each and layout.card.id_column in test.header):
+        if not same_format or absent or (not one_by_one and layout.card.id_column in test.header):
             raise UnsupportedLayout(f"Training rows cannot stand in for those of {test.path.name}.")
         table.write_chosen(out / test.path.relative_to(data_dir), columns, rows.validation)
     write_sample(layout, rows, out / SAMPLE)
@@ -87,15 +87,15 @@ def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:
     """Write what predictions of the rows asked for must look like, filled as the sample submission is."""
     header, default = layout.sample.header, default_row(layout.sample)
     id_at = header.index(layout.card.id_column)
-    at = {column: place for place, column in enumerate(header)}
+    places = {column: place for place, column in enumerate(header)}
 
     def lines() -> Iterator[list[str]]:
         for row in rows.validation:
-            for asked in layout.prediction_rows(row):
+            for prediction_row in layout.prediction_rows(row):
                 line = list(default)
-                line[id_at] = asked.id
-                for column, cell in asked.given.items():
-                    line[at[column]] = cell
+                line[id_at] = prediction_row.id
+                for column, cell in prediction_row.given.items():
+                    line[places[column]] = cell
                 yield line
 
     write_table(target, header, lines(), layout.sample.delimiter)
@@ -104,30 +104,30 @@ def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:
 def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
     """Write the labels of the rows asked for, in the form the metric wants, and which of them are scored apart."""
     keys = layout.card.key_columns
-    apart: list[int] = []
+    final_rows: list[int] = []
 
     def truth() -> Iterator[tuple[str, ...]]:
         place = 0
         for row in rows.validation:
-            for asked in layout.prediction_rows(row):
+            for prediction_row in layout.prediction_rows(row):
                 if row in rows.final:
-                    apart.append(place)
+                    final_rows.append(place)
                 place += 1
-                yield asked.id, *(asked.given[column] for column in keys), *asked.truth
+                yield prediction_row.id, *(prediction_row.given[column] for column in keys), *prediction_row.truth
 
     write_table(labels_dir / "labels.csv", layout.card.columns, truth())
-    write_final(labels_dir, apart)
+    write_final(labels_dir, final_rows)
 
 
 def write_others(
-    data_dir: Path, layout: Layout, view: ViewKind, rows: ViewRows, done: set[Path], out: Path
+    data_dir: Path, layout: Layout, view: ViewKind, rows: ViewRows, written_files: set[Path], out: Path
 ) -> Iterator[str]:
     """Carry every other file, and yield notes on it."""
-    done = done | {path.relative_to(data_dir) for path in layout.train.files}
+    written_files = written_files | {path.relative_to(data_dir) for path in layout.train.files}
     swap = view in SWAPPED
     withheld = withheld_from(layout, rows.withheld)
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
-    done |= untouched if swap else set()
+    written_files |= untouched if swap else set()
     changes = (
         replaced_files(data_dir, layout, rows.withheld, rows.validation if swap else None)
         if view != "full"
@@ -136,7 +136,7 @@ def write_others(
     # A file that names withheld files may name their classes too.
     names = layout.train.moved_names(rows.withheld) if isinstance(layout.train, FileTable) else frozenset()
     for path in data_files(data_dir):
-        if path in done or path in changes.files:
+        if path in written_files or path in changes.files:
             continue
         if view == "full" or path in untouched:
             share_readable(data_dir / path, out / path)
@@ -162,15 +162,19 @@ def _mentions(path: Path, names: frozenset[str]) -> bool:
         return any(not names.isdisjoint(_WORD.split(line)) for line in file)
 
 
-def write_few_test_rows(data_dir: Path, layout: Layout, chosen: frozenset[str], out: Path) -> set[Path]:
+def write_few_test_rows(data_dir: Path, layout: Layout, ids_to_keep: frozenset[str], out: Path) -> set[Path]:
     """Write the sample submission and the test rows of those ids alone; returns which files that were."""
-    written = set()
+    files = set()
     for table in (layout.sample, layout.test):
         if table is not None:
-            named = layout.card.id_column in table.header
-            cells = table.column(layout.card.id_column if named else layout.id_column)
-            few = {number for number, cell in enumerate(cells) if (layout.form.unit(cell) if named else cell) in chosen}
+            has_id = layout.card.id_column in table.header
+            cells = table.column(layout.card.id_column if has_id else layout.id_column)
+            row_numbers = {
+                number
+                for number, cell in enumerate(cells)
+                if (layout.form.unit(cell) if has_id else cell) in ids_to_keep
+            }
             path = table.path.relative_to(data_dir)
-            table.write_part(out / path, few)
-            written.add(path)
-    return written
+            table.write_part(out / path, row_numbers)
+            files.add(path)
+    return files

@@ -11,7 +11,7 @@ import numpy as np
 
 from bot.evaluation.answers.board import SCORE_DIGITS
 from bot.evaluation.grading.grade import HiddenTest, open_hidden_test
-from bot.evaluation.scoring.truth import Predicted, Rows
+from bot.evaluation.scoring.truth import PredictionSet, Rows
 from bot.evaluation.tables.csv_table import Table, read_table
 from scrapers.snapshots.answers import USAGE
 from scrapers.snapshots.snapshot import Snapshot
@@ -52,7 +52,7 @@ class Grader:
             except InvalidSubmission as error:
                 return Grade(error=str(error))
 
-    def _score(self, predicted: Predicted, rows: Rows | None) -> float:
+    def _score(self, predicted: PredictionSet, rows: Rows | None) -> float:
         score = self.test.truth.score(predicted, rows)
         if score is None:
             raise InvalidSubmission("Evaluation Exception: the score is not a finite number.")
@@ -99,7 +99,7 @@ def _drawn(test: HiddenTest, whole: Path, count: int, seed: int, public_share: f
     return Grader(test, None, None)
 
 
-def _defined(test: HiddenTest, perfect: Predicted, rows: Rows) -> bool:
+def _defined(test: HiddenTest, perfect: PredictionSet, rows: Rows) -> bool:
     try:
         return len(rows) > 0 and test.truth.score(perfect, rows) is not None
     except InvalidSubmission:

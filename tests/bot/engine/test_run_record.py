@@ -11,7 +11,7 @@ import pytest
 from bot.engine.run_record import NodeCounts, Pool, RunRecord
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
-from bot.evaluation.answers.findings import not_run, passed, suspicious
+from bot.evaluation.answers.findings import guard_passed, not_run, suspicious
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import record_findings
 from bot.execution.record import EXECUTED, GUARDED
@@ -84,8 +84,8 @@ def test_what_did_not_pass_is_shown_latest_first_and_before_it_that_scores_are_s
 ) -> None:
     with store.write() as tx:
         create_node(tx, run_id, action="draft", id=4)
-        record_findings(tx, run_id, [passed("ids", "fine"), suspicious("time", "the future is known")])
-        record_findings(tx, run_id, [passed("too good", "it is not")], node=4)
+        record_findings(tx, run_id, [guard_passed("ids", "fine"), suspicious("time", "the future is known")])
+        record_findings(tx, run_id, [guard_passed("too good", "it is not")], node=4)
         record_findings(tx, run_id, [not_run("copied", "it broke"), suspicious("constant", "all alike")], node=4)
     found = [(4, "copied (not run): it broke; constant (suspicious): all alike")]
     found.append((None, "time (suspicious): the future is known"))

@@ -15,7 +15,7 @@ from bot.evaluation.choosing import ComparedRows, choose
 from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.scoring.registry_scorer import _Values
 from bot.evaluation.scoring.scored_rows import ScoredRows
-from bot.evaluation.scoring.truth import Predicted
+from bot.evaluation.scoring.truth import PredictionSet
 from tests.bot.evaluation.parts import card
 
 ROWS = 600
@@ -32,7 +32,7 @@ def part(
     unit = np.repeat(np.arange(len(units)), units) if units else rows
     scored = ScoredRows(task, truth, rows, Path("none"), labels, unit)
     return ComparedRows(
-        name, scored, {node: Predicted(str(node), one.reshape(-1, 1)) for node, one in errors.items()}, 0
+        name, scored, {node: PredictionSet(str(node), one.reshape(-1, 1)) for node, one in errors.items()}, 0
     )
 
 

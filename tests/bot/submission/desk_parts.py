@@ -20,7 +20,7 @@ from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.decisions import Decisions
 from bot.evaluation.answers import LabelledView, NodeScore
-from bot.evaluation.answers.findings import GuardFinding, passed
+from bot.evaluation.answers.findings import GuardFinding, guard_passed
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
@@ -63,7 +63,7 @@ from tests.state.rows import create_run
 
 RUN = "tiny_table-aide-builtin-0-20200110T120000Z"
 SENDING = CompetitionSettings(submit=True, rules_read=True)
-HONEST = passed("too good", "it is not")
+HONEST = guard_passed("too good", "it is not")
 GRADED = SiteSettings(grading_seconds=(1.0, 2.0))
 
 

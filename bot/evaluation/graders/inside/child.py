@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 _MESSAGE = 1 << 16
-_SHOWN = 2_000
+_MAX_SHOWN = 2_000
 """Characters of an error's text that are passed on."""
 _OPEN_FILES = 256
 _CORES = 4
@@ -41,7 +41,7 @@ class _Table:
 def main(arguments: list[str]) -> None:
     """Serve until the other end is closed; `arguments`: the socket's descriptor, bytes of memory, processes (0: no limit)."""
     descriptor, memory, processes = map(int, arguments)
-    here = os.getpid()
+    main_pid = os.getpid()
     _limit(memory, processes)
     cores = min(_CORES, os.cpu_count() or 1)
     os.cpu_count = lambda: cores
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> None:
         request = json.loads(message)
         with os.fdopen(descriptors[0], "rb") if descriptors else open(os.devnull, "rb") as file:  # noqa: PTH123
             reply = _do(request, file, tables, grade)
-        if os.getpid() != here:
+        if os.getpid() != main_pid:
             os._exit(0)  # a copy that the grader forked off and let return
         _answer(channel, {"n": request["n"], **reply})
 
@@ -77,9 +77,9 @@ def _limit(memory: int, processes: int) -> None:
     limits.append((resource.RLIMIT_FSIZE, _WRITTEN_BYTES))
     if processes:
         limits.append((resource.RLIMIT_NPROC, processes))
-    for kind, wanted in limits:
+    for kind, limit in limits:
         _, hard = resource.getrlimit(kind)
-        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(kind, (value, value))
 
 
@@ -115,7 +115,7 @@ def _do(
         return _score(request, file, tables, grade)
     except BaseException as error:  # a supervision boundary, as above; SystemExit and KeyboardInterrupt are foreign too
         if any(kind.__name__ == "InvalidSubmissionError" for kind in type(error).__mro__):
-            return {"invalid": str(error)[:_SHOWN]}
+            return {"invalid": str(error)[:_MAX_SHOWN]}
         return {"failed": _failure(error)}
 
 
@@ -148,17 +148,17 @@ def _score(
     import numpy as np
 
     numbers = np.frombuffer(file.read(), dtype=np.int64)
-    rows, taken = np.split(numbers, 2) if request["taken"] else (numbers if request["rows"] else None, None)
+    rows, donors = np.split(numbers, 2) if request["taken"] else (numbers if request["rows"] else None, None)
     # Copies, as a grader may change what it is given.
     submission, answers = (_part(tables[request[side]].content, rows) for side in ("submission", "answers"))
-    if taken is not None:
+    if donors is not None:
         table = tables[request["submission"]]
-        others = _part(table.content, taken)
-        submission = others.assign(**{column: submission[column] for column in table.key})
-    found = grade(submission, answers)
-    value = np.asarray(found)
+        donor_rows = _part(table.content, donors)
+        submission = donor_rows.assign(**{column: submission[column] for column in table.key})
+    result = grade(submission, answers)
+    value = np.asarray(result)
     if value.dtype.kind not in "biuf" or value.size != 1:
-        raise TypeError(f"grade gave back {type(found).__name__}, not a number")
+        raise TypeError(f"grade gave back {type(result).__name__}, not a number")
     score = float(value.item())
     return {"score": score if np.isfinite(score) else None}
 
@@ -174,7 +174,7 @@ def _failure(error: BaseException) -> dict[str, Any]:
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == "grade.py"]
     return {
         "kind": type(error).__name__,
-        "text": str(error)[:_SHOWN],
+        "text": str(error)[:_MAX_SHOWN],
         "module": error.name if isinstance(error, ImportError) else None,
         "line": lines[-1].lineno if lines else getattr(error, "lineno", None),
     }

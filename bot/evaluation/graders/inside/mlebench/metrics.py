@@ -14,22 +14,24 @@ def dice_coefficient(first: Any, second: Any, both_empty_value: float = float("n
     """
     a, b = np.asarray(first).astype(bool), np.asarray(second).astype(bool)
     assert a.shape == b.shape, f"the masks have the shapes {a.shape} and {b.shape}"  # noqa: S101 - graders catch it
-    together = int(a.sum()) + int(b.sum())
-    return both_empty_value if together == 0 else 2.0 * int((a & b).sum()) / together
+    total = int(a.sum()) + int(b.sum())
+    return both_empty_value if total == 0 else 2.0 * int((a & b).sum()) / total
 
 
-def average_precision_at_k(actual: Collection[Any], predicted: Sequence[Any], k: int) -> float:
+def average_precision_at_k(actual: Collection[Any], predictions: Sequence[Any], k: int) -> float:
     """Return the mean, over min(k, number of relevant items), of the precision at each first hit among k predictions."""
-    wanted, met, gained = set(actual), set(), 0.0
-    if not wanted:
+    relevant, met, precision_sum = set(actual), set(), 0.0
+    if not relevant:
         return 0.0
-    for rank, item in enumerate(predicted[:k], 1):
-        if item in wanted and item not in met:
+    for rank, item in enumerate(predictions[:k], 1):
+        if item in relevant and item not in met:
             met.add(item)
-            gained += len(met) / rank
-    return gained / min(len(wanted), k)
+            precision_sum += len(met) / rank
+    return precision_sum / min(len(relevant), k)
 
 
-def mean_average_precision_at_k(actual: Sequence[Collection[Any]], predicted: Sequence[Sequence[Any]], k: int) -> float:
+def mean_average_precision_at_k(
+    actual: Sequence[Collection[Any]], predictions: Sequence[Sequence[Any]], k: int
+) -> float:
     """Return the mean over the rows of the average precision at k."""
-    return float(np.mean([average_precision_at_k(a, p, k) for a, p in zip(actual, predicted, strict=True)]))
+    return float(np.mean([average_precision_at_k(a, p, k) for a, p in zip(actual, predictions, strict=True)]))

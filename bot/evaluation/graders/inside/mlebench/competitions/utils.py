@@ -49,17 +49,17 @@ def one_hot_dfs_to_log_loss_inputs(
 
     `apply_softmax` (the default there) turns rows into probabilities, unless they are one-hot already.
     """
-    wanted = list(answers_one_hot.columns)
-    missing = [name for name in wanted if name not in submission_one_hot.columns]
+    answer_columns = list(answers_one_hot.columns)
+    missing = [name for name in answer_columns if name not in submission_one_hot.columns]
     if missing:
         raise InvalidSubmissionError(f"the submission lacks the columns {missing[:10]}")
-    predicted = submission_one_hot[wanted].sort_values(id_column)
+    prediction = submission_one_hot[answer_columns].sort_values(id_column)
     truth = answers_one_hot.sort_values(id_column)
-    assert list(predicted[id_column]) == list(truth[id_column]), (
+    assert list(prediction[id_column]) == list(truth[id_column]), (
         f"the values of {id_column} are not those of the answers"
     )
     y_true = truth.drop(columns=[id_column]).to_numpy()
-    y_pred = predicted.drop(columns=[id_column]).to_numpy()
+    y_pred = prediction.drop(columns=[id_column]).to_numpy()
     if apply_softmax and not is_one_hot_encoded(y_pred):
         raised = np.exp(y_pred - y_pred.max(axis=1, keepdims=True))
         y_pred = raised / raised.sum(axis=1, keepdims=True)
@@ -70,17 +70,17 @@ def prepare_for_accuracy_metric(
     submission: pd.DataFrame, answers: pd.DataFrame, target_column: str, id_column: str
 ) -> dict[str, Any]:
     """Return `y_true` and `y_pred` of one column, rows in the order of their ids."""
-    predicted, truth = _by_id(submission, answers, id_column, target_column)
-    return {"y_true": truth[target_column].to_numpy(), "y_pred": predicted[target_column].to_numpy()}
+    prediction, truth = _by_id(submission, answers, id_column, target_column)
+    return {"y_true": truth[target_column].to_numpy(), "y_pred": prediction[target_column].to_numpy()}
 
 
 def prepare_for_auroc_metric(
     submission: pd.DataFrame, answers: pd.DataFrame, id_col: str, target_col: str
 ) -> dict[str, Any]:
     """Return `y_true` and `y_score` of one column of probabilities, rows in the order of their ids."""
-    predicted, truth = _by_id(submission, answers, id_col, target_col)
+    prediction, truth = _by_id(submission, answers, id_col, target_col)
     try:
-        scores = pd.to_numeric(predicted[target_col])
+        scores = pd.to_numeric(prediction[target_col])
     except ValueError as error:
         raise InvalidSubmissionError(f"the column {target_col} is not numeric") from error
     if scores.min() < 0 or scores.max() > 1:
@@ -97,10 +97,10 @@ def _by_id(
             raise InvalidSubmissionError(f"the submission has no column {name}")
     if len(submission) != len(answers):
         raise InvalidSubmissionError(f"the submission has {len(submission)} rows where the answers have {len(answers)}")
-    predicted, truth = submission.sort_values(id_column), answers.sort_values(id_column)
-    if (predicted[id_column].to_numpy() != truth[id_column].to_numpy()).any():
+    prediction, truth = submission.sort_values(id_column), answers.sort_values(id_column)
+    if (prediction[id_column].to_numpy() != truth[id_column].to_numpy()).any():
         raise InvalidSubmissionError(f"the values of {id_column} are not those of the answers")
-    return predicted, truth
+    return prediction, truth
 
 
 def rle_decode(rle_string: str, height: int, width: int) -> Array:
@@ -126,10 +126,10 @@ def rle_decode(rle_string: str, height: int, width: int) -> Array:
 
 def rle_encode(x: Array, fg_val: int = 1) -> list[int]:
     """Return the run lengths of a mask, as one list `start, length, start, length, …`."""
-    inside = np.concatenate([[False], (np.asarray(x) == fg_val).ravel(order="F"), [False]])
-    edges = np.flatnonzero(inside[1:] != inside[:-1])
-    starts, ends = edges[0::2], edges[1::2]
-    return [int(number) for pair in zip(starts + 1, ends - starts, strict=True) for number in pair]
+    is_set = np.concatenate([[False], (np.asarray(x) == fg_val).ravel(order="F"), [False]])
+    edges = np.flatnonzero(is_set[1:] != is_set[:-1])
+    starts, run_ends = edges[0::2], edges[1::2]
+    return [int(number) for pair in zip(starts + 1, run_ends - starts, strict=True) for number in pair]
 
 
 def rles_to_masks(
