@@ -63,7 +63,7 @@ def by_value(train: Sequence[str], validation: Sequence[str], target: Target) ->
 
 
 def skill(target: Target, guesses: Numbers, is_known: NDArray[np.bool_]) -> float:
-    """Return 1 for guesses (of the validation rows in `is_known`) that are all right, at most 0 for those as bad as blind ones."""
+    """Return 1 for guesses (of the validation rows in `is_known`) that are all right, 0 or less if no better than blind."""
     truth = target.validation[is_known]
     if target.kind == "classes":
         blind = np.bincount(truth).max() / len(truth)
