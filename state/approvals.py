@@ -25,7 +25,7 @@ def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: d
     tx.add(row)
     tx.session.flush()
     tx.record(
-        "approval.asked", run_id=run_id, submission=submission, approval=row.id, expires_at=expires_at, why=reason
+        "approval.asked", run_id=run_id, submission=submission, approval=row.id, expires_at=expires_at, reason=reason
     )
     return row
 
@@ -114,5 +114,5 @@ def answer_wish(tx: Transaction, id: int, state: WishState, reason: str, submiss
     row = tx.session.get_one(Wish, id)
     row.seen_at, row.state, row.why, row.submission = tx.now(), state, reason, submission
     tx.add(row)
-    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, why=reason)
+    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, reason=reason)
     return row

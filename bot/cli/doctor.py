@@ -10,7 +10,7 @@ import typer
 from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.options import Config, Json, OneCompetition
 from bot.cli.output import print_result
-from bot.coder.own import OURS
+from bot.coder.own import RESERVED
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Finding
@@ -67,7 +67,7 @@ def all_checks(out: Path, file: Path | None) -> Iterator[Finding]:
     yield from _check_fleet(settings)
     yield from check_models(models, [table.model for table in competitions.values()])
     coders = [table.coder for table in (settings.run, *competitions.values())]
-    yield from check_coders(settings.coders, [coder for coder in coders if coder and coder not in OURS])
+    yield from check_coders(settings.coders, [coder for coder in coders if coder and coder not in RESERVED])
     yield from check_kaggle(settings.kaggle, competitions, rehearsal=daemon.rehearsal, state=daemon.folder)
     yield from check_notify(settings.notify)
     yield from check_daemon(daemon, settings.disk)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Dialect = Literal["chat", "responses", "messages"]
 """What an agent speaks to its model; here, as whoever reads bot.toml needs no gateway."""
-OURS = ("lab", "script")
+RESERVED = ("lab", "script")
 """Names that `--coder` has for coders of the bot's own."""
 TASK = "/lab/TASK.md"
 """Where an agent finds its prompt."""
@@ -118,8 +118,8 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def _name(name: str) -> str:
-    if name in OURS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}", name):
-        raise ValueError(f"must be a plain name, and none of {', '.join(OURS)}")
+    if name in RESERVED or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}", name):
+        raise ValueError(f"must be a plain name, and none of {', '.join(RESERVED)}")
     return name
 
 
@@ -228,8 +228,8 @@ def choose_coder(
     if name in (None, "script"):
         return ChosenCoder(labs=labs and name is None)
     if not labs:
-        why = "the built-in model works in none" if choice.kind == "builtin" else "use --sandbox bubblewrap or docker"
-        raise UsageError(f"coder {name} works in labs, which need a language model and a sandbox: {why}")
+        hint = "the built-in model works in none" if choice.kind == "builtin" else "use --sandbox bubblewrap or docker"
+        raise UsageError(f"coder {name} works in labs, which need a language model and a sandbox: {hint}")
     return ChosenCoder(labs=True, own=None if name == "lab" else own_coder(str(name), sections, choice))
 
 
@@ -245,7 +245,7 @@ def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelCho
     section = sections.get(name)
     if section is None:
         raise UsageError(
-            f"there is no coder {name!r}: {did_you_mean(name, (*OURS, *sections))} (yours are the tables [coders.NAME] of "
+            f"there is no coder {name!r}: {did_you_mean(name, (*RESERVED, *sections))} (yours are the tables [coders.NAME] of "
             "bot.toml)"
         )
     preset = PRESETS.get(section.preset or name)
@@ -277,16 +277,16 @@ def installed(name: str, section: CoderSection) -> str | None:
     preset = PRESETS.get(section.preset or name)
     if preset is not None and section.folder is None:
         raise UsageError(f"[coders.{name}] needs the `folder` that it is installed in")
-    how = "" if preset is None else f"; install it by `{preset.install.format(folder=section.folder)}`"
+    install_hint = "" if preset is None else f"; install it by `{preset.install.format(folder=section.folder)}`"
     missing = [path for path in (section.folder, *section.files) if path is not None and not path.exists()]
     if missing:
-        raise UsageError(f"[coders.{name}] names {missing[0]}, which is not there{how}")
+        raise UsageError(f"[coders.{name}] names {missing[0]}, which is not there{install_hint}")
     if preset is None or section.folder is None:
         return None
-    found = sorted(section.folder.glob(preset.program))
-    if not found:
-        raise UsageError(f"[coders.{name}]: there is no {preset.program} in {section.folder}{how}")
-    return str(found[0])
+    programs = sorted(section.folder.glob(preset.program))
+    if not programs:
+        raise UsageError(f"[coders.{name}]: there is no {preset.program} in {section.folder}{install_hint}")
+    return str(programs[0])
 
 
 def _base_python(folder: Path) -> list[Path]:
@@ -295,5 +295,5 @@ def _base_python(folder: Path) -> list[Path]:
         lines = (folder / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    homes = [Path(value.strip()) for key, _, value in (one.partition("=") for one in lines) if key.strip() == "home"]
+    homes = [Path(value.strip()) for key, _, value in (line.partition("=") for line in lines) if key.strip() == "home"]
     return [home.resolve().parent for home in homes if home.resolve().parent not in (Path("/usr"), Path("/usr/local"))]

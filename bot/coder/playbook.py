@@ -39,7 +39,7 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Written:
+class ScriptWriteResult:
     """What came of writing a node's script."""
 
     script: Script
@@ -84,26 +84,26 @@ class ScriptPlaybook:
     async def _work(self, action: Action, node: int, tree: Tree, assignment: Assignment) -> None:
         context = self._context
         # Reading and planning are the round's work, and not counted as this script's.
-        begun = context.clock.now()
+        start = context.clock.now()
         if assignment.plan is not None:
             with context.store.write() as tx:
                 update_node(tx, context.run_id, node, plan=assignment.plan)
         limits = await self._promise(action, node, tree)
         try:
-            written = await self.write(assignment, node, tree, limits)
+            result = await self.write(assignment, node, tree, limits)
         except ModelRefused as error:
             with context.store.write() as tx:
-                end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}", since=begun)
+                end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}", since=start)
             return
-        script = written.script
-        if written.given_up is not None:
+        script = result.script
+        if result.given_up is not None:
             with context.store.write() as tx:
                 update_node(tx, context.run_id, node, plan=script.plan, code=script.code)
-                end_node(tx, context.run_id, node, "buggy", error=written.given_up, since=begun)
+                end_node(tx, context.run_id, node, "buggy", error=result.given_up, since=start)
             return
-        limits = replace(limits, debug=None) if written.tried else limits
+        limits = replace(limits, debug=None) if result.tried else limits
         parents = (assignment.compared,) if assignment.compared is not None else action.parents
-        await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), begun)
+        await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), start)
 
     async def _promise(self, action: Action, node: int, tree: Tree) -> ScriptTimeLimits:
         """Return limits that hold however long the model takes."""
@@ -121,7 +121,7 @@ class ScriptPlaybook:
 
         return await context.steps.once(LIMITS, promise, Key(node))
 
-    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> Written:
+    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> ScriptWriteResult:
         """Have the whole script written at once; an agent that writes otherwise replaces this. Raises as `Asker.ask`."""
         context = self._context
         remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
@@ -139,4 +139,4 @@ class ScriptPlaybook:
 
         brief = replace(assignment.brief, results=context.results, blend=context.blend)
         script = await write_script(ask, brief, assignment.attempts, budget, assignment.known)
-        return Written(script if assignment.plan is None else replace(script, plan=assignment.plan))
+        return ScriptWriteResult(script if assignment.plan is None else replace(script, plan=assignment.plan))

@@ -80,9 +80,9 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
             try:
                 compile(script, name, "exec")
             except (SyntaxError, ValueError) as error:
-                which = "the script" if infer is None else name
-                again = "the whole script" if infer is None else "both whole scripts"
-                raise Unparsable(f"{which} does not compile: {error}; send {again} again") from error
+                subject = "the script" if infer is None else name
+                what_to_send = "the whole script" if infer is None else "both whole scripts"
+                raise Unparsable(f"{subject} does not compile: {error}; send {what_to_send} again") from error
         plan = _HEADING.sub("", text.split("```", 1)[0]).strip()[:PLAN_CHARACTERS]
         return ScriptAnswer(plan=plan or self.title, code=code, infer=infer)
 
@@ -99,10 +99,10 @@ def scripts_in(text: str) -> tuple[str, str | None]:
     """
     blocks = code_blocks(text)
     marked = [code for code in blocks if code.lstrip().startswith(INFER_MARK)]
-    others = [code for code in blocks if code not in marked]
-    if not others:
+    unmarked = [code for code in blocks if code not in marked]
+    if not unmarked:
         raise Unparsable(f"only the block that begins with `{INFER_MARK}` was found: send solution.py, too, before it")
-    return max(others, key=len), max(marked, key=len, default=None)
+    return max(unmarked, key=len), max(marked, key=len, default=None)
 
 
 class RunReview(BaseModel):

@@ -17,7 +17,7 @@ async def write_script(
     brief: Brief,
     attempts: Sequence[NodeFeedback],
     budget: CoderBudget,
-    known: Sequence[Item] = (),
+    known_items: Sequence[Item] = (),
 ) -> Script:
     """Ask for one whole script.
 
@@ -27,10 +27,10 @@ async def write_script(
         attempts: Earlier scripts with their results, oldest first: without any a first script is asked for, after a failed
             one a repair, else an improvement of the last one.
         budget: What is left.
-        known: Sources of the draft.
+        known_items: Sources of the draft.
     """
-    shown = tuple(attempts)[-SHOWN_ATTEMPTS:]
-    action = action_after(shown)
+    shown_attempts = tuple(attempts)[-SHOWN_ATTEMPTS:]
+    action = action_after(shown_attempts)
     prompt = WriteScript(
         task=brief.task,
         preview=brief.preview,
@@ -38,16 +38,16 @@ async def write_script(
         action=action,
         title=brief.title,
         draft=brief.draft,
-        codebase=brief.codebase if not shown else None,
-        codebase_infer=brief.codebase_infer if not shown else None,
+        codebase=brief.codebase if not shown_attempts else None,
+        codebase_infer=brief.codebase_infer if not shown_attempts else None,
         public=brief.public,
         planned=brief.planned,
         earlier=brief.earlier,
-        attempts=shown,
+        attempts=shown_attempts,
         budget=budget,
         results=brief.results,
         blend=brief.blend,
-        known=tuple(known),
+        known=tuple(known_items),
     )
     answer = await ask(prompt)
     return Script(plan=answer.plan, code=answer.code, action=action, infer=answer.infer)

@@ -70,7 +70,7 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
 
     def save(tx: Transaction, found: Rehearsed) -> None:
         if found.reason is not None:
-            tx.record(REFUSED, run_id=context.run_id, node=node, why=found.reason)
+            tx.record(REFUSED, run_id=context.run_id, node=node, reason=found.reason)
 
     return await context.steps.once(REHEARSED, lambda: _rehearse(context, node, lease), Key(node), save=save)
 

@@ -359,7 +359,7 @@ class Entry:
             return
         self.state, self.why = state, why
         with self._shared.store.write() as tx:
-            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, why=why)
+            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, reason=why)
         self._shared.say(self.slug, f"{state}: {why}" if why else state)
 
     def _failed(self, error: BotError) -> None:

@@ -16,7 +16,7 @@ from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.submission import Submitter
 from bot.submission.exactly_once import ExactlyOnce
-from bot.submission.facts import AGAIN, Proposal, Reviewer, SubmissionState
+from bot.submission.facts import RETRY, Proposal, Reviewer, SubmissionState
 from bot.submission.files import Files, SubmissionFile
 from bot.submission.policy import Decision
 from bot.submission.pushes import NotebookRuns, Pushes
@@ -46,7 +46,7 @@ _LOCK = ".submission.lock"
 _MOST_SENDS = 4
 """Attempts to send a file, after which it is given up unless the site lists it."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
-_GOES = ("send", "hold")
+_ACCEPTED = ("send", "hold")
 _OVERTAKEN, _UNWANTED = "a better file replaced it", "its owner refused it"
 """Reasons for a withdrawal that are no news to the owner."""
 
@@ -137,14 +137,14 @@ class Desk:
         """
         async with self._sending:
             # Sending one may change what holds for a later one, so each is read again when its turn comes.
-            for id in [one.row.id for one in self._open()]:
-                found = self._open()
-                one = next((one for one in found if one.row.id == id), None)
+            for id in [submission.row.id for submission in self._open()]:
+                open_submissions = self._open()
+                submission = next((submission for submission in open_submissions if submission.row.id == id), None)
                 until = self._not_before.get(id)
-                if one is not None and (until is None or self._now() >= until):
-                    await self._advance(one, found)
+                if submission is not None and (until is None or self._now() >= until):
+                    await self._advance(submission, open_submissions)
 
-    async def give_up(self, why: str) -> None:
+    async def give_up(self, reason: str) -> None:
         """Send nothing more: withdraw what is not at the site, and refuse wishes.
 
         Raises:
@@ -152,13 +152,13 @@ class Desk:
         """
         async with self._choosing, self._sending:
             for row in self._reviewer.state().open:
-                row = await self._once.withdraw(row.id, why)
-                self._context.say(f"{row.tag} is {row.status}: {why}")
+                row = await self._once.withdraw(row.id, reason)
+                self._context.say(f"{row.tag} is {row.status}: {reason}")
                 if self._pushes is not None and row.status == "withdrawn":
                     await self._pushes.cancel(row)
             with self._context.store.write() as tx:
                 for wish in open_wishes(tx.session, self._context.run_id):
-                    answer_wish(tx, wish.id or 0, "refused", why)
+                    answer_wish(tx, wish.id or 0, "refused", reason)
 
     async def tidy(self) -> None:
         """Remove from Kaggle the weights of notebooks that are neither under way nor may count in the end, once others count."""
@@ -174,7 +174,7 @@ class Desk:
 
     def look_again(self) -> datetime | None:
         """Return when `send` should be called next, as Kaggle runs a notebook; None: nothing is known to be due."""
-        pushed = [one.row.id for one in self._open() if one.pushed]
+        pushed = [submission.row.id for submission in self._open() if submission.pushed]
         return min((self._not_before[id] for id in pushed if id in self._not_before), default=None)
 
     def _now(self) -> datetime:
@@ -184,20 +184,20 @@ class Desk:
         """Return the best node that beats what was or will be sent, and has no decision that still holds."""
         scores = self._reviewer.scores()
         with self._context.store.read() as session:
-            gone = {row.node for row in declined(session, state.rows)}
-        gone |= {row.node for row in state.rows if row.status != "withdrawn"}
+            decided_nodes = {row.node for row in declined(session, state.rows)}
+        decided_nodes |= {row.node for row in state.rows if row.status != "withdrawn"}
         going = [scores[row.node] for row in (*state.there, *state.open) if row.node in scores]
         floor = max((*going, *map(self._context.card.oriented, state.comparable)), default=None)
         decisions = self._decisions()
         for node in sorted(scores, key=lambda node: (-scores[node], node)):
             if floor is not None and scores[node] <= floor:
                 return None
-            if node in gone:
+            if node in decided_nodes:
                 continue
-            known = decisions.get(node)
-            if not self._still_holds(known, state):
+            decision = decisions.get(node)
+            if not self._still_holds(decision, state):
                 return node
-            if known is not None and not known["of_file"]:
+            if decision is not None and not decision["of_file"]:
                 return None
         return None
 
@@ -212,16 +212,16 @@ class Desk:
         with self._context.store.write() as tx:
             notify(tx, notice, self._context.run_id)
 
-    def _still_holds(self, known: dict[str, Any] | None, state: SubmissionState) -> bool:
+    def _still_holds(self, decision: dict[str, Any] | None, state: SubmissionState) -> bool:
         """Return whether a decision still holds, so that there is no reason to decide again."""
-        if known is None or known["state"] != state.key:
+        if decision is None or decision["state"] != state.key:
             return False
-        return known["until"] is None or self._now() < datetime.fromisoformat(known["until"])
+        return decision["until"] is None or self._now() < datetime.fromisoformat(decision["until"])
 
     async def _decide(self, proposal: Proposal) -> tuple[Decision, SubmissionFile | None]:
         """Decide; if the node may go, make its file and decide again with it. Without a file it does not go."""
         decision = await self._reviewer.decide(proposal)
-        if decision.verdict not in _GOES:
+        if decision.verdict not in _ACCEPTED:
             self._report_refusal(proposal.node, decision)
             return decision, None
         try:
@@ -232,9 +232,9 @@ class Desk:
                 self._notify(Notice("notebook.failed", self._slug, facts))
             return Decision("never", str(error), of_file=True), None
         except InfrastructureFailure as error:
-            return Decision("wait", str(error), self._now() + AGAIN), None
+            return Decision("wait", str(error), self._now() + RETRY), None
         decision = await self._reviewer.decide(Proposal(proposal.node, candidate.sha256, wished=proposal.wished))
-        return decision, candidate if decision.verdict in _GOES else None
+        return decision, candidate if decision.verdict in _ACCEPTED else None
 
     def _report_refusal(self, node: int, decision: Decision) -> None:
         """Notify the owner if the site refuses to say what a decision needs."""
@@ -253,9 +253,9 @@ class Desk:
             decision = Decision("never", f"node {wish.node} has no validation score")
         else:
             decision, candidate = await self._decide(Proposal(wish.node, wished=True))
-        known = self._record_decision(wish.node, decision, state, candidate, wish=wish, submission=submission)
+        record = self._record_decision(wish.node, decision, state, candidate, wish=wish, submission=submission)
         if candidate is None:
-            self._wishes[wish.id] = known
+            self._wishes[wish.id] = record
         return decision
 
     def _record_decision(
@@ -270,13 +270,13 @@ class Desk:
     ) -> dict[str, Any]:
         """Record the decision on a node; with a file, also the intent, a request for approval and the wish's answer."""
         run_id, until = self._context.run_id, None if decision.until is None else iso(decision.until)
-        known = {"decision": decision.verdict, "until": until, "of_file": decision.of_file, "state": state.key}
+        decision_facts = {"decision": decision.verdict, "until": until, "of_file": decision.of_file, "state": state.key}
 
-        def record(tx: Transaction, why: str, submission: str | None, answer: WishState) -> None:
-            tx.record(CONSIDERED, run_id=run_id, node=node, why=why, submission=submission, **known)
+        def record(tx: Transaction, reason: str, submission: str | None, answer: WishState) -> None:
+            tx.record(CONSIDERED, run_id=run_id, node=node, reason=reason, submission=submission, **decision_facts)
             if wish is not None:
                 later = "" if until is None else f"; it is decided again at {until}"
-                answer_wish(tx, wish.id or 0, answer, why + later, submission)
+                answer_wish(tx, wish.id or 0, answer, reason + later, submission)
             if self._settings.submit and (state.entered is False or state.rules.changed):
                 url = f"https://www.kaggle.com/competitions/{self._slug}/rules"
                 notify(tx, Notice("problem.rules", self._slug, {"url": url, "rules_sha": state.rules.sha}), run_id)
@@ -288,25 +288,25 @@ class Desk:
 
         if candidate is not None:
             self._context.say(f"node {node} is to be submitted: {decision.why}")
-            self._once.intend(candidate.file, node=node, handed_in=candidate.how, on_change=intended)
+            self._once.intend(candidate.file, node=node, source=candidate.how, on_change=intended)
         else:
             answer: WishState = "intended" if submission else "open" if decision.verdict == "wait" else "refused"
             with self._context.store.write() as tx:
                 record(tx, decision.why, submission, answer)
-        return known
+        return decision_facts
 
-    def _hold(self, tx: Transaction, row: Submission, why: str) -> None:
+    def _hold(self, tx: Transaction, row: Submission, reason: str) -> None:
         """Hold a submission until the owner has decided, and ask once."""
         until = tx.now() + timedelta(hours=self._settings.approval_hours)
-        held = ask_approval(tx, row.run_id, row.id, expires_at=until, reason=why)
-        about = {"tag": row.tag, "node": row.node, "validation_score": _validation(tx, row)}
-        facts = {**about, "id": held.id, "why": why}
+        approval = ask_approval(tx, row.run_id, row.id, expires_at=until, reason=reason)
+        facts_of_row = {"tag": row.tag, "node": row.node, "validation_score": _validation(tx, row)}
+        facts = {**facts_of_row, "id": approval.id, "why": reason}
         notify(tx, Notice("approval.asked", self._slug, facts), row.run_id)
 
     def _open(self) -> list[_Open]:
         rows, scores, run_id = self._reviewer.state().open, self._reviewer.scores(), self._context.run_id
         with self._context.store.read() as session:
-            found = [
+            open_submissions = [
                 _Open(
                     row,
                     approval_of(session, run_id, row.id),
@@ -317,19 +317,21 @@ class Desk:
                 for row in rows
             ]
         return sorted(
-            found,
-            key=lambda one: (not one.begun, not one.pushed, not one.settled_by_owner, -one.score, int(one.row.id)),
+            open_submissions,
+            key=lambda s: (not s.begun, not s.pushed, not s.settled_by_owner, -s.score, int(s.row.id)),
         )
 
-    async def _advance(self, one: _Open, found: Sequence[_Open]) -> None:
+    async def _advance(self, submission: _Open, open_submissions: Sequence[_Open]) -> None:
         """Send, hold, postpone or withdraw a submission, by one more decision right before it goes."""
-        row = one.row
-        if (why := self._reason_to_withdraw(one, found)) is not None:
-            await self._withdraw(row, why)
+        row = submission.row
+        if (reason := self._reason_to_withdraw(submission, open_submissions)) is not None:
+            await self._withdraw(row, reason)
             return
-        if one.held is not None and one.held.decision is None:
+        if submission.held is not None and submission.held.decision is None:
             return
-        proposal = Proposal(row.node, row.file_sha, row, wished=one.wish is not None, approved=one.approved)
+        proposal = Proposal(
+            row.node, row.file_sha, row, wished=submission.wish is not None, approved=submission.approved
+        )
         decision = await self._reviewer.decide(proposal)
         if decision.verdict == "send":
             if decision.trial:
@@ -346,22 +348,22 @@ class Desk:
         else:
             await self._withdraw(row, decision.why)
 
-    def _reason_to_withdraw(self, one: _Open, found: Sequence[_Open]) -> str | None:
+    def _reason_to_withdraw(self, submission: _Open, open_submissions: Sequence[_Open]) -> str | None:
         """Return why a submission must not be sent, whatever the policy decides; None: it may be."""
-        held, hours = one.held, self._settings.approval_hours
-        if held is not None and held.decision == "refused":
+        approval, hours = submission.held, self._settings.approval_hours
+        if approval is not None and approval.decision == "refused":
             return _UNWANTED
-        if held is not None and held.decision is None and self._now() >= held.expires_at:
+        if approval is not None and approval.decision is None and self._now() >= approval.expires_at:
             with self._context.store.write() as tx:
-                held = decide_approval(tx, held.id or 0, "expired", "bot")
-        if held is not None and held.decision == "expired":
+                approval = decide_approval(tx, approval.id or 0, "expired", "bot")
+        if approval is not None and approval.decision == "expired":
             return f"nobody approved it within {hours:g} hours"
-        if one.begun:
-            sends = self._sends(one.row.id)
+        if submission.begun:
+            sends = self._sends(submission.row.id)
             return f"it was sent {sends} times, and the site does not list it" if sends >= _MOST_SENDS else None
-        if one.pushed or one.settled_by_owner:
+        if submission.pushed or submission.settled_by_owner:
             return None
-        if any(other.score > one.score for other in found if not other.begun):
+        if any(rival.score > submission.score for rival in open_submissions if not rival.begun):
             return _OVERTAKEN
         return None
 
@@ -376,9 +378,9 @@ class Desk:
         try:
             if self._pushes is not None:
                 await self._pushes.advance(row, file)
-            async with self._context.spending.reserve(submissions=1) as held:
+            async with self._context.spending.reserve(submissions=1) as reservation:
                 await self._once.complete(row.id, file)
-                held.spend(submissions=1)
+                reservation.spend(submissions=1)
             self._context.say(f"submitted node {row.node} as {row.tag}")
         except errors.SubmissionRefused as error:
             self._context.say(f"{row.tag} was refused: {error}")
@@ -397,10 +399,10 @@ class Desk:
         except (errors.BudgetExceeded, errors.NotSent, SiteUnavailable, KaggleError) as error:
             self._postpone(row, error)
 
-    async def _withdraw(self, row: Submission, why: str) -> None:
+    async def _withdraw(self, row: Submission, reason: str) -> None:
         try:
-            row = await self._once.withdraw(row.id, why)
-            self._context.say(f"{row.tag} is not submitted: {why}")
+            row = await self._once.withdraw(row.id, reason)
+            self._context.say(f"{row.tag} is not submitted: {reason}")
             if self._pushes is not None and row.status == "withdrawn":
                 await self._pushes.cancel(row)
         except (SiteUnavailable, SubmissionInDoubt, KaggleError) as error:
@@ -420,26 +422,30 @@ class Desk:
 
     def _changed(self, tx: Transaction, row: Submission) -> None:
         """Notify the owner of a submission's change, and close its approval once there is nothing left to decide."""
-        held = approval_of(tx.session, row.run_id, row.id)
-        if row.status in ("confirmed", "refused", "withdrawn") and held is not None and held.decision is None:
-            decide_approval(tx, held.id or 0, "moot", "bot")
-        about: dict[str, Any] = {"tag": row.tag, "node": row.node}
+        approval = approval_of(tx.session, row.run_id, row.id)
+        if row.status in ("confirmed", "refused", "withdrawn") and approval is not None and approval.decision is None:
+            decide_approval(tx, approval.id or 0, "moot", "bot")
+        facts_of_row: dict[str, Any] = {"tag": row.tag, "node": row.node}
         if row.status == "refused":
-            facts = {**about, "words": row.message or "none"}
+            facts = {**facts_of_row, "words": row.message or "none"}
             notify(tx, Notice("submission.refused", self._slug, facts), row.run_id)
             if self._pushes is not None:
-                what = "its notebook is refused" if row.ref is None else "its notebook failed on the hidden test data"
-                why = f"{what}: {row.message or 'no reason is given'}"
-                record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=why)
+                failure = (
+                    "its notebook is refused" if row.ref is None else "its notebook failed on the hidden test data"
+                )
+                reason = f"{failure}: {row.message or 'no reason is given'}"
+                record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=reason)
         if row.status == "confirmed" and row.score is not None:
-            facts = {**about, "public_score": row.score, "validation_score": _validation(tx, row)}
+            facts = {**facts_of_row, "public_score": row.score, "validation_score": _validation(tx, row)}
             notify(tx, Notice("submission.scored", self._slug, facts), row.run_id)
         # The withdrawal of a submission that the owner never heard of is no news.
-        known = held is not None or row.sent_at is not None or wish_for(tx.session, row.run_id, row.id) is not None
+        is_known = (
+            approval is not None or row.sent_at is not None or wish_for(tx.session, row.run_id, row.id) is not None
+        )
         notebook = notebook_state(tx.session, row.run_id, str(row.file_sha))
-        known = known and (notebook is None or notebook.stage != "failed")  # of that the owner has heard
-        if row.status == "withdrawn" and known and row.message not in (_OVERTAKEN, _UNWANTED):
-            facts = {**about, "reason": row.message or ""}
+        is_known = is_known and (notebook is None or notebook.stage != "failed")  # of that the owner has heard
+        if row.status == "withdrawn" and is_known and row.message not in (_OVERTAKEN, _UNWANTED):
+            facts = {**facts_of_row, "reason": row.message or ""}
             notify(tx, Notice("submission.failed", self._slug, facts), row.run_id)
 
 

@@ -80,10 +80,10 @@ class ExactlyOnce:
         self._on_change = on_change
         self._grace, self._act_seconds = grace, act_seconds
 
-    async def submit(self, file: Path, *, node: int, handed_in: str) -> Submission:
+    async def submit(self, file: Path, *, node: int, source: str) -> Submission:
         """Submit a file as the run's latest, and return it once confirmed; called again with it, go on, or do nothing if done.
 
-        The file must not change meanwhile; `handed_in` says how it was made, such as `refit`. Other open submissions are
+        The file must not change meanwhile; `source` says how it was made, such as `refit`. Other open submissions are
         settled first: confirmed if the site has them, withdrawn if not.
 
         Raises:
@@ -96,21 +96,21 @@ class ExactlyOnce:
         """
         sha = sha256_of(file)
         async with self._own_turn():
-            known = [row for row in self._rows() if row.status != "withdrawn"]
-            latest = known[-1] if known and known[-1].file_sha == sha else None
-            for row in known:
+            rows = [row for row in self._rows() if row.status != "withdrawn"]
+            latest = rows[-1] if rows and rows[-1].file_sha == sha else None
+            for row in rows:
                 if row is not latest and row.status in OPEN:
                     await self._withdraw(row)
-            return await self._complete(latest or self._intend(sha, node, handed_in), file)
+            return await self._complete(latest or self._intend(sha, node, source), file)
 
-    def intend(self, file: Path, *, node: int, handed_in: str, on_change: OnChange | None = None) -> Submission:
+    def intend(self, file: Path, *, node: int, source: str, on_change: OnChange | None = None) -> Submission:
         """Record the intent to submit a file, for `complete`; `on_change` is called in the same transaction.
 
         Raises OSError.
         """
-        return self._intend(sha256_of(file), node, handed_in, on_change)
+        return self._intend(sha256_of(file), node, source, on_change)
 
-    async def withdraw(self, id: str, why: str) -> Submission:
+    async def withdraw(self, id: str, reason: str) -> Submission:
         """Withdraw a submission that is not confirmed; if the site turns out to have it, it is confirmed instead.
 
         Raises:
@@ -118,7 +118,7 @@ class ExactlyOnce:
         """
         async with self._own_turn():
             row = self._row(id)
-            return await self._withdraw(row, why) if row.status in OPEN else row
+            return await self._withdraw(row, reason) if row.status in OPEN else row
 
     async def complete(self, id: str, file: Path) -> Submission:
         """Carry out an intent; a confirmed one is returned unchanged. Raises what `submit` raises.
@@ -140,14 +140,14 @@ class ExactlyOnce:
         if row.score is not None or row.ref is None or row.status != "confirmed":
             return row.score
         try:
-            found = await self._asked(self._submitter.score(row.ref))
+            public_score = await self._asked(self._submitter.score(row.ref))
         except SubmissionRefused as error:
             self._advance(row, "refused", message=str(error))
             raise
-        if found is not None:
+        if public_score is not None:
             with self._store.write() as tx:
-                self._on_change(tx, update_submission(tx, self._run_id, id, score=found))
-        return found
+                self._on_change(tx, update_submission(tx, self._run_id, id, score=public_score))
+        return public_score
 
     async def _complete(self, row: Submission, file: Path) -> Submission:
         sends = 0
@@ -203,9 +203,9 @@ class ExactlyOnce:
                 return self._confirm(row, ref)
         return row
 
-    async def _withdraw(self, row: Submission, why: str = "another file is handed in") -> Submission:
+    async def _withdraw(self, row: Submission, reason: str = "another file is handed in") -> Submission:
         row = await self._looked_up(row)
-        return row if row.status == "confirmed" else self._advance(row, "withdrawn", message=why)
+        return row if row.status == "confirmed" else self._advance(row, "withdrawn", message=reason)
 
     async def _ensure_taken(self, row: Submission) -> None:
         quota = await self._asked(self._submitter.quota(), row)
@@ -229,9 +229,9 @@ class ExactlyOnce:
             ) from failure
         raise failure
 
-    def _intend(self, sha: str, node: int, handed_in: str, on_change: OnChange | None = None) -> Submission:
+    def _intend(self, sha: str, node: int, source: str, on_change: OnChange | None = None) -> Submission:
         with self._store.write() as tx:
-            row = intend_submission(tx, self._run_id, node=node, handed_in=handed_in, file_sha=sha)
+            row = intend_submission(tx, self._run_id, node=node, handed_in=source, file_sha=sha)
             if on_change is not None:
                 on_change(tx, row)
             return row
@@ -260,12 +260,12 @@ class ExactlyOnce:
     @asynccontextmanager
     async def _own_turn(self) -> AsyncIterator[None]:
         """Wait until nobody else submits for this run, in any process."""
-        while (held := take(self._lock)) is None:
+        while (lock := take(self._lock)) is None:
             await self._clock.sleep(_TURN)
         try:
             yield
         finally:
-            held.release()
+            lock.release()
 
 
 def copy_durably(source: Path, target: Path) -> str:

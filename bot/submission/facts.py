@@ -27,7 +27,7 @@ from state.series import last_reading
 from state.submissions import OPEN, may_be_there, submissions_of
 from state.tables import Node, Run, Submission
 
-AGAIN = timedelta(minutes=10)
+RETRY = timedelta(minutes=10)
 """Time until the next try after the site could not be asked, or a worker failed."""
 
 
@@ -109,7 +109,7 @@ class Reviewer:
                 facts = replace(facts, noise=await self._files.noise(proposal.node, best))
             facts = await self._with_quota(await self._with_file(facts, proposal, state))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
-            until, refusal = self._context.clock.now() + AGAIN, str(error) if isinstance(error, KaggleError) else None
+            until, refusal = self._context.clock.now() + RETRY, str(error) if isinstance(error, KaggleError) else None
             return Decision("wait", f"it could not be decided: {error}", until, refusal=refusal)
         return decide(replace(facts, now=self._context.clock.now()), self._settings)
 
@@ -120,8 +120,8 @@ class Reviewer:
         both are None if nothing was sent.
         """
         scores = self.scores()
-        others = state.there if proposal.row is not None else [*state.there, *state.open]
-        nodes = {row.node for row in others if proposal.row is None or row.id != proposal.row.id} & scores.keys()
+        rivals = state.there if proposal.row is not None else [*state.there, *state.open]
+        nodes = {row.node for row in rivals if proposal.row is None or row.id != proposal.row.id} & scores.keys()
         best = max(nodes, key=lambda node: (scores[node], -node), default=None)
         before = max(map(self._context.card.oriented, state.comparable), default=None)
         if before is not None and (best is None or before >= scores[best]):
@@ -130,14 +130,14 @@ class Reviewer:
 
     def _facts(self, proposal: Proposal, state: SubmissionState, best_sent: float | None) -> DecisionInputs:
         now, cap = self._context.clock.now(), state.cap
-        sent = [row for row in state.sent if proposal.row is None or row.tag != proposal.row.tag]
+        other_sent = [row for row in state.sent if proposal.row is None or row.tag != proposal.row.tag]
         return DecisionInputs(
             now=now,
             deadline=state.deadline,
             remaining_today=None,
             remaining_total=None,
-            sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in sent),
-            sent=len(sent),
+            sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in other_sent),
+            sent=len(other_sent),
             score=self.scores().get(proposal.node),
             best_sent=best_sent,
             noise=None,
@@ -145,7 +145,7 @@ class Reviewer:
             closed=state.closed,
             rules_changed=state.rules.changed,
             rules_confirmed=state.rules.confirmed,
-            daily=_least(self._context.card.max_daily_submissions, state.rules.number("daily submissions")),
+            daily=_minimum(self._context.card.max_daily_submissions, state.rules.number("daily submissions")),
             capped=None if cap is None or cap.renews else str(cap),
             capped_today=str(cap) if cap is not None and cap.renews else None,
             doubts=doubts_of(node_findings(self._context.store, self._context.run_id, proposal.node)),
@@ -159,19 +159,19 @@ class Reviewer:
             return facts
         checked = await self._files.checked(proposal.sha256)
         kernel, share = await self._files.most_similar_kernel(proposal.node)
-        again = self._again(proposal, state)
-        return replace(facts, invalid=checked.invalid, copied=checked.copied, again=again, alike=share, kernel=kernel)
+        repeat = self._again(proposal, state)
+        return replace(facts, invalid=checked.invalid, copied=checked.copied, again=repeat, alike=share, kernel=kernel)
 
     def _again(self, proposal: Proposal, state: SubmissionState) -> str | None:
         """Describe how the same file was sent before, or proposed to the owner without success; None: neither."""
-        same = [row for row in (*state.earlier, *state.rows) if row.file_sha == proposal.sha256]
+        same_file = [row for row in (*state.earlier, *state.rows) if row.file_sha == proposal.sha256]
         if proposal.row is not None:
-            same = [row for row in same if row.tag != proposal.row.tag]
+            same_file = [row for row in same_file if row.tag != proposal.row.tag]
         with self._context.store.read() as session:
-            passed = [] if proposal.approved else declined(session, same)
-        for row in passed:
+            declined_rows = [] if proposal.approved else declined(session, same_file)
+        for row in declined_rows:
             return f"it was proposed to you as {self._named(row)}, and you did not approve it"
-        for row in same:
+        for row in same_file:
             if may_be_there(row):
                 return f"it was sent as {self._named(row)}"
             if row.status in OPEN and (proposal.row is None or int(row.id) < int(proposal.row.id)):
@@ -179,8 +179,8 @@ class Reviewer:
         return None
 
     def _named(self, row: Submission) -> str:
-        of = "" if row.run_id == self._context.run_id else f" of {row.run_id}"
-        return f"submission {row.id}, of node {row.node}{of}"
+        run_words = "" if row.run_id == self._context.run_id else f" of {row.run_id}"
+        return f"submission {row.id}, of node {row.node}{run_words}"
 
     async def _with_quota(self, facts: DecisionInputs) -> DecisionInputs:
         quota = await self._submitter.quota()
@@ -193,45 +193,49 @@ class Reviewer:
 def _state(session: Session, context: RunContext, settings: CompetitionSettings) -> SubmissionState:
     run, now = session.get_one(Run, context.run_id), context.clock.now()
     runs = live_runs(session, run.competition)
-    earlier = [row for one in runs if one.id != run.id for row in submissions_of(session, one.id)]
+    earlier = [row for run_before in runs if run_before.id != run.id for row in submissions_of(session, run_before.id)]
     rows = submissions_of(session, run.id)
-    sent = [row for row in (*earlier, *rows) if may_be_there(row)]
+    sent_rows = [row for row in (*earlier, *rows) if may_be_there(row)]
     reading = last_reading(session, run.competition, "competition")
     site: Mapping[str, Any] = {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
     deadline = deadline_of(session, run.competition, own=settings.deadline, card=context.card.deadline)
     rules = rules_of(session, run.competition, read=settings.rules_read)
-    late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
+    is_late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
     limits = last_reading(session, run.competition, "limits")
-    left = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
-    closed, entered, cap = _closed(site, context.card), site.get("user_has_entered"), _cap_reached(context.spending)
-    known = (now.date(), late, len(sent), deadline, entered, closed, rules, left, cap is None)
+    quota = {} if limits is None else {name: limits.data.get(name) for name in ("num_allowed_now", "limited_by_total")}
+    closed, has_entered, cap = _closed(site, context.card), site.get("user_has_entered"), _cap_reached(context.spending)
+    state_key = (now.date(), is_late, len(sent_rows), deadline, has_entered, closed, rules, quota, cap is None)
     return SubmissionState(
         rows=rows,
         earlier=earlier,
         comparable=_comparable(session, run, runs, earlier),
-        sent=sent,
+        sent=sent_rows,
         deadline=deadline,
-        entered=entered,
+        entered=has_entered,
         closed=closed,
         rules=rules,
         cap=cap,
-        key=hashlib.sha256(repr((known, settings.model_dump_json())).encode()).hexdigest()[:12],
+        key=hashlib.sha256(repr((state_key, settings.model_dump_json())).encode()).hexdigest()[:12],
     )
 
 
 def _cap_reached(spending: Level) -> BudgetExceeded | None:
     """Return the budget's cap that keeps a file from being sent; None: none does."""
     for level in reversed(spending.levels):
-        cap, spent = level.caps.of(Kind.MONEY), level.spent(Kind.MONEY)
-        if cap is not None and spent > cap:
-            of = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, spent)} are spent"
-            return BudgetExceeded(f"the {level.name}'s cap on money is passed: {of}", renews=level.renews)
+        cap, money_spent = level.caps.of(Kind.MONEY), level.spent(Kind.MONEY)
+        if cap is not None and money_spent > cap:
+            cap_in_words = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, money_spent)} are spent"
+            return BudgetExceeded(f"the {level.name}'s cap on money is passed: {cap_in_words}", renews=level.renews)
     return spending.refusal(submissions=1)
 
 
 def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequence[Submission]) -> list[float]:
-    same = {one.id for one in runs if one.config.get("scores") == run.config.get("scores")}
-    nodes = [session.get(Node, (row.run_id, row.node)) for row in earlier if row.run_id in same and may_be_there(row)]
+    comparable_runs = {r.id for r in runs if r.config.get("scores") == run.config.get("scores")}
+    nodes = [
+        session.get(Node, (row.run_id, row.node))
+        for row in earlier
+        if row.run_id in comparable_runs and may_be_there(row)
+    ]
     return [node.score for node in nodes if node is not None and node.score is not None]
 
 
@@ -243,5 +247,5 @@ def _closed(site: Mapping[str, Any], card: TaskCard) -> str | None:
     return "the site takes no more submissions" if site.get("submissions_disabled") else None
 
 
-def _least(*numbers: int | None) -> int | None:
+def _minimum(*numbers: int | None) -> int | None:
     return min((number for number in numbers if number), default=None)

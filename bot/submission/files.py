@@ -76,16 +76,16 @@ class Files:
                 failed = failures_of(session, self._context.run_id).get(node)
             if failed is not None:
                 raise InvalidSubmission(failed)
-            made = await made_package(self._context, node, self._worker, self._folder / FILES)
+            made_file = await made_package(self._context, node, self._worker, self._folder / FILES)
         else:
-            made = await refit(self._context, node, self._worker)
+            made_file = await refit(self._context, node, self._worker)
         try:
-            sha = self._keep(made.file)
+            sha = self._keep(made_file.file)
         except FileNotFoundError as error:
             raise InvalidSubmission(f"node {node} has no file: {error}") from error
         except OSError as error:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
-        return SubmissionFile(self.kept(sha), made.how, made.note, sha)
+        return SubmissionFile(self.kept(sha), made_file.how, made_file.note, sha)
 
     async def checked(self, sha256: str) -> SubmissionCheck:
         """Check a kept file. Raises InfrastructureFailure if that is impossible."""
@@ -94,7 +94,7 @@ class Files:
         # Public files are added all the time: a file may be the copy of one that came since.
         public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
         if (sha256, public) not in self._checked:
-            self._checked = {key: found for key, found in self._checked.items() if key[1] == public}
+            self._checked = {key: check for key, check in self._checked.items() if key[1] == public}
             self._checked[sha256, public] = await self.check(self.kept(sha256))
         return self._checked[sha256, public]
 
@@ -105,42 +105,42 @@ class Files:
         """
         context = self._context
         as_of, slug = context.clock.as_of(), context.card.slug
-        found = [
-            await most_similar_kernel(context.store, slug, as_of, self._worker, code(context, one))
-            for one in load_tree(context).scripts_of(node)
+        similarities = [
+            await most_similar_kernel(context.store, slug, as_of, self._worker, code(context, script_node))
+            for script_node in load_tree(context).scripts_of(node)
         ]
-        return max(found, key=lambda one: one[1])
+        return max(similarities, key=lambda similarity: similarity[1])
 
-    async def noise(self, node: int, other: int | None) -> float | None:
+    async def noise(self, node: int, reference: int | None) -> float | None:
         """Return the standard error of the difference of two nodes' validation scores; None if unknown.
 
-        `other` None stands for a node of an earlier run, whose predictions are not used.
+        `reference` None stands for a node of an earlier run, whose predictions are not used.
         """
-        if (node, other) not in self._noise:
-            score = await self._context.executor.score(node, other)
+        if (node, reference) not in self._noise:
+            score = await self._context.executor.score(node, reference)
             gain, error = (score.gain, score.std_error) if score else (None, None)
             # Taking the two scores as independent gives the largest standard error of their difference.
             independent = None if error is None else error * 2**0.5
-            self._noise[node, other] = independent if gain is None or gain.std_error is None else gain.std_error
-        return self._noise[node, other]
+            self._noise[node, reference] = independent if gain is None or gain.std_error is None else gain.std_error
+        return self._noise[node, reference]
 
     async def check(self, file: Path) -> SubmissionCheck:
         """Check what is or would be submitted. Raises InfrastructureFailure if that is impossible."""
         context, outputs = self._context, self._folder / OUTPUTS
         try:
             holdout = await context.executor.view("holdout")
-            found = await self._worker.check_file(
+            report = await self._worker.check_file(
                 file, holdout.data, outputs if outputs.is_dir() else None, context.card
             )
         except InvalidSubmission as error:
             return SubmissionCheck(invalid=str(error))
-        return SubmissionCheck(copied=found.copied)
+        return SubmissionCheck(copied=report.copied)
 
     def _keep(self, source: Path) -> str:
         """Copy a file to disk under its hash, completely or not at all; returns the hash."""
-        kept = self.kept(sha256_of(source))
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(kept) as partial:
+        target = self.kept(sha256_of(source))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as partial:
             return copy_durably(source, partial)
 
 
@@ -151,15 +151,17 @@ async def most_similar_kernel(
 
     Only kernels visible at `as_of` count; their sketches are stored with them. Raises InfrastructureFailure.
     """
-    made = await worker.sketch_script(script)
-    if made is None:
+    sketch = await worker.sketch_script(script)
+    if sketch is None:
         return None, 0.0
-    code, prose = (None if made[part] is None else base64.b64decode(str(made[part])) for part in ("code", "prose"))
-    own = Sketch(str(made["sha256"]), code, prose)
+    code, prose = (None if sketch[part] is None else base64.b64decode(str(sketch[part])) for part in ("code", "prose"))
+    own_sketch = Sketch(str(sketch["sha256"]), code, prose)
     with store.read() as session:
-        near = select(SketchBand.sketch).where(col(SketchBand.digest).in_(band_digests(own, competition, "kernel")))
-        rows = session.exec(select(KeptSketch).where(col(KeptSketch.id).in_(near))).all()
-        shares = {row.id: similarity(own, Sketch(row.sha256, row.code, row.prose), "kernel") for row in rows}
+        ids = select(SketchBand.sketch).where(
+            col(SketchBand.digest).in_(band_digests(own_sketch, competition, "kernel"))
+        )
+        rows = session.exec(select(KeptSketch).where(col(KeptSketch.id).in_(ids))).all()
+        shares = {row.id: similarity(own_sketch, Sketch(row.sha256, row.code, row.prose), "kernel") for row in rows}
         visible = (
             select(Likeness.sketch, KernelVersion.ref)
             .join(KernelVersion, col(KernelVersion.id) == col(Likeness.post_id))
@@ -171,6 +173,6 @@ async def most_similar_kernel(
                 col(Likeness.known_at) <= as_of,
             )
         )
-        found = [(shares[sketch], ref) for sketch, ref in session.exec(visible)]
-    share, kernel = max(found, default=(0.0, None))
+        similar_kernels = [(shares[sketch], ref) for sketch, ref in session.exec(visible)]
+    share, kernel = max(similar_kernels, default=(0.0, None))
     return kernel, share

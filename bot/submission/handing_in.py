@@ -25,10 +25,10 @@ from state.tables import Submission
 
 LOCK = ".submission.lock"
 """Beside the file; held while a file is placed."""
-_PLACED = ".submission.json"
+_RECORD_NAME = ".submission.json"
 
 
-class _Placed(BaseModel):
+class _PlacedFile(BaseModel):
     """The file placed last: its tag and sha256 (hex)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,7 +43,7 @@ class ReplaySubmitter:
     def __init__(self, destination: Path) -> None:
         """Place files at `destination`, whose folder must exist; a record of what was placed goes beside it."""
         self._destination = destination
-        self._record = destination.with_name(_PLACED)
+        self._record = destination.with_name(_RECORD_NAME)
 
     async def quota(self) -> Quota:
         """Return that there is no limit."""
@@ -60,7 +60,7 @@ class ReplaySubmitter:
             with replacing(self._destination) as partial:
                 sha = copy_durably(file, partial)
                 # The record first: it means nothing until a file with its hash is there.
-                write_whole(self._record, _Placed(tag=tag, sha256=sha).model_dump_json(), durable=True)
+                write_whole(self._record, _PlacedFile(tag=tag, sha256=sha).model_dump_json(), durable=True)
             sync(self._destination.parent)
         except OSError as error:
             raise SiteUnavailable(f"{self._destination.name} could not be written: {error}") from error
@@ -73,13 +73,13 @@ class ReplaySubmitter:
             SiteUnavailable: the file cannot be read.
         """
         try:
-            placed = _Placed.model_validate_json(self._record.read_bytes())
-            there = sha256_of(self._destination)
+            record = _PlacedFile.model_validate_json(self._record.read_bytes())
+            sha_on_disk = sha256_of(self._destination)
         except (FileNotFoundError, ValidationError):
             return None
         except OSError as error:
             raise SiteUnavailable(f"{self._destination.name} could not be read: {error}") from error
-        return self._ref(there) if (placed.tag, placed.sha256) == (tag, there) else None
+        return self._ref(sha_on_disk) if (record.tag, record.sha256) == (tag, sha_on_disk) else None
 
     async def score(self, ref: str) -> float | None:
         """Return None: a replay is graded after its run, and the run never learns the score."""
@@ -144,88 +144,88 @@ async def hand_in(
             await blending.as_node()
     tree = load_tree(context)
     if own:
-        left = (node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline)
-        chosen = next(left, None)
+        valid_nodes = (node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline)
+        selected = next(valid_nodes, None)
     else:
-        chosen = await last_choice(context, worker, over=over)
-    if chosen is None:
-        why = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
-        return HandedIn(None, None, why)
-    best, second_look = chosen, None
+        selected = await last_choice(context, worker, over=over)
+    if selected is None:
+        reason = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
+        return HandedIn(None, None, reason)
+    best, second_look = selected, None
     # Where experiments are compared, the final selection has read the internal test, once.
     if over and not hurried and not own and context.experiments is None:
         # A step: the interval is drawn within a time, and might be another one after a restart.
-        key = Key(chosen.id, attempt=len(tree.candidates()))
-        node, second_look = await context.steps.once(_LOOKED, lambda: _look_again(context, chosen, tree, worker), key)
+        key = Key(selected.id, attempt=len(tree.candidates()))
+        node, second_look = await context.steps.once(_LOOKED, lambda: _look_again(context, selected, tree, worker), key)
         best = tree[node]
     if context.experiments is not None:
         await context.experiments.write_submissions(worker, (best.id,))
-    scored = context.executor.submission_of(best.id, "holdout")
+    scored_file = context.executor.submission_of(best.id, "holdout")
     if own:
-        made = MadeFile(scored, "as-left", "the file as its coder left it")
+        made_file = MadeFile(scored_file, "as-left", "the file as its coder left it")
     elif best.score is None:
-        made = MadeFile(scored, "holdout", "the first file that is valid: no script printed a score")
+        made_file = MadeFile(scored_file, "holdout", "the first file that is valid: no script printed a score")
     elif hurried:
-        made = MadeFile(scored, "holdout", "the run was stopped before a refit")
+        made_file = MadeFile(scored_file, "holdout", "the run was stopped before a refit")
     else:
-        made = await refit(context, best.id, worker)
+        made_file = await refit(context, best.id, worker)
     site, lock = ReplaySubmitter(destination), destination.with_name(LOCK)
     # Our own disk lists at once what it has taken.
     once = ExactlyOnce(context.store, context.run_id, site, context.clock, lock, grace=0.0)
     try:
-        async with context.spending.reserve(submissions=1) as held:
-            await once.submit(made.file, node=best.id, handed_in=made.how)
-            held.spend(submissions=1)
+        async with context.spending.reserve(submissions=1) as reservation:
+            await once.submit(made_file.file, node=best.id, source=made_file.how)
+            reservation.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return HandedIn(best.id, made.how, made.note, second_look, None if own else _boldest(context, best, tree))
+    return HandedIn(best.id, made_file.how, made_file.note, second_look, None if own else _boldest(context, best, tree))
 
 
-async def _look_again(context: RunContext, chosen: NodeView, tree: Tree, worker: Worker) -> tuple[int, str | None]:
+async def _look_again(context: RunContext, selected: NodeView, tree: Tree, worker: Worker) -> tuple[int, str | None]:
     """Return the node to hand in, and what was found, in one sentence; None: nothing.
 
     A final score beyond the bad end of its interval shows that the hold-out rows do not stand for others. Then the
     candidate with the best final score is taken: no search has gone by these rows.
     """
-    card, final = context.card, context.executor.final_score(chosen.id)
-    fine = (chosen.id, None)
+    card, final = context.card, context.executor.final_score(selected.id)
+    unchanged = (selected.id, None)
     if final is None:
-        return fine
+        return unchanged
     try:
         expected = await worker.validation_interval(
             await context.executor.view(GUARDED),
-            context.executor.predictions_of(chosen.id),
+            context.executor.predictions_of(selected.id),
             context.seed,
             "final",
             _INTERVAL_SECONDS,
         )
     except BotError:
-        return fine
+        return unchanged
     worst = expected.high if card.lower_is_better else expected.low
     if worst is None or card.oriented(final) >= card.oriented(worst):
-        return fine
-    known = {one.id: context.executor.final_score(one.id) for one in tree.candidates() if not one.spoiled}
-    finals = {node: card.oriented(score) for node, score in known.items() if score is not None}
-    best = max(finals, key=lambda node: (finals[node], -node), default=chosen.id)
-    why = f"the final score of node {chosen.id} lies outside its interval"
-    if best == chosen.id:
-        return best, f"{why}; no other has a better one"
-    return best, f"{why}; node {best}, which has the best final score, is handed in instead"
+        return unchanged
+    final_scores = {c.id: context.executor.final_score(c.id) for c in tree.candidates() if not c.spoiled}
+    finals = {node: card.oriented(score) for node, score in final_scores.items() if score is not None}
+    best = max(finals, key=lambda node: (finals[node], -node), default=selected.id)
+    reason = f"the final score of node {selected.id} lies outside its interval"
+    if best == selected.id:
+        return best, f"{reason}; no other has a better one"
+    return best, f"{reason}; node {best}, which has the best final score, is handed in instead"
 
 
-def _boldest(context: RunContext, chosen: NodeView, tree: Tree) -> int | None:
+def _boldest(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
     """Return the best candidate by its score and one standard error, of those that predict something else than the chosen one."""
 
-    def kept(node: int) -> NodeScore | None:
+    def kept_score(node: int) -> NodeScore | None:
         with context.store.read() as session:
-            done = kept_execution(session, context.run_id, node)
-        return None if done is None else done.score
+            execution = kept_execution(session, context.run_id, node)
+        return None if execution is None else execution.score
 
-    own, bold = kept(chosen.id), {}
-    for one in tree.candidates():
-        score = kept(one.id)
-        if score is not None and not one.spoiled and (own is None or score.submission != own.submission):
-            bold[one.id] = one.fitness + (score.std_error or 0.0)
+    base, bold = kept_score(selected.id), {}
+    for candidate in tree.candidates():
+        score = kept_score(candidate.id)
+        if score is not None and not candidate.spoiled and (base is None or score.submission != base.submission):
+            bold[candidate.id] = candidate.fitness + (score.std_error or 0.0)
     return max(bold, key=lambda node: (bold[node], -node), default=None)
 
 
@@ -236,5 +236,5 @@ def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
         last = session.exec(query.order_by(col(Submission.at).desc())).first()
     if last is None:
         return HandedIn(None, None, f"nothing was handed in: {error}")
-    how: HandedInAs = "refit" if last.handed_in == "refit" else "holdout"
-    return HandedIn(last.node, how, f"what was handed in before the run was resumed, since {error}")
+    source: HandedInAs = "refit" if last.handed_in == "refit" else "holdout"
+    return HandedIn(last.node, source, f"what was handed in before the run was resumed, since {error}")

@@ -67,10 +67,10 @@ class KaggleSubmitter:
         token = await self._uploaded(file)
         return await self._created(self._submissions.create(token, tag), tag)
 
-    async def _created(self, sending: Awaitable[Created], tag: str) -> str:
+    async def _created(self, request: Awaitable[Created], tag: str) -> str:
         """Send a submission, and return Kaggle's number of it once Kaggle lists it; raises what `submit` raises."""
         try:
-            created = await sending
+            created = await request
         except (KaggleError, NotSent) as error:
             raise _refusal(error) from error
         if created.ref <= 0:
@@ -79,22 +79,22 @@ class KaggleSubmitter:
 
     async def find(self, tag: str) -> str | None:
         """Return Kaggle's number of the submission with a tag; see `Submitter.find`."""
-        async for sent in self._submissions.all():
-            if sent.description.strip() == tag:
-                if sent.ref <= 0:
+        async for entry in self._submissions.all():
+            if entry.description.strip() == tag:
+                if entry.ref <= 0:
                     raise SiteUnavailable(f"Kaggle lists {tag} without its number")
-                return str(sent.ref)
+                return str(entry.ref)
         return None
 
     async def score(self, ref: str) -> float | None:
         """Return the public score; see `Submitter.score`."""
         try:
-            sent = await self._submissions.get(int(ref))
+            entry = await self._submissions.get(int(ref))
         except NotFound:
             return None  # just after it was created, Kaggle may not know it yet
-        if sent.status is Status.ERROR:
-            raise SubmissionRefused(sent.error_description or "Kaggle found the file invalid, and gave no reason")
-        return float(sent.public_score) if sent.status is Status.COMPLETE and sent.public_score else None
+        if entry.status is Status.ERROR:
+            raise SubmissionRefused(entry.error_description or "Kaggle found the file invalid, and gave no reason")
+        return float(entry.public_score) if entry.status is Status.COMPLETE and entry.public_score else None
 
     async def _ensure_open(self) -> None:
         """Make sure that the competition takes submissions now.
@@ -128,10 +128,10 @@ class KaggleSubmitter:
             retry=retry_if_exception_type(NotFound),
             reraise=True,
         )
-        sent: SentFile | None = None
+        entry: SentFile | None = None
         with suppress(NotFound):
-            sent = await retrying(self._submissions.get, ref)
-        if sent is None or sent.description.strip() != tag:
+            entry = await retrying(self._submissions.get, ref)
+        if entry is None or entry.description.strip() != tag:
             raise SiteUnavailable(f"Kaggle accepted {tag} as {ref}, but does not list it")
         return str(ref)
 
@@ -166,12 +166,12 @@ class NotebookSubmitter(KaggleSubmitter):
     async def submit(self, file: Path, tag: str) -> str:
         """Submit the notebook of a package (`<sha256>.zip`) with the tag as its description; see `Submitter.submit`."""
         with self._store.read() as session:
-            known = notebook_state(session, self._run_id, file.stem)
-        if known is None or known.stage != "ran":
+            notebook = notebook_state(session, self._run_id, file.stem)
+        if notebook is None or notebook.stage != "ran":
             raise NotSent(f"the notebook of {tag} has not run at Kaggle")
         await self._ensure_open()
-        sending = self._submissions.create_from_notebook(known.ref, known.version, self._file_name, tag)
-        return await self._created(sending, tag)
+        request = self._submissions.create_from_notebook(notebook.ref, notebook.version, self._file_name, tag)
+        return await self._created(request, tag)
 
 
 def _refusal(error: BotError) -> BotError:

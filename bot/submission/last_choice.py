@@ -15,14 +15,14 @@ from bot.evaluation.answers.choices import CandidateEvidence, CandidateRanking, 
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, kept_execution, readable_files
 from bot.submission.refit import made_on_all_rows
-from bot.submission.selection import Compared, Selection
+from bot.submission.selection import CandidateComparison, Selection
 from state.errors import BotError
 from state.steps import Key, Kind
 from state.tables import Evaluation
 
 SELECTED = Kind("final selection", Selection)
 _FINAL, _OUT_OF_FOLD = "final", "out of fold"
-_MOST, _STACKS = 8, 4
+_MAX_PLAIN, _STACKS = 8, 4
 """Candidates, the best by their scores, and stacks among experiments, whose own scores are too good."""
 
 
@@ -49,17 +49,17 @@ async def last_choice(context: RunContext, worker: Worker, *, over: bool) -> Nod
 
 def selection_of(context: RunContext) -> Selection | None:
     """Return how the newest final selection was made; None: there was none. Only for runs that have ended for good."""
-    made = list(context.steps.all(SELECTED).values())
-    return made[-1] if made else None
+    selections = list(context.steps.all(SELECTED).values())
+    return selections[-1] if selections else None
 
 
 async def _choose(context: RunContext, worker: Worker) -> Selection:
     tree, fitted_on_others = load_tree(context), _fitted_on_others(context)
-    sound = [one for one in tree.candidates() if not one.spoiled]
-    ensembles = [one.id for one in sound if one.action == "ensemble"][-1:]
-    others = sorted((one for one in sound if one.action != "ensemble"), key=lambda one: (-one.fitness, one.id))
-    plain = [one.id for one in others if one.id not in fitted_on_others][:_MOST]
-    stacks = [one.id for one in others if one.id in fitted_on_others][:_STACKS]
+    sound = [node for node in tree.candidates() if not node.spoiled]
+    ensembles = [node.id for node in sound if node.action == "ensemble"][-1:]
+    single_nodes = sorted((n for n in sound if n.action != "ensemble"), key=lambda node: (-node.fitness, node.id))
+    plain = [node.id for node in single_nodes if node.id not in fitted_on_others][:_MAX_PLAIN]
+    stacks = [node.id for node in single_nodes if node.id in fitted_on_others][:_STACKS]
     nodes = [*plain, *stacks, *ensembles]
     predictions = [await _predictions(context, nodes)]
     folds = await context.executor.fold_view()
@@ -77,14 +77,16 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
         for node in nodes
     ]
     choice = await worker.choose_candidate(candidates, predictions, context.seed)
-    compared = tuple(_compared(context, node, choice.evidence[node], ensembles, stacks) for node in choice.order)
-    return Selection(candidates=compared, why=_why(choice, compared))
+    comparisons = tuple(
+        _compare_candidate(context, node, choice.evidence[node], ensembles, stacks) for node in choice.order
+    )
+    return Selection(candidates=comparisons, why=_reason(choice, comparisons))
 
 
 def _fitted_on_others(context: RunContext) -> set[int]:
     if context.experiments is None:
         return set()
-    return {one.node for one in context.experiments.all() if one.fitted_on_others}
+    return {experiment.node for experiment in context.experiments.all() if experiment.fitted_on_others}
 
 
 async def _predictions(context: RunContext, nodes: Sequence[int]) -> Predictions:
@@ -92,9 +94,9 @@ async def _predictions(context: RunContext, nodes: Sequence[int]) -> Predictions
     files, folder = {}, context.executor.folder
     with context.store.read() as session:
         for node in nodes:
-            done = kept_execution(session, context.run_id, node)
-            if done is not None and done.score is not None:
-                files[node] = readable_files(folder, done.id, done.score)[0]
+            execution = kept_execution(session, context.run_id, node)
+            if execution is not None and execution.score is not None:
+                files[node] = readable_files(folder, execution.id, execution.score)[0]
     return Predictions(await context.executor.view(GUARDED), (GUARDED, _FINAL), files)
 
 
@@ -103,18 +105,18 @@ def _oof_files(context: RunContext, nodes: Sequence[int]) -> dict[int, Path]:
     files, bank = {}, context.executor.folder.bank
     with context.store.read() as session:
         for node in nodes:
-            done = kept_execution(session, context.run_id, node)
-            if done is not None and done.score is not None and done.score.oof is not None:
-                files[node] = bank / done.score.oof
+            execution = kept_execution(session, context.run_id, node)
+            if execution is not None and execution.score is not None and execution.score.oof is not None:
+                files[node] = bank / execution.score.oof
     return files
 
 
-def _compared(
+def _compare_candidate(
     context: RunContext, node: int, evidence: CandidateEvidence, ensembles: Sequence[int], stacks: Sequence[int]
-) -> Compared:
-    known = context.experiments is not None and any(one.node == node for one in context.experiments.all())
-    kind = "blend" if node in ensembles else "stack" if node in stacks else "experiment" if known else "script"
-    return Compared(
+) -> CandidateComparison:
+    is_experiment = context.experiments is not None and any(e.node == node for e in context.experiments.all())
+    kind = "blend" if node in ensembles else "stack" if node in stacks else "experiment" if is_experiment else "script"
+    return CandidateComparison(
         node=node,
         kind=kind,
         holdout=evidence.scores.get(GUARDED, (None, 0))[0],
@@ -126,18 +128,18 @@ def _compared(
     )
 
 
-def _why(choice: CandidateRanking, compared: Sequence[Compared]) -> str:
-    if not compared:
+def _reason(choice: CandidateRanking, candidates: Sequence[CandidateComparison]) -> str:
+    if not candidates:
         return "nothing could be compared, so that the best score decides"
-    if len(compared) == 1:
+    if len(candidates) == 1:
         return "it is the only candidate"
-    first, second = compared[:2]
-    what = "the ensemble" if first.kind == "blend" else f"node {first.node}"
+    first, second = candidates[:2]
+    winner = "the ensemble" if first.kind == "blend" else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
-        return f"{what} is as good as node {second.node}, and faster"
+        return f"{winner} is as good as node {second.node}, and faster"
     if first.kind == "blend" and (first.gain or 0.0) < 0:
         return "the ensemble is within noise of the best single candidate, whose score, the best of several, is a little lucky"
-    return f"{what} is best on the rows that candidates were scored on"
+    return f"{winner} is best on the rows that candidates were scored on"
 
 
 def _first_valid(context: RunContext, tree: Tree) -> NodeView | None:

@@ -23,14 +23,14 @@ class NotebookLine:
 
 def notebook_lines(session: Session, run_id: str) -> list[NotebookLine]:
     """Return a line for each notebook that a run has rehearsed in vain or begun to push, the latest change last."""
-    refused = select(Event).where(Event.run_id == run_id, Event.type == REFUSED).order_by(col(Event.seq))
+    refusals = select(Event).where(Event.run_id == run_id, Event.type == REFUSED).order_by(col(Event.seq))
     lines = [
         NotebookLine(event.node or 0, event.at, f"it is not pushed: {event.data['why']}", settled=True)
-        for event in session.exec(refused)
+        for event in session.exec(refusals)
     ]
     rows = {row.file_sha: row for row in submissions_of(session, run_id)}
     lines += [_line(state, rows.get(sha)) for sha, state in notebook_states(session, run_id).items()]
-    return sorted(lines, key=lambda one: one.since)
+    return sorted(lines, key=lambda line: line.since)
 
 
 def _line(state: NotebookState, row: Submission | None) -> NotebookLine:
@@ -40,5 +40,5 @@ def _line(state: NotebookState, row: Submission | None) -> NotebookLine:
     name = f"{state.ref}, version {state.version}"
     if row.score is not None:
         return NotebookLine(state.node, row.sent_at, f"{name} has the public score {row.score:.6g}", settled=True)
-    what = "is submitted, and runs again on the hidden test data" if row.status == "confirmed" else f"is {row.status}"
-    return NotebookLine(state.node, row.sent_at, f"{name} {what}", settled=False)
+    status = "is submitted, and runs again on the hidden test data" if row.status == "confirmed" else f"is {row.status}"
+    return NotebookLine(state.node, row.sent_at, f"{name} {status}", settled=False)

@@ -26,7 +26,7 @@ _RUNS = {
 
 
 @dataclass(frozen=True)
-class Packed:
+class NotebookBundle:
     """What came of packing a node."""
 
     note: str = ""
@@ -35,7 +35,7 @@ class Packed:
     """Why there is none."""
 
 
-PACKED = Kind("package", Packed)
+BUNDLE = Kind("package", NotebookBundle)
 
 
 async def made_package(context: RunContext, node: int, worker: Worker, folder: Path) -> MadeFile:
@@ -46,58 +46,58 @@ async def made_package(context: RunContext, node: int, worker: Worker, folder: P
         BudgetExceeded: there is no time left to rehearse it.
         InfrastructureFailure: our own machinery failed.
     """
-    tried = await rehearsed(context, node)
-    if tried.reason is not None:
-        raise InvalidSubmission(tried.reason)
-    found = await context.steps.once(PACKED, lambda: _pack(context, node, worker, folder, tried), Key(node))
-    if found.why is not None:
-        raise InvalidSubmission(found.why)
-    return MadeFile(folder / _name(node), "notebook", found.note)
+    rehearsal = await rehearsed(context, node)
+    if rehearsal.reason is not None:
+        raise InvalidSubmission(rehearsal.reason)
+    bundle = await context.steps.once(BUNDLE, lambda: _pack(context, node, worker, folder, rehearsal), Key(node))
+    if bundle.why is not None:
+        raise InvalidSubmission(bundle.why)
+    return MadeFile(folder / _name(node), "notebook", bundle.note)
 
 
-async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, tried: Rehearsed) -> Packed:
+async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, rehearsal: Rehearsed) -> NotebookBundle:
     executor, limits = context.executor, context.notebook_limits
-    made = await refit_scripts(context, node, worker)
-    kept = {one: _weights_of(context, one, file) for one, file in made.items()}
+    made_files = await refit_scripts(context, node, worker)
+    weight_folders = {member: _weights_of(context, member, file) for member, file in made_files.items()}
     flat = executor.folder.executions / f"n{node}-package"
-    stage = await staged(context, node, kept, flat)
-    if not stage.script.trains and (why := await _fails(context, node, stage)) is not None:
-        return Packed(why=f"with what its run on all rows has saved, its notebook fails: {why}")
-    refits = sum(one.how == "refit" for one in made.values())
+    stage = await staged(context, node, weight_folders, flat)
+    if not stage.script.trains and (failure := await _fails(context, node, stage)) is not None:
+        return NotebookBundle(why=f"with what its run on all rows has saved, its notebook fails: {failure}")
+    refits = sum(made_file.how == "refit" for made_file in made_files.values())
     blend = isinstance(stage.script, NotebookBlend)
     facts = Facts(
         node=node,
         runs="train" if stage.script.trains else "blend" if blend else "infer",
         competition=context.card.slug,
         weights=stage.script.weights,
-        weights_from="refit" if refits == len(made) else "both" if refits else "holdout",
+        weights_from="refit" if refits == len(made_files) else "both" if refits else "holdout",
         accelerator=limits.accelerator,
         image=limits.image,
-        seconds=tried.scaled,
-        rows=tried.rows,
+        seconds=rehearsal.scaled,
+        rows=rehearsal.rows,
     )
     await asyncio.to_thread(write_package, folder / _name(node), facts, stage.script, flat)
     await asyncio.to_thread(shutil.rmtree, flat, True)
-    note = f"a notebook that runs {_RUNS[facts.runs]}; rehearsed, {tried.scaled:.0f} s are expected of it"
-    how = refitted_in_words(made) if blend else made[node].note
-    return Packed(note if facts.runs == "train" else f"{note}; its weights are of {how}")
+    note = f"a notebook that runs {_RUNS[facts.runs]}; rehearsed, {rehearsal.scaled:.0f} s are expected of it"
+    weights_in_words = refitted_in_words(made_files) if blend else made_files[node].note
+    return NotebookBundle(note if facts.runs == "train" else f"{note}; its weights are of {weights_in_words}")
 
 
 def _name(node: int) -> str:
     return f"node{node}.zip"
 
 
-def _weights_of(context: RunContext, node: int, made: MadeFile) -> Path:
+def _weights_of(context: RunContext, node: int, made_file: MadeFile) -> Path:
     """Return the folder with what a script's refit has left in `weights/`, or its scored run where there is no refit."""
-    if made.how == "refit":
-        return made.file.parent / WEIGHTS
+    if made_file.how == "refit":
+        return made_file.file.parent / WEIGHTS
     return context.executor.weights_of(scored_run(context, node).id)
 
 
 async def _fails(context: RunContext, node: int, stage: Staged) -> str | None:
     """Return why the notebook fails with the files that are packed, which are others than those it was rehearsed with."""
     view = await context.executor.view(REHEARSAL_FEW)
-    done = await context.executor.execute(
+    execution = await context.executor.execute(
         node,
         stage.script.as_script(),
         REHEARSAL_FEW,
@@ -105,4 +105,4 @@ async def _fails(context: RunContext, node: int, stage: Staged) -> str | None:
         attempt=1,
         inputs=stage.inputs(view.data, new=True),
     )
-    return "it did not end in time" if done.reason is ExitReason.TIMED_OUT else done.fault
+    return "it did not end in time" if execution.reason is ExitReason.TIMED_OUT else execution.fault

@@ -8,13 +8,13 @@ from bot.configuration.competition import CompetitionSettings
 from state.clock import midnight
 from state.words import iso
 
-BEYOND = 1.64
+MIN_GAIN_ERRORS = 1.64
 """Standard errors that a gain must exceed: one gain in twenty does by chance alone (one-sided)."""
-LATE = 0.67
+LATE_GAIN_ERRORS = 0.67
 """The same within the last `reserved_days`, when an unused submission is lost: one gain in four does by chance."""
 LARGE = 4.0
 """Standard errors of a gain that need not wait for its turn of the day."""
-ALIKE = 0.9
+SIMILAR_SHARE = 0.9
 """Share of code in common with a public kernel from which a person must look at the script."""
 _KEPT_SHARE = 5
 """One in so many of a day's submissions is kept for people, unless submissions_per_day is set."""
@@ -109,8 +109,8 @@ def decide(facts: DecisionInputs, settings: CompetitionSettings) -> Decision:
     Left: never more than the site, `per_day` and `max_submissions` allow; `reserved_submissions` of the total
     are kept for the last `reserved_days` before the deadline. If the site has not said how many it takes, one a day is tried.
 
-    Worth it: the first file is; any other must beat the best file sent by more than `BEYOND` standard errors, within the
-    last `reserved_days` by more than `LATE`.
+    Worth it: the first file is; any other must beat the best file sent by more than `MIN_GAIN_ERRORS` standard errors, within the
+    last `reserved_days` by more than `LATE_GAIN_ERRORS`.
 
     Its turn: the k-th of a day's n files goes when (k - 1)/n of the day is over, or at once if its gain is above `LARGE`
     standard errors. The last day ends at the deadline.
@@ -120,7 +120,7 @@ def decide(facts: DecisionInputs, settings: CompetitionSettings) -> Decision:
         or _used_up(facts, settings)
         or _not_worth_it(facts, settings)
         or _not_its_turn(facts, settings)
-        or _held(facts, settings)
+        or _needs_approval(facts, settings)
         or Decision("send", _worth(facts), trial=not facts.quota_known)
     )
 
@@ -157,34 +157,38 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
     if facts.again is not None and not facts.wished:
         return Decision("never", f"the file is known already: {facts.again}", of_file=True)
     if facts.self_reported and not facts.wished:
-        why = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
-        return Decision("never", why)
+        reason = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
+        return Decision("never", reason)
     return None
 
 
 def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
-    most, today = settings.max_submissions, per_day(facts, settings)
-    left = _least(facts.remaining_total, None if most is None else most - facts.sent)
-    if left is not None and left <= 0:
-        cap = f"max_submissions is {most}" if most is not None and facts.sent >= most else "the site takes no more"
+    limit, today = settings.max_submissions, per_day(facts, settings)
+    remaining = _minimum(facts.remaining_total, None if limit is None else limit - facts.sent)
+    if remaining is not None and remaining <= 0:
+        cap = f"max_submissions is {limit}" if limit is not None and facts.sent >= limit else "the site takes no more"
         return Decision("never", f"{facts.sent} files were sent, and {cap}")
-    late = _late_from(facts, settings)
-    if left is not None and left <= settings.reserved_submissions and (late is None or facts.now < late):
-        why = f"the {left} that may still be sent belong to the reserve of {settings.reserved_submissions}"
-        if late is None:
-            return Decision("never", f"{why}, and no deadline is known")
-        return _wait(facts, late, f"{why} for the last {settings.reserved_days:g} days")
+    late_from = _late_from(facts, settings)
+    if (
+        remaining is not None
+        and remaining <= settings.reserved_submissions
+        and (late_from is None or facts.now < late_from)
+    ):
+        reason = f"the {remaining} that may still be sent belong to the reserve of {settings.reserved_submissions}"
+        if late_from is None:
+            return Decision("never", f"{reason}, and no deadline is known")
+        return _wait(facts, late_from, f"{reason} for the last {settings.reserved_days:g} days")
     if facts.capped_today is not None:
         return _wait(facts, midnight(facts.now, 1), facts.capped_today)
     if today is not None and facts.sent_today >= today:
-        kept = "" if settings.submissions_per_day else f", as {(facts.daily or today) - today} are kept for people"
-        why = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}{kept}"
-        return _wait(facts, midnight(facts.now, 1), why)
+        reserve = "" if settings.submissions_per_day else f", as {(facts.daily or today) - today} are kept for people"
+        reason = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}{reserve}"
+        return _wait(facts, midnight(facts.now, 1), reason)
     if facts.remaining_today is not None and facts.remaining_today <= 0:
         return _wait(facts, midnight(facts.now, 1), "the site takes no more files today")
     if not facts.quota_known and facts.sent_today > 0:
-        why = "one file was sent today, and the site has not said how many it takes"
-        return _wait(facts, facts.now + RETRY, why)
+        reason = "one file was sent today, and the site has not said how many it takes"
+        return _wait(facts, facts.now + RETRY, reason)
     return None
 
 
@@ -195,22 +199,24 @@ def _not_worth_it(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
         return Decision("never", "it has no validation score", of_file=True)
     if facts.noise is None:
         return _wait(facts, facts.now + RETRY, "the noise of the validation scores is unknown")
-    late = _late_from(facts, settings)
-    here = LATE if late is not None and facts.now >= late else BEYOND
+    late_from = _late_from(facts, settings)
+    needed_errors = LATE_GAIN_ERRORS if late_from is not None and facts.now >= late_from else MIN_GAIN_ERRORS
     gain = facts.score - facts.best_sent
-    if gain > 0 and gain > here * facts.noise:
+    if gain > 0 and gain > needed_errors * facts.noise:
         return None
-    why = f"a gain of {gain:.3g} over {_best(facts)} is not above {here:g} standard errors of {facts.noise:.3g}"
-    if late is not None and facts.now < late and gain > 0 and gain > LATE * facts.noise:
-        return _wait(facts, late, f"{why}; in the last {settings.reserved_days:g} days it will be enough")
-    return Decision("never", why)
+    reason = (
+        f"a gain of {gain:.3g} over {_best(facts)} is not above {needed_errors:g} standard errors of {facts.noise:.3g}"
+    )
+    if late_from is not None and facts.now < late_from and gain > 0 and gain > LATE_GAIN_ERRORS * facts.noise:
+        return _wait(facts, late_from, f"{reason}; in the last {settings.reserved_days:g} days it will be enough")
+    return Decision("never", reason)
 
 
 def _not_its_turn(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     """Spread the day's files over the day, so that a discovery in the evening can still be sent."""
     site = None if facts.remaining_today is None else facts.sent_today + facts.remaining_today
-    many = _least(site, per_day(facts, settings))
-    if facts.wished or many is None or facts.sent_today == 0:
+    daily_count = _minimum(site, per_day(facts, settings))
+    if facts.wished or daily_count is None or facts.sent_today == 0:
         return None
     gain = _gain(facts)
     if gain is None or facts.noise is None or (gain > 0 and gain > LARGE * facts.noise):
@@ -218,19 +224,19 @@ def _not_its_turn(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
     begin = midnight(facts.now)
     end = midnight(facts.now, 1)
     end = end if facts.deadline is None else min(end, facts.deadline)
-    turn = begin + (end - begin) * (facts.sent_today / many)
+    turn = begin + (end - begin) * (facts.sent_today / daily_count)
     if facts.now >= turn:
         return None
-    why = f"it is file {facts.sent_today + 1} of {many} for today, and its gain of {gain:.3g} is not above "
-    return _wait(facts, turn, why + f"{LARGE:g} standard errors of {facts.noise:.3g}")
+    reason = f"it is file {facts.sent_today + 1} of {daily_count} for today, and its gain of {gain:.3g} is not above "
+    return _wait(facts, turn, reason + f"{LARGE:g} standard errors of {facts.noise:.3g}")
 
 
-def _held(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
+def _needs_approval(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     if facts.approved:
         return None
-    if facts.alike >= ALIKE:
-        why = f"{facts.alike:.0%} of the script is also in the public kernel {facts.kernel}"
-        return Decision("hold", f"{why}: check that it is our own work; {_worth(facts)}")
+    if facts.alike >= SIMILAR_SHARE:
+        reason = f"{facts.alike:.0%} of the script is also in the public kernel {facts.kernel}"
+        return Decision("hold", f"{reason}: check that it is our own work; {_worth(facts)}")
     if facts.doubts is not None:
         return Decision("hold", f"check it first, {facts.doubts}; {_worth(facts)}")
     if settings.approve == "ask" and not facts.wished:
@@ -256,11 +262,11 @@ def _gain(facts: DecisionInputs) -> float | None:
     return None if facts.score is None or facts.best_sent is None else facts.score - facts.best_sent
 
 
-def _wait(facts: DecisionInputs, until: datetime, why: str) -> Decision:
+def _wait(facts: DecisionInputs, until: datetime, reason: str) -> Decision:
     """Wait, unless the deadline comes first."""
     if facts.deadline is not None and until >= facts.deadline:
-        return Decision("never", f"{why}, and the deadline is at {iso(facts.deadline)}")
-    return Decision("wait", why, until)
+        return Decision("never", f"{reason}, and the deadline is at {iso(facts.deadline)}")
+    return Decision("wait", reason, until)
 
 
 def _late_from(facts: DecisionInputs, settings: CompetitionSettings) -> datetime | None:
@@ -268,5 +274,5 @@ def _late_from(facts: DecisionInputs, settings: CompetitionSettings) -> datetime
     return None if facts.deadline is None else facts.deadline - timedelta(days=settings.reserved_days)
 
 
-def _least(*numbers: int | None) -> int | None:
+def _minimum(*numbers: int | None) -> int | None:
     return min((number for number in numbers if number is not None), default=None)

@@ -32,7 +32,7 @@ _MARGIN = 2.0
 """A notebook that needs an accelerator is pushed only if the week's quota has this many times its rehearsed time left."""
 _NO_TIME = timedelta(hours=6)
 """After which the quota is asked again; people use it too."""
-_SHOWN = 1_500
+_MAX_LOG = 1_500
 """Characters of a log that the owner's notice shows, its last ones."""
 _NAME, _HASH = 24, 12
 """Characters of a competition's name and of a package's hash in a notebook's."""
@@ -72,27 +72,27 @@ class Pushes:
             SiteUnavailable, KaggleError: Kaggle cannot be asked, or refuses a step.
             OSError, InfrastructureFailure: the package is missing, or damaged.
         """
-        known = self.state(row)
-        if known is not None and known.removed:
+        notebook = self.state(row)
+        if notebook is not None and notebook.removed:
             raise InvalidSubmission("its weights were removed from Kaggle, as two better notebooks may count")
-        if known is not None and known.stage == "ran":
+        if notebook is not None and notebook.stage == "ran":
             return
-        if known is not None and known.stage == "failed":
-            raise InvalidSubmission(known.why)
+        if notebook is not None and notebook.stage == "failed":
+            raise InvalidSubmission(notebook.why)
         file.stat()
         package = Package.open(file)
         self._user = self._user or await own_name(self._client)
-        data_set = await self._uploaded(row, package, known)
+        data_set = await self._uploaded(row, package, notebook)
         await self._ran(row, await self._pushed(row, package, data_set))
 
     async def cancel(self, row: Submission) -> None:
         """End the run of a notebook that is not to be submitted; one that Kaggle does not end runs to its end in vain."""
-        known = self.state(row)
-        if known is not None and known.stage == "pushed":
+        notebook = self.state(row)
+        if notebook is not None and notebook.stage == "pushed":
             with suppress(KaggleError, SiteUnavailable):
-                await self._notebooks.cancel(known.ref, known.ref.rpartition("/")[2])
+                await self._notebooks.cancel(notebook.ref, notebook.ref.rpartition("/")[2])
 
-    async def remove(self, needed: Collection[str]) -> None:
+    async def remove(self, in_use: Collection[str]) -> None:
         """Remove the weights of all packages of the run but the needed ones (their sha256) from Kaggle.
 
         Raises:
@@ -101,25 +101,25 @@ class Pushes:
         run_id = self._context.run_id
         with self._context.store.read() as session:
             states = notebook_states(session, run_id)
-        used = {known.data_set for package, known in states.items() if package in needed}
-        for package, known in states.items():
-            if package in needed or known.removed or not known.data_set or known.data_set in used:
+        data_sets = {notebook.data_set for package, notebook in states.items() if package in in_use}
+        for package, notebook in states.items():
+            if package in in_use or notebook.removed or not notebook.data_set or notebook.data_set in data_sets:
                 continue
             with suppress(NotFound, NotEntered):  # removed before the process was killed, or by the owner
-                await self._data_sets.remove(known.data_set)
+                await self._data_sets.remove(notebook.data_set)
             with self._context.store.write() as tx:
-                tx.record(REMOVED, run_id=run_id, node=known.node, package=package)
-            self._context.say(f"{known.data_set}, the weights of node {known.node}, is removed from Kaggle")
+                tx.record(REMOVED, run_id=run_id, node=notebook.node, package=package)
+            self._context.say(f"{notebook.data_set}, the weights of node {notebook.node}, is removed from Kaggle")
 
-    async def _uploaded(self, row: Submission, package: Package, known: NotebookState | None) -> str:
+    async def _uploaded(self, row: Submission, package: Package, notebook: NotebookState | None) -> str:
         """Return the name of the data set with the package's weights, once it can be used; empty if it needs none."""
-        if not package.weights or (known is not None and known.version):
-            return "" if known is None else known.data_set
+        if not package.weights or (notebook is not None and notebook.version):
+            return "" if notebook is None else notebook.data_set
         ref = f"{self._user}/{package.weights_slug}"
         status = await self._data_sets.status(ref)
         if status is None:
-            if known is not None:
-                self._ensure_shown(known)
+            if notebook is not None:
+                self._ensure_shown(notebook)
             self._record(row, "uploading", data_set=ref)
             folder = package.path.with_suffix(".weights")
             try:
@@ -127,30 +127,30 @@ class Pushes:
                 await self._data_sets.create(ref, package.weights_slug, files)
             finally:
                 await asyncio.to_thread(shutil.rmtree, folder, True)
-            known = self._record(row, "uploaded", data_set=ref)
-            raise self._later("Kaggle takes in its weights", known.at)
+            notebook = self._record(row, "uploaded", data_set=ref)
+            raise self._later("Kaggle takes in its weights", notebook.at)
         if status.failed:
             raise self._failed(row, f"Kaggle could not take in its weights: {status.name.lower()}")
         if status is not DataSetStatus.READY:
-            raise self._later("Kaggle takes in its weights", known.at if known else self._context.clock.now())
+            raise self._later("Kaggle takes in its weights", notebook.at if notebook else self._context.clock.now())
         return ref
 
     async def _pushed(self, row: Submission, package: Package, data_set: str) -> NotebookState:
         """Return the state of the package once Kaggle has its notebook."""
-        known, sha, slug = self.state(row), str(row.file_sha), self._context.card.slug
-        if known is not None and known.version:
-            return known
+        notebook, sha, slug = self.state(row), str(row.file_sha), self._context.card.slug
+        if notebook is not None and notebook.version:
+            return notebook
         name = notebook_slug(slug, sha)
         ref = f"{self._user}/{name}"
         # Asked even before the first push: a database restored from a backup may have forgotten one.
-        there = await self._notebooks.source(ref)
-        if there is not None:
-            if there.blob is None or sha not in there.blob.source:
+        source = await self._notebooks.source(ref)
+        if source is not None:
+            if source.blob is None or sha not in source.blob.source:
                 raise self._failed(row, f"{ref} is at Kaggle already, and is another notebook")
             # Each package has a notebook of its own, so the version that runs is its first.
             return self._confirmed(row, ref, 1, data_set)
-        if known is not None and known.stage == "pushing":
-            self._ensure_shown(known)
+        if notebook is not None and notebook.stage == "pushing":
+            self._ensure_shown(notebook)
         await self._ensure_time(package)
         self._record(row, "pushing", ref=ref, data_set=data_set)
         sources = (data_set,) if data_set else ()
@@ -165,36 +165,38 @@ class Pushes:
 
     def _confirmed(self, row: Submission, ref: str, version: int, data_set: str) -> NotebookState:
         facts = {"ref": ref, "version": version, "data_set": data_set}
-        about = {"tag": row.tag, "node": row.node, "ref": ref, "version": version}
+        facts_of_push = {"tag": row.tag, "node": row.node, "ref": ref, "version": version}
         with self._context.store.write() as tx:
             pushed = record_stage(tx, row.run_id, row.node, str(row.file_sha), "pushed", **facts)
-            notify(tx, Notice("notebook.pushed", self._context.card.slug, about), row.run_id)
+            notify(tx, Notice("notebook.pushed", self._context.card.slug, facts_of_push), row.run_id)
         self._context.say(f"node {row.node} is pushed as {ref}, version {version}")
         return pushed
 
-    async def _ran(self, row: Submission, known: NotebookState) -> None:
+    async def _ran(self, row: Submission, notebook: NotebookState) -> None:
         """Return once the pushed notebook has run, and its output is fine."""
         try:
-            session = await self._notebooks.session(known.ref, known.version)
+            session = await self._notebooks.session(notebook.ref, notebook.version)
         except (NotFound, NotEntered):  # Kaggle's "permission denied" is also its answer for what does not exist
-            self._ensure_shown(known)
+            self._ensure_shown(notebook)
             raise
         if not session.status.ended:
-            raise self._later(f"its notebook runs at Kaggle as {known.ref}", known.at)
-        output = await self._notebooks.output(known.ref, known.version)
+            raise self._later(f"its notebook runs at Kaggle as {notebook.ref}", notebook.at)
+        output = await self._notebooks.output(notebook.ref, notebook.version)
         if session.status is not SessionStatus.COMPLETE:
-            why = session.failure_message or "no reason is given"
-            raise self._failed(row, f"its notebook ended at Kaggle as {session.status.name.lower()}: {why}", output.log)
+            reason = session.failure_message or "no reason is given"
+            raise self._failed(
+                row, f"its notebook ended at Kaggle as {session.status.name.lower()}: {reason}", output.log
+            )
         name = self._context.card.submission_file
         url = next((file.url for file in output.files if file.file_name == name), None)
         if url is None:
             raise self._failed(row, f"its notebook wrote no {name} at Kaggle", output.log)
-        kept = self._files.written(str(row.file_sha))
-        if not await bring(self._client, url, kept, _LARGEST):
-            raise SiteUnavailable(f"Kaggle does not hand out the {name} of {known.ref}")
-        checked = await self._files.check(kept)
-        if why := checked.invalid or checked.copied or "":
-            raise self._failed(row, f"what its notebook wrote at Kaggle cannot be submitted: {why}", output.log)
+        output_file = self._files.written(str(row.file_sha))
+        if not await bring(self._client, url, output_file, _LARGEST):
+            raise SiteUnavailable(f"Kaggle does not hand out the {name} of {notebook.ref}")
+        checked = await self._files.check(output_file)
+        if reason := checked.invalid or checked.copied or "":
+            raise self._failed(row, f"what its notebook wrote at Kaggle cannot be submitted: {reason}", output.log)
         self._record(row, "ran")
 
     async def _ensure_time(self, package: Package) -> None:
@@ -202,34 +204,34 @@ class Pushes:
         if package.accelerator is None:
             return
         quotas = await self._notebooks.accelerator_quota()
-        needed = _MARGIN * package.seconds
+        needed_seconds = _MARGIN * package.seconds
         quota = quotas.gpu_quota if package.accelerator.startswith("Nvidia") else quotas.tpu_quota
-        if quota is not None and quota.left < needed:
-            now, hours = self._context.clock.now(), needed / 3600
-            left = (
+        if quota is not None and quota.left < needed_seconds:
+            now, hours = self._context.clock.now(), needed_seconds / 3600
+            quota_words = (
                 f"{quota.left / 3600:.1f} h of accelerators are left this week, and its notebook may need {hours:.1f} h"
             )
-            raise NotebookRuns(left, min(quotas.quota_refresh_time or now + _NO_TIME, now + _NO_TIME))
+            raise NotebookRuns(quota_words, min(quotas.quota_refresh_time or now + _NO_TIME, now + _NO_TIME))
 
-    def _ensure_shown(self, known: NotebookState) -> None:
+    def _ensure_shown(self, notebook: NotebookState) -> None:
         """Raise NotebookRuns if what was sent last may be there, though Kaggle does not show it yet."""
-        if self._context.clock.now() < known.at + _GRACE:
-            raise self._later("Kaggle has not shown yet whether it has it", known.at)
+        if self._context.clock.now() < notebook.at + _GRACE:
+            raise self._later("Kaggle has not shown yet whether it has it", notebook.at)
 
     def _record(self, row: Submission, stage: Stage, **facts: str) -> NotebookState:
         with self._context.store.write() as tx:
             return record_stage(tx, row.run_id, row.node, str(row.file_sha), stage, **facts)
 
-    def _failed(self, row: Submission, why: str, log: str = "") -> InvalidSubmission:
-        facts = {"node": row.node, "why": why, "log": log[-_SHOWN:]}
+    def _failed(self, row: Submission, reason: str, log: str = "") -> InvalidSubmission:
+        facts = {"node": row.node, "why": reason, "log": log[-_MAX_LOG:]}
         with self._context.store.write() as tx:
-            record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=why, log=log)
+            record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=reason, log=log)
             notify(tx, Notice("notebook.failed", self._context.card.slug, facts), row.run_id)
-        return InvalidSubmission(why)
+        return InvalidSubmission(reason)
 
-    def _later(self, why: str, since: datetime) -> NotebookRuns:
+    def _later(self, reason: str, since: datetime) -> NotebookRuns:
         now = self._context.clock.now()
-        return NotebookRuns(why, now + min(max(_SOONEST, (now - since) * _SHARE), _LATEST))
+        return NotebookRuns(reason, now + min(max(_SOONEST, (now - since) * _SHARE), _LATEST))
 
 
 def notebook_slug(competition: str, package: str) -> str:

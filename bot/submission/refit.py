@@ -53,17 +53,17 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
         return await _of_experiments(context, context.experiments, node, blended, worker)
     if blended is None:
         return await refit_script(context, node, worker)
-    made = await refit_scripts(context, node, worker)
-    if all(one.how != "refit" for one in made.values()):
-        note = "; ".join(["the blend of the scored files", *_left(made)])
+    made_files = await refit_scripts(context, node, worker)
+    if all(made_file.how != "refit" for made_file in made_files.values()):
+        note = "; ".join(["the blend of the scored files", *_not_refitted(made_files)])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
     out = context.executor.folder.blends_of(node)[1] / "submission.csv"
     out.parent.mkdir(exist_ok=True)
     view = await context.executor.view(GUARDED)
     await worker.write_blend(
-        blended.recipe, {one: file.file for one, file in made.items()}, view.data, context.card, out
+        blended.recipe, {member: file.file for member, file in made_files.items()}, view.data, context.card, out
     )
-    return MadeFile(out, "refit", refitted_in_words(made))
+    return MadeFile(out, "refit", refitted_in_words(made_files))
 
 
 async def _of_experiments(
@@ -80,8 +80,8 @@ async def _of_experiments(
     if blended is None:
         await worker.write_predictions(bank / sealed[node], view.data, context.card, out)
         return MadeFile(out, "refit", "the predictions of its run on all rows, which agree with those that were logged")
-    logged = {one.node: one.result.arrays.test for one in log.all()}
-    files = {one: bank / file for one in members if (file := sealed.get(one) or logged[one]) is not None}
+    logged = {experiment.node: experiment.result.arrays.test for experiment in log.all()}
+    files = {member: bank / file for member in members if (file := sealed.get(member) or logged[member]) is not None}
     out.parent.mkdir(parents=True, exist_ok=True)
     await worker.write_blend(blended.recipe, files, view.data, context.card, out)
     return MadeFile(out, "refit", f"the ensemble, {len(sealed)} of its {len(members)} members fitted on all rows")
@@ -93,19 +93,19 @@ def made_on_all_rows(context: RunContext, node: int) -> dict[int, str]:
     if blended is None and not _built_on_all_rows(context, node):
         return {}
     weights = {node: 1.0} if blended is None else blended.recipe.weights
-    sealed = {one: made.file for one in weights if (made := retrained(context, one)) is not None and made.file}
+    sealed = {member: run.file for member in weights if (run := retrained(context, member)) is not None and run.file}
     return sealed if may_be_mixed(weights, sealed) else {}
 
 
 def _built_on_all_rows(context: RunContext, node: int) -> bool:
     """Return whether half of what an experiment is built on was made on all rows; a stack's own run sees the lab's rows alone."""
-    known = {} if context.experiments is None else {one.name: one for one in context.experiments.all()}
-    own = next((one for one in known.values() if one.node == node), None)
-    if own is None or not own.fitted_on_others:
+    experiments = {} if context.experiments is None else {e.name: e for e in context.experiments.all()}
+    experiment = next((candidate for candidate in experiments.values() if candidate.node == node), None)
+    if experiment is None or not experiment.fitted_on_others:
         return True
-    members = [known[name].node for name in own.uses if name in known]
-    made = [member for member in members if (run := retrained(context, member)) is not None and run.file]
-    return bool(made) and len(made) >= _HALF * len(members)
+    members = [experiments[name].node for name in experiment.uses if name in experiments]
+    retrained_members = [member for member in members if (run := retrained(context, member)) is not None and run.file]
+    return bool(retrained_members) and len(retrained_members) >= _HALF * len(members)
 
 
 def may_be_mixed(weights: Mapping[int, float], refitted: Collection[int]) -> bool:
@@ -124,26 +124,28 @@ async def refit_scripts(context: RunContext, node: int, worker: Worker) -> Mappi
         return {node: await refit_script(context, node, worker)}
     weights, slots = blended.recipe.weights, asyncio.Semaphore(context.slots)
 
-    async def refit_member(one: int) -> MadeFile:
+    async def refit_member(member: int) -> MadeFile:
         async with slots:
-            return await refit_script(context, one, worker)
+            return await refit_script(context, member, worker)
 
-    order = sorted(weights, key=lambda one: (-weights[one], one))
+    order = sorted(weights, key=lambda member: (-weights[member], member))
     return dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
 
 
-def refitted_in_words(made: Mapping[int, MadeFile]) -> str:
+def refitted_in_words(made_files: Mapping[int, MadeFile]) -> str:
     """Return how many members of a blend were refitted, and why the others were not."""
-    done = sum(one.how == "refit" for one in made.values())
-    if done == len(made) == 1:
-        return f"node {next(iter(made))}, calibrated, refitted on all data"
-    return "; ".join([f"the blend, {done} of its {len(made)} members refitted on all data", *_left(made)])
+    refits = sum(made_file.how == "refit" for made_file in made_files.values())
+    if refits == len(made_files) == 1:
+        return f"node {next(iter(made_files))}, calibrated, refitted on all data"
+    return "; ".join(
+        [f"the blend, {refits} of its {len(made_files)} members refitted on all data", *_not_refitted(made_files)]
+    )
 
 
-def _left(made: Mapping[int, MadeFile]) -> Sequence[str]:
+def _not_refitted(made_files: Mapping[int, MadeFile]) -> Sequence[str]:
     """Return why scripts were not refitted, as many as there are reasons."""
-    rest = groupby((one for one in made if made[one].how != "refit"), lambda one: made[one].note)
-    return [f"{nodes_in_words(list(left))}: {note}" for note, left in rest]
+    by_note = groupby((m for m in made_files if made_files[m].how != "refit"), lambda member: made_files[member].note)
+    return [f"{nodes_in_words(list(members))}: {note}" for note, members in by_note]
 
 
 async def refit_script(context: RunContext, node: int, worker: Worker, lease: Lease | None = None) -> MadeFile:
@@ -152,84 +154,86 @@ async def refit_script(context: RunContext, node: int, worker: Worker, lease: Le
     It runs on the cores and GPUs that `lease` holds; None: it waits for its own.
     """
     executor = context.executor
-    scored = executor.submission_of(node, GUARDED)
+    original = executor.submission_of(node, GUARDED)
     if executor.self_reported is not None:
-        return MadeFile(scored, "holdout", "the scored file, since no rows were withheld that a refit could learn from")
+        return MadeFile(
+            original, "holdout", "the scored file, since no rows were withheld that a refit could learn from"
+        )
     try:
         # A step: after a restart less time is left, and another file would be handed in.
-        found = await context.steps.once(REFIT, lambda: _refitted(context, node, worker, lease), Key(node))
+        refitted = await context.steps.once(REFIT, lambda: _refitted(context, node, worker, lease), Key(node))
     except BotError as error:
-        return MadeFile(scored, "holdout", f"the scored file, since the refit failed: {error}")
-    if found.execution is None:
-        return MadeFile(scored, "holdout", f"the scored file, since {found.why}")
-    file = executor.folder.executions / found.execution / "submission.csv"
+        return MadeFile(original, "holdout", f"the scored file, since the refit failed: {error}")
+    if refitted.execution is None:
+        return MadeFile(original, "holdout", f"the scored file, since {refitted.why}")
+    file = executor.folder.executions / refitted.execution / "submission.csv"
     return MadeFile(file, "refit", "the refit on all data, which agrees with the scored run")
 
 
-async def _refitted(context: RunContext, node: int, worker: Worker, given: Lease | None) -> Refitted:
+async def _refitted(context: RunContext, node: int, worker: Worker, given_lease: Lease | None) -> Refitted:
     """Run a script again on all data; return the execution whose file may be handed in, or why none may.
 
     A run that did less than the scored one, or was killed, is followed by one with more time if there is some.
     """
     budget, executor = context.budget, context.executor
     with context.store.read() as session:
-        scored = kept_execution(session, context.run_id, node)
-    if scored is None:
+        first_run = kept_execution(session, context.run_id, node)
+    if first_run is None:
         return Refitted(why="it has no scored run")
-    limit, before = budget.refit_limit(scored.limit or scored.seconds, scored.seconds), 0.0
-    why = "too little time was left for a run on `full`"
+    limit, before = budget.refit_limit(first_run.limit or first_run.seconds, first_run.seconds), 0.0
+    reason = "too little time was left for a run on `full`"
     await executor.view("full")
     for attempt in range(_RUNS):
         # How much time there is shows once a core is free.
-        async with executor.leasing.hold() if given is None else nullcontext(given) as lease:
+        async with executor.leasing.hold() if given_lease is None else nullcontext(given_lease) as lease:
             limit = min(limit, budget.left())
-            if limit < max(MARGIN * scored.seconds + 1, MARGIN * before):
+            if limit < max(MARGIN * first_run.seconds + 1, MARGIN * before):
                 break
-            context.say(f"refitting node {node} on all data" + (f", again, as {why}" if attempt else ""))
-            ran = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
-        done_less = _did_less(scored, ran, executor.growth)
+            context.say(f"refitting node {node} on all data" + (f", again, as {reason}" if attempt else ""))
+            rerun = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
+        done_less = _did_less(first_run, rerun, executor.growth)
         if done_less is None:
-            fault = await _fault(context, node, scored, ran, worker)
-            return Refitted(why=fault) if fault else Refitted(ran.id)
-        why, before, limit = done_less, limit, 2 * limit
-    return Refitted(why=why)
+            fault = await _fault(context, node, first_run, rerun, worker)
+            return Refitted(why=fault) if fault else Refitted(rerun.id)
+        reason, before, limit = done_less, limit, 2 * limit
+    return Refitted(why=reason)
 
 
-def _did_less(scored: ExecutionRecord, ran: ExecutionRecord, growth: float) -> str | None:
+def _did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float) -> str | None:
     """Return a sentence if a refit was killed, or gave something up to be in time; None if it did what it did before.
 
     `growth` says of how many times as many rows a refit is.
     """
-    if ran.reason is ExitReason.TIMED_OUT and scored.reason is not ExitReason.TIMED_OUT:
-        return f"the refit was killed at its time limit of {ran.limit or 0.0:.0f} s"
-    if not ran.fine or ran.cpu_seconds is None or scored.cpu_seconds is None or scored.cpu_seconds < _SHORT:
+    if rerun.reason is ExitReason.TIMED_OUT and first_run.reason is not ExitReason.TIMED_OUT:
+        return f"the refit was killed at its time limit of {rerun.limit or 0.0:.0f} s"
+    if not rerun.fine or rerun.cpu_seconds is None or first_run.cpu_seconds is None or first_run.cpu_seconds < _SHORT:
         return None
-    if ran.cpu_seconds >= _WORK * max(1.0, growth) * scored.cpu_seconds:
+    if rerun.cpu_seconds >= _WORK * max(1.0, growth) * first_run.cpu_seconds:
         return None
     return (
-        f"the refit took {ran.cpu_seconds:.0f} s of processor time, where the scored run took {scored.cpu_seconds:.0f} s "
+        f"the refit took {rerun.cpu_seconds:.0f} s of processor time, where the scored run took {first_run.cpu_seconds:.0f} s "
         "for fewer rows: it gave something up"
     )
 
 
 async def _fault(
-    context: RunContext, node: int, scored: ExecutionRecord, ran: ExecutionRecord, worker: Worker
+    context: RunContext, node: int, first_run: ExecutionRecord, rerun: ExecutionRecord, worker: Worker
 ) -> str | None:
     """Return why a refit's file may not be handed in for the scored run's; None if it may."""
     folder = context.executor.folder
-    file = folder.executions / ran.id / "submission.csv"
-    if not ran.fine or not file.is_file():
-        return f"the refit failed: {ran.error}"
-    predictions, submission = readable_files(folder, scored.id, scored.score)
+    file = folder.executions / rerun.id / "submission.csv"
+    if not rerun.fine or not file.is_file():
+        return f"the refit failed: {rerun.error}"
+    predictions, submission = readable_files(folder, first_run.id, first_run.score)
     view = await context.executor.view(GUARDED)
     try:
-        found = await worker.agree(view, file, submission, predictions, _alike(context, node))
+        agreement = await worker.agree(view, file, submission, predictions, _similar_files(context, node))
     except InvalidSubmission as error:
         return f"the refit's file could not be compared: {error}"
-    return None if found.agrees else f"the refit differs too much: {found.message}"
+    return None if agreement.agrees else f"the refit differs too much: {agreement.message}"
 
 
-def _alike(context: RunContext, node: int) -> list[Path]:
+def _similar_files(context: RunContext, node: int) -> list[Path]:
     """Return the files for the test rows that show how far a sound refit may move.
 
     They are those of the scripts that score the same within noise.
@@ -237,13 +241,13 @@ def _alike(context: RunContext, node: int) -> list[Path]:
     executor = context.executor
     tree = load_tree(context)
     with context.store.read() as session:
-        mine = kept_execution(session, context.run_id, node)
-        error = (mine and mine.score and mine.score.std_error) or 0.0
-        near = [
-            one.id
-            for one in tree.valid()
-            if one.id != node and not one.spoiled and abs(one.fitness - tree[node].fitness) <= error
+        execution = kept_execution(session, context.run_id, node)
+        error = (execution and execution.score and execution.score.std_error) or 0.0
+        similar_nodes = [
+            candidate.id
+            for candidate in tree.valid()
+            if candidate.id != node and not candidate.spoiled and abs(candidate.fitness - tree[node].fitness) <= error
         ]
-        kept = [kept_execution(session, context.run_id, one) for one in near[:_MOST_ALIKE]]
-    found = [readable_files(executor.folder, one.id, one.score)[1] for one in kept if one is not None]
-    return [file for file in found if file.is_file()]
+        executions = [kept_execution(session, context.run_id, similar) for similar in similar_nodes[:_MOST_ALIKE]]
+    files = [readable_files(executor.folder, s.id, s.score)[1] for s in executions if s is not None]
+    return [file for file in files if file.is_file()]

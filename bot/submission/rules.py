@@ -47,8 +47,8 @@ class RuleLine(BaseModel):
     @property
     def short(self) -> str:
         """It without the quote."""
-        found = [self.allowed or "", "" if self.number is None else str(self.number)]
-        short = ", ".join(word for word in found if word)
+        values = [self.allowed or "", "" if self.number is None else str(self.number)]
+        short = ", ".join(word for word in values if word)
         return f"{self.topic}{f' ({short})' if short else ''}: {self.says}"
 
     def __str__(self) -> str:
@@ -72,36 +72,36 @@ class CompetitionRules:
 
     def forbid(self, topic: Topic) -> bool:
         """Whether what was confirmed forbids something."""
-        return any(one.topic == topic and one.allowed == "no" for one in self.lines)
+        return any(line.topic == topic and line.allowed == "no" for line in self.lines)
 
     def number(self, topic: Topic) -> int | None:
         """Return a limit that was confirmed."""
-        return next((one.number for one in self.lines if one.topic == topic), None)
+        return next((line.number for line in self.lines if line.topic == topic), None)
 
 
 def rules_of(session: Session, competition: str, *, read: bool) -> CompetitionRules:
     """Return the state of a competition's rules; `read`: bot.toml says that the owner has read the page as first read."""
     page = last_reading(session, competition, "page", "rules")
     accepted = _accepted(session, competition)
-    known = {event.data["sha256"] for event in accepted}
+    shas = {event.data["sha256"] for event in accepted}
     if read:
-        known |= {one.sha256 for one in history(session, competition, "page", "rules")[:1]} or {None}
-    lines = tuple(RuleLine.model_validate(one) for one in accepted[-1].data["lines"]) if accepted else ()
+        shas |= {version.sha256 for version in history(session, competition, "page", "rules")[:1]} or {None}
+    lines = tuple(RuleLine.model_validate(line) for line in accepted[-1].data["lines"]) if accepted else ()
     sha = None if page is None else page.sha256
     return CompetitionRules(
-        sha, sha in known, bool(known) and sha not in known, lines, accepted[-1].at if accepted else None
+        sha, sha in shas, bool(shas) and sha not in shas, lines, accepted[-1].at if accepted else None
     )
 
 
 def note_reading(tx: Transaction, competition: str, lines: tuple[RuleLine, ...]) -> None:
     """Record what was read of a page of rules, for the owner to confirm, unless it is what was read last."""
-    data = [one.model_dump(mode="json") for one in lines]
+    data = [line.model_dump(mode="json") for line in lines]
     before = latest(tx.session, NO_RUN, (_READ,), "competition", competition)
     if before is None or before.data["lines"] != data:
         tx.record(_READ, run_id=NO_RUN, competition=competition, lines=data)
 
 
-def accept_rules(tx: Transaction, competition: str, by: str) -> tuple[str | None, tuple[RuleLine, ...]]:
+def accept_rules(tx: Transaction, competition: str, owner: str) -> tuple[str | None, tuple[RuleLine, ...]]:
     """Record that the owner accepts the rules page as last read, with what was read of it; or that there is none.
 
     Returns the page's SHA-256, None where there is no page, and the lines.
@@ -115,8 +115,8 @@ def accept_rules(tx: Transaction, competition: str, by: str) -> tuple[str | None
     sha = None if page is None else page.sha256
     event = latest(tx.session, NO_RUN, (_READ,), "competition", competition)
     lines = [] if event is None or sha is None else event.data["lines"]
-    tx.record(ACCEPTED, run_id=NO_RUN, competition=competition, sha256=sha, lines=lines, by=by)
-    return sha, tuple(RuleLine.model_validate(one) for one in lines)
+    tx.record(ACCEPTED, run_id=NO_RUN, competition=competition, sha256=sha, lines=lines, by=owner)
+    return sha, tuple(RuleLine.model_validate(line) for line in lines)
 
 
 def _accepted(session: Session, competition: str) -> list[Event]:

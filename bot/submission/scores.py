@@ -26,9 +26,9 @@ from state.tables import Node, Reading, Submission
 
 _PROPOSED = timedelta(days=2)
 """A selection is proposed from this long before the deadline."""
-_COUNTED = 2
+_FINAL_SUBMISSIONS = 2
 """Submissions that count in the end."""
-_POLLED = timedelta(hours=2)
+_POLLED_WITHIN = timedelta(hours=2)
 """A list of submissions that was read within this time counts as polled regularly."""
 _FEWEST = 6
 """Fewest pairs for a warning: with fewer, any correlation may be chance."""
@@ -82,18 +82,18 @@ class PublicScores:
             for row in (*state.earlier, *state.there):
                 if row.status != "confirmed" or row.score is not None or row.ref is None:
                     continue
-                reading, polled = self._read(row.ref)
+                reading, is_fresh = self._read(row.ref)
                 if reading is not None and self._take(row, reading):
                     continue
-                if not polled and row.run_id == self._context.run_id and self._may_ask(row.id):
+                if not is_fresh and row.run_id == self._context.run_id and self._may_ask(row.id):
                     await self._ask(row)
 
     def _read(self, ref: str) -> tuple[Reading | None, bool]:
         """Return a submission's entry in the site's list, and whether that list is polled."""
         slug, now = self._context.card.slug, self._context.clock.now()
         with self._context.store.read() as session:
-            at = watermark(session, slug, "submissions").at
-            return last_reading(session, slug, "submission", ref), at is not None and now - at < _POLLED
+            time = watermark(session, slug, "submissions").at
+            return last_reading(session, slug, "submission", ref), time is not None and now - time < _POLLED_WITHIN
 
     def _take(self, row: Submission, reading: Reading) -> bool:
         """Record what a reading shows; return whether that settles the submission."""
@@ -129,23 +129,27 @@ class PublicScores:
     def pairs(self) -> list[ScorePair]:
         """Return the two scores of each submission that has both, earliest first."""
         with self._context.store.read() as session:
-            found = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().there]
+            nodes = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().there]
         return [
             ScorePair(row.tag, node.score, row.score)
-            for row, node in found
+            for row, node in nodes
             if row.score is not None and node is not None and node.score is not None
         ]
 
     def check_correlation(self) -> ScoreCorrelation:
         """Return how the two scores correlate; the owner is warned once if they do not."""
-        context, found = self._context, correlate(self.pairs())
-        if found.warning is not None:
-            facts = {"run": context.run_id, "pairs": found.pairs, "why": found.warning}
-            known: dict[str, Any] = {"pairs": found.pairs, "correlation": found.correlation, "why": found.warning}
+        context, relation = self._context, correlate(self.pairs())
+        if relation.warning is not None:
+            facts = {"run": context.run_id, "pairs": relation.pairs, "why": relation.warning}
+            data: dict[str, Any] = {
+                "pairs": relation.pairs,
+                "correlation": relation.correlation,
+                "why": relation.warning,
+            }
             with context.store.write() as tx:
                 if notify(tx, Notice("submission.disagree", context.card.slug, facts), context.run_id):
-                    tx.record("submission.relation_broken", run_id=context.run_id, **known)
-        return found
+                    tx.record("submission.relation_broken", run_id=context.run_id, **data)
+        return relation
 
     def propose(self) -> None:
         """Propose the final files to the owner in the last days before the deadline, and again when they change."""
@@ -172,8 +176,8 @@ class PublicScores:
         """Return the hashes of the two files that would be proposed now; empty while they have no public scores."""
         state = self._reviewer.state()
         tags = {choice.tag for choice in self._choices(state) if choice.public_score is not None}
-        found = {str(row.file_sha) for row in (*state.earlier, *state.rows) if row.tag in tags}
-        return found if len(found) == _COUNTED else set()
+        files = {str(row.file_sha) for row in (*state.earlier, *state.rows) if row.tag in tags}
+        return files if len(files) == _FINAL_SUBMISSIONS else set()
 
     def _choices(self, state: SubmissionState) -> list[Choice]:
         rows = (*state.earlier, *state.rows)
@@ -182,14 +186,14 @@ class PublicScores:
             # Another run's validation scores may not be comparable; its public scores are.
             nodes = {row.node: session.get(Node, (row.run_id, row.node)) for row in state.rows}
             errors = {row.tag: _score_error(session, row) for row in state.rows}
-            wanted = chosen_final(session, self._context.run_id)
-        found = []
+            chosen_tags = chosen_final(session, self._context.run_id)
+        choices = []
         for row in confirmed.values():
             node = nodes[row.node] if row.run_id == self._context.run_id else None
-            found.append(Choice(row.tag, row.node, row.score, None if node is None else node.score))
-        proposed = choose(found, errors, lower_is_better=self._context.card.lower_is_better)
-        own = [one for one in found if one.tag in wanted]
-        return [*own, *(one for one in proposed if one.tag not in wanted)][:_COUNTED]
+            choices.append(Choice(row.tag, row.node, row.score, None if node is None else node.score))
+        proposed = choose(choices, errors, lower_is_better=self._context.card.lower_is_better)
+        chosen_by_owner = [choice for choice in choices if choice.tag in chosen_tags]
+        return [*chosen_by_owner, *(c for c in proposed if c.tag not in chosen_tags)][:_FINAL_SUBMISSIONS]
 
 
 def correlate(pairs: Sequence[ScorePair]) -> ScoreCorrelation:
@@ -197,34 +201,34 @@ def correlate(pairs: Sequence[ScorePair]) -> ScoreCorrelation:
     correlation = _rank_correlation([pair.validation for pair in pairs], [pair.public for pair in pairs])
     warning = None
     if len(pairs) >= _FEWEST and (correlation is None or correlation < _FLOOR):
-        shown = "none" if correlation is None else f"one of {correlation:.2f}"
+        correlation_words = "none" if correlation is None else f"one of {correlation:.2f}"
         warning = (
             f"the validation and public scores of {len(pairs)} submissions should have a rank correlation of at least "
-            f"{_FLOOR:g}, and have {shown}: a better validation score may not mean a better public one"
+            f"{_FLOOR:g}, and have {correlation_words}: a better validation score may not mean a better public one"
         )
     return ScoreCorrelation(len(pairs), correlation, warning)
 
 
-def _rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
+def _rank_correlation(first: Sequence[float], right: Sequence[float]) -> float | None:
     """Return Spearman's correlation; without numpy, which the bot's own process never loads."""
     try:
-        return statistics.correlation(_mean_ranks(left), _mean_ranks(right))
+        return statistics.correlation(_mean_ranks(first), _mean_ranks(right))
     except statistics.StatisticsError:
         return None
 
 
 def _mean_ranks(values: Sequence[float]) -> list[float]:
-    ordered = sorted(values)
-    return [(bisect_left(ordered, value) + bisect_right(ordered, value)) / 2 for value in values]
+    sorted_values = sorted(values)
+    return [(bisect_left(sorted_values, value) + bisect_right(sorted_values, value)) / 2 for value in values]
 
 
 def _score_error(session: Session, row: Submission) -> float:
     """Return the standard error of a validation score; 0 if it is not known."""
-    done = kept_execution(session, row.run_id, row.node)
-    return 0.0 if done is None or done.score is None else done.score.std_error or 0.0
+    execution = kept_execution(session, row.run_id, row.node)
+    return 0.0 if execution is None or execution.score is None else execution.score.std_error or 0.0
 
 
-def choose(found: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:
+def choose(choices: Sequence[Choice], errors: Mapping[str, float], *, lower_is_better: bool) -> list[Choice]:
     """Return which submissions to select, the safest and the boldest.
 
     The safest is the best by public score, or where there is none by validation score less its standard error (`errors`, by
@@ -235,10 +239,10 @@ def choose(found: Sequence[Choice], errors: Mapping[str, float], *, lower_is_bet
     def worth(score: float | None) -> float:
         return -math.inf if score is None else sign * score
 
-    def validated(one: Choice, errors_added: int) -> float:
-        return worth(one.validation_score) + errors_added * errors.get(one.tag, 0.0)
+    def validated(choice: Choice, errors_added: int) -> float:
+        return worth(choice.validation_score) + errors_added * errors.get(choice.tag, 0.0)
 
-    public = any(one.public_score is not None for one in found)
-    safest = max(found, key=lambda one: worth(one.public_score) if public else validated(one, -1), default=None)
-    others = sorted((one for one in found if one is not safest), key=lambda one: -validated(one, 1))
-    return [one for one in (safest, *others) if one is not None][:_COUNTED]
+    public = any(choice.public_score is not None for choice in choices)
+    safest = max(choices, key=lambda c: worth(c.public_score) if public else validated(c, -1), default=None)
+    riskier = sorted((choice for choice in choices if choice is not safest), key=lambda choice: -validated(choice, 1))
+    return [choice for choice in (safest, *riskier) if choice is not None][:_FINAL_SUBMISSIONS]

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 
-class Compared(BaseModel):
+class CandidateComparison(BaseModel):
     """One candidate of the last choice; scores are in the metric's own sign, None where it was not scored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -27,7 +27,7 @@ class Selection(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    candidates: tuple[Compared, ...]
+    candidates: tuple[CandidateComparison, ...]
     """In order; the first is chosen."""
     why: str
     """Why the first is chosen."""

@@ -202,7 +202,7 @@ async def test_a_flood_of_scripts_is_refused(tmp_path: Path, monkeypatch: pytest
     needs.bubblewrap()
     tmp_path.chmod(0o755)
     notebooks(tmp_path)
-    monkeypatch.setattr("bot.coder.lab.scripts._MOST", 2)
+    monkeypatch.setattr("bot.coder.lab.scripts._MAX_SCRIPTS", 2)
     flood = 'for n in 1 2 3 4; do (echo "# $n"; cat solution.py) > $n.py; lab score $n.py 2>&1 | tail -2 & done; wait'
     async with lived(tmp_path, Scripted([written("solution.py", SOLUTION, flood)])) as context:
         seen = turns(context)

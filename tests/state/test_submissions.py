@@ -203,8 +203,8 @@ def test_what_is_removed_stands_where_it_stood(store: Store, run_id: str) -> Non
 def test_the_last_reason_of_a_node_counts_whether_it_was_rehearsed_or_pushed(store: Store, run_id: str) -> None:
     with store.write() as tx:
         record_stage(tx, run_id, 3, ONE, "failed", why="it ran out of memory", log="a" * 9_000 + "the end")
-        tx.record(REFUSED, run_id=run_id, node=4, why="it is too slow")
-        tx.record(REFUSED, run_id=run_id, node=4, why="it hard-codes its rows")
+        tx.record(REFUSED, run_id=run_id, node=4, reason="it is too slow")
+        tx.record(REFUSED, run_id=run_id, node=4, reason="it hard-codes its rows")
     with store.read() as session:
         assert failures_of(session, run_id) == {3: "it ran out of memory", 4: "it hard-codes its rows"}
     log = states(store, run_id)[ONE].log

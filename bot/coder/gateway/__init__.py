@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bot.coder.gateway.checks import Refused, checked, checked_header
+from bot.coder.gateway.checks import GatewayRefusal, checked, checked_header
 from bot.coder.gateway.dialects import DIALECTS, Json
 from bot.coder.gateway.dialects import Name as DialectName
 from bot.coder.gateway.exchange import Exchange
@@ -112,10 +112,10 @@ class Gateway:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the socket: streams end where they are; what has not begun to be answered is charged as it was booked."""
-        begun = {exchange: ended for exchange, ended in self._open.items() if exchange.begun}
-        for exchange, ended in begun.items():
+        begun_exchanges = {exchange: end_event for exchange, end_event in self._open.items() if exchange.begun}
+        for exchange, end_event in begun_exchanges.items():
             exchange.stop()
-            await ended.wait()
+            await end_event.wait()
         await self._listener.__aexit__(kind, error, trace)
         await self._exchanges.settle()
 
@@ -134,35 +134,35 @@ class Gateway:
                     body = self._dialect.with_notice(body, notice)
                 items = self._items()
                 await self._pass_on(await asyncio.to_thread(Exchange, self._dialect, body, headers, items, connection))
-        except Refused as refused:
-            await self._refuse(connection, refused)
+        except GatewayRefusal as refusal:
+            await self._refuse(connection, refusal)
 
     def _take_turn(self) -> None:
         """Count a request before anything is done for it; raises Refused where there is no turn left."""
         if self.closed is None and self.turns_taken == self._turns:
             self._close(f"its {self._turns} requests were used up")
         if self.closed is not None:
-            raise Refused(403, f"no more requests of this lab are answered: {self.closed}", "insufficient_quota")
+            raise GatewayRefusal(403, f"no more requests of this lab are answered: {self.closed}", "insufficient_quota")
         self.turns_taken += 1
 
     def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
         """Return the body and the headers that may be passed on; raises Refused."""
         if request.headers.get("host", "").partition(":")[0] not in _HOSTS:
-            raise Refused(403, "this gateway leads to no other host", "permission_error")
+            raise GatewayRefusal(403, "this gateway leads to no other host", "permission_error")
         if request.path != f"/v1{self._dialect.path}" or request.query not in _QUERIES:
-            raise Refused(404, f"only POST /v1{self._dialect.path} leads anywhere here", "not_found_error")
+            raise GatewayRefusal(404, f"only POST /v1{self._dialect.path} leads anywhere here", "not_found_error")
         if request.method != "POST":
-            raise Refused(405, f"only POST /v1{self._dialect.path} leads anywhere here")
+            raise GatewayRefusal(405, f"only POST /v1{self._dialect.path} leads anywhere here")
         headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
         if wrong := [name for name, value in headers.items() if not checked_header(value)]:
-            raise Refused(400, f"the header {wrong[0]} is not passed on as it is")
+            raise GatewayRefusal(400, f"the header {wrong[0]} is not passed on as it is")
         return checked(self._redactor.own_bytes(request.body), self._dialect, self._models), headers
 
     async def _pass_on(self, exchange: Exchange) -> None:
         """Pass a request on; where nothing of an answer was passed back, raise Refused."""
         if self.over is not None:
             raise _refusal(self.over)
-        self._open[exchange] = ended = asyncio.Event()
+        self._open[exchange] = end_event = asyncio.Event()
         try:
             outcome = await self._exchanges.make(exchange)
         except BotError as error:
@@ -170,7 +170,7 @@ class Gateway:
             raise _refusal(error) from None
         finally:
             del self._open[exchange]
-            ended.set()
+            end_event.set()
         if exchange.estimated:
             self._say_once("the endpoint does not report all tokens of a coding agent's answers: they are estimated")
         if exchange.begun:
@@ -185,11 +185,11 @@ class Gateway:
             self._refused_in_a_row += 1
             if self._refused_in_a_row == _MOST_REFUSED:
                 self._close(f"the endpoint refused {_MOST_REFUSED} of its requests in a row")
-            raise Refused(400, outcome.refused or "no model that can answer a coding agent is configured")
+            raise GatewayRefusal(400, outcome.refused or "no model that can answer a coding agent is configured")
 
-    async def _refuse(self, connection: Connection, refused: Refused) -> None:
-        body = self._dialect.error(refused.kind, str(refused))
-        await connection.begin(refused.status, "application/json")
+    async def _refuse(self, connection: Connection, refusal: GatewayRefusal) -> None:
+        body = self._dialect.error(refusal.kind, str(refusal))
+        await connection.begin(refusal.status, "application/json")
         await connection.send(json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"))
         await connection.end()
 
@@ -207,9 +207,9 @@ class Gateway:
             self._say(text)
 
 
-def _refusal(error: BotError) -> Refused:
+def _refusal(error: BotError) -> GatewayRefusal:
     """Return the refusal of a request by the run's own error; agents try again after 503 alone."""
     if isinstance(error, ModelUnavailable):
-        return Refused(503, str(error), "overloaded_error")
+        return GatewayRefusal(503, str(error), "overloaded_error")
     kind = "insufficient_quota" if isinstance(error, BudgetExceeded) else "permission_error"
-    return Refused(403, str(error), kind)
+    return GatewayRefusal(403, str(error), kind)

@@ -21,7 +21,7 @@ _CHOICES = ("auto", "any", "none", "tool", "function", "custom", "allowed_tools"
 _HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
 
 
-class Refused(Exception):
+class GatewayRefusal(Exception):
     """A request that is not passed on; the text is a sentence for the agent."""
 
     def __init__(self, status: int, text: str, kind: str = "invalid_request_error") -> None:
@@ -46,41 +46,41 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
         json.dumps(body, allow_nan=False)
         _check_arguments(body)
     except ValueError as error:
-        raise Refused(400, f"the request is not JSON that can be passed on: {line(error)}") from None
+        raise GatewayRefusal(400, f"the request is not JSON that can be passed on: {line(error)}") from None
     if not isinstance(body, dict):
-        raise Refused(400, "the request is no JSON object")
+        raise GatewayRefusal(400, "the request is no JSON object")
     if body.get("model") not in models:
-        own = next(iter(models))
-        raise Refused(
-            404, f"the model {line(body.get('model'))!r} is not offered here: ask for {own!r}", "not_found_error"
+        model = next(iter(models))
+        raise GatewayRefusal(
+            404, f"the model {line(body.get('model'))!r} is not offered here: ask for {model!r}", "not_found_error"
         )
     for name in dialect.stored:
         if body.get(name) is not None:
-            raise Refused(400, f"{name} is not passed on: the endpoint keeps no conversation, so send it whole")
+            raise GatewayRefusal(400, f"{name} is not passed on: the endpoint keeps no conversation, so send it whole")
     if body.get("n") not in (None, 1):
-        raise Refused(400, "n is not passed on: one answer is given to a request")
+        raise GatewayRefusal(400, "n is not passed on: one answer is given to a request")
     _check_limits(body, dialect)
     _check_conversation(body, dialect)
     try:
         settings = dialect.settings.model_validate(_without_foreign_tools(body, dialect))
     except ValidationError as error:
-        raise Refused(400, f"the request is not passed on: {line(next(sentences(error)))}") from None
-    passed = {name: body[name] for name in (*dialect.conversation, *dialect.limits) if name in body}
-    return {**passed, **settings.model_dump(exclude_unset=True, by_alias=True)}
+        raise GatewayRefusal(400, f"the request is not passed on: {line(next(sentences(error)))}") from None
+    forwarded = {name: body[name] for name in (*dialect.conversation, *dialect.limits) if name in body}
+    return {**forwarded, **settings.model_dump(exclude_unset=True, by_alias=True)}
 
 
 def _check_arguments(value: Any) -> None:
     """Raise ValueError if tools are called with JSON that is nested too deep, which endpoints read."""
     if isinstance(value, list):
-        for one in value:
-            _check_arguments(one)
+        for item in value:
+            _check_arguments(item)
     elif isinstance(value, dict):
-        for key, one in value.items():
-            if key == "arguments" and isinstance(one, str):
+        for key, item in value.items():
+            if key == "arguments" and isinstance(item, str):
                 with suppress(NoJson):
-                    read_json(one)
+                    read_json(item)
             else:
-                _check_arguments(one)
+                _check_arguments(item)
 
 
 def checked_header(value: str) -> str | None:
@@ -90,63 +90,65 @@ def checked_header(value: str) -> str | None:
 
 def _check_limits(body: Json, dialect: Dialect) -> None:
     for name in dialect.limits:
-        most = body.get(name)
-        if most is not None and (type(most) is not int or not 0 < most <= MOST_TOKENS):
-            raise Refused(400, f"{name} is no number of tokens")
+        limit = body.get(name)
+        if limit is not None and (type(limit) is not int or not 0 < limit <= MOST_TOKENS):
+            raise GatewayRefusal(400, f"{name} is no number of tokens")
 
 
 def _check_conversation(body: Json, dialect: Dialect) -> None:
     main = "input" if "input" in dialect.conversation else "messages"
-    given = body.get(main)
-    plain = main == "input" and isinstance(given, str)
-    if not plain and not (isinstance(given, list) and given and all(isinstance(one, dict) for one in given)):
-        raise Refused(400, f"{main} is no list of messages")
-    for one in () if plain else given or ():
+    conversation = body.get(main)
+    plain = main == "input" and isinstance(conversation, str)
+    if not plain and not (
+        isinstance(conversation, list) and conversation and all(isinstance(m, dict) for m in conversation)
+    ):
+        raise GatewayRefusal(400, f"{main} is no list of messages")
+    for message in () if plain else conversation or ():
         # By its id alone, the endpoint would take a message that it has kept.
-        if not ("role" in one or (main == "input" and "type" in one)):
-            raise Refused(400, f"{main} holds a message that has no role")
+        if not ("role" in message or (main == "input" and "type" in message)):
+            raise GatewayRefusal(400, f"{main} holds a message that has no role")
     for name in dialect.conversation:
         for key in _addresses(body.get(name)):
-            raise Refused(400, f"{key} is not passed on: send the data itself, as nothing is fetched for a lab")
+            raise GatewayRefusal(400, f"{key} is not passed on: send the data itself, as nothing is fetched for a lab")
 
 
 def _addresses(value: Any) -> Iterator[str]:
     """Yield keys under which an address stands, or something that the endpoint has kept."""
     if isinstance(value, list):
-        for one in value:
-            yield from _addresses(one)
+        for item in value:
+            yield from _addresses(item)
     elif isinstance(value, dict):
         kind = str(value.get("type"))
         if kind == "item_reference":
             yield kind
-        for key, one in value.items():
-            inside = one is None or isinstance(one, dict) or str(one).lower().startswith("data:")
-            if key.lower().endswith(_ADDRESSES) and not inside:
+        for key, item in value.items():
+            is_inline = item is None or isinstance(item, dict) or str(item).lower().startswith("data:")
+            if key.lower().endswith(_ADDRESSES) and not is_inline:
                 yield key
             # What a tool is called with is between the agent and its tool.
             elif not (key == "input" and kind == "tool_use"):
-                yield from _addresses(one)
+                yield from _addresses(item)
 
 
 def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:
     """Leave out tools that the endpoint would run: they would reach past the walls, and past the clock."""
-    tools, choice = _own(body.get("tools"), dialect), body.get("tool_choice")
+    tools, choice = _own_tools(body.get("tools"), dialect), body.get("tool_choice")
     if not tools:
-        return {name: one for name, one in body.items() if name not in ("tools", "tool_choice", "parallel_tool_calls")}
+        return {name: v for name, v in body.items() if name not in ("tools", "tool_choice", "parallel_tool_calls")}
     if isinstance(choice, dict) and choice.get("type") not in _CHOICES:
-        body = {name: one for name, one in body.items() if name != "tool_choice"}
+        body = {name: value for name, value in body.items() if name != "tool_choice"}
     return {**body, "tools": tools}
 
 
-def _own(tools: object, dialect: Dialect) -> list[Json]:
-    found = []
+def _own_tools(tools: object, dialect: Dialect) -> list[Json]:
+    own_tools = []
     for tool in tools if isinstance(tools, list) else ():
         if not isinstance(tool, dict):
             continue
         kind = tool.get("type") or "custom"
-        if not any(kind == one or (one.endswith("_") and str(kind).startswith(one)) for one in dialect.own_tools):
+        if not any(kind == o or (o.endswith("_") and str(kind).startswith(o)) for o in dialect.own_tools):
             continue
         if "tools" in tool:
-            tool = {**tool, "tools": _own(tool["tools"], dialect)}
-        found.append(tool)
-    return found
+            tool = {**tool, "tools": _own_tools(tool["tools"], dialect)}
+        own_tools.append(tool)
+    return own_tools

@@ -24,7 +24,7 @@ _TEXTS = (None, "text", "input_text", "output_text", "message")
 
 
 @dataclass
-class Heard:
+class PartialAnswer:
     """What an answer has said so far."""
 
     parts: list[str] = field(default_factory=list)
@@ -65,53 +65,53 @@ class Dialect(ABC):
 
     def messages(self, body: Json) -> list[Message]:
         """Return all that is sent, as the log holds it; what never changes stands first."""
-        rest = {name: one for name, one in body.items() if name not in (*self.conversation, *self.limits, "stream")}
-        return [Message("system", json.dumps(rest, ensure_ascii=False)), *self._turns(body)]
+        other_fields = {name: v for name, v in body.items() if name not in (*self.conversation, *self.limits, "stream")}
+        return [Message("system", json.dumps(other_fields, ensure_ascii=False)), *self._turns(body)]
 
-    def bounded(self, body: Json, most: int | None) -> Json:
+    def bounded(self, body: Json, max_tokens: int | None) -> Json:
         """Return a request whose answer may have so many tokens at the most, thoughts included."""
-        given = {name: one for name in self.limits if isinstance(one := body.get(name), int)}
-        if most is not None:
-            given = {name: min(one, most) for name, one in given.items()} or {self.limits[-1]: most}
-        bounded, room = {**body, **given}, min(given.values(), default=MOST_TOKENS)
+        limits = {name: limit for name in self.limits if isinstance(limit := body.get(name), int)}
+        if max_tokens is not None:
+            limits = {name: min(limit, max_tokens) for name, limit in limits.items()} or {self.limits[-1]: max_tokens}
+        request, room = {**body, **limits}, min(limits.values(), default=MOST_TOKENS)
         for field_name, name in _THOUGHTS:
             settings = _dict(body.get(field_name))
             if isinstance(thoughts := settings.get(name), int) and thoughts >= room:
-                bounded[field_name] = {**settings, name: max(min(_FEWEST_THOUGHTS, room - 1), room // 2)}
-        return bounded
+                request[field_name] = {**settings, name: max(min(_FEWEST_THOUGHTS, room - 1), room // 2)}
+        return request
 
     def asked_tokens(self, body: Json) -> int | None:
         """Return the most tokens of an answer that a request asks for; None where it does not say."""
-        return min((one for name in self.limits if isinstance(one := body.get(name), int)), default=None)
+        return min((limit for name in self.limits if isinstance(limit := body.get(name), int)), default=None)
 
     def probe(self) -> Json:
         """Return a short request of ours."""
-        said = [{"role": "user", "content": PROBE}]
-        return {"model": "", self.conversation[-1]: said, self.limits[-1]: _PROBE_TOKENS}
+        messages = [{"role": "user", "content": PROBE}]
+        return {"model": "", self.conversation[-1]: messages, self.limits[-1]: _PROBE_TOKENS}
 
     def prepared(self, body: Json) -> Json:
         """Return a request with what the engine sets itself."""
         return body
 
-    def headers(self, key: str, asked: Mapping[str, str]) -> Json:
+    def headers(self, key: str, request_headers: Mapping[str, str]) -> Json:
         """Return the headers of a request that carry its key, and what of the agent's goes on."""
         return {"Authorization": f"Bearer {key}"}
 
     @abstractmethod
-    def whole(self, heard: Heard, answer: Json) -> None:
+    def whole(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
 
     @abstractmethod
-    def event(self, heard: Heard, data: Json) -> None:
+    def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
 
     def shown(self, request: Json, data: Json) -> bool:
         """Return whether an event is for the agent, too."""
         return True
 
-    def is_last(self, heard: Heard, event: bytes) -> bool:
+    def is_last(self, partial: PartialAnswer, event: bytes) -> bool:
         """Return whether nothing comes after an event, though the endpoint should not hang up."""
-        return heard.ended
+        return partial.ended
 
     @abstractmethod
     def with_notice(self, body: Json, notice: str) -> Json:
@@ -143,43 +143,45 @@ class Chat(Dialect):
         """Have a stream report its tokens."""
         return {**body, "stream_options": {"include_usage": True}} if body.get("stream") else body
 
-    def whole(self, heard: Heard, answer: Json) -> None:
+    def whole(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
-        heard.ended = bool(answer.get("choices"))
+        partial.ended = bool(answer.get("choices"))
         for choice in _dicts(answer.get("choices")):
-            self._said(heard, choice.get("message"))
-        heard.usage = _dict(answer.get("usage"))
+            self._said(partial, choice.get("message"))
+        partial.usage = _dict(answer.get("usage"))
 
-    def event(self, heard: Heard, data: Json) -> None:
+    def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
         for choice in _dicts(data.get("choices")):
-            self._said(heard, choice.get("delta"))
-            heard.ended = heard.ended or bool(choice.get("finish_reason"))
-        heard.usage = _dict(data.get("usage")) or heard.usage
+            self._said(partial, choice.get("delta"))
+            partial.ended = partial.ended or bool(choice.get("finish_reason"))
+        partial.usage = _dict(data.get("usage")) or partial.usage
 
     def shown(self, request: Json, data: Json) -> bool:
         """Return whether an event is for the agent, too: tokens are not, unless it asked for them."""
         return data.get("choices") != [] or bool(_dict(request.get("stream_options")).get("include_usage"))
 
-    def is_last(self, heard: Heard, event: bytes) -> bool:
+    def is_last(self, partial: PartialAnswer, event: bytes) -> bool:
         """Return whether nothing comes after an event: tokens do after the end of the text."""
-        return heard.ended and event.strip() in (b"data: [DONE]", b"data:[DONE]")
+        return partial.ended and event.strip() in (b"data: [DONE]", b"data:[DONE]")
 
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
         return {**body, "messages": [*body["messages"], {"role": "user", "content": notice}]}
 
-    def _said(self, heard: Heard, message: object) -> None:
-        said = _dict(message)
-        heard.add(
-            said.get("reasoning_content") or said.get("reasoning"), _text(said.get("content")), said.get("refusal")
+    def _said(self, partial: PartialAnswer, message: object) -> None:
+        fields = _dict(message)
+        partial.add(
+            fields.get("reasoning_content") or fields.get("reasoning"),
+            _text(fields.get("content")),
+            fields.get("refusal"),
         )
-        for call in _dicts(said.get("tool_calls")):
+        for call in _dicts(fields.get("tool_calls")):
             function = _dict(call.get("function")) or _dict(call.get("custom"))
-            heard.add(function.get("name"), function.get("arguments") or function.get("input"))
+            partial.add(function.get("name"), function.get("arguments") or function.get("input"))
 
     def _turns(self, body: Json) -> list[Message]:
-        return [_turn(one) for one in body["messages"]]
+        return [_turn(message) for message in body["messages"]]
 
 
 class Responses(Dialect):
@@ -196,33 +198,33 @@ class Responses(Dialect):
         """Have nothing kept."""
         return {**body, "store": False}
 
-    def whole(self, heard: Heard, answer: Json) -> None:
+    def whole(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
-        heard.ended = "output" in answer
+        partial.ended = "output" in answer
         for item in _dicts(answer.get("output")):
             if not isinstance(item.get("content"), list):
-                heard.add(item.get("name"), item.get("arguments"), item.get("input"))
+                partial.add(item.get("name"), item.get("arguments"), item.get("input"))
             for part in (*_dicts(item.get("content")), *_dicts(item.get("summary"))):
-                heard.add(part.get("text"), part.get("refusal"))
-        self._counted(heard, answer)
+                partial.add(part.get("text"), part.get("refusal"))
+        self._counted(partial, answer)
 
-    def event(self, heard: Heard, data: Json) -> None:
+    def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
         kind = str(data.get("type"))
         if kind.endswith(".delta"):
-            heard.add(data.get("delta"))
+            partial.add(data.get("delta"))
         elif kind == "response.output_item.added":
-            heard.add(_dict(data.get("item")).get("name"))
+            partial.add(_dict(data.get("item")).get("name"))
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
-            heard.ended = True
-            self._counted(heard, _dict(data.get("response")))
-            if not heard.parts:
-                self.whole(heard, _dict(data.get("response")))
+            partial.ended = True
+            self._counted(partial, _dict(data.get("response")))
+            if not partial.parts:
+                self.whole(partial, _dict(data.get("response")))
 
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
-        given = body["input"]
-        before = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        turns = body["input"]
+        before = [{"role": "user", "content": turns}] if isinstance(turns, str) else turns
         return {**body, "input": [*before, {"role": "user", "content": notice}]}
 
     def error_event(self, text: str) -> bytes:
@@ -231,13 +233,13 @@ class Responses(Dialect):
         return f"event: error\ndata: {json.dumps(error)}\n\n".encode()
 
     def _turns(self, body: Json) -> list[Message]:
-        given = body["input"]
-        turns = [Message("user", given)] if isinstance(given, str) else [_turn(one) for one in given]
+        content = body["input"]
+        turns = [Message("user", content)] if isinstance(content, str) else [_turn(item) for item in content]
         return [Message("system", str(body["instructions"])), *turns] if body.get("instructions") else turns
 
-    def _counted(self, heard: Heard, answer: Json) -> None:
+    def _counted(self, partial: PartialAnswer, answer: Json) -> None:
         usage = _dict(answer.get("usage"))
-        heard.usage = {
+        partial.usage = {
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens"),
             "prompt_tokens_details": usage.get("input_tokens_details"),
@@ -253,31 +255,33 @@ class Messages(Dialect):
     limits = ("max_tokens",)
     own_tools = ("custom", "bash_", "text_editor_", "memory_", "computer_")
 
-    def headers(self, key: str, asked: Mapping[str, str]) -> Json:
+    def headers(self, key: str, request_headers: Mapping[str, str]) -> Json:
         """Return the headers of a request that carry its key, and what of the agent's goes on."""
-        named = {name: asked[name] for name in ("anthropic-version", "anthropic-beta") if name in asked}
-        return {"anthropic-version": "2023-06-01", **named, "x-api-key": key}
+        versions = {
+            name: request_headers[name] for name in ("anthropic-version", "anthropic-beta") if name in request_headers
+        }
+        return {"anthropic-version": "2023-06-01", **versions, "x-api-key": key}
 
-    def whole(self, heard: Heard, answer: Json) -> None:
+    def whole(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
-        heard.ended = bool(answer.get("stop_reason"))
+        partial.ended = bool(answer.get("stop_reason"))
         for block in _dicts(answer.get("content")):
-            self._block(heard, block)
-        self._counted(heard, answer)
+            self._block(partial, block)
+        self._counted(partial, answer)
 
-    def event(self, heard: Heard, data: Json) -> None:
+    def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
         kind = data.get("type")
         if kind == "message_start":
-            self._counted(heard, _dict(data.get("message")))
+            self._counted(partial, _dict(data.get("message")))
         elif kind == "content_block_start":
-            self._block(heard, _dict(data.get("content_block")))
+            self._block(partial, _dict(data.get("content_block")))
         elif kind == "content_block_delta":
-            self._block(heard, _dict(data.get("delta")))
+            self._block(partial, _dict(data.get("delta")))
         elif kind == "message_delta":
-            self._counted(heard, data)
+            self._counted(partial, data)
         elif kind == "message_stop":
-            heard.ended = True
+            partial.ended = True
 
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
@@ -292,23 +296,23 @@ class Messages(Dialect):
         return f"event: error\ndata: {json.dumps(self.error('api_error', text))}\n\n".encode()
 
     def _turns(self, body: Json) -> list[Message]:
-        turns = [_turn(one) for one in body["messages"]]
-        return [Message("system", _shown(body["system"])), *turns] if body.get("system") else turns
+        turns = [_turn(message) for message in body["messages"]]
+        return [Message("system", _readable(body["system"])), *turns] if body.get("system") else turns
 
-    def _block(self, heard: Heard, block: Json) -> None:
-        given = block.get("input")
-        heard.add(block.get("thinking"), block.get("text"), block.get("name"), block.get("partial_json"))
-        heard.add(json.dumps(given, ensure_ascii=False) if given else None)
+    def _block(self, partial: PartialAnswer, block: Json) -> None:
+        tool_input = block.get("input")
+        partial.add(block.get("thinking"), block.get("text"), block.get("name"), block.get("partial_json"))
+        partial.add(json.dumps(tool_input, ensure_ascii=False) if tool_input else None)
 
-    def _counted(self, heard: Heard, message: Json) -> None:
+    def _counted(self, partial: PartialAnswer, message: Json) -> None:
         """Take in tokens; a later report goes before an earlier one, field by field."""
-        heard.usage = {**heard.usage, **{k: v for k, v in _dict(message.get("usage")).items() if v is not None}}
-        own = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        sent = [heard.usage.get(name) for name in own]
-        if isinstance(sent[0], int):
-            heard.usage["prompt_tokens"] = sum(one for one in sent if isinstance(one, int))
-        if "output_tokens" in heard.usage:
-            heard.usage["completion_tokens"] = heard.usage["output_tokens"]
+        partial.usage = {**partial.usage, **{k: v for k, v in _dict(message.get("usage")).items() if v is not None}}
+        count_names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        input_counts = [partial.usage.get(name) for name in count_names]
+        if isinstance(input_counts[0], int):
+            partial.usage["prompt_tokens"] = sum(count for count in input_counts if isinstance(count, int))
+        if "output_tokens" in partial.usage:
+            partial.usage["completion_tokens"] = partial.usage["output_tokens"]
 
 
 DIALECTS: Mapping[Name, Dialect] = {"chat": Chat(), "responses": Responses(), "messages": Messages()}
@@ -316,25 +320,25 @@ DIALECTS: Mapping[Name, Dialect] = {"chat": Chat(), "responses": Responses(), "m
 
 def _turn(message: object) -> Message:
     """Return one message, or one item of a conversation, as it is logged."""
-    one = _dict(message)
-    role, kind = one.get("role"), str(one.get("type", ""))
-    content = _shown({name: part for name, part in one.items() if name != "role"})
+    fields = _dict(message)
+    role, kind = fields.get("role"), str(fields.get("type", ""))
+    content = _readable({name: part for name, part in fields.items() if name != "role"})
     if role in _SYSTEM:
         return Message("system", content)
     answers = role == "assistant" or (role is None and not kind.endswith("_output"))
     return Message("assistant" if answers else "user", content)
 
 
-def _shown(value: object) -> str:
+def _readable(value: object) -> str:
     """Return all of a JSON value as plain text, in which a search finds what its texts say."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "\n".join(map(_shown, value))
+        return "\n".join(map(_readable, value))
     if isinstance(value, dict):
         plain = value.keys() <= {"type", "text", "content"} and value.get("type") in _TEXTS
-        shown = {name: one for name, one in value.items() if not (plain and name == "type")}
-        return "\n".join(_shown(one) if plain else f"{name}: {_shown(one)}" for name, one in shown.items())
+        parts = {name: part for name, part in value.items() if not (plain and name == "type")}
+        return "\n".join(_readable(part) if plain else f"{name}: {_readable(part)}" for name, part in parts.items())
     return json.dumps(value)
 
 
@@ -349,4 +353,4 @@ def _dict(value: object) -> Json:
 
 
 def _dicts(value: object) -> Iterable[Json]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

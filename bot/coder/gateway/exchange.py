@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
-from bot.coder.gateway.dialects import Dialect, Heard, Json
+from bot.coder.gateway.dialects import Dialect, Json, PartialAnswer
 from bot.models import Item, Message
 from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
@@ -19,7 +19,7 @@ from state.errors import ModelUnavailable
 
 NAME = "gateway"
 """Of the prompt, and of its step."""
-_LATE = "the endpoint's answer did not end in time"
+_TIMED_OUT = "the endpoint's answer did not end in time"
 _BETWEEN = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MOST_EVENT = 4 * 1024 * 1024
 _SLACK = 1.5
@@ -39,7 +39,7 @@ class Client(Protocol):
         """End the answer."""
 
 
-class _Nobody:
+class _NoConnection:
     """Takes the answers to requests of ours."""
 
     async def begin(self, status: int, kind: str) -> None:
@@ -79,7 +79,7 @@ class Exchange:
         self._items = items
         self._connection = connection
         self._most: int | None = None
-        self._heard = Heard()
+        self._heard = PartialAnswer()
         self._stopped = False
         self._limit: asyncio.Timeout | None = None
         self._messages = tuple(dialect.messages(request))
@@ -101,10 +101,10 @@ class Exchange:
         """Return what the agent may have read."""
         return self._items
 
-    def body(self, model: str, most: int | None) -> Json:
+    def body(self, model: str, max_tokens: int | None) -> Json:
         """Return the request for a model, whose answer may have so many tokens."""
-        self._most = most
-        return self._dialect.prepared(self._dialect.bounded({**self._request, "model": model}, most))
+        self._most = max_tokens
+        return self._dialect.prepared(self._dialect.bounded({**self._request, "model": model}, max_tokens))
 
     def headers(self, key: str) -> Mapping[str, str]:
         """Return the request's headers with the key."""
@@ -113,7 +113,7 @@ class Exchange:
 
     def probe(self) -> "Exchange":
         """Return a request of ours in the same dialect, which holds nothing of this one; its answer goes nowhere."""
-        return Exchange(self._dialect, self._dialect.probe(), self._headers, (), _Nobody())
+        return Exchange(self._dialect, self._dialect.probe(), self._headers, (), _NoConnection())
 
     def stop(self) -> None:
         """End a stream now: what came is what is charged."""
@@ -123,7 +123,7 @@ class Exchange:
 
     async def take(self, answer: Answer) -> Reply:
         """Pass an answer on, and return what it held; see `Passed`."""
-        self._heard = Heard()
+        self._heard = PartialAnswer()
         if answer.kind != STREAM:
             return await self._whole(answer)
         broken = "the endpoint's answer broke off"
@@ -132,8 +132,8 @@ class Exchange:
                 await self._stream(answer)
         except TimeoutError:
             if not self.begun:
-                raise ModelUnavailable(_LATE) from None
-            broken = "the lab has ended" if self._stopped else _LATE
+                raise ModelUnavailable(_TIMED_OUT) from None
+            broken = "the lab has ended" if self._stopped else _TIMED_OUT
         except ModelUnavailable as error:
             if not self.begun:
                 raise
@@ -152,7 +152,7 @@ class Exchange:
             async with asyncio.timeout_at(answer.ends):
                 content = b"".join([piece async for piece in answer.pieces])
         except TimeoutError:
-            raise ModelUnavailable(_LATE) from None
+            raise ModelUnavailable(_TIMED_OUT) from None
         try:
             body = read_json(content.decode())
         except ValueError:
@@ -196,14 +196,14 @@ class Exchange:
             await self._connection.send(event)
 
     def _reply(self) -> Reply:
-        heard = self._heard
-        usage, self.estimated = read_usage(heard.usage, self._messages, heard.text)
-        if not heard.ended:
+        partial = self._heard
+        usage, self.estimated = read_usage(partial.usage, self._messages, partial.text)
+        if not partial.ended:
             # What was counted last was counted before the rest came.
-            got = max(usage.completion_tokens, estimated_tokens(heard.text))
+            got = max(usage.completion_tokens, estimated_tokens(partial.text))
             usage, self.estimated = type(usage)(usage.prompt_tokens, got, usage.cached_tokens), True
-        text = heard.text if self.kept_characters is None else both_ends(heard.text, self.kept_characters)
-        return Reply(text, "stop" if heard.ended else "error", usage)
+        text = partial.text if self.kept_characters is None else both_ends(partial.text, self.kept_characters)
+        return Reply(text, "stop" if partial.ended else "error", usage)
 
 
 async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
@@ -212,24 +212,24 @@ async def split_events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, No
     Raises:
         ModelUnavailable: one has no end.
     """
-    held = bytearray()
+    buffer = bytearray()
     async for piece in pieces:
-        searched = max(0, len(held) - 3)
-        held += piece
-        while end := _BETWEEN.search(held, searched):
-            yield bytes(held[: end.end()])
-            del held[: end.end()]
+        searched = max(0, len(buffer) - 3)
+        buffer += piece
+        while end := _BETWEEN.search(buffer, searched):
+            yield bytes(buffer[: end.end()])
+            del buffer[: end.end()]
             searched = 0
-        if len(held) > _MOST_EVENT:
+        if len(buffer) > _MOST_EVENT:
             raise ModelUnavailable(f"an event of the endpoint's answer has more than {_MOST_EVENT:,} bytes")
-    if held.strip():
-        yield bytes(held) + b"\n\n"
+    if buffer.strip():
+        yield bytes(buffer) + b"\n\n"
 
 
 def _data(event: bytes) -> Json | None:
     """Return the JSON object that an event carries, if any."""
     lines = event.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    text = "\n".join(one[5:].removeprefix(" ") for one in lines if one.startswith("data:"))
+    text = "\n".join(line[5:].removeprefix(" ") for line in lines if line.startswith("data:"))
     try:
         data = read_json(text)
     except ValueError:

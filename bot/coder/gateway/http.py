@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import h11
 
-from bot.coder.gateway.checks import Refused
+from bot.coder.gateway.checks import GatewayRefusal
 from bot.models.quoting import line
 from sandbox.lab.listening import receive
 
@@ -44,7 +44,7 @@ class Connection:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await self._event()
                 if not isinstance(head, h11.Request):
-                    raise Refused(400, "no request came")
+                    raise GatewayRefusal(400, "no request came")
                 self._bodiless = head.method == b"HEAD"
                 headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
                 self._check(headers)
@@ -56,11 +56,11 @@ class Connection:
                     if len(body) > MOST_BYTES:
                         raise _too_large()
                 if not isinstance(part, h11.EndOfMessage):
-                    raise Refused(400, "the request broke off")
+                    raise GatewayRefusal(400, "the request broke off")
         except TimeoutError:
-            raise Refused(408, f"the request did not come within {_REQUEST_SECONDS:.0f} s") from None
+            raise GatewayRefusal(408, f"the request did not come within {_REQUEST_SECONDS:.0f} s") from None
         except h11.RemoteProtocolError as error:
-            raise Refused(400, f"the request is not HTTP as it is spoken here: {line(error)}") from None
+            raise GatewayRefusal(400, f"the request is not HTTP as it is spoken here: {line(error)}") from None
         path, _, query = head.target.decode("ascii").partition("?")
         return Request(head.method.decode("ascii"), path, query, headers, bytes(body))
 
@@ -82,9 +82,9 @@ class Connection:
 
     def _check(self, headers: Mapping[str, str]) -> None:
         if "transfer-encoding" in headers:
-            raise Refused(411, "send the request's length, not a Transfer-Encoding")
+            raise GatewayRefusal(411, "send the request's length, not a Transfer-Encoding")
         if headers.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "send the request without a Content-Encoding")
+            raise GatewayRefusal(415, "send the request without a Content-Encoding")
         if int(headers.get("content-length", "0")) > MOST_BYTES:
             raise _too_large()
 
@@ -106,7 +106,7 @@ class Connection:
         self.gone = False
 
 
-def _too_large() -> Refused:
-    return Refused(
+def _too_large() -> GatewayRefusal:
+    return GatewayRefusal(
         413, f"the request is longer than {MOST_BYTES:,} bytes, the most that is passed on", "request_too_large"
     )

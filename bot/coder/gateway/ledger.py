@@ -23,7 +23,7 @@ from state.tables import ModelCall
 _ROLE = "coder"
 _MOST_WHOLE, _MOST_KEPT = 1_000_000, 16_000_000
 """Characters of one exchange, and of all of a lab in one start of the bot, up to which they are kept whole."""
-_ENDS = 16_000
+_END_CHARACTERS = 16_000
 """Characters that are kept of others: mostly their end, which is what is new in a conversation."""
 
 
@@ -69,28 +69,28 @@ class Exchanges:
         """
         self._last += 1
         number, limits = self._last, self._calls.limits
-        asked = self._calls.attempt(exchange, step_key(NAME, self._node, number), _ROLE, self._node)
-        size = sum(len(one.content) for one in asked.messages)
+        attempt = self._calls.attempt(exchange, step_key(NAME, self._node, number), _ROLE, self._node)
+        size = sum(len(message.content) for message in attempt.messages)
         if self._kept_whole(size):
             exchange.kept_characters = _MOST_WHOLE
         else:
-            exchange.kept_characters = _ENDS
-            asked = replace(asked, logged=_end_of(asked.messages))
-        bounds = [one for one in (exchange.most, limits.max_tokens) if one is not None]
-        own: CallLimits = replace(limits, max_tokens=min(bounds, default=None))
+            exchange.kept_characters = _END_CHARACTERS
+            attempt = replace(attempt, logged=_end_of(attempt.messages))
+        bounds = [bound for bound in (exchange.most, limits.max_tokens) if bound is not None]
+        call_limits: CallLimits = replace(limits, max_tokens=min(bounds, default=None))
 
         async def book(bound: Bound) -> None:
-            await patiently(self._calls.store, lambda tx: self._book(tx, asked, number, bound.usage))
+            await patiently(self._calls.store, lambda tx: self._book(tx, attempt, number, bound.usage))
 
         if self._usefulness is not None:
             self._usefulness.ensure(_ROLE)
-        outcome = await self._calls.make(exchange, asked, own, book)
+        outcome = await self._calls.make(exchange, attempt, call_limits, book)
         if self._usefulness is not None:
             self._note(self._usefulness, outcome)
         self._kept += len(outcome.reply.text)
         if exchange.estimated:
             with self._calls.store.write() as tx:
-                tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=asked.step)
+                tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=attempt.step)
         return outcome
 
     @staticmethod
@@ -118,35 +118,37 @@ class Exchanges:
 
     def _kept_whole(self, size: int) -> bool:
         """Return whether an exchange is kept whole, and count it."""
-        whole = size <= _MOST_WHOLE and self._kept + size <= _MOST_KEPT
-        self._kept += min(size, size if whole else _ENDS)
-        return whole
+        is_whole = size <= _MOST_WHOLE and self._kept + size <= _MOST_KEPT
+        self._kept += min(size, size if is_whole else _END_CHARACTERS)
+        return is_whole
 
     def _booked(self) -> Mapping[int, _Booked]:
         return {key.attempt: booked for key, booked in self._steps.all(_BOOKED, self._node).items()}
 
-    def _book(self, tx: Transaction, asked: Attempt, number: int, usage: Usage) -> None:
+    def _book(self, tx: Transaction, attempt: Attempt, number: int, usage: Usage) -> None:
         run_id = self._calls.run_id
-        texts = [{"role": one.role, "content": one.content} for one in asked.logged or asked.messages]
-        sent = put_blob(tx, json.dumps(texts, ensure_ascii=False))
-        used, items = (usage.prompt_tokens, usage.completion_tokens), tuple(asked.items)
+        texts = [{"role": message.role, "content": message.content} for message in attempt.logged or attempt.messages]
+        messages_blob = put_blob(tx, json.dumps(texts, ensure_ascii=False))
+        tokens, items = (usage.prompt_tokens, usage.completion_tokens), tuple(attempt.items)
         key = Key(self._node, attempt=number)
-        start_step(tx, run_id, _BOOKED, key, prompt_hash=asked.hash)
-        finish_step(tx, run_id, _BOOKED, _Booked(*used, sent, items, asked.hash, asked.as_of), key)
+        start_step(tx, run_id, _BOOKED, key, prompt_hash=attempt.hash)
+        finish_step(tx, run_id, _BOOKED, _Booked(*tokens, messages_blob, items, attempt.hash, attempt.as_of), key)
 
     def _read(self, step: str, booked: _Booked) -> Attempt:
-        messages = [Message(**one) for one in json.loads(self._calls.store.blob(booked.messages))]
+        messages = [Message(**message) for message in json.loads(self._calls.store.blob(booked.messages))]
         return Attempt(step, _ROLE, self._node, NAME, messages, booked.items, booked.hash, booked.as_of)
 
 
 def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return what is kept of a conversation that is too long to be kept whole."""
-    kept: list[Message] = []
-    left = _ENDS
+    kept_messages: list[Message] = []
+    characters_left = _END_CHARACTERS
     for message in reversed(messages):
-        if left <= 0:
-            kept.append(Message("system", f"[{len(messages) - len(kept)} earlier messages are not kept]"))
+        if characters_left <= 0:
+            kept_messages.append(
+                Message("system", f"[{len(messages) - len(kept_messages)} earlier messages are not kept]")
+            )
             break
-        kept.append(Message(message.role, both_ends(message.content, left)))
-        left -= len(message.content)
-    return tuple(reversed(kept))
+        kept_messages.append(Message(message.role, both_ends(message.content, characters_left)))
+        characters_left -= len(message.content)
+    return tuple(reversed(kept_messages))

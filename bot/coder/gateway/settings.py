@@ -30,13 +30,13 @@ def _refers_to_itself(schema: dict[str, Any]) -> dict[str, Any]:
 def _addresses(value: object) -> Iterator[str]:
     """Yield what a schema refers to outside of itself, which an endpoint would fetch."""
     if isinstance(value, list):
-        for one in value:
-            yield from _addresses(one)
+        for item in value:
+            yield from _addresses(item)
     elif isinstance(value, dict):
-        for key, one in value.items():
-            if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(one, str) and not one.startswith("#"):
-                yield one
-            yield from _addresses(one)
+        for key, item in value.items():
+            if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(item, str) and not item.startswith("#"):
+                yield item
+            yield from _addresses(item)
 
 
 Schema = Annotated[dict[str, Any], AfterValidator(_refers_to_itself)]

@@ -12,7 +12,7 @@ from bot.coder.lab.calls import (
     SCRIPT,
     Arguments,
     BoardCommand,
-    Done,
+    DoneCommand,
     FileRole,
     Fit,
     Ideas,
@@ -75,11 +75,11 @@ _COMMANDS: dict[str, TypeAdapter[Any]] = {
         "ideas": Ideas,
         "note": NoteCommand,
         "withdraw": Withdraw,
-        "done": Done,
+        "done": DoneCommand,
     }.items()
 }
-_NEEDED: Mapping[type, tuple[FileRole, ...]] = {Log: ("validation",), Fit: ("train", "validation", "test")}
-_TAKEN: Mapping[type, tuple[FileRole, ...]] = {**_NEEDED, Log: ("oof", "validation", "test")}
+_REQUIRED_ROLES: Mapping[type, tuple[FileRole, ...]] = {Log: ("validation",), Fit: ("train", "validation", "test")}
+_ALLOWED_ROLES: Mapping[type, tuple[FileRole, ...]] = {**_REQUIRED_ROLES, Log: ("oof", "validation", "test")}
 
 
 def announced(first: bytes) -> tuple[Arguments, tuple[Announced, ...]]:
@@ -112,9 +112,9 @@ def check_script(sources: Mapping[str, Path]) -> None:
 
 def _check_files(arguments: Arguments, files: list[Announced]) -> None:
     """Raise NotTaken for files that the call does not take, or that are too many or too large."""
-    sources = [one for one in files if one.role == "source"]
-    arrays = [one for one in files if one.role != "source"]
-    _check_arrays(arrays, _NEEDED.get(type(arguments), ()), _TAKEN.get(type(arguments), ()))
+    sources = [file for file in files if file.role == "source"]
+    arrays = [file for file in files if file.role != "source"]
+    _check_arrays(arrays, _REQUIRED_ROLES.get(type(arguments), ()), _ALLOWED_ROLES.get(type(arguments), ()))
     if sources and not isinstance(arguments, Log | ScoreCommand):
         raise NotTaken("it takes no sources")
     _check_sources(sources)
@@ -122,20 +122,22 @@ def _check_files(arguments: Arguments, files: list[Announced]) -> None:
         _check_scripts(sources)
 
 
-def _check_arrays(files: list[Announced], needed: tuple[str, ...], taken: tuple[str, ...]) -> None:
-    roles = [one.role for one in files]
-    for one in files:
-        if one.role not in taken:
-            raise NotTaken(f"it takes no file for {one.role}")
-        if roles.count(one.role) > 1:
-            raise NotTaken(f"{one.role} is there twice")
-        if not (_PART.fullmatch(one.name) and _SUFFIX.fullmatch(PurePosixPath(one.name).suffix)):
-            raise NotTaken(f"{one.role}: a file cannot be named {line(one.name, 80)!r}: use a plain name with a suffix")
-        if one.bytes == 0:
-            raise NotTaken(f"{one.role}: the file is empty")
-        if one.bytes > _ARRAY_BYTES:
-            raise NotTaken(f"{one.role}: the file has {one.bytes} bytes, and {_ARRAY_BYTES} are the most")
-    for role in needed:
+def _check_arrays(files: list[Announced], required: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    roles = [file.role for file in files]
+    for file in files:
+        if file.role not in allowed:
+            raise NotTaken(f"it takes no file for {file.role}")
+        if roles.count(file.role) > 1:
+            raise NotTaken(f"{file.role} is there twice")
+        if not (_PART.fullmatch(file.name) and _SUFFIX.fullmatch(PurePosixPath(file.name).suffix)):
+            raise NotTaken(
+                f"{file.role}: a file cannot be named {line(file.name, 80)!r}: use a plain name with a suffix"
+            )
+        if file.bytes == 0:
+            raise NotTaken(f"{file.role}: the file is empty")
+        if file.bytes > _ARRAY_BYTES:
+            raise NotTaken(f"{file.role}: the file has {file.bytes} bytes, and {_ARRAY_BYTES} are the most")
+    for role in required:
         if role not in roles:
             raise NotTaken(f"{role} is missing")
 
@@ -143,28 +145,28 @@ def _check_arrays(files: list[Announced], needed: tuple[str, ...], taken: tuple[
 def _check_sources(files: list[Announced]) -> None:
     if len(files) > _SOURCES:
         raise NotTaken(f"{len(files)} sources were named, and {_SOURCES} are the most")
-    if (size := sum(one.bytes for one in files)) > _SOURCES_BYTES:
+    if (size := sum(file.bytes for file in files)) > _SOURCES_BYTES:
         raise NotTaken(f"the sources have {size} bytes, and {_SOURCES_BYTES} are the most")
     names, folders = set[str](), set[str]()
-    for one in files:
-        shown = line(one.name, 80)
-        parts = one.name.split("/")
+    for file in files:
+        shown_name = line(file.name, 80)
+        parts = file.name.split("/")
         if len(parts) > _DEEPEST or not all(map(_PART.fullmatch, parts)):
             raise NotTaken(
-                f"a source cannot be named {shown!r}: a relative path of plain names in at most {_DEEPEST} parts is taken"
+                f"a source cannot be named {shown_name!r}: a relative path of plain names in at most {_DEEPEST} parts is taken"
             )
-        if one.bytes > _SOURCE_BYTES:
-            raise NotTaken(f"{shown} has {one.bytes} bytes, and {_SOURCE_BYTES} are the most for a source")
-        if one.name in names:
-            raise NotTaken(f"two sources are named {shown!r}")
-        names.add(one.name)
-        folders.update(map(str, PurePosixPath(one.name).parents))
-    if both := sorted(names & folders):
-        raise NotTaken(f"{both[0]!r} is both a source and a folder of others")
+        if file.bytes > _SOURCE_BYTES:
+            raise NotTaken(f"{shown_name} has {file.bytes} bytes, and {_SOURCE_BYTES} are the most for a source")
+        if file.name in names:
+            raise NotTaken(f"two sources are named {shown_name!r}")
+        names.add(file.name)
+        folders.update(map(str, PurePosixPath(file.name).parents))
+    if clashing := sorted(names & folders):
+        raise NotTaken(f"{clashing[0]!r} is both a source and a folder of others")
 
 
 def _check_scripts(files: list[Announced]) -> None:
-    sizes = {one.name: one.bytes for one in files}
+    sizes = {file.name: file.bytes for file in files}
     if not sizes.get(SCRIPT):
         raise NotTaken("the script is missing or empty")
     for name, size in sizes.items():
@@ -177,6 +179,6 @@ def _check_scripts(files: list[Announced]) -> None:
 def _wrong(error: ValidationError) -> str:
     """Return the first thing that is wrong, as one bounded line."""
     first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    what = first["msg"].removeprefix("Value error, ")
-    return line(f"{where}: {what}" if where else what)
+    location = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return line(f"{location}: {message}" if location else message)

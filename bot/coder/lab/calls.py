@@ -18,7 +18,7 @@ __all__ = [
     "SCRIPT",
     "Arguments",
     "BoardCommand",
-    "Done",
+    "DoneCommand",
     "FileRole",
     "Fit",
     "Ideas",
@@ -26,9 +26,9 @@ __all__ = [
     "LabCall",
     "LabCallHandler",
     "Log",
+    "LogScore",
     "NoteCommand",
     "ScoreCommand",
-    "Scored",
     "StatusCommand",
     "Wait",
 ]
@@ -47,11 +47,11 @@ _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 def _paragraphs(text: str) -> str:
     """Return a part of a report, cleaned and cut."""
     text = clean(text).strip()
-    more = len(text) - _REPORT
-    return text if more <= 0 else f"{text[:_REPORT]}… [{more} more characters left out]"
+    over = len(text) - _REPORT
+    return text if over <= 0 else f"{text[:_REPORT]}… [{over} more characters left out]"
 
 
-def _said(text: str) -> str:
+def _stripped(text: str) -> str:
     if not text:
         raise ValueError("it is empty")
     return text
@@ -81,8 +81,8 @@ def _command(text: str) -> str:
     return text.strip()
 
 
-_Name = Annotated[str, AfterValidator(_said), AfterValidator(_plain)]
-_Known = Annotated[str, AfterValidator(_plain_path)]
+_Name = Annotated[str, AfterValidator(_stripped), AfterValidator(_plain)]
+_KnownName = Annotated[str, AfterValidator(_plain_path)]
 _Remark = Annotated[str, AfterValidator(partial(line, limit=_NOTE))]
 _Column = Annotated[str, Field(min_length=1, max_length=200)]
 _Columns = Annotated[tuple[_Column, ...], Field(max_length=_MOST_COLUMNS)]
@@ -113,9 +113,9 @@ class Log:
     note: _Remark = ""
     retrain: Annotated[str, AfterValidator(_command)] = ""
     """The command that makes its test predictions from all labelled rows; empty: there is none."""
-    uses: Annotated[tuple[Annotated[_Known, AfterValidator(_said)], ...], Field(max_length=_MOST_NAMES)] = ()
+    uses: Annotated[tuple[Annotated[_KnownName, AfterValidator(_stripped)], ...], Field(max_length=_MOST_NAMES)] = ()
     """The experiments that it is built on."""
-    compare_to: _Known = ""
+    compare_to: _KnownName = ""
     """The experiment that it is compared with; empty: the best one."""
     seconds: Annotated[float | None, Field(ge=0, le=1e9, allow_inf_nan=False)] = None
     """That it took to make; None: unknown."""
@@ -141,7 +141,7 @@ class Fit:
 class Wait:
     """Wait for what the engine fits or scores."""
 
-    name: _Known = ""
+    name: _KnownName = ""
     """Of a fit or an experiment; empty: for all."""
 
 
@@ -161,19 +161,19 @@ class Ideas:
 class NoteCommand:
     """Leave a line that other labs see."""
 
-    text: Annotated[_Remark, AfterValidator(_said)]
+    text: Annotated[_Remark, AfterValidator(_stripped)]
 
 
 @dataclass(frozen=True, config=_FOREIGN)
 class Withdraw:
     """Take an experiment out of the ensemble and of the choice of what is handed in."""
 
-    name: Annotated[_Known, AfterValidator(_said)]
+    name: Annotated[_KnownName, AfterValidator(_stripped)]
     note: _Remark = ""
 
 
 @dataclass(frozen=True, config=_FOREIGN)
-class Done:
+class DoneCommand:
     """Close the lab, with a report whose parts may be empty."""
 
     method: _Paragraphs = ""
@@ -186,7 +186,9 @@ class Done:
     """Text under no such heading."""
 
 
-Arguments = StatusCommand | BoardCommand | Log | Fit | Wait | ScoreCommand | Ideas | NoteCommand | Withdraw | Done
+Arguments = (
+    StatusCommand | BoardCommand | Log | Fit | Wait | ScoreCommand | Ideas | NoteCommand | Withdraw | DoneCommand
+)
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ class LabCall:
 
 
 @dataclass(frozen=True)
-class Scored:
+class LogScore:
     """What a program in a lab is told of an experiment, beside the text."""
 
     name: str
@@ -227,7 +229,7 @@ class LabAnswer:
     status: int
     """Exit status of the command: 0 for success, 1 for a refusal, 2 for misuse."""
     text: str
-    data: Scored | None = None
+    data: LogScore | None = None
 
 
 class LabCallHandler(Protocol):

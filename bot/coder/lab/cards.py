@@ -15,7 +15,7 @@ _BEST, _NEWEST = 20, 10
 """Lines of a longer board: the best and the newest."""
 _LABS, _NOTES = 20, 16
 """Labs and notes that are shown, the newest."""
-_MEASURED = 5
+_MAX_PUBLIC = 5
 _MEMBERS = 8
 """Members of the ensemble that its line names."""
 _REMARK = 150
@@ -23,17 +23,19 @@ _REMARK = 150
 _COLUMNS = "[name · score out of fold ± standard error · kind · lab · weight in the ensemble · note]"
 
 
-def experiment_line(one: Experiment, blend: BlendSoFar | None) -> str:
+def experiment_line(experiment: Experiment, blend: BlendSoFar | None) -> str:
     """Return the line of one experiment, with its weight if it is a member of the newest ensemble."""
-    result = one.result
+    result = experiment.result
     error = "" if result.std_error is None else f" ± {result.std_error:.2g}"
     folds = "" if result.folds is None else f" on folds {', '.join(map(str, result.folds))} only"
     missing = "" if result.arrays.test is not None else " · no test predictions yet"
-    withdrawn = " · withdrawn" if one.withdrawn else ""
-    by = "the engine" if one.lab is None else f"lab {one.lab}"
-    weight = "" if blend is None or one.node not in blend.weights else f" · weight {blend.weights[one.node]:.2f}"
-    note = f" · {in_quotes(one.note, _REMARK)}" if one.note else ""
-    return f"{one.name} · {one.shown_score}{error}{folds}{missing}{withdrawn} · {one.kind} · {by}{weight}{note}"
+    withdrawn = " · withdrawn" if experiment.withdrawn else ""
+    author = "the engine" if experiment.lab is None else f"lab {experiment.lab}"
+    share = None if blend is None else blend.weights.get(experiment.node)
+    weight = "" if share is None else f" · weight {share:.2f}"
+    note = f" · {in_quotes(experiment.note, _REMARK)}" if experiment.note else ""
+    score = f"{experiment.shown_score}{error}{folds}{missing}{withdrawn}"
+    return f"{experiment.name} · {score} · {experiment.kind} · {author}{weight}{note}"
 
 
 def board(context: RunContext, everything: bool = False, with_kernels: bool = False) -> list[str]:
@@ -45,62 +47,62 @@ def board(context: RunContext, everything: bool = False, with_kernels: bool = Fa
         with_kernels: the best public notebooks too, as they were measured here.
     """
     log = context.experiments
-    known = [] if log is None else log.all()
-    ranked = sorted(known, key=lambda one: (-context.card.oriented(one.result.score), one.node))
-    shown_ones = {one.node for one in (*ranked[:_BEST], *known[-_NEWEST:])}
+    experiments = [] if log is None else log.all()
+    ranking = sorted(experiments, key=lambda e: (-context.card.oriented(e.result.score), e.node))
+    shown_ones = {experiment.node for experiment in (*ranking[:_BEST], *experiments[-_NEWEST:])}
     blend = context.blend
-    lines = [experiment_line(one, blend) for one in ranked if everything or one.node in shown_ones]
-    more = len(ranked) - len(lines)
-    lines += [f"{more} more: `lab board --all`"] if more else []
+    lines = [experiment_line(e, blend) for e in ranking if everything or e.node in shown_ones]
+    more_count = len(ranking) - len(lines)
+    lines += [f"{more_count} more: `lab board --all`"] if more_count else []
     lines += [ensemble_line(context, blend)] if blend is not None else []
     lines += [_script_line(context, node) for node in _scripts(context)]
     if with_kernels:
-        lines += [f"public {row.id} · {text}" for row, text in measured(context)[:_MEASURED]]
+        lines += [f"public {row.id} · {text}" for row, text in measured_notebooks(context)[:_MAX_PUBLIC]]
     return [_COLUMNS, *lines] if lines else ["nothing has been logged yet"]
 
 
 def _scripts(context: RunContext) -> list[int]:
     """Return the scored scripts of the run, its baseline among them."""
-    experiments = {one.node for one in context.experiments.all()} if context.experiments else set()
-    return [one.node for one in context.results if one.node not in experiments and one.score is not None]
+    experiments = {experiment.node for experiment in context.experiments.all()} if context.experiments else set()
+    return [result.node for result in context.results if result.node not in experiments and result.score is not None]
 
 
 def _script_line(context: RunContext, node: int) -> str:
-    result = next(one for one in context.results if one.node == node)
-    what = "the engine's baseline" if node == BASELINE else f"script of node {node}"
+    result = next(result for result in context.results if result.node == node)
+    author = "the engine's baseline" if node == BASELINE else f"script of node {node}"
     score = result.score or NodeScore(0.0)
     figure = with_error(shown(score.value, score.std_error), score.std_error)
-    return f"{what} · {figure} on validation rows · {in_quotes(result.title, _REMARK)}"
+    return f"{author} · {figure} on validation rows · {in_quotes(result.title, _REMARK)}"
 
 
-def measured(context: RunContext) -> list[tuple[Reproduction, str]]:
+def measured_notebooks(context: RunContext) -> list[tuple[Reproduction, str]]:
     """Return the public notebooks that were run here and have a score, the best first, each with a line of what it scored."""
     rows = reproductions(context.store, context.run_id, context.clock.as_of())
-    ran = sorted(
+    measured_rows = sorted(
         (row for row in rows if row.measured is not None), key=lambda r: -context.card.oriented(r.measured or 0.0)
     )
     lines = []
-    for row in ran:
+    for row in measured_rows:
         published = "unknown" if row.published is None else f"{row.published:g}"
         figure = with_error(shown(row.measured or 0.0, row.noise), row.noise)
         score = f"{figure} measured here (published: {published})"
         repaired = ", repaired" if row.repaired else ""
         lines.append(f"{score} · {row.seconds:.0f} s{repaired} · {in_quotes(row.title, 120)}")
-    return list(zip(ran, lines, strict=True))
+    return list(zip(measured_rows, lines, strict=True))
 
 
 def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
     """Return a line for each other lab that has closed: its title, its best experiment, what it concluded."""
     log, lines = context.experiments, []
-    known = [] if log is None else log.all()
+    experiments = [] if log is None else log.all()
     for row in labs(context.store, context.run_id):
         if row.id == lab or row.ended_at is None:
             continue
-        own = [one for one in known if one.lab == row.id]
-        top = max(own, key=lambda one: context.card.oriented(one.result.score), default=None)
+        own_experiments = [experiment for experiment in experiments if experiment.lab == row.id]
+        top = max(own_experiments, key=lambda experiment: context.card.oriented(experiment.result.score), default=None)
         score = "nothing logged" if top is None else f"best {top.name}: {top.shown_score}"
         report = "; ".join(f"{key}: {value}" for key, value in row.report.items() if value)
-        lines.append(f"lab {row.id}, {row.title}: {score}; {len(own)} experiments; {report or row.reason}")
+        lines.append(f"lab {row.id}, {row.title}: {score}; {len(own_experiments)} experiments; {report or row.reason}")
     return tuple(lines[-_LABS:])
 
 
@@ -110,23 +112,25 @@ def lab_notes(context: RunContext, without: int) -> tuple[str, ...]:
     return tuple(f"lab {row.id}: {text}" for row in rows if row.id != without for text in row.notes)[-_NOTES:]
 
 
-def answer(context: RunContext, one: Experiment, *, verbose: bool = False, checked: bool = False) -> str:
+def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False, checked: bool = False) -> str:
     """Return the engine's answer to a logged experiment.
 
     Args:
         context: the run.
-        one: the experiment.
+        experiment: the experiment.
         verbose: whether its coder asked for scores by column.
         checked: whether its coder asked for the check against leaks.
     """
-    result, metric = one.result, context.card.metric
+    result, metric = experiment.result, context.card.metric
     error = "" if result.std_error is None else f" ± {result.std_error:.2g}"
-    where = "out of fold" if result.arrays.oof else "on validation rows"
+    rows_in_words = "out of fold" if result.arrays.oof else "on validation rows"
     folds = "" if result.folds is None else f", folds {', '.join(map(str, result.folds))} only"
-    lines = [f"{one.name}: {metric.name} {one.shown_score}{error} {where}{folds} ({metric.direction})"]
+    lines = [
+        f"{experiment.name}: {metric.name} {experiment.shown_score}{error} {rows_in_words}{folds} ({metric.direction})"
+    ]
     if result.gain is not None:
         lines.append(f"against {result.gain.over}, paired: {gain_in_words(result.gain)}")
-    if result.ensemble_gain is not None and not one.fitted_on_others:
+    if result.ensemble_gain is not None and not experiment.fitted_on_others:
         lines.append(f"added to the ensemble: {gain_in_words(result.ensemble_gain)}, approximately")
     if result.arrays.oof and result.columns and (verbose or result.warnings):
         lines.append(
@@ -146,18 +150,20 @@ def gain_in_words(gain: Gain) -> str:
         return "no difference"
     if gain.std_error is None or not gain.std_error > 0:
         return f"{gain.value:+.3g}"
-    beyond = abs(gain.value) > 2 * gain.std_error
-    words = ("better" if gain.value > 0 else "worse") if beyond else "within noise"
+    is_significant = abs(gain.value) > 2 * gain.std_error
+    words = ("better" if gain.value > 0 else "worse") if is_significant else "within noise"
     return f"{rounded(gain.value, gain.std_error, '+')} ± {gain.std_error:.2g} ({words})"
 
 
 def ensemble_line(context: RunContext, blend: BlendSoFar) -> str:
     """Return the newest ensemble: its score, its gain over its best member, and its members with their weights."""
     names = {node: experiment_name(context.store, context.run_id, node) for node in blend.weights}
-    ordered = sorted(blend.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
-    members = ", ".join(f"{names[node]} {weight:.2f}" for node, weight in ordered[:_MEMBERS])
-    members += f" and {len(ordered) - _MEMBERS} more" if len(ordered) > _MEMBERS else ""
-    own = blend.score
-    score = with_error(f"{own.value:.6g}" if context.experiments else shown(own.value, own.std_error), own.std_error)
-    gain = "" if own.gain is None else f", {gain_in_words(own.gain)} over its best member"
+    by_weight = sorted(blend.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
+    members = ", ".join(f"{names[node]} {weight:.2f}" for node, weight in by_weight[:_MEMBERS])
+    members += f" and {len(by_weight) - _MEMBERS} more" if len(by_weight) > _MEMBERS else ""
+    figure = blend.score
+    score = with_error(
+        f"{figure.value:.6g}" if context.experiments else shown(figure.value, figure.std_error), figure.std_error
+    )
+    gain = "" if figure.gain is None else f", {gain_in_words(figure.gain)} over its best member"
     return f"the engine's ensemble (stacks are no members): {score}{gain}; members: {members}"

@@ -15,7 +15,7 @@ from state.labs import labs
 from state.progress import end_node
 
 _SUBMISSION = "submission.csv"
-_WHOLE = 2
+_KEPT_WHOLE = 2
 """Newest labs whose work/ stays whole until the run ends, for their children."""
 
 
@@ -36,10 +36,10 @@ class Closing:
         context = self.context
         place = context.executor.submission_of(self.number, GUARDED).parent
         place.mkdir(parents=True, exist_ok=True)
-        found = await asyncio.to_thread(collect, self.folder / "work", [_SUBMISSION, SOLUTION], place)
-        error = None if _SUBMISSION in found.kept else "; ".join(found.notes) or f"it left no {_SUBMISSION}: {reason}"
+        files = await asyncio.to_thread(collect, self.folder / "work", [_SUBMISSION, SOLUTION], place)
+        error = None if _SUBMISSION in files.kept else "; ".join(files.notes) or f"it left no {_SUBMISSION}: {reason}"
         if error is None:
-            error = await context.executor.form_fault(found.kept[_SUBMISSION])
+            error = await context.executor.form_fault(files.kept[_SUBMISSION])
         with context.store.write() as tx:
             end_node(tx, context.run_id, self.number, "buggy" if error else "valid", error=error)
         return LeftFile(error)
@@ -52,7 +52,7 @@ class Closing:
             (self.folder / name).unlink(missing_ok=True)
         tidy_work(self.folder / "logs")
         closed = [row.id for row in labs(self.context.store, self.context.run_id) if row.ended_at is not None]
-        for number in closed[: max(0, len(closed) + 1 - _WHOLE)]:
+        for number in closed[: max(0, len(closed) + 1 - _KEPT_WHOLE)]:
             work = self.folder.parent / f"lab{number}" / "work"
             if work.is_dir():
                 tidy_work(work)

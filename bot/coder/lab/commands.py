@@ -8,15 +8,15 @@ from bot.coder.lab.calls import (
     INFER,
     SCRIPT,
     BoardCommand,
-    Done,
+    DoneCommand,
     Fit,
     Ideas,
     LabAnswer,
     LabCall,
     Log,
+    LogScore,
     NoteCommand,
     ScoreCommand,
-    Scored,
     StatusCommand,
     Wait,
     Withdraw,
@@ -36,7 +36,7 @@ from state.labs import add_note, keep_report, lab
 
 _MOST_NOTES = 20
 _MOST_ANSWERS = 300
-_LEFT = 30.0
+_RESERVED_SECONDS = 30.0
 """Seconds that a coder has left after waiting for fits."""
 
 
@@ -75,8 +75,8 @@ class Commands:
             answer = LabAnswer(1, _sentence(str(error)))
         except InfrastructureFailure as error:
             answer = LabAnswer(1, _sentence(f"the engine failed; your file may be fine: {error}"))
-        printed = answer.text.rstrip("\n")
-        self._answers[f"lab: {printed}" if answer.status else printed] = isinstance(call.arguments, Log | ScoreCommand)
+        output = answer.text.rstrip("\n")
+        self._answers[f"lab: {output}" if answer.status else output] = isinstance(call.arguments, Log | ScoreCommand)
         while len(self._answers) > _MOST_ANSWERS:
             del self._answers[next(iter(self._answers))]
         return answer
@@ -99,7 +99,7 @@ class Commands:
             return LabAnswer(0, self._note(arguments.text))
         if isinstance(arguments, Withdraw):
             return LabAnswer(0, self._withdraw(arguments))
-        if isinstance(arguments, Done):
+        if isinstance(arguments, DoneCommand):
             return LabAnswer(0, self._done(arguments))
         if isinstance(arguments, Fit):
             return LabAnswer(0, await self._fit(call, arguments))
@@ -117,15 +117,15 @@ class Commands:
         if (blend := context.blend) is not None:
             lines.append(ensemble_line(context, blend))
         if members := retrainable_members(context):
-            names = (one.name + (f" ({one.seconds:.0f} s when logged)" if one.seconds else "") for one in members)
+            names = (m.name + (f" ({m.seconds:.0f} s when logged)" if m.seconds else "") for m in members)
             lines.append(f"retrained on all rows while you think, or after `lab done`: {', '.join(names)}")
         if places := context.executor.settings.board():
-            at = asdict(thresholds(places))
+            medals = asdict(thresholds(places))
             lines.append(
                 f"public leaderboard, {len(places)} teams, on rows of the test set: "
-                + ", ".join(f"{name} {score:.6g}" for name, score in at.items())
+                + ", ".join(f"{name} {score:.6g}" for name, score in medals.items())
             )
-        return "\n".join([*lines, *(f"left: {one}" for one in context.left[1:])])
+        return "\n".join([*lines, *(f"left: {reason}" for reason in context.left[1:])])
 
     async def _log(self, call: LabCall, arguments: Log) -> LabAnswer:
         context = self.context
@@ -150,15 +150,15 @@ class Commands:
             check=arguments.check,
             families=families_of(sources),
         )
-        one = await context.experiments.log(logged, self._position, present_ensemble(context.steps))
-        context.say(f"lab {self.number}: {one.name} {one.shown_score}")
-        text = answer(context, one, verbose=arguments.verbose, checked=arguments.check)
-        if not one.result.arrays.oof:  # exact numbers would tell labels of validation rows
-            return LabAnswer(0, text, Scored(one.name))
-        gain = one.result.gain
+        experiment = await context.experiments.log(logged, self._position, present_ensemble(context.steps))
+        context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
+        text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
+        if not experiment.result.arrays.oof:  # exact numbers would tell labels of validation rows
+            return LabAnswer(0, text, LogScore(experiment.name))
+        gain = experiment.result.gain
         if gain is None:
-            return LabAnswer(0, text, Scored(one.name, one.result.score))
-        return LabAnswer(0, text, Scored(one.name, one.result.score, gain.value, gain.std_error))
+            return LabAnswer(0, text, LogScore(experiment.name, experiment.result.score))
+        return LabAnswer(0, text, LogScore(experiment.name, experiment.result.score, gain.value, gain.std_error))
 
     async def _fit(self, call: LabCall, arguments: Fit) -> str:
         if self.context.fits is None:
@@ -175,13 +175,13 @@ class Commands:
     async def _wait(self, name: str) -> str:
         """Wait for fits as long as the lab has time, and return what came of them."""
         context = self.context
-        if context.fits is None or not any(name in ("", one.name) for one in context.fits.requests()):
+        if context.fits is None or not any(name in ("", fit.name) for fit in context.fits.requests()):
             return "no fit of this name was asked for" if name else "no fit was asked for"
         with suppress(TimeoutError):
-            await context.fits.wait(name, max(0.0, self.left() - _LEFT))
+            await context.fits.wait(name, max(0.0, self.left() - _RESERVED_SECONDS))
         lines = [line for line in board(context, everything=True) if "/" in line.partition(" ")[0]]
-        made = [line for line in lines if not name or line.startswith(f"{name}/")]
-        return "\n".join(made) or "no model was fitted in time"
+        model_lines = [line for line in lines if not name or line.startswith(f"{name}/")]
+        return "\n".join(model_lines) or "no model was fitted in time"
 
     @property
     def _position(self) -> LabPosition:
@@ -197,8 +197,8 @@ class Commands:
             raise ScriptRefused("this competition takes files, not notebooks: score the script without --infer")
         async with self.lease.hold() as lease:
             await self.bring_home()
-            own = lease if self.lease.shared_with_scores else None
-            return await self.scripts.score(script, arguments.note, own, infer=infer)
+            own_lease = lease if self.lease.shared_with_scores else None
+            return await self.scripts.score(script, arguments.note, own_lease, infer=infer)
 
     def _note(self, text: str) -> str:
         context = self.context
@@ -215,7 +215,7 @@ class Commands:
         self.context.experiments.withdraw(withdrawn.name, withdrawn.note)
         return f"{withdrawn.name} is withdrawn: it is neither in the ensemble nor handed in"
 
-    def _done(self, report: Done) -> str:
+    def _done(self, report: DoneCommand) -> str:
         if not self._asked_again and not self.scripts.nodes:
             self._asked_again = True
             raise ScriptRefused("this lab has no score yet; to end it anyway, run `lab done` again")
@@ -238,8 +238,8 @@ class Commands:
 
     def take_shown(self) -> list[Item]:
         """Return the ideas that were shown since the last call."""
-        shown, self.shown = self.shown, []
-        return shown
+        taken, self.shown = self.shown, []
+        return taken
 
 
 def _sentence(text: str) -> str:

@@ -8,7 +8,7 @@ from bot.engine.context import RunContext
 from bot.engine.suspicion import without_numbers
 from bot.engine.tree import Tree
 
-_MOST, _READ = 8, 40
+_MAX_PATTERNS, _READ = 8, 40
 """Failures that are shown, and failed scripts that are read for them, the newest."""
 _MOST_LINES = 12
 _LONGEST_SCRIPT = 2_000
@@ -28,18 +28,18 @@ class ErrorPattern:
 
 def failures(context: RunContext) -> tuple[ErrorPattern, ...]:
     """Return what scripts failed of, each error once, the newest last."""
-    tree, found = load_tree(context), dict[str, ErrorPattern]()
+    tree, patterns = load_tree(context), dict[str, ErrorPattern]()
     for node in [node.id for node in reversed(tree.nodes) if node.buggy][:_READ]:
         failed = attempt(context, node)
         if not failed.code or failed.error is None:
             continue
         kind = without_numbers(failed.error)
-        known = found.get(kind)
-        if known is None or known.cure is None:
+        pattern = patterns.get(kind)
+        if pattern is None or pattern.cure is None:
             cured = _cured(context, tree, failed)
             # The newest example stands for all, unless only an older one was cured.
-            found[kind] = cured if known is None or cured.cure is not None else known
-    return tuple(reversed(list(found.values())[:_MOST]))
+            patterns[kind] = cured if pattern is None or cured.cure is not None else pattern
+    return tuple(reversed(list(patterns.values())[:_MAX_PATTERNS]))
 
 
 def _cured(context: RunContext, tree: Tree, failed: NodeFeedback) -> ErrorPattern:
@@ -57,6 +57,6 @@ def _changes(before: str, after: str) -> tuple[str, ...]:
     old, new = before.splitlines(), after.splitlines()
     if max(len(old), len(new)) > _LONGEST_SCRIPT:
         return ()
-    compared = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
-    lines = tuple(line for line in compared if not line.startswith("@@") and line[1:].strip())
+    diff = list(difflib.unified_diff(old, new, n=0, lineterm=""))[2:]
+    lines = tuple(line for line in diff if not line.startswith("@@") and line[1:].strip())
     return lines if len(lines) <= _MOST_LINES else ()

@@ -30,24 +30,24 @@ class LabLease:
     async def hold(self) -> AsyncIterator[Lease]:
         """Hold it; raises as `Leasing.hold`. One that is lost with its node stays with those who had it."""
         async with self._lock:
-            held = self._held
-            if held is None or held.lease.lost:
-                held = self._held = await self._leasing.hold_for_lab(self.place, elsewhere=self.elsewhere)
-                self._users[held] = 0
-            self._users[held] += 1
+            lease_in_use = self._held
+            if lease_in_use is None or lease_in_use.lease.lost:
+                lease_in_use = self._held = await self._leasing.hold_for_lab(self.place, elsewhere=self.elsewhere)
+                self._users[lease_in_use] = 0
+            self._users[lease_in_use] += 1
         try:
-            yield held.lease
+            yield lease_in_use.lease
         finally:
-            self._users[held] -= 1
-            if not self._users[held]:
-                del self._users[held]
-                self._held = None if self._held is held else self._held
-                if held.lease in self._leasing.of_labs:
-                    self._leasing.of_labs.remove(held.lease)
-                await held.stack.aclose()
+            self._users[lease_in_use] -= 1
+            if not self._users[lease_in_use]:
+                del self._users[lease_in_use]
+                self._held = None if self._held is lease_in_use else self._held
+                if lease_in_use.lease in self._leasing.of_labs:
+                    self._leasing.of_labs.remove(lease_in_use.lease)
+                await lease_in_use.stack.aclose()
 
 
-_ANEW = "the sandbox was started anew: background jobs and what lay in /tmp are gone"
+_RESTARTED = "the sandbox was started anew: background jobs and what lay in /tmp are gone"
 
 
 class LabSandbox:
@@ -63,10 +63,10 @@ class LabSandbox:
 
     async def run(self, turn: int, command: str, seconds: float, lease: Lease) -> CommandResult:
         """Run a command; a sandbox that dies over it is an observation, and is opened again for the next one."""
-        anew = False
+        restarted = False
         try:
             if self._lab is None or not self._lab.alive:
-                anew = any((self._request.folder / "logs").iterdir())
+                restarted = any((self._request.folder / "logs").iterdir())
                 await self.close()
                 self._stack = AsyncExitStack()
                 request = replace(self._request, lease=lease)
@@ -76,9 +76,9 @@ class LabSandbox:
                 result = await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
         except LabDied as error:
             await self.close()
-            ended = f"the sandbox died and is started again, with what there is of work/: {error}"
-            return CommandResult("", None, 0.0, False, ended, 0)
-        return replace(result, ended="; ".join(filter(None, (_ANEW, result.ended)))) if anew else result
+            reason = f"the sandbox died and is started again, with what there is of work/: {error}"
+            return CommandResult("", None, 0.0, False, reason, 0)
+        return replace(result, ended="; ".join(filter(None, (_RESTARTED, result.ended)))) if restarted else result
 
     async def bring_home(self) -> None:
         """Have work/ on this machine be as it is in the sandbox, wherever that is."""

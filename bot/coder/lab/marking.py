@@ -43,9 +43,9 @@ class LineMark:
             text: with what the sandbox says of it after `OURS`.
             answers: what the engine has answered to `lab`; where one of them stands whole in the output, it is marked.
         """
-        shown = f"\n{self.mark} ".join(self.foreign(part).removesuffix("\n") for part in text.rstrip().split(OURS))
+        body = f"\n{self.mark} ".join(self.foreign(part).removesuffix("\n") for part in text.rstrip().split(OURS))
         for answer in sorted(map(self.foreign, answers), key=len, reverse=True):
-            if answer and answer in shown:
+            if answer and answer in body:
                 marked = self.engine(answer).replace("\\", r"\\")
-                shown = re.sub(f"^{re.escape(answer)}$", marked, shown, flags=re.MULTILINE)
-        return shown.lstrip("\n")
+                body = re.sub(f"^{re.escape(answer)}$", marked, body, flags=re.MULTILINE)
+        return body.lstrip("\n")

@@ -21,7 +21,7 @@ from state.words import iso
 
 _STRONG = 8.0
 """Effectiveness, from 0 to 10, of an analysis that is worth a line of its own."""
-_MOST = 3
+_MAX_LINES = 3
 """Lines of one kind at a time."""
 _IDEAS, _IDEA = 8, 120
 """Ideas that one line names, and characters of each."""
@@ -77,10 +77,10 @@ class LabNews:
         context = self.context
         since = select(Event).where(Event.run_id == context.run_id, Event.seq > self.mark["event"])
         with context.store.read() as session:
-            found = list(session.exec(since.where(col(Event.type).in_(_TYPES)).order_by(col(Event.seq))))
-        if found:
-            self.mark["event"] = found[-1].seq
-        return found
+            events = list(session.exec(since.where(col(Event.type).in_(_TYPES)).order_by(col(Event.seq))))
+        if events:
+            self.mark["event"] = events[-1].seq
+        return events
 
     def _posts(self) -> list[Post]:
         """Return the posts that the clock has made visible."""
@@ -93,21 +93,21 @@ class LabNews:
     def _kernels(self, posts: list[Post]) -> list[str]:
         """Return a line on each new public script that beats, by its public score, all before it and what is best here."""
         oriented, top = self.context.card.oriented, load_tree(self.context).best()
-        here = None if top is None else top.score
+        best_here = None if top is None else top.score
         lines = []
         for post in posts:
             best, score = self.mark["kernel"], post.public_score
             if score is None or (best is not None and oriented(score) <= oriented(best)):
                 continue
             self.mark["kernel"] = score
-            if here is not None and oriented(score) <= oriented(here):
+            if best_here is not None and oriented(score) <= oriented(best_here):
                 continue
             before = "" if best is None else f", the best public one before had {best:g}"
-            ours = "" if here is None else f", the best here {here:.5g} on the withheld rows"
+            comparison = "" if best_here is None else f", the best here {best_here:.5g} on the withheld rows"
             lines.append(
-                f"a new public script has {score:g} on the leaderboard{before}{ours}: {in_quotes(post.title, 120)}"
+                f"a new public script has {score:g} on the leaderboard{before}{comparison}: {in_quotes(post.title, 120)}"
             )
-        return lines[-_MOST:]
+        return lines[-_MAX_LINES:]
 
     def _measured(self, events: list[Event]) -> list[str]:
         """Return a line on each public script that was run here."""
@@ -118,14 +118,14 @@ class LabNews:
             f"the public script {in_quotes(row.title, 120)} was run here as it is: {row.measured:.5g} on the withheld rows"
             + ("" if row.published is None else f" ({row.published:g} on the leaderboard)")
             + f", {row.seconds:.0f} s; code in /lab/community/measured/"
-            for row in rows[:_MOST]
+            for row in rows[:_MAX_LINES]
         ]
 
     def _read(self, events: list[Event]) -> list[str]:
         """Return a line on each post that was read meanwhile and promises much."""
         new = {event.data["analysis"] for event in events if event.type == "analysis.added"}
-        rows = [one for one in self._known(analyses) if one.id in new and one.effectiveness >= _STRONG]
-        rows = sorted(rows, key=lambda one: (-one.effectiveness, one.id))[:_MOST]
+        rows = [a for a in self._known(analyses) if a.id in new and a.effectiveness >= _STRONG]
+        rows = sorted(rows, key=lambda analysis: (-analysis.effectiveness, analysis.id))[:_MAX_LINES]
         self.items += [Item(row.id, row.known_at) for row in rows]
         return [f"posted ({row.id}), as we read it: {line(row.summary, 300)}" for row in rows]
 
@@ -136,12 +136,12 @@ class LabNews:
         self.items += [Item(f"idea/{row.id}", row.known_at) for row in rows]
         if not rows:
             return []
-        named = "; ".join(f"{row.id} {shorten(line(row.text, 300), _IDEA, placeholder=' …')}" for row in rows[:_IDEAS])
-        return [f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added, `lab ideas` has them whole: {named}"]
+        words = "; ".join(f"{row.id} {shorten(line(row.text, 300), _IDEA, placeholder=' …')}" for row in rows[:_IDEAS])
+        return [f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added, `lab ideas` has them whole: {words}"]
 
-    def _known(self, of: Callable[..., list[Any]]) -> list[Any]:
+    def _known(self, query: Callable[..., list[Any]]) -> list[Any]:
         context = self.context
-        return of(context.store, context.run_id, context.clock.as_of())
+        return query(context.store, context.run_id, context.clock.as_of())
 
     def _best(self) -> list[str]:
         """Return a line on a new best experiment that this lab's coder has not logged itself."""

@@ -48,15 +48,15 @@ def array_shape(card: TaskCard, data: Path) -> str:
     if metric is not None and "ordinal" in metric.spaces and kind == "label":
         return "`(rows,)`, a number; the engine fits the cut points between the labels"
     if kind == "label" and len(columns) == 1 and classes.is_file():
-        many = len(json.loads(classes.read_text(encoding="utf-8")))
-        in_order = f"`(rows, {many})`, probabilities in the order of `/lab/classes.json`"
+        class_count = len(json.loads(classes.read_text(encoding="utf-8")))
+        in_order = f"`(rows, {class_count})`, probabilities in the order of `/lab/classes.json`"
         return f"{in_order}; class indices `(rows,)` will do, but combine less well"
     if kind != "number":
         return "CSV files in the form of the submission, with a row for each row that is predicted"
     if len(columns) == 1:
         return f"`(rows,)`, of the column `{line(columns[0], 80)}`"
-    named = line(", ".join(columns[:12]), 300) + (", …" if len(columns) > 12 else "")
-    return f"`(rows, {len(columns)})`, the columns {named}"
+    column_names = line(", ".join(columns[:12]), 300) + (", …" if len(columns) > 12 else "")
+    return f"`(rows, {len(columns)})`, the columns {column_names}"
 
 
 def command_seconds(total: float) -> float:
@@ -84,9 +84,9 @@ class Opening:
         for name in ("work", "logs", "socket", "community"):
             (folder / name).mkdir(parents=True)
         folder.parent.chmod(0o700)
-        alone = self.assignment.alone
+        is_alone = self.assignment.alone
         community = (
-            LabCommunityFiles() if alone else await asyncio.to_thread(write_community, context, folder / "community")
+            LabCommunityFiles() if is_alone else await asyncio.to_thread(write_community, context, folder / "community")
         )
         inherited: list[str] = []
         if self.assignment.codebase is not None:
@@ -96,16 +96,16 @@ class Opening:
                 (folder / "work" / SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
             if (infer := infer_code(context, self.assignment.codebase)) is not None:
                 (folder / "work" / INFER).write_text(infer, encoding="utf-8")
-        knowledge = Found() if alone else await self._knowledge()
-        folds = None if alone else await context.executor.fold_view()
+        knowledge = Found() if is_alone else await self._knowledge()
+        folds = None if is_alone else await context.executor.fold_view()
         if folds is not None:
             for name in _FOLDS:
                 if (folds.data / name).is_file():
                     await asyncio.to_thread(shutil.copyfile, folds.data / name, folder / name)
         # Labs may use all of the run's time but what the final selection needs.
         room = context.budget.usable(None)
-        own = self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
-        seconds = room if alone else min(own, self.assignment.most)
+        own_seconds = self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
+        seconds = room if is_alone else min(own_seconds, self.assignment.most)
         prompt = LabTask(
             task=context.task,
             preview=context.preview,
@@ -114,10 +114,10 @@ class Opening:
             draft=self.assignment.draft,
             codebase=self.assignment.codebase is not None and (folder / "work" / SOLUTION).is_file(),
             inherited=tuple(inherited),
-            board=() if alone else tuple(board(context)),
-            cards=() if alone else lab_cards(context, self.number),
-            failures=() if alone else failures(context),
-            notes=() if alone else lab_notes(context, self.number),
+            board=() if is_alone else tuple(board(context)),
+            cards=() if is_alone else lab_cards(context, self.number),
+            failures=() if is_alone else failures(context),
+            notes=() if is_alone else lab_notes(context, self.number),
             kernels=community.kernels,
             measured=community.measured,
             public=any(node.id == self.assignment.codebase for node in load_tree(context).reproduced),
@@ -126,26 +126,26 @@ class Opening:
             knowledge=len(knowledge.entries),
             folds=None if folds is None else fold_facts(folds.data),
             arrays=None if folds is None or context.experiments is None else array_shape(context.card, folds.data),
-            scripts=context.needs_scripts and not alone,
-            fits=context.fits is not None and folds is not None and not alone,
+            scripts=context.needs_scripts and not is_alone,
+            fits=context.fits is not None and folds is not None and not is_alone,
             seconds=seconds,
             turns=self.settings.turns,
             command_seconds=command_seconds(seconds),
-            ideas=not alone,
+            ideas=not is_alone,
             blends=context.blender is not None,
-            lab=not alone,
+            lab=not is_alone,
             own=self.owned,
             mark=(mark := draw_mark()),
         )
         head = prompt.messages()
         # The shell coder is sent the rest as its system message; for an agent of the owner's its session writes all of it.
         (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
-        known = {
+        known_at = {
             item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items, *knowledge.items)
         }
         return OpenedLab(
             head=tuple(head),
-            known=tuple(Item(id, at) for id, at in known.items()),
+            known=tuple(Item(id, time) for id, time in known_at.items()),
             ends_at=context.budget.elapsed.wall() + seconds,
             seconds=seconds,
             news=LabNews(context, folder / "community", lab=self.number).begin(),
@@ -156,13 +156,15 @@ class Opening:
         """Write what the knowledge base has for this task and draft, and return it."""
         if self.context.knowledge is None:
             return Found()
-        found = await self.context.knowledge.for_lab(self.number, f"{self.assignment.title}\n{self.assignment.draft}")
-        await asyncio.to_thread(write_knowledge, found, self.folder / "knowledge")
-        return found
+        retrieved = await self.context.knowledge.for_lab(
+            self.number, f"{self.assignment.title}\n{self.assignment.draft}"
+        )
+        await asyncio.to_thread(write_knowledge, retrieved, self.folder / "knowledge")
+        return retrieved
 
     def _is_experiment(self, node: int) -> bool:
         log = self.context.experiments
-        return log is not None and any(one.node == node for one in log.all())
+        return log is not None and any(experiment.node == node for experiment in log.all())
 
     def _inherit(self, node: int) -> list[str]:
         """Copy what the lab of a node left, and return those files; none where that lab is still open."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.coder.lab.cards import measured
+from bot.coder.lab.cards import measured_notebooks
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
 from bot.knowledge.retrieval import Found, entry_text
@@ -47,27 +47,27 @@ def write_community(context: RunContext, folder: Path) -> LabCommunityFiles:
     if view is None:
         return LabCommunityFiles()
     posts = list(view.posts())
-    summaries = {one.id: one.summary for one in analyses(context.store, context.run_id, context.clock.as_of())}
-    kernels = _chosen([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
+    summaries = {a.id: a.summary for a in analyses(context.store, context.run_id, context.clock.as_of())}
+    kernels = _choose_kernels([p for p in posts if p.kind == "kernel"], context.card.lower_is_better)[:MOST_KERNELS]
     (folder / "kernels").mkdir(parents=True, exist_ok=True)
     (folder / "topics").mkdir(exist_ok=True)
-    ran = _write_measured(context, folder / "measured")
-    tried = {row.id: row for row in reproductions(context.store, context.run_id, context.clock.as_of())}
+    measured_lines = _write_measured(context, folder / "measured")
+    reproduction_of = {row.id: row for row in reproductions(context.store, context.run_id, context.clock.as_of())}
     # The owner's notes are written for those who work here, whatever others vote for.
     kernels += [post for post in posts if post.kind == "kernel" and post.tier == TEAM and post not in kernels]
-    index, best, most = list[str](), list[str](), list[str]()
+    index, best, most_voted = list[str](), list[str](), list[str]()
     for post in kernels:
-        text = _bounded(without_encoded(post.text))
+        text = _within_limit(without_encoded(post.text))
         # A notebook is its text with its code in fences.
         suffix = "md" if "\n```" in text else _SUFFIX.get((post.language or "").lower(), "txt")
         name = f"kernels/{_plain(post.id)}.{suffix}"
         (folder / name).write_text(text, encoding="utf-8")
-        about = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {in_quotes(post.title, 120)}"
-        row = tried.get(post.item)
+        description = f"{name} · {_facts(post)} · {len(text) / 1000:.0f} kB · {in_quotes(post.title, 120)}"
+        row = reproduction_of.get(post.item)
         if row is None:
-            best.append(f"/lab/community/{about}")
+            best.append(f"/lab/community/{description}")
         reason = f" · does not run here: {line(row.reason, 200)}" if row is not None and row.reason else ""
-        index.append(f"- {about}{reason}{_summary(summaries, post.item)}")
+        index.append(f"- {description}{reason}{_summary(summaries, post.item)}")
     topics: dict[str, list[Post]] = {}
     for post in posts:
         if post.kind == "message" and post.topic_id is not None:
@@ -75,42 +75,42 @@ def write_community(context: RunContext, folder: Path) -> LabCommunityFiles:
     if index:
         index = ["# Public scripts, best score first", "", *index, ""]
     index += ["# Forum, most votes first", ""]
-    ranked = sorted(topics.items(), key=lambda pair: -sum(p.votes or 0 for p in pair[1]))
-    ranked = [pair for n, pair in enumerate(ranked) if n < MOST_TOPICS or pair[1][0].tier == TEAM]
-    for topic, messages in ranked:
+    ranking = sorted(topics.items(), key=lambda pair: -sum(p.votes or 0 for p in pair[1]))
+    ranking = [pair for n, pair in enumerate(ranking) if n < MOST_TOPICS or pair[1][0].tier == TEAM]
+    for topic, messages in ranking:
         name = f"topics/{_plain(topic)}.md"
-        text = _bounded("\n\n".join(map(_message, messages)))
+        text = _within_limit("\n\n".join(map(_message, messages)))
         (folder / name).write_text(f"# {in_quotes(messages[0].title)}\n\n{text}", encoding="utf-8")
         votes, size = sum(p.votes or 0 for p in messages), len(text) / 1000
-        about = (
+        description = (
             f"{len(messages)} messages · {votes} votes on them · {size:.0f} kB · {in_quotes(messages[0].title, 120)}"
         )
-        index.append(f"- {name} · {about}{_summary(summaries, f'topic/{topic}')}")
-        most.append(f"/lab/community/{name} · {about}")
-    if ran:
-        index = ["# Public scripts that were run here", "", *(f"- {one}" for one in ran), "", *index]
+        index.append(f"- {name} · {description}{_summary(summaries, f'topic/{topic}')}")
+        most_voted.append(f"/lab/community/{name} · {description}")
+    if measured_lines:
+        index = ["# Public scripts that were run here", "", *(f"- {m}" for m in measured_lines), "", *index]
     (folder / "index.md").write_text("\n".join(index) + "\n", encoding="utf-8")
-    shown_posts = [*kernels, *(p for _, messages in ranked for p in messages)]
+    shown_posts = [*kernels, *(p for _, messages in ranking for p in messages)]
     return LabCommunityFiles(
         tuple(Item(p.item, p.time) for p in shown_posts),
-        tuple(f"/lab/community/{one}" for one in ran[:_BEST_MEASURED]),
+        tuple(f"/lab/community/{measured_line}" for measured_line in measured_lines[:_BEST_MEASURED]),
         tuple(best[:_BEST_KERNELS]),
-        tuple(most[:_MOST_VOTED]),
+        tuple(most_voted[:_MOST_VOTED]),
     )
 
 
 def _write_measured(context: RunContext, folder: Path) -> list[str]:
     """Write the public scripts that were run here, as they ran, and return a line each, the best first."""
     lines = []
-    for row, text in measured(context):
+    for row, text in measured_notebooks(context):
         folder.mkdir(exist_ok=True)
         name = f"{_plain(row.id.partition('/')[2])}.py"
-        (folder / name).write_text(_bounded(code(context, row.node or 0)), encoding="utf-8")
+        (folder / name).write_text(_within_limit(code(context, row.node or 0)), encoding="utf-8")
         lines.append(f"measured/{name} · {text}")
     return lines
 
 
-def _chosen(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:
+def _choose_kernels(kernels: Sequence[Post], lower_is_better: bool) -> list[Post]:
     """Return kernels with the best score first, then those without one by votes."""
     sign = 1 if lower_is_better else -1
     return sorted(
@@ -131,28 +131,28 @@ def _facts(post: Post) -> str:
 
 
 def _summary(summaries: Mapping[str, str], item: str) -> str:
-    found = summaries.get(item)
-    return f": {line(found, 300)}" if found else ""
+    summary = summaries.get(item)
+    return f": {line(summary, 300)}" if summary else ""
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:80]
 
 
-def _bounded(text: str) -> str:
+def _within_limit(text: str) -> str:
     return clean(text.encode(errors="replace")[:MOST_BYTES].decode(errors="ignore"))
 
 
-def write_knowledge(found: Found, folder: Path) -> None:
+def write_knowledge(retrieved: Found, folder: Path) -> None:
     """Write entries of the knowledge base: an index, and a short file each; nothing, not even the folder, without entries."""
-    if not found.entries:
+    if not retrieved.entries:
         return
     folder.mkdir(exist_ok=True)
     index = ["# What helped with tasks of this kind elsewhere, the most fitting first", ""]
-    for entry in found.entries:
+    for entry in retrieved.entries:
         name, sources = (
             f"{entry.id}.md",
-            "\n".join(f"- {line(one.title)}: {one.url or one.path}" for one in entry.sources),
+            "\n".join(f"- {line(source.title)}: {source.url or source.path}" for source in entry.sources),
         )
         since = f"Known since {entry.known_at:%Y-%m-%d}. Labels: {', '.join(entry.labels)}."
         (folder / name).write_text(
@@ -167,7 +167,7 @@ def copy_work(source: Path, target: Path) -> list[str]:
 
     Links are refused on the way, hard ones too: a file of the host, labels among them, could lie behind one.
     """
-    files = sorted((p for p in source.rglob("*") if not p.is_dir()), key=lambda one: (len(one.parts), one))
+    files = sorted((p for p in source.rglob("*") if not p.is_dir()), key=lambda path: (len(path.parts), path))
     copied = []
     for path in files[:_MOST_FILES]:
         relative = path.relative_to(source)

@@ -128,7 +128,7 @@ class LabTurn:
 
     def messages(self) -> Sequence[Message]:
         """Return the whole conversation."""
-        conversation = (m for reply, seen in self.turns for m in (Message("assistant", reply), Message("user", seen)))
+        conversation = (m for reply, o in self.turns for m in (Message("assistant", reply), Message("user", o)))
         return (*self.head, *conversation)
 
     def parse(self, text: str) -> LabReply:

@@ -25,9 +25,9 @@ from state.progress import create_node, end_node, update_node
 _OUTPUT = 3_000
 """Characters of a failed script's output that its coder sees."""
 _PLAN = 4_000
-_MOST = 40
+_MAX_SCRIPTS = 40
 """Scripts that one lab may have scored: each rounded score says a little about the labels of withheld rows."""
-_LEAST = 5.0
+_MIN_SECONDS = 5.0
 """Seconds that a scored script needs."""
 
 
@@ -46,7 +46,7 @@ def script_seconds(context: RunContext, room: float) -> float:
         Refused: there is too little time.
     """
     seconds = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
-    if seconds is None or room < _LEAST:
+    if seconds is None or room < _MIN_SECONDS:
         raise ScriptRefused("no time is left to run a script")
     return min(seconds, room)
 
@@ -73,13 +73,13 @@ class ScoredScripts:
         return nodes_of_lab(context.store, context.run_id, context.decisions, self.lab)
 
     def _own(self, tree: Tree) -> list[int]:
-        return [node for node in self.nodes if node in {one.id for one in tree.nodes} and code(self.context, node)]
+        return [node for node in self.nodes if node in {n.id for n in tree.nodes} and code(self.context, node)]
 
     def best(self) -> int | None:
         """Return the lab's best node, or the one that it starts from; None without either."""
         tree = load_tree(self.context)
-        own = [tree[node] for node in self._own(tree) if tree[node].valid]
-        top = max(own, key=lambda node: (node.fitness, -node.id), default=None)
+        own_nodes = [tree[node] for node in self._own(tree) if tree[node].valid]
+        top = max(own_nodes, key=lambda node: (node.fitness, -node.id), default=None)
         return top.id if top is not None else next(iter(self.parents), None)
 
     async def score(self, script: str, note: str, lease: Lease | None, infer: str | None = None) -> str:
@@ -103,8 +103,8 @@ class ScoredScripts:
         async with self._lock:
             if (node := self.scored(script, infer)) is not None:
                 return f"this script was scored before. {self.answer(node)}"
-            if len(self.nodes) >= _MOST:
-                raise ScriptRefused(f"{_MOST} scripts of this lab were run, which is the most")
+            if len(self.nodes) >= _MAX_SCRIPTS:
+                raise ScriptRefused(f"{_MAX_SCRIPTS} scripts of this lab were run, which is the most")
             seconds = script_seconds(self.context, self.left())
             node = await self._begin(script, infer, note)
             await self._run(node, script, infer, note, seconds, lease)
@@ -112,8 +112,8 @@ class ScoredScripts:
 
     def scored(self, script: str, infer: str | None = None) -> int | None:
         """Return the node of this lab, or the one it starts from, that has just this script, and this second one."""
-        context, known = self.context, (*self.nodes, *self.parents)
-        return next((n for n in known if code(context, n) == script and infer_code(context, n) == infer), None)
+        context, nodes = self.context, (*self.nodes, *self.parents)
+        return next((n for n in nodes if code(context, n) == script and infer_code(context, n) == infer), None)
 
     async def _begin(self, script: str, infer: str | None, note: str) -> int:
         context, best = self.context, self.best()
@@ -150,18 +150,18 @@ class ScoredScripts:
         self, node: int, script: str, infer: str | None, note: str, seconds: float, lease: Lease | None
     ) -> None:
         context, tree = self.context, load_tree(self.context)
-        compared = next(iter(tree[node].parents), None)
-        if compared is None and (best := tree.best()) is not None:
-            compared = best.id
-        written = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve", infer)
+        reference = next(iter(tree[node].parents), None)
+        if reference is None and (best := tree.best()) is not None:
+            reference = best.id
+        new_script = Script(self._plan(note), script, "draft" if not tree[node].parents else "improve", infer)
         try:
             await run_script(
                 context,
                 node,
-                written,
+                new_script,
                 best_seconds(context, tree),
                 ScriptTimeLimits(seconds, None),
-                compared,
+                reference,
                 None,
                 lease,
             )
@@ -195,33 +195,33 @@ class ScoredScripts:
 
     def _rehearsed(self, node: int) -> str:
         """Return what the dress rehearsal of a scored node's notebook found."""
-        found = rehearsal_of(self.context, node)
-        if found is None:
+        rehearsal = rehearsal_of(self.context, node)
+        if rehearsal is None:
             return "without --infer its notebook would train again on Kaggle, which takes long there"
         return (
-            f"its notebook passed the dress rehearsal in {found.seconds:.1f} s; {found.scaled:,.0f} s are reckoned for "
-            f"{found.rows:,} hidden rows, of {self.context.notebook_limits.seconds:,.0f} s at the most"
+            f"its notebook passed the dress rehearsal in {rehearsal.seconds:.1f} s; {rehearsal.scaled:,.0f} s are reckoned for "
+            f"{rehearsal.rows:,} hidden rows, of {self.context.notebook_limits.seconds:,.0f} s at the most"
         )
 
     def answer(self, node: int) -> str:
         """Return the answer to the coder on a node."""
         context = self.context
-        done, tree = attempt(context, node), load_tree(context)
-        if done.score is None:
-            output = indent(done.output.strip()[-_OUTPUT:], "| ", lambda _: True)
-            return f"node {node} has no score: {line(done.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
-        score = with_error(shown(done.score.value, done.score.std_error), done.score.std_error)
+        result, tree = attempt(context, node), load_tree(context)
+        if result.score is None:
+            output = indent(result.output.strip()[-_OUTPUT:], "| ", lambda _: True)
+            return f"node {node} has no score: {line(result.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
+        score = with_error(shown(result.score.value, result.score.std_error), result.score.std_error)
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:
             lines.append(self._rehearsed(node))
-        lines += [f"a check found: {finding}" for finding in done.findings]
+        lines += [f"a check found: {finding}" for finding in result.findings]
         # What matters stands last: coders are used to ask for the tail of an output.
         lines.append(
             f"node {node}: {context.card.metric.name} {score} "
-            f"({context.card.metric.direction}) on the withheld rows, {done.seconds:.0f} s"
+            f"({context.card.metric.direction}) on the withheld rows, {result.seconds:.0f} s"
         )
-        if done.score.gain is not None:
+        if result.score.gain is not None:
             base = next(iter(tree[node].parents), None)
-            against = f"node {base}" if base is not None else "the best before it"
-            lines.append(f"against {against}, paired: {gain_in_words(done.score.gain)}")
+            reference = f"node {base}" if base is not None else "the best before it"
+            lines.append(f"against {reference}, paired: {gain_in_words(result.score.gain)}")
         return "\n".join(lines)

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from bot.coder.lab.announced import HEADER_BYTES, Announced, NotTaken, announced, check_script
-from bot.coder.lab.calls import Arguments, FileRole, LabAnswer, LabCall, LabCallHandler, Log, ScoreCommand, Scored
+from bot.coder.lab.calls import Arguments, FileRole, LabAnswer, LabCall, LabCallHandler, Log, LogScore, ScoreCommand
 from bot.models.quoting import clean, line
 from sandbox.lab.listening import Listener, receive
 
@@ -75,8 +75,8 @@ class LabServer:
         answer = LabAnswer(1, "the engine failed on this call; what you sent may be fine")
         arguments: Arguments | None = None
         try:
-            arguments, files, begun = await _header(connection)
-            async with self._turns, self._call(connection, arguments, files, begun) as call:
+            arguments, files, body_start = await _header(connection)
+            async with self._turns, self._call(connection, arguments, files, body_start) as call:
                 answer = await self._handle(call)
         except NotTaken as refusal:
             arguments, answer = None, LabAnswer(refusal.status, str(refusal))
@@ -84,15 +84,15 @@ class LabServer:
             answer = LabAnswer(1, "the lab has ended")
             raise
         finally:
-            text = _bounded(answer.text)
-            told = await _tell(connection, answer.status, text, answer.data)
+            text = _within_limit(answer.text)
+            is_sent = await _tell(connection, answer.status, text, answer.data)
         news = self._handle.news
-        if isinstance(arguments, Log | ScoreCommand) and not told and text not in news and len(news) < _MOST_NEWS:
+        if isinstance(arguments, Log | ScoreCommand) and not is_sent and text not in news and len(news) < _MOST_NEWS:
             news.append(text)
 
     @asynccontextmanager
     async def _call(
-        self, connection: socket.socket, arguments: Arguments, announced: tuple[Announced, ...], begun: bytes
+        self, connection: socket.socket, arguments: Arguments, announced: tuple[Announced, ...], body_start: bytes
     ) -> AsyncIterator[LabCall]:
         """Read the files that come after the header into a folder that is removed at the end.
 
@@ -100,7 +100,7 @@ class LabServer:
             NotTaken: They are not what was announced, or no script.
         """
         if not announced:
-            if begun:
+            if body_start:
                 raise NotTaken("more than the announced 0 bytes came")
             yield LabCall(arguments)
             return
@@ -109,17 +109,17 @@ class LabServer:
         except OSError as error:
             raise _no_room(error) from None
         with folder as place:
-            body = _Body(connection, sum(one.bytes for one in announced), begun)
+            body = _Body(connection, sum(file.bytes for file in announced), body_start)
             files: dict[FileRole, Path] = {}
             sources: dict[str, Path] = {}
-            for number, one in enumerate(announced):
+            for number, file in enumerate(announced):
                 # Named by us: what they are called inside is no path of ours.
-                path = Path(place) / f"{number}{Path(one.name).suffix}"
-                await body.save(path, one)
-                if one.role == "source":
-                    sources[one.name] = path
+                path = Path(place) / f"{number}{Path(file.name).suffix}"
+                await body.save(path, file)
+                if file.role == "source":
+                    sources[file.name] = path
                 else:
-                    files[one.role] = path
+                    files[file.role] = path
             if isinstance(arguments, ScoreCommand):
                 await asyncio.to_thread(check_script, sources)
             yield LabCall(arguments, files, sources)
@@ -146,40 +146,40 @@ async def _header(connection: socket.socket) -> tuple[Arguments, tuple[Announced
                 read += part
     except TimeoutError:
         raise NotTaken(f"the call's first line did not come within {_HEADER_SECONDS:.0f} s") from None
-    first, _, begun = bytes(read).partition(b"\n")
-    return *announced(first), begun
+    first, _, body_start = bytes(read).partition(b"\n")
+    return *announced(first), body_start
 
 
 class _Body:
     """The bytes of all files of a call, as they come."""
 
-    def __init__(self, connection: socket.socket, size: int, begun: bytes) -> None:
+    def __init__(self, connection: socket.socket, size: int, body_start: bytes) -> None:
         """Start the clock. Raises NotTaken: more has come already than was announced."""
-        if len(begun) > size:
+        if len(body_start) > size:
             raise NotTaken(f"more than the announced {size} bytes came")
-        self._connection, self._size, self._begun = connection, size, begun
+        self._connection, self._size, self._begun = connection, size, body_start
         self._came = 0
         self._end = asyncio.get_running_loop().time() + _BODY_SECONDS
 
     async def save(self, path: Path, announced: Announced) -> None:
         """Write the next file. Raises NotTaken: it is shorter, did not come in time, or cannot be written."""
-        left = announced.bytes
+        bytes_left = announced.bytes
         try:
             # Without a buffer, whose end could fail once more.
             with path.open("wb", buffering=0) as file:
                 async with asyncio.timeout(None) as limit:
-                    while left:
+                    while bytes_left:
                         limit.reschedule(self._end + self._came / _BYTES_A_SECOND)
-                        part = await self._next(min(left, _CHUNK))
+                        part = await self._next(min(bytes_left, _CHUNK))
                         if not part:
                             missing = self._size - self._came
                             raise NotTaken(
-                                f"{line(announced.name)} ended {left} bytes early: of the announced {self._size} bytes of all "
-                                f"files {missing} are missing"
+                                f"{line(announced.name)} ended {bytes_left} bytes early: of the announced {self._size} "
+                                f"bytes of all files {missing} are missing"
                             )
                         # The disk may make us wait, which must not stop the run's other work.
                         await asyncio.to_thread(_write, file, part)
-                        left -= len(part)
+                        bytes_left -= len(part)
                         self._came += len(part)
         except TimeoutError:
             missing = self._size - self._came
@@ -187,12 +187,12 @@ class _Body:
         except OSError as error:
             raise _no_room(error) from None
 
-    async def _next(self, most: int) -> bytes:
+    async def _next(self, max_bytes: int) -> bytes:
         """Return what has come, first of what came with the header; nothing at its end."""
         if self._begun:
-            part, self._begun = self._begun[:most], self._begun[most:]
+            part, self._begun = self._begun[:max_bytes], self._begun[max_bytes:]
             return part
-        return await receive(self._connection, most)
+        return await receive(self._connection, max_bytes)
 
 
 def _no_room(error: OSError) -> NotTaken:
@@ -201,15 +201,15 @@ def _no_room(error: OSError) -> NotTaken:
 
 def _write(file: IO[bytes], content: bytes) -> None:
     """Write all of it; a file without a buffer may take less at a time."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[file.write(rest) :]
+    unwritten = memoryview(content)
+    while unwritten:
+        unwritten = unwritten[file.write(unwritten) :]
 
 
-def _bounded(text: str) -> str:
+def _within_limit(text: str) -> str:
     text = clean(text)
-    more = len(text) - _ANSWER_CHARACTERS
-    return text if more <= 0 else f"{text[:_ANSWER_CHARACTERS]}\n[{more} more characters left out]"
+    over = len(text) - _ANSWER_CHARACTERS
+    return text if over <= 0 else f"{text[:_ANSWER_CHARACTERS]}\n[{over} more characters left out]"
 
 
 def _plain(value: Any) -> Any:
@@ -219,7 +219,7 @@ def _plain(value: Any) -> Any:
     return line(value) if isinstance(value, str) else value
 
 
-async def _tell(connection: socket.socket, status: int, text: str, data: Scored | None) -> bool:
+async def _tell(connection: socket.socket, status: int, text: str, data: LogScore | None) -> bool:
     """Send an answer; return whether somebody was there to take it."""
     answer: dict[str, Any] = {"status": status, "text": text}
     if data is not None:

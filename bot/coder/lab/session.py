@@ -32,16 +32,16 @@ _MOST_FAILED = 3
 _GRACE = 20.0
 """Seconds that an agent has to end by itself after `lab done`, as it mostly asks its model once more."""
 _LOOKED_EVERY = 1.0
-_SHOWN = 16_000
+_MAX_OUTPUT = 16_000
 """Characters of the end of what an agent printed that are kept with its turn."""
-_WHY = 300
-_AGAIN = (
+_REASON_CHARACTERS = 300
+_TASK_AGAIN = (
     "# You begin again\n"
     "You were started in this lab before, and that start was ended: {why}. /lab/work/ is as it was left, with scripts and notes: "
     "read them first. {left:.0f} s are left, whatever is said below.\n\n"
 )
 _CLOCK = "Your time is over at {at:%H:%M:%S} by `date -u`.\n\n"
-_DONE = "its coder was done"
+_CODER_DONE = "its coder was done"
 _INTERRUPTED = "the bot was restarted meanwhile"
 # A login shell, in which some agents run commands, would begin with the system's PATH, on which there is no `lab`.
 _START = 'printf "export PATH=%q\\n" "$PATH" >"$HOME/.profile"; exec gateway bash -c {command}'
@@ -81,8 +81,8 @@ class AgentSession:
     async def __call__(self, call: LabCall) -> LabAnswer:
         """Answer a call of `lab`; under the answer stand what is new, the time that is left, and the warning before the end."""
         answer = await self.commands(call)
-        lines = [f"[meanwhile] {one}" for one in self.commands.take_news()]
-        lines += [f"[news] {one}" for one in await asyncio.to_thread(self.updates.lines)]
+        lines = [f"[meanwhile] {news}" for news in self.commands.take_news()]
+        lines += [f"[news] {news}" for news in await asyncio.to_thread(self.updates.lines)]
         self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
         lines.append(f"[{self.left():.0f} s left]")
         text = "\n".join(
@@ -113,12 +113,12 @@ class AgentSession:
         while True:
             turn += 1
             run = partial(self._turn, turn, before, box, gateway, lease)
-            ended = await self.context.steps.once(TURN, run, Key(self.number, attempt=turn))
-            if ended.capped:
-                raise BudgetExceeded(ended.reason or "a cap was reached")
-            if ended.reason is not None:
-                return ended.reason
-            before = ended.why
+            result = await self.context.steps.once(TURN, run, Key(self.number, attempt=turn))
+            if result.capped:
+                raise BudgetExceeded(result.reason or "a cap was reached")
+            if result.reason is not None:
+                return result.reason
+            before = result.why
             failed += before != _INTERRUPTED
             if failed == _MOST_FAILED:
                 return f"its coder failed {failed} times, at last so: {before}"
@@ -135,26 +135,26 @@ class AgentSession:
         await self.context.steps.once(TURN_BEGUN, begin, Key(self.number, attempt=turn))
         started = time.monotonic()
         result: CommandResult | None = None
-        reason, why = None, _INTERRUPTED
+        reason, stop_reason = None, _INTERRUPTED
         row = lab(self.context.store, self.context.run_id, self.number)
         if interrupted and row is not None and row.report:
-            reason = _DONE
+            reason = _CODER_DONE
         elif not interrupted:
-            asked = gateway.turns_taken
+            turns_before = gateway.turns_taken
             result, reason = await self._run(turn, before, box, gateway, lease)
             if gateway.over is not None and not isinstance(gateway.over, BudgetExceeded):
                 raise gateway.over
             if result is not None and reason is None:
-                reason, why = self._ended(result, gateway, gateway.turns_taken - asked)
+                reason, stop_reason = self._ended(result, gateway, gateway.turns_taken - turns_before)
         with self.context.store.write() as tx:
             facts = {"seconds": round(time.monotonic() - started, 3), "exit": result.exit_code if result else None}
             end_turn(tx, self.context.run_id, self.number, turn, command=self.coder.name, **facts)
         text = await asyncio.to_thread(self._printed, turn)
         return TurnResult(
-            f"{text}\n[{reason or why}]",
+            f"{text}\n[{reason or stop_reason}]",
             self.commands.done,
             reason=reason,
-            why=why,
+            why=stop_reason,
             capped=gateway.over is not None,
         )
 
@@ -165,10 +165,10 @@ class AgentSession:
         await asyncio.to_thread(self._write_task, before)
         command = _START.format(command=shlex.quote(self.coder.command))
         # From outside nobody sees whether it computes or waits for its model: it holds the cores all the time.
-        async with lease.hold() as held:
+        async with lease.hold() as lease_in_use:
             with self.context.executor.stopwatch.measure("commands"):
                 # The watch ends it in time; the sandbox's own limit comes after that.
-                running = asyncio.create_task(box.run(turn, command, self.left() + 2 * _GRACE, held))
+                running = asyncio.create_task(box.run(turn, command, self.left() + 2 * _GRACE, lease_in_use))
                 try:
                     while (reason := self._over(gateway)) is None and not running.done():
                         await self.look()
@@ -182,28 +182,28 @@ class AgentSession:
         """Return why the lab has to end while its agent runs."""
         if self.commands.done:
             self._done_at = self._done_at or time.monotonic()
-            return _DONE if time.monotonic() > self._done_at + _GRACE else None
+            return _CODER_DONE if time.monotonic() > self._done_at + _GRACE else None
         if gateway.over is not None:
             return str(gateway.over)
         return "its time was used up" if self.left() <= 0 else gateway.closed
 
-    def _ended(self, result: CommandResult, gateway: Gateway, asked: int) -> tuple[str | None, str]:
+    def _ended(self, result: CommandResult, gateway: Gateway, turns_taken: int) -> tuple[str | None, str]:
         """Return why the lab is over, its agent having ended by itself; else how it failed."""
         if self.commands.done:
-            return _DONE, ""
+            return _CODER_DONE, ""
         if gateway.closed is not None:
             return gateway.closed, ""
         if result.exit_code == 0:
             return "its coder ended by itself", ""
-        last = line(result.output.strip().rpartition("\n")[2], _WHY)
-        why = line(result.ended or "", _WHY) or f"it ended with status {result.exit_code}: {last}"
-        return (None if asked else f"its coder asked its model nothing: {why}"), why
+        last = line(result.output.strip().rpartition("\n")[2], _REASON_CHARACTERS)
+        description = line(result.ended or "", _REASON_CHARACTERS) or f"it ended with status {result.exit_code}: {last}"
+        return (None if turns_taken else f"its coder asked its model nothing: {description}"), description
 
     def _write_task(self, before: str) -> None:
         """Write TASK.md in place, as the file itself is mounted: most agents see no clock, and know only that of the machine."""
-        left = self.left()
-        over = SystemClock().now() + timedelta(seconds=left)
-        text = _AGAIN.format(why=before, left=left) if before else ""
+        seconds_left = self.left()
+        over = SystemClock().now() + timedelta(seconds=seconds_left)
+        text = _TASK_AGAIN.format(why=before, left=seconds_left) if before else ""
         text += f"{self.prompt.rstrip()}\n\n{_CLOCK.format(at=over)}"
         (self.folder / "TASK.md").write_text(text, encoding="utf-8")
 
@@ -213,4 +213,4 @@ class AgentSession:
             text = (self.folder / "logs" / f"{turn}.txt").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        return text[-_SHOWN:].rstrip()
+        return text[-_MAX_OUTPUT:].rstrip()

@@ -28,18 +28,18 @@ class LabSettings(BaseModel):
         description="maximum length of a conversation (characters), above which older turns are left out",
     )
 
-    def seconds(self, total: float, left: float, planned: float | None = None) -> float:
+    def seconds(self, total: float, seconds_left: float, planned: float | None = None) -> float:
         """Return the time (seconds) of a lab that opens now: all that is left of a run of up to two hours, else its share.
 
         Args:
             total: seconds of the whole run.
-            left: seconds that are left for labs.
+            seconds_left: seconds that are left for labs.
             planned: seconds that it was given; None: as the settings have it.
         """
         if total <= LONGEST_UNDIVIDED:
-            return left
-        own = max(SHORTEST, self.share * min(total, DAY) if planned is None else planned)
-        return left if left < own + SHORTEST / 2 else own
+            return seconds_left
+        own_seconds = max(SHORTEST, self.share * min(total, DAY) if planned is None else planned)
+        return seconds_left if seconds_left < own_seconds + SHORTEST / 2 else own_seconds
 
 
 SHORTEST = 1500.0

@@ -70,7 +70,7 @@ LAB_OPENED = Kind("lab.open", OpenedLab)
 TURN_BEGUN = Kind("lab.begun", BegunTurn)
 TURN = Kind("lab.turn", TurnResult)
 SUMMARIZED = Kind("lab.summary", Summary)
-LEFT = Kind("lab.last", LeftFile)
+LAST_FILE = Kind("lab.last", LeftFile)
 
 
 COMMAND_SHOWN = 300
@@ -111,14 +111,14 @@ class Conversation:
             head = (*head[:-1], replace(head[-1], content=f"{head[-1].content}\n\n{self._summary}"))
         return LabTurn(head, tuple(self.turns), self.known, self.fresh)
 
-    def add(self, reply: str, seen: str, fresh: Sequence[Item]) -> None:
+    def add(self, reply: str, observation: str, fresh: Sequence[Item]) -> None:
         """Go on by a turn."""
-        self.turns.append((reply, seen))
+        self.turns.append((reply, observation))
         self.fresh = tuple(fresh)
 
     def is_too_long(self, characters: int) -> bool:
         """Return whether its turns are longer than that, and some could be left out."""
-        size = sum(len(reply) + len(seen) for reply, seen in self.turns)
+        size = sum(len(reply) + len(observation) for reply, observation in self.turns)
         return size > characters and len(self.turns) > _KEPT_TURNS
 
     def summary(self, board: Sequence[str]) -> str:

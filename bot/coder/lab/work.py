@@ -25,7 +25,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.steps import (
     COMMAND_SHOWN,
     LAB_OPENED,
-    LEFT,
+    LAST_FILE,
     SUMMARIZED,
     TURN,
     TURN_BEGUN,
@@ -51,7 +51,7 @@ _MOST_REFUSED = 3
 """Times that a turn is asked for where the model gives no usable answer, one being no reason to end the work."""
 _MOUNTED = ("community", "knowledge", "TASK.md", "folds.csv", "folds.json", "classes.json")
 """What of its folder a coder finds read-only, as far as it is there."""
-_TOLD = 5.0
+_REPORTED_SECONDS = 5.0
 """Seconds of waiting, for a reply or for cores, from which on they are shown."""
 _SHORTEST = 5.0
 """Seconds that a command has, however little is left."""
@@ -75,7 +75,7 @@ _ENDING_ALONE = (
     "[Your time is nearly over: see that /lab/work/submission.csv is your best file, and begin nothing long.]"
 )
 _PROSE = "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```."
-_DONE = "When you have nothing left to do: `lab done`."
+_DONE_HINT = "When you have nothing left to do: `lab done`."
 _DONE_ALONE = "If you have nothing left to do, that is as it should be: three such replies in a row end your work."
 
 
@@ -162,7 +162,7 @@ class Work:
     @property
     def _parents(self) -> tuple[int, ...]:
         first = () if self.assignment.codebase is None else (self.assignment.codebase,)
-        return (*first, *(one for one in self.assignment.parents if one not in first))
+        return (*first, *(node for node in self.assignment.parents if node not in first))
 
     def _request(self) -> LabRequest:
         executor, folder = self.context.executor, self.folder
@@ -230,48 +230,48 @@ class Work:
         return max(0.0, min(self.opened.ends_at - context.budget.elapsed.wall(), context.budget.usable(None)))
 
     def _turns_left(self) -> str:
-        used = self.conversation.length if self.gateway is None else self.gateway.turns_taken
-        what = "replies" if self.gateway is None else "requests to your model"
-        return f"{max(0, self.settings.turns - used)} {what}"
+        turns_used = self.conversation.length if self.gateway is None else self.gateway.turns_taken
+        turn_kind = "replies" if self.gateway is None else "requests to your model"
+        return f"{max(0, self.settings.turns - turns_used)} {turn_kind}"
 
     # conversation
 
     async def _converse(self) -> str:
         """Take turns until something ends the lab; return the reason."""
-        context, conversation, prose, refused = self.context, self.conversation, 0, 0
+        context, conversation, prose, refusals = self.context, self.conversation, 0, 0
         while True:
             turn = conversation.length + 1
             if self.commands.done:
                 return "its coder was done"
             if turn > self.settings.turns:
                 return f"its {self.settings.turns} turns were used up"
-            left = self._left()
-            if left <= 0:
+            seconds_left = self._left()
+            if seconds_left <= 0:
                 return "its time was used up"
             if (stale := self._stale()) is not None:
                 return stale
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
                 return f"{prose} replies in a row held no command"
             await self._shorten(turn)
-            asked = time.monotonic()
+            start = time.monotonic()
             try:
-                async with asyncio.timeout(max(1.0, left)):
+                async with asyncio.timeout(max(1.0, seconds_left)):
                     reply = await context.asker.ask(
-                        conversation.prompt(), role="coder", name=f"turn:{turn}{'+' * refused}", node=self.number
+                        conversation.prompt(), role="coder", name=f"turn:{turn}{'+' * refusals}", node=self.number
                     )
             except TimeoutError:
                 return "its time was used up"
             except ModelRefused as error:
-                refused += 1
-                if refused == _MOST_REFUSED:
+                refusals += 1
+                if refusals == _MOST_REFUSED:
                     return f"the model gave no answer: {error}"
                 continue
-            refused = 0
+            refusals = 0
             self.assignment.replied()
-            self.thought = time.monotonic() - asked
-            seen = await self._observe(turn, reply)
-            self.news.mark = seen.news
-            conversation.add(reply.text, seen.text, seen.items)
+            self.thought = time.monotonic() - start
+            observation = await self._observe(turn, reply)
+            self.news.mark = observation.news
+            conversation.add(reply.text, observation.text, observation.items)
             prose = 0 if reply.command is not None else prose + 1
 
     async def _observe(self, turn: int, reply: LabReply) -> TurnResult:
@@ -285,23 +285,23 @@ class Work:
 
         async def make() -> TurnResult:
             self.commands.turn = turn
-            begun = await context.steps.once(TURN_BEGUN, begin, key)
+            turn_start = await context.steps.once(TURN_BEGUN, begin, key)
             started = time.monotonic()
             output = ""
             if reply.command is None:
-                lines = [f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE}"]
+                lines = [f"{_PROSE} {_DONE_ALONE if self.assignment.alone else _DONE_HINT}"]
                 facts: dict[str, Any] = {}
             elif interrupted:
-                told = _INTERRUPTED.format(left="copied back last" if self.lease.elsewhere else "left")
-                logged = self._logged_since(begun.nodes)
-                lines = [told, *([f"logged by then: {', '.join(logged)}"] if logged else [])]
+                interruption = _INTERRUPTED.format(left="copied back last" if self.lease.elsewhere else "left")
+                logged = self._logged_since(turn_start.nodes)
+                lines = [interruption, *([f"logged by then: {', '.join(logged)}"] if logged else [])]
                 facts = {"interrupted": True}
             else:
-                output, ended, facts = await self._run(turn, reply.command)
-                lines = [ended]
-            lines += [f"[meanwhile] {one}" for one in self.commands.take_news()]
+                output, ending, facts = await self._run(turn, reply.command)
+                lines = [ending]
+            lines += [f"[meanwhile] {news}" for news in self.commands.take_news()]
             if not self.assignment.alone:
-                lines += [f"[news] {one}" for one in await asyncio.to_thread(self.news.lines)]
+                lines += [f"[news] {news}" for news in await asyncio.to_thread(self.news.lines)]
             text = "\n".join(filter(None, [output, self.marking.engine("\n".join([*lines, self._footer(turn)]))]))
             items = {item.id: item.time for item in (*self.news.take_items(), *self.commands.take_shown())}
             with context.store.write() as tx:
@@ -314,12 +314,12 @@ class Work:
                     seconds=round(time.monotonic() - started, 3),
                     **facts,
                 )
-            known = tuple(Item(id, at) for id, at in items.items())
-            return TurnResult(text, self.commands.done, known, self.news.mark)
+            new_items = tuple(Item(id, time) for id, time in items.items())
+            return TurnResult(text, self.commands.done, new_items, self.news.mark)
 
-        seen = await context.steps.once(TURN, make, key)
-        self.commands.done = seen.done
-        return seen
+        result = await context.steps.once(TURN, make, key)
+        self.commands.done = result.done
+        return result
 
     def _logged_since(self, nodes: int) -> list[str]:
         """Return the names of what the lab has logged beyond its first nodes."""
@@ -331,12 +331,12 @@ class Work:
         log, context = self.context.experiments, self.context
         if log is None or self.assignment.alone or context.budget.one_lab_a_slot:
             return None
-        mine = [one for one in log.all() if one.lab == self.number and one.kind != "portfolio"]
+        own_experiments = [e for e in log.all() if e.lab == self.number and e.kind != "portfolio"]
         gaining = [
-            one for one in mine if one.result.gain is None or one.result.gain.value > (one.result.gain.std_error or 0)
+            e for e in own_experiments if e.result.gain is None or e.result.gain.value > (e.result.gain.std_error or 0)
         ]
-        last = max((one.node for one in gaining), default=0)
-        if sum(one.node > last for one in mine) < _STALE_EXPERIMENTS:
+        last = max((experiment.node for experiment in gaining), default=0)
+        if sum(experiment.node > last for experiment in own_experiments) < _STALE_EXPERIMENTS:
             return None
         since = log.logged_at(last) if last else None
         if since is not None and (context.clock.now() - since).total_seconds() < _STALE_SECONDS:
@@ -359,37 +359,37 @@ class Work:
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
         parts.append(f"{result.seconds:.1f} s")
         if result.jobs:
-            named = ", ".join(marking.name(redacted(one)) for one in result.running)
+            job_names = ", ".join(marking.name(redacted(job)) for job in result.running)
             parts.append(
                 f"{result.jobs} background process{'es' if result.jobs != 1 else ''} running"
-                + (f": {named}" if named else "")
+                + (f": {job_names}" if job_names else "")
             )
         facts = {"exit": result.exit_code, "jobs": result.jobs, "timed_out": result.timed_out}
         return output, f"[{'; '.join(parts)}]", facts
 
     async def _in_time(self, running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
         """Return a command's result; it is ended when the lab's time is over."""
-        task, begun = asyncio.create_task(running), time.monotonic()
+        task, start = asyncio.create_task(running), time.monotonic()
         try:
             while not (await asyncio.wait({task}, timeout=_LOOKED_AT))[0]:
-                if time.monotonic() - begun > _SHORTEST and self._left() <= 0:
-                    return CommandResult("", None, time.monotonic() - begun, False, _OVER, 0)
+                if time.monotonic() - start > _SHORTEST and self._left() <= 0:
+                    return CommandResult("", None, time.monotonic() - start, False, _OVER, 0)
             return task.result()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     def _footer(self, turn: int) -> str:
-        left = self._left()
-        line = f"[{left:.0f} s left; "
-        if self.thought >= _TOLD:
+        seconds_left = self._left()
+        line = f"[{seconds_left:.0f} s left; "
+        if self.thought >= _REPORTED_SECONDS:
             line += f"your reply took {self.thought:.0f} s; "
         line += f"reply {turn} of {self.settings.turns}]"
-        return "\n".join(filter(None, [line, self._warning(left)]))
+        return "\n".join(filter(None, [line, self._warning(seconds_left)]))
 
-    def _warning(self, left: float) -> str | None:
+    def _warning(self, seconds_left: float) -> str | None:
         """Return the warning for a coder with so many seconds left; None: it is too early for one."""
-        if left >= min(_WARNING, 0.2 * self.opened.seconds):
+        if seconds_left >= min(_WARNING, 0.2 * self.opened.seconds):
             return None
         if self.assignment.alone:
             return _ENDING_ALONE
@@ -404,8 +404,8 @@ class Work:
         async def summarize() -> Summary:
             return Summary(conversation.summary(board(self.context)))
 
-        made = await self.context.steps.once(SUMMARIZED, summarize, Key(self.number, attempt=turn))
-        conversation.shorten(made.text)
+        summary = await self.context.steps.once(SUMMARIZED, summarize, Key(self.number, attempt=turn))
+        conversation.shorten(summary.text)
 
     # close
 
@@ -417,7 +417,7 @@ class Work:
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
         if self.assignment.alone:
             # A step, as what it reads may be gone once work/ is tidied.
-            await context.steps.once(LEFT, lambda: self.closing.keep_submission(reason), Key(self.number))
+            await context.steps.once(LAST_FILE, lambda: self.closing.keep_submission(reason), Key(self.number))
         # Before it counts as closed, as its children copy what is left.
         await asyncio.to_thread(self.closing.tidy)
         report = lab(context.store, context.run_id, self.number)

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 
 from bot.agents.tree.settings import AdaptiveSettings
-from bot.coder.playbook import SAMPLE_SECONDS, Assignment, Briefing, ScriptPlaybook, Written
+from bot.coder.playbook import SAMPLE_SECONDS, Assignment, Briefing, ScriptPlaybook, ScriptWriteResult
 from bot.coder.writing import action_after
 from bot.engine.budget import SAMPLE_SHARE
 from bot.engine.context import RunContext
@@ -43,7 +43,7 @@ class AdaptivePlaybook(ScriptPlaybook):
         self._settings = context.settings_of(AdaptiveSettings)
         self._judging = asyncio.Lock()
 
-    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> Written:
+    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> ScriptWriteResult:
         """Have the script written, in substeps where the plan is complex and there is time for them; raises as `Asker.ask`."""
         substeps = await self._substeps(assignment, node, tree, limits)
         if not substeps:
@@ -110,14 +110,14 @@ class _InSubsteps:
         """The substeps that work."""
         self._runs = 0
 
-    async def write(self) -> Written:
+    async def write(self) -> ScriptWriteResult:
         """Write, check and run one substep after the other; the whole script has run when the last one has."""
         for number in range(1, len(self._substeps) + 1):
             failed = await self._substep(number)
             if failed is not None:
                 whole = self._script(_joined(self._so_far, failed.code))
-                return Written(whole, given_up=f"substep {number}: {failed.error}")
-        return Written(self._script(_joined(self._so_far)), tried=True)
+                return ScriptWriteResult(whole, given_up=f"substep {number}: {failed.error}")
+        return ScriptWriteResult(self._script(_joined(self._so_far)), tried=True)
 
     async def _substep(self, number: int) -> FailedSubstep | None:
         """Have a substep written until it works, and add it to the script; return how it failed at last."""

@@ -101,7 +101,7 @@ def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: 
         assert lines(invoke().stdout, "daemon")[0].startswith("stopped 2026-11-20")
         with store.write() as tx:
             for slug in (SPOOKY, NOMAD):
-                tx.record("entry.over", run_id=NO_RUN, competition=slug, why="")
+                tx.record("entry.over", run_id=NO_RUN, competition=slug, reason="")
         (daemon,) = lines(invoke().stdout, "daemon")
     assert daemon.startswith("finished 2026-11-20") and f"rank 84 of 1241, bronze on {SPOOKY}" in daemon
     assert f"no rank on {NOMAD}" in daemon

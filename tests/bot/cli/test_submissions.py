@@ -49,7 +49,7 @@ def store(here: Path) -> Iterator[Store]:
         with opened.write() as tx:
             one = intend_submission(tx, RUN, node=1, handed_in="refit", file_sha="ab" * 32)
             answer = {"decision": "send", "until": None, "of_file": False, "state": "x"}
-            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, why="it is the first", **answer)
+            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, reason="it is the first", **answer)
             advance_submission(tx, RUN, one.id, "sending")
             advance_submission(tx, RUN, one.id, "confirmed", ref="7")
             update_submission(tx, RUN, one.id, score=0.65)
@@ -80,7 +80,7 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
 def test_what_was_decided_against_is_shown_too(store: Store) -> None:
     with store.write() as tx:
         answer = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
-        tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **answer)
+        tx.record(CONSIDERED, run_id=RUN, node=2, reason="the gain is too small", **answer)
     assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
 
 

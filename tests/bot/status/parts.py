@@ -123,7 +123,7 @@ def _today(store: Store, clock: StandingClock) -> None:
     with store.write() as tx:
         take_reading(tx, SPOOKY, "watch", "", {"standing": BOARD})
         take_reading(tx, SPOOKY, "limits", "", {"num_today": 1, "num_total": 2, "num_allowed_now": 4})
-        tx.record("entry.waiting", run_id=NO_RUN, competition=NOMAD, why="rules", line="its rules are not accepted")
+        tx.record("entry.waiting", run_id=NO_RUN, competition=NOMAD, reason="rules", line="its rules are not accepted")
         problems.begin(tx, f"rules/{NOMAD}", f"accept the rules of {NOMAD} on its page")
         create_node(tx, RUN, action="improve", parents=[3])
         start_execution(tx, RUN, "n4-holdout-0", node=4, view="holdout")

@@ -11,7 +11,7 @@ from bot.notebooks.package import Facts, write_package
 from bot.notebooks.weights import lay_flat
 from bot.simulator.site.settings import SiteSettings
 from bot.submission.files import FILES
-from bot.submission.packing import PACKED, Packed
+from bot.submission.packing import BUNDLE, NotebookBundle
 from state.steps import Key, finish_step, start_step
 from tests.bot.submission.desk_parts import RUN, Live
 
@@ -70,9 +70,9 @@ def _write(run: Live, node: int, script: Notebook, flat: Path, accelerator: str 
     )
     (run.folder / FILES).mkdir(exist_ok=True)
     write_package(run.folder / FILES / f"node{node}.zip", facts, script, flat)
-    package = Packed("a notebook that runs infer.py")
+    package = NotebookBundle("a notebook that runs infer.py")
     with run.store.write() as tx:
         start_step(tx, RUN, REHEARSED, Key(node))
         finish_step(tx, RUN, REHEARSED, Rehearsed(reason=None), Key(node))
-        start_step(tx, RUN, PACKED, Key(node))
-        finish_step(tx, RUN, PACKED, package, Key(node))
+        start_step(tx, RUN, BUNDLE, Key(node))
+        finish_step(tx, RUN, BUNDLE, package, Key(node))

@@ -15,7 +15,7 @@ async def test_a_file_is_written_down_sent_and_confirmed(tmp_path: Path) -> None
     file = a_file(tmp_path)
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
-            row = await now.once.submit(file, node=1, handed_in="refit")
+            row = await now.once.submit(file, node=1, source="refit")
             assert_events_match_rows(now.store)
             types = [e["type"] for e in now.store.export_events(RUN) if e["type"].startswith("submission")]
             assert spent(now.store, RUN)["submission"].entries == 1
@@ -29,10 +29,10 @@ async def test_the_same_file_again_is_no_second_act_and_another_file_is(tmp_path
     first, second = a_file(tmp_path), a_file(tmp_path, "id,label\n1,0.6\n", "other.csv")
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
-            one = await now.once.submit(first, node=1, handed_in="refit")
-            assert (await now.once.submit(first, node=1, handed_in="refit")).id == one.id
-            two = await now.once.submit(second, node=1, handed_in="refit")
-            three = await now.once.submit(first, node=1, handed_in="refit")
+            one = await now.once.submit(first, node=1, source="refit")
+            assert (await now.once.submit(first, node=1, source="refit")).id == one.id
+            two = await now.once.submit(second, node=1, source="refit")
+            three = await now.once.submit(first, node=1, source="refit")
     assert [one.id, two.id, three.id] == ["1", "2", "3"]
     assert site.tags() == [one.tag, two.tag, three.tag]
 
@@ -41,7 +41,7 @@ async def test_the_same_file_again_is_no_second_act_and_another_file_is(tmp_path
 async def test_after_an_ambiguous_end_the_tag_is_looked_up_before_anything_is_sent(tmp_path, behaviour) -> None:
     with ScriptedSite([behaviour]) as site:
         async with life(tmp_path, site, seconds=0.5) as now:
-            row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
+            row = await now.once.submit(a_file(tmp_path), node=1, source="refit")
             assert_events_match_rows(now.store)
     taken_at_once = behaviour.startswith("accept")
     assert site.tags() == [row.tag]
@@ -55,7 +55,7 @@ async def test_a_site_that_lists_late_gets_no_second_act(tmp_path: Path) -> None
     clock = HurriedClock()
     with ScriptedSite(["accept, cut"], late=GRACE - 1, now=clock.now) as site:
         async with life(tmp_path, site, clock) as now:
-            row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
+            row = await now.once.submit(a_file(tmp_path), node=1, source="refit")
     assert (row.status, len(site.acts)) == ("confirmed", 1)
     assert clock.slept == [GRACE]
 
@@ -64,7 +64,7 @@ async def test_what_cannot_be_asked_about_stays_in_doubt_and_is_not_sent_again(t
     file = a_file(tmp_path)
     with ScriptedSite(["hold, accept"]) as site:
         async with life(tmp_path, site) as now:
-            submitting = asyncio.create_task(now.once.submit(file, node=1, handed_in="refit"))
+            submitting = asyncio.create_task(now.once.submit(file, node=1, source="refit"))
             await asyncio.to_thread(site.reached.wait)
             site.deaf = True
             submitting.cancel()
@@ -73,10 +73,10 @@ async def test_what_cannot_be_asked_about_stays_in_doubt_and_is_not_sent_again(t
             site.release.set()
             for _ in range(2):
                 with pytest.raises(SubmissionInDoubt, match=r"may have been submitted.*maintenance.*nothing was sent"):
-                    await now.once.submit(file, node=1, handed_in="refit")
+                    await now.once.submit(file, node=1, source="refit")
             assert [row.status for row in rows(now.store)] == ["doubtful"]
             site.deaf = False
-            assert (await now.once.submit(file, node=1, handed_in="refit")).status == "confirmed"
+            assert (await now.once.submit(file, node=1, source="refit")).status == "confirmed"
             assert_events_match_rows(now.store)
     assert len(site.acts) == 1
 
@@ -85,14 +85,14 @@ async def test_a_site_that_never_answers_an_act_is_not_asked_for_ever(tmp_path: 
     with ScriptedSite(["cut", "cut", "cut"]) as site:
         async with life(tmp_path, site) as now:
             with pytest.raises(SubmissionInDoubt, match="sent 2 times without an answer"):
-                await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
+                await now.once.submit(a_file(tmp_path), node=1, source="refit")
     assert [line.split()[0] for line in site.asked].count("act") == 2
 
 
 async def test_an_act_that_takes_too_long_is_ambiguous(tmp_path: Path) -> None:
     with ScriptedSite(["accept, stall"]) as site:
         async with life(tmp_path, site, act_seconds=0.3) as now:
-            row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
+            row = await now.once.submit(a_file(tmp_path), node=1, source="refit")
             doubts = [e["message"] for e in now.store.export_events(RUN) if e["type"] == "submission.doubtful"]
     assert row.status == "confirmed"
     assert doubts == ["the site did not answer within 0.3 s"]
@@ -105,7 +105,7 @@ async def test_a_refused_file_keeps_the_sites_words_and_is_not_offered_again(tmp
         async with life(tmp_path, site) as now:
             for _ in range(3):
                 with pytest.raises(SubmissionRefused, match=REFUSAL):
-                    await now.once.submit(file, node=1, handed_in="refit")
+                    await now.once.submit(file, node=1, source="refit")
             (row,) = rows(now.store)
             assert_events_match_rows(now.store)
             assert "submission" not in spent(now.store, RUN)
@@ -118,12 +118,12 @@ async def test_over_quota_nothing_is_sent_and_the_intent_waits(tmp_path: Path) -
     with ScriptedSite(quota=0) as site:
         async with life(tmp_path, site) as now:
             with pytest.raises(QuotaReached, match="takes no more submissions"):
-                await now.once.submit(file, node=1, handed_in="refit")
+                await now.once.submit(file, node=1, source="refit")
             assert [row.status for row in rows(now.store)] == ["intended"]
     assert not any(line.startswith("act") for line in site.asked)
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
-            assert (await now.once.submit(file, node=1, handed_in="refit")).id == "1"
+            assert (await now.once.submit(file, node=1, source="refit")).id == "1"
     assert len(site.acts) == 1
 
 
@@ -132,9 +132,9 @@ async def test_a_quota_that_ran_out_while_sending_leaves_an_intent(tmp_path: Pat
     with ScriptedSite(["over quota"]) as site:
         async with life(tmp_path, site) as now:
             with pytest.raises(QuotaReached, match="Daily limit"):
-                await now.once.submit(file, node=1, handed_in="refit")
+                await now.once.submit(file, node=1, source="refit")
             assert [row.status for row in rows(now.store)] == ["intended"]
-            assert (await now.once.submit(file, node=1, handed_in="refit")).status == "confirmed"
+            assert (await now.once.submit(file, node=1, source="refit")).status == "confirmed"
             assert_events_match_rows(now.store)
     assert len(site.acts) == 1
 
@@ -144,7 +144,7 @@ async def test_a_site_that_is_down_gets_nothing_and_leaves_no_doubt(tmp_path: Pa
         site.deaf = True
         async with life(tmp_path, site) as now:
             with pytest.raises(SiteUnavailable, match="maintenance"):
-                await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
+                await now.once.submit(a_file(tmp_path), node=1, source="refit")
             assert [row.status for row in rows(now.store)] == ["intended"]
     assert site.asked == [f"find {rows_tag(site)}"]
 
@@ -157,7 +157,7 @@ async def test_a_file_that_changed_since_its_intent_is_not_sent(tmp_path: Path) 
     file = a_file(tmp_path)
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
-            intent = now.once.intend(file, node=1, handed_in="refit")
+            intent = now.once.intend(file, node=1, source="refit")
             a_file(tmp_path, "id,label\n1,0.9\n")
             with pytest.raises(FileChanged, match=r"made\.csv"):
                 await now.once.complete(intent.id, file)
@@ -171,8 +171,8 @@ async def test_another_file_takes_the_place_of_an_intent_that_never_reached_the_
     first, second = a_file(tmp_path), a_file(tmp_path, "id,label\n1,0.6\n", "other.csv")
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
-            old = now.once.intend(first, node=1, handed_in="refit")
-            new = await now.once.submit(second, node=1, handed_in="holdout")
+            old = now.once.intend(first, node=1, source="refit")
+            new = await now.once.submit(second, node=1, source="holdout")
             assert [(row.id, row.status) for row in rows(now.store)] == [("1", "withdrawn"), ("2", "confirmed")]
             with pytest.raises(UsageError, match="withdrawn"):
                 await now.once.complete(old.id, first)
@@ -184,12 +184,12 @@ async def test_an_earlier_one_in_doubt_is_settled_before_another_file_goes(tmp_p
     first, second = a_file(tmp_path), a_file(tmp_path, "id,label\n1,0.6\n", "other.csv")
     with ScriptedSite(["hold, accept"]) as site:
         async with life(tmp_path, site) as now:
-            submitting = asyncio.create_task(now.once.submit(first, node=1, handed_in="refit"))
+            submitting = asyncio.create_task(now.once.submit(first, node=1, source="refit"))
             await asyncio.to_thread(site.reached.wait)
             site.release.set()
             submitting.cancel()
             await asyncio.wait({submitting})
-            await now.once.submit(second, node=1, handed_in="refit")
+            await now.once.submit(second, node=1, source="refit")
             assert [(row.id, row.status) for row in rows(now.store)] == [("1", "confirmed"), ("2", "confirmed")]
     assert len(site.acts) == 2
 
@@ -200,11 +200,11 @@ async def test_a_database_from_a_backup_that_forgot_the_act_finds_it_at_the_site
         for folder in (tmp_path / "lost", tmp_path / "restored"):
             folder.mkdir()
             async with life(folder, site) as now:
-                row = await now.once.submit(file, node=1, handed_in="refit")
+                row = await now.once.submit(file, node=1, source="refit")
         other = a_file(tmp_path, "id,label\n1,0.6\n", "other.csv")
         (tmp_path / "restored anew").mkdir()
         async with life(tmp_path / "restored anew", site) as now:
-            third = await now.once.submit(other, node=1, handed_in="refit")
+            third = await now.once.submit(other, node=1, source="refit")
     assert row.id == third.id == "1"
     assert site.tags() == [row.tag, third.tag]
 
@@ -213,7 +213,7 @@ async def test_of_two_processes_at_the_same_intent_one_sends(tmp_path: Path) -> 
     file = a_file(tmp_path)
     with ScriptedSite(["hold, accept"]) as site:
         async with life(tmp_path, site) as one, life(tmp_path, site) as two:
-            intent = one.once.intend(file, node=1, handed_in="refit")
+            intent = one.once.intend(file, node=1, source="refit")
             sending = asyncio.create_task(one.once.complete(intent.id, file))
             await asyncio.to_thread(site.reached.wait)
             waiting = asyncio.create_task(two.once.complete(intent.id, file))
@@ -229,7 +229,7 @@ async def test_many_tasks_at_once_make_one_act(tmp_path: Path) -> None:
     file = a_file(tmp_path)
     with ScriptedSite(["accept, cut"]) as site:
         async with life(tmp_path, site) as now:
-            done = await asyncio.gather(*(now.once.submit(file, node=1, handed_in="refit") for _ in range(8)))
+            done = await asyncio.gather(*(now.once.submit(file, node=1, source="refit") for _ in range(8)))
     assert {row.id for row in done} == {"1"}
     assert len(site.acts) == 1
 
@@ -237,7 +237,7 @@ async def test_many_tasks_at_once_make_one_act(tmp_path: Path) -> None:
 async def test_a_score_is_asked_for_until_it_is_known(tmp_path: Path) -> None:
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
-            row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
+            row = await now.once.submit(a_file(tmp_path), node=1, source="refit")
             assert await now.once.score(row.id) is None
             site.scores[row.tag] = 0.25
             assert await now.once.score(row.id) == 0.25
@@ -249,7 +249,7 @@ async def test_a_score_is_asked_for_until_it_is_known(tmp_path: Path) -> None:
 async def test_what_the_site_finds_invalid_when_it_scores_it_is_refused(tmp_path: Path) -> None:
     with ScriptedSite() as site:
         async with life(tmp_path, site) as now:
-            row = await now.once.submit(a_file(tmp_path), node=1, handed_in="refit")
+            row = await now.once.submit(a_file(tmp_path), node=1, source="refit")
             site.scores[row.tag] = "Evaluation Exception: NaN"
             with pytest.raises(SubmissionRefused, match="NaN"):
                 await now.once.score(row.id)

@@ -136,7 +136,7 @@ async def test_none_is_lost_or_doubled_or_over_quota(tmp_path: Path) -> None:
                 tries = 0
                 for number in range(COUNT):
                     file = predictions(tmp_path, 0.2 + number / 1_000)
-                    row = once.intend(file, node=1, handed_in="refit")
+                    row = once.intend(file, node=1, source="refit")
                     tries += await settled(once, site, row.id, file)
             confirmed = rows(store)
             assert_events_match_rows(store)

@@ -33,7 +33,7 @@ async def lives(folder: Path, site: ScriptedSite, clock: HurriedClock, deaths: l
         async with life(folder, site, clock, fate=fate) as now:
             try:
                 fate.boundary("before the intent")
-                await now.once.submit(file, node=1, handed_in="refit")
+                await now.once.submit(file, node=1, source="refit")
                 fate.boundary("after the confirmation")
             except Killed as killed:
                 died.append(str(killed))
@@ -152,7 +152,7 @@ async def test_after_kill_9_the_next_process_makes_it_one_act(tmp_path: Path, wh
             assert await asyncio.to_thread(process.wait, 60) == -signal.SIGKILL
         assert len(site.acts) == acts
         async with life(tmp_path, site) as now:
-            await now.once.submit(file, node=1, handed_in="refit")
+            await now.once.submit(file, node=1, source="refit")
         await assert_one_act(tmp_path, site)
 
 
@@ -164,7 +164,7 @@ async def test_killed_with_9_while_the_act_is_under_way_it_is_one_act(tmp_path: 
             assert await asyncio.to_thread(site.reached.wait, 60)
             os.kill(process.pid, signal.SIGKILL)
         async with life(tmp_path, site) as now:
-            await now.once.submit(file, node=1, handed_in="refit")
+            await now.once.submit(file, node=1, source="refit")
         await assert_one_act(tmp_path, site)
 
 
@@ -173,7 +173,7 @@ async def test_a_process_that_lives_keeps_another_from_sending(tmp_path: Path) -
     with ScriptedSite(["hold, accept"]) as site, a_process(tmp_path, site, "nowhere") as process:
         assert await asyncio.to_thread(site.reached.wait, 60)
         async with life(tmp_path, site) as now:
-            waiting = asyncio.create_task(now.once.submit(file, node=1, handed_in="refit"))
+            waiting = asyncio.create_task(now.once.submit(file, node=1, source="refit"))
             while len(now.clock.slept) < 3:
                 await asyncio.sleep(0)
             site.release.set()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.configuration.competition import CompetitionSettings
-from bot.submission.policy import ALIKE, BEYOND, LARGE, LATE, RETRY, DecisionInputs, decide
+from bot.submission.policy import LARGE, LATE_GAIN_ERRORS, MIN_GAIN_ERRORS, RETRY, SIMILAR_SHARE, DecisionInputs, decide
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 DEADLINE = datetime(2026, 4, 1, tzinfo=UTC)
@@ -90,11 +90,11 @@ def test_the_first_file_goes_whatever_its_score() -> None:
 
 
 def test_a_gain_must_be_beyond_the_noise_and_less_so_in_the_last_days() -> None:
-    small = replace(FACTS, score=0.8 + 0.01 * (BEYOND + LATE) / 2)
+    small = replace(FACTS, score=0.8 + 0.01 * (MIN_GAIN_ERRORS + LATE_GAIN_ERRORS) / 2)
     early, late = decide(small, OPEN), decide(replace(small, now=DEADLINE - timedelta(days=2)), OPEN)
     assert (early.verdict, early.until) == ("wait", DEADLINE - timedelta(days=3))
     assert late.verdict == "send"
-    assert decide(replace(small, score=0.8 + 0.009 * LATE), OPEN).verdict == "never"
+    assert decide(replace(small, score=0.8 + 0.009 * LATE_GAIN_ERRORS), OPEN).verdict == "never"
 
 
 def test_noise_that_is_not_known_is_no_noise_to_be_beyond() -> None:
@@ -105,7 +105,7 @@ def test_noise_that_is_not_known_is_no_noise_to_be_beyond() -> None:
 @pytest.mark.parametrize(("sent_today", "hour"), [(1, 4.8), (2, 9.6), (4, 19.2)])
 def test_of_five_a_day_the_kth_may_go_when_so_much_of_the_day_is_over(sent_today: int, hour: float) -> None:
     medium = replace(
-        FACTS, score=0.8 + 0.01 * (BEYOND + LARGE) / 2, sent_today=sent_today, remaining_today=5 - sent_today
+        FACTS, score=0.8 + 0.01 * (MIN_GAIN_ERRORS + LARGE) / 2, sent_today=sent_today, remaining_today=5 - sent_today
     )
     turn = datetime(2026, 3, 2, tzinfo=UTC) + timedelta(hours=hour)
     before = decide(replace(medium, now=turn - timedelta(seconds=1)), OPEN)
@@ -154,7 +154,7 @@ def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel
         "94% of the script is also in the public kernel ann/strong",
     )
     assert decide(replace(like, approved=True), OPEN).verdict == "send"
-    assert decide(replace(like, alike=ALIKE - 0.01), OPEN).verdict == "send"
+    assert decide(replace(like, alike=SIMILAR_SHARE - 0.01), OPEN).verdict == "send"
 
 
 def test_a_wish_needs_no_gain_and_no_turn_but_all_else() -> None:
@@ -265,9 +265,9 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(
         assert one.sent < own.max_submissions - (0 if late else own.reserved_submissions)
     if not one.wished and one.best_sent is not None:
         assert one.score is not None and one.noise is not None
-        assert one.score - one.best_sent > (LATE if late else BEYOND) * one.noise
+        assert one.score - one.best_sent > (LATE_GAIN_ERRORS if late else MIN_GAIN_ERRORS) * one.noise
     if decision.verdict == "send" and not one.approved:
-        assert one.alike < ALIKE
+        assert one.alike < SIMILAR_SHARE
         assert own.approve == "auto" or one.wished
 
 

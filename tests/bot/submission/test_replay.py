@@ -64,9 +64,9 @@ async def test_a_file_that_cannot_be_written_leaves_the_one_that_is_there(tmp_pa
     with Store.open(tmp_path / "state.db", HurriedClock()) as store:
         begin(store)
         with pytest.raises(SubmissionInDoubt, match="could not be written"):
-            await a_run(tmp_path, store).submit(other, node=1, handed_in="refit")
+            await a_run(tmp_path, store).submit(other, node=1, source="refit")
         (tmp_path / ".submission.csv.partial").rmdir()
-        assert (await a_run(tmp_path, store).submit(other, node=1, handed_in="refit")).id == "1"
+        assert (await a_run(tmp_path, store).submit(other, node=1, source="refit")).id == "1"
     assert (tmp_path / "submission.csv").read_bytes() == other.read_bytes()
 
 
@@ -75,7 +75,7 @@ async def test_a_run_that_is_resumed_hands_in_anew_under_the_next_number(tmp_pat
     for file, how, number in ((scored, "holdout", "1"), (scored, "holdout", "1"), (refit, "refit", "2")):
         with Store.open(tmp_path / "state.db", HurriedClock()) as store:
             begin(store)
-            row = await a_run(tmp_path, store).submit(file, node=1, handed_in=how)
+            row = await a_run(tmp_path, store).submit(file, node=1, source=how)
             assert (row.id, row.status) == (number, "confirmed")
             assert (tmp_path / "submission.csv").read_bytes() == file.read_bytes()
             assert_events_match_rows(store)
@@ -94,7 +94,7 @@ async def test_killed_at_each_boundary_the_file_is_placed_and_confirmed(tmp_path
                 begin(store)
                 store.fate = fate
                 try:
-                    await a_run(folder, store, fate).submit(file, node=1, handed_in="refit")
+                    await a_run(folder, store, fate).submit(file, node=1, source="refit")
                 except Killed:
                     died = True
                 store.fate = Fate()

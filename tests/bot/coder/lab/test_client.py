@@ -12,7 +12,7 @@ import pytest
 
 from bot.coder.lab.calls import (
     BoardCommand,
-    Done,
+    DoneCommand,
     Fit,
     Ideas,
     LabAnswer,
@@ -48,7 +48,7 @@ async def socket(tmp_path: Path, handler: Remembering) -> AsyncIterator[Path]:
         (("note", "folds", "leak"), NoteCommand("folds leak")),
         (("wait",), Wait()),
         (("wait", "trees/lightgbm-2"), Wait("trees/lightgbm-2")),
-        (("done",), Done()),
+        (("done",), DoneCommand()),
     ],
 )
 async def test_a_command_without_a_file_arrives_and_its_answer_is_printed(
@@ -213,7 +213,7 @@ async def test_a_report_is_read_from_a_pipe_and_from_a_file(
         (tmp_path / "report").write_bytes(said)
         assert (await lab(socket, "done", str(tmp_path / "report"))).status == 0
     for call in handler.calls:
-        assert isinstance(call.arguments, Done)
+        assert isinstance(call.arguments, DoneCommand)
         assert {name: text for name, text in asdict(call.arguments).items() if text} == report
 
 
@@ -225,7 +225,7 @@ async def test_a_pipe_that_says_nothing_does_not_hold_a_lab_open(socket: Path, h
         assert await process.stdout.read() == b"noted\n"
         assert b"on stdin" in await process.stderr.read()
         assert await process.wait() == 0
-    assert [call.arguments for call in handler.calls] == [Done()]
+    assert [call.arguments for call in handler.calls] == [DoneCommand()]
 
 
 async def test_without_an_engine_there_is_one_sentence(tmp_path: Path, handler: Remembering) -> None:

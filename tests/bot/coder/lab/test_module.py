@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from bot.coder.lab.calls import BoardCommand, Fit, LabAnswer, Log, NoteCommand, Scored, StatusCommand, Wait
+from bot.coder.lab.calls import BoardCommand, Fit, LabAnswer, Log, LogScore, NoteCommand, StatusCommand, Wait
 from bot.coder.lab.server import LabServer
 from sandbox.lab.client import Refused, board, fit, log, note, status, wait
 from tests.bot.coder.lab.served import CLIENT, Ended, Remembering, ended
@@ -73,7 +73,7 @@ def work(tmp_path: Path) -> Path:
 async def test_an_experiment_is_logged_and_its_score_returned(
     socket: Path, handler: Remembering, tmp_path: Path
 ) -> None:
-    handler.answer = LabAnswer(0, "0.81 out of fold\n", Scored("a-2", 0.81, 0.01, None))
+    handler.answer = LabAnswer(0, "0.81 out of fold\n", LogScore("a-2", 0.81, 0.01, None))
     (tmp_path / "a.py").write_text("pass")
     oof, test = np.array([[1.0, np.nan], [3.0, 4.0]]), [[1, 2], [3, 4]]
     score = await asyncio.to_thread(

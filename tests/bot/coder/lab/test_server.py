@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.coder.lab.calls import LabAnswer, LabCall, Log, NoteCommand, Scored
+from bot.coder.lab.calls import LabAnswer, LabCall, Log, LogScore, NoteCommand
 from bot.coder.lab.server import LabServer
 from tests.bot.coder.lab.served import Remembering, lab, start
 
@@ -263,7 +263,7 @@ async def test_a_handler_may_move_files_away(tmp_path: Path) -> None:
     class Keeping(Remembering):
         async def __call__(self, call: LabCall) -> LabAnswer:
             call.files["validation"].rename(tmp_path / "kept.npy")
-            return LabAnswer(0, call.text("a.py") or "", Scored("a", float("nan"), 0.5))
+            return LabAnswer(0, call.text("a.py") or "", LogScore("a", float("nan"), 0.5))
 
     async with LabServer(tmp_path / "lab1" / "socket" / "socket", Keeping()):
         answer = await say(tmp_path / "lab1" / "socket" / "socket", source("a.py", 4) + b"vva\r\n\xff")
