@@ -79,26 +79,26 @@ def read_tree(store: Store, run_id: str, lower_is_better: bool, cache: TreeCache
                 # More would make the statement too long, and are hardly fewer than all.
                 query = query.where(col(Node.id).in_(touched)) if len(touched) <= _MOST_SINGLE else query
             rows = session.exec(query).all() if touched is None or touched else ()
-            scored = _scored(session, run_id, touched) if rows else {}
+            scores = _scores_of(session, run_id, touched) if rows else {}
             partial = _partial(session, run_id) if rows else frozenset()
             shares = (
                 dict(session.exec(select(Draft.id, Draft.share).where(Draft.run_id == run_id)).all()) if rows else {}
             )
-        views = (_view(row, lower_is_better, scored.get(row.id)) for row in rows)
+        views = (_view(row, lower_is_better, scores.get(row.id)) for row in rows)
         return cache.update(
             {
-                one.id: replace(one, draft_share=shares.get(str(one.draft_id)), complete=one.id not in partial)
-                for one in views
+                view.id: replace(view, draft_share=shares.get(str(view.draft_id)), complete=view.id not in partial)
+                for view in views
             },
             last,
         )
 
 
-def _scored(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, NodeScore]:
+def _scores_of(session: Session, run_id: str, nodes: Sequence[int] | None) -> dict[int, NodeScore]:
     """Return the scores of nodes; None: of all."""
-    few = nodes if nodes is not None and len(nodes) <= _MOST_SINGLE else None
-    kept = read_steps(session, run_id, EXECUTED, (GUARDED,), few)
-    return {key.node: done.score for key, done in kept.items() if done.score is not None}
+    requested = nodes if nodes is not None and len(nodes) <= _MOST_SINGLE else None
+    steps = read_steps(session, run_id, EXECUTED, (GUARDED,), requested)
+    return {key.node: execution.score for key, execution in steps.items() if execution.score is not None}
 
 
 def _partial(session: Session, run_id: str) -> frozenset[int]:
@@ -132,7 +132,7 @@ def attempt(context: RunContext, node: int) -> NodeFeedback:
         last = last_execution(session, context.run_id, node)
         failed = _at_kaggle(session, context.run_id, node) if context.takes_notebooks and row.status == "valid" else ()
     score = None if last is None else last.score
-    found = () if score is None else score.guards
+    guards = () if score is None else score.guards
     return NodeFeedback(
         node=node,
         action=row.action,
@@ -143,14 +143,14 @@ def attempt(context: RunContext, node: int) -> NodeFeedback:
         error=row.error,
         output="" if last is None else last.output,
         seconds=0.0 if last is None else last.seconds,
-        findings=(*(one.sentence for one in found if one.verdict == "suspicious"), *failed),
+        findings=(*(guard.sentence for guard in guards if guard.verdict == "suspicious"), *failed),
     )
 
 
 def _at_kaggle(session: Session, run_id: str, node: int) -> tuple[str, ...]:
     """Return how a node's notebook failed at Kaggle, if it did, with the end of its log."""
-    found = [one for one in notebook_states(session, run_id).values() if one.node == node and one.stage == "failed"]
-    return tuple(f"at Kaggle its notebook failed: {one.why} {one.log[-_LOG:]}".rstrip() for one in found)
+    failed_states = [s for s in notebook_states(session, run_id).values() if s.node == node and s.stage == "failed"]
+    return tuple(f"at Kaggle its notebook failed: {state.why} {state.log[-_LOG:]}".rstrip() for state in failed_states)
 
 
 def code(context: RunContext, node: int) -> str:
@@ -170,8 +170,8 @@ def infer_code(context: RunContext, node: int) -> str | None:
 def holdout_seconds(context: RunContext, node: int) -> float | None:
     """Return how long a node's hold-out run took, or None where it had none."""
     with context.store.read() as session:
-        done = kept_execution(session, context.run_id, node)
-    return None if done is None else done.seconds
+        execution = kept_execution(session, context.run_id, node)
+    return None if execution is None else execution.seconds
 
 
 def blend_of(store: Store, run_id: str, node: int) -> Blended | None:

@@ -73,24 +73,24 @@ class Blending:
         """
         context = self._context
         async with self._busy:
-            of, blended = await self._newest()
+            member_count, blended = await self._newest()
             if blended is None:
                 return None
             parents = tuple(sorted(blended.recipe.weights))
-            look = of + _OUT_OF_FOLD if blended.score.oof is not None else of
+            look = member_count + _OUT_OF_FOLD if blended.score.oof is not None else member_count
             node = await context.decisions.ensemble(Action("ensemble", parents, look=look))
-            await context.steps.once(BLEND, lambda: _stored(blended), Key(node))
-            done = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
-            refused = (await rehearsed(context, node)).reason if context.takes_notebooks else None
+            await context.steps.once(BLEND, lambda: _as_fit(blended), Key(node))
+            execution = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
+            refusal = (await rehearsed(context, node)).reason if context.takes_notebooks else None
         tree = load_tree(context)
-        if all(one.id != node for one in tree.ensembles):
-            seconds, score = sum(tree[parent].seconds for parent in parents), done.value
+        if all(ensemble.id != node for ensemble in tree.ensembles):
+            seconds, score = sum(tree[parent].seconds for parent in parents), execution.value
             with context.store.write() as tx:
                 create_node(tx, context.run_id, id=node, action="ensemble", parents=parents, plan=_plan(blended))
-                if refused is None:
+                if refusal is None:
                     end_node(tx, context.run_id, node, "valid", score=score, seconds=seconds)
                 else:
-                    end_node(tx, context.run_id, node, "buggy", error=refused, seconds=seconds)
+                    end_node(tx, context.run_id, node, "buggy", error=refusal, seconds=seconds)
         return load_tree(context)[node]
 
     async def _newest(self) -> tuple[int, Blended | None]:
@@ -99,24 +99,24 @@ class Blending:
         if len(members) < FEWEST:
             return len(members), None
         kind = FITTED_OUT_OF_FOLD if _out_of_fold(members) else BLEND
-        found = await self._context.steps.once(kind, lambda: self._fit(members), Key(attempt=len(members)))
-        return len(members), found.blend
+        fit = await self._context.steps.once(kind, lambda: self._fit(members), Key(attempt=len(members)))
+        return len(members), fit.blend
 
     async def _fit(self, members: Sequence[Member]) -> BlendFit:
         context = self._context
         bank, withheld = context.executor.folder.bank, await context.executor.view(GUARDED)
         folds = await context.executor.fold_view() if _out_of_fold(members) else None
-        of = [one.node for one in members]
+        nodes = [member.node for member in members]
         if context.takes_notebooks:
             fit = packable(context)
-            members = [one for one in members if one.node in fit]
+            members = [member for member in members if member.node in fit]
         try:
             blended = await self._worker.blend(
                 folds or withheld, members, bank, context.seed, None if folds is None else withheld
             )
         except NoBlend as error:
             with context.store.write() as tx:
-                tx.record(BLENDED, run_id=context.run_id, of=of, sentence=f"nothing is blended: {error}")
+                tx.record(BLENDED, run_id=context.run_id, of=nodes, sentence=f"nothing is blended: {error}")
             return BlendFit(None)
         recipe, score, gain = blended.recipe, blended.score, blended.score.gain
         with context.store.write() as tx:
@@ -124,7 +124,7 @@ class Blending:
             tx.record(
                 BLENDED,
                 run_id=context.run_id,
-                of=of,
+                of=nodes,
                 weights={str(node): weight for node, weight in recipe.weights.items()},
                 space=recipe.space,
                 score=score.value,
@@ -133,16 +133,16 @@ class Blending:
                 gain_error=None if gain is None else gain.std_error,
                 sentence=f"the blend of {members_in_words(recipe.weights)} has the score {score.value:.6g}",
             )
-        return await _stored(blended)
+        return await _as_fit(blended)
 
     async def _execution(self, node: int, blended: Blended) -> ExecutionRecord:
         """Return what stands in for a script's hold-out run: the blend's own file, checked as a script's is."""
         executor = self._context.executor
         view, (folder, _) = await executor.view(GUARDED), executor.folder.blends_of(node)
         folder.mkdir(parents=True, exist_ok=True)
-        tests = {one.node: one.submission for one in self._members() if one.node in blended.recipe.weights}
+        tests = {member.node: member.submission for member in self._members() if member.node in blended.recipe.weights}
         await self._worker.write_blend(blended.recipe, tests, view.data, self._context.card, folder / "submission.csv")
-        found = await executor.guards_of(node, folder.name, blended.score)
+        guards = await executor.guards_of(node, folder.name, blended.score)
         return ExecutionRecord(
             id=folder.name,
             view=GUARDED,
@@ -150,7 +150,7 @@ class Blending:
             seconds=0.0,
             output="",
             fine=True,
-            score=replace(blended.score, guards=found),
+            score=replace(blended.score, guards=guards),
             fault=None,
             error=None,
         )
@@ -163,35 +163,45 @@ class Blending:
         context, bank = self._context, self._context.executor.folder.bank
         if context.needs_scripts or context.experiments is None:
             return self._scripts()
-        found = []
-        for one in context.experiments.all():
-            arrays = one.result.arrays
-            if one.complete and not one.fitted_on_others and arrays.oof and arrays.validation and arrays.test:
+        members = []
+        for experiment in context.experiments.all():
+            arrays = experiment.result.arrays
+            if (
+                experiment.complete
+                and not experiment.fitted_on_others
+                and arrays.oof
+                and arrays.validation
+                and arrays.test
+            ):
                 validation = bank / arrays.validation
-                found.append(Member(one.node, bank / arrays.oof, bank / arrays.test, one.seconds or 0.0, validation))
-        return found if len(found) >= FEWEST else self._scripts()
+                members.append(
+                    Member(
+                        experiment.node, bank / arrays.oof, bank / arrays.test, experiment.seconds or 0.0, validation
+                    )
+                )
+        return members if len(members) >= FEWEST else self._scripts()
 
     def _scripts(self) -> list[Member]:
         """Return the nodes with a score on the hold-out view, as members that predict its rows."""
-        context, found = self._context, []
+        context, members = self._context, []
         with context.store.read() as session:
             for node in load_tree(context).valid():
-                done = kept_execution(session, context.run_id, node.id)
-                if node.spoiled or not node.complete or done is None or done.score is None:
+                execution = kept_execution(session, context.run_id, node.id)
+                if node.spoiled or not node.complete or execution is None or execution.score is None:
                     continue
-                if done.score.predictions is None:
+                if execution.score.predictions is None:
                     continue
-                predictions, submission = readable_files(context.executor.folder, done.id, done.score)
-                found.append(Member(node.id, predictions, submission, done.seconds))
-        return found
+                predictions, submission = readable_files(context.executor.folder, execution.id, execution.score)
+                members.append(Member(node.id, predictions, submission, execution.seconds))
+        return members
 
 
 def _out_of_fold(members: Sequence[Member]) -> bool:
     """Return whether members are experiments with predictions out of fold."""
-    return all(one.validation is not None for one in members)
+    return all(member.validation is not None for member in members)
 
 
-async def _stored(blended: Blended) -> BlendFit:
+async def _as_fit(blended: Blended) -> BlendFit:
     return BlendFit(blended)
 
 

@@ -103,11 +103,11 @@ class RunBudget:
             best_seconds: how long the best node's hold-out run took; None without one.
             later: seconds until the run begins, for example to write its script.
         """
-        left = max(0.0, self.left() - later)
-        limit = min(self.seconds * EXECUTION_SHARE, left / (1 + self.again), self.longest)
+        seconds_left = max(0.0, self.left() - later)
+        limit = min(self.seconds * EXECUTION_SHARE, seconds_left / (1 + self.again), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
-            limit = min(limit, left - self.kept(best_seconds))
+            limit = min(limit, seconds_left - self.kept(best_seconds))
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
 
@@ -121,15 +121,15 @@ class RunBudget:
 
         It may cut into the time for the refit and the exit: without it there is nothing to hand in.
         """
-        least = min(LEAST_BASELINE, self.left() / 3)
-        return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2), least)
+        min_seconds = min(LEAST_BASELINE, self.left() / 3)
+        return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2), min_seconds)
 
     def kept(self, best_seconds: float | None) -> float:
         """Return the seconds kept for running again, on all rows, what is handed in, and for rehearsing it."""
         if self.labs:
             return SELECTION_SHARE * self.seconds + self.rehearsal()
-        one, due = self.again * (best_seconds or 0.0), min(REFITS, self.refits())
-        return max(min(1, due) * one, min(due * one, REFITS_SHARE * self.seconds)) + self.rehearsal()
+        best_run, due = self.again * (best_seconds or 0.0), min(REFITS, self.refits())
+        return max(min(1, due) * best_run, min(due * best_run, REFITS_SHARE * self.seconds)) + self.rehearsal()
 
     def refit_limit(self, limit: float, seconds: float) -> float:
         """Return the time limit of a refit: its hold-out run's, by which the script plans, or more if more rows need it."""

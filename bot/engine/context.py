@@ -39,7 +39,7 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 def by_class(*settings: BaseModel) -> Mapping[type[BaseModel], BaseModel]:
     """Return settings by their class, for `RunContext.settings_of`."""
-    return {type(one): one for one in settings}
+    return {type(section): section for section in settings}
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class RunContext:
 
     def settings_of(self, kind: type[SettingsT]) -> SettingsT:
         """Return the run's settings of one class, or its defaults."""
-        found = self.agent_settings.get(kind)
-        return found if isinstance(found, kind) else kind()
+        settings = self.agent_settings.get(kind)
+        return settings if isinstance(settings, kind) else kind()
 
     @property
     def takes_notebooks(self) -> bool:
@@ -153,10 +153,10 @@ class RunContext:
         """The time, money and so on that the run has left, a line each."""
         lines = [f"{self.budget.left():.0f} s of {self.budget.seconds:.0f} s"]
         for level in self.spending.levels:
-            left = level.remaining
+            amounts = level.remaining
             lines += [
                 f"{words(kind, amount)} of the {level.name}'s budget"
                 for kind in (Kind.MONEY, Kind.TOKENS, Kind.GPU_SECONDS)
-                if (amount := left[kind]) is not None
+                if (amount := amounts[kind]) is not None
             ]
         return tuple(lines)

@@ -21,9 +21,9 @@ class Decisions:
     def __init__(self, steps: Steps, baselines: int = 1) -> None:
         self._steps = steps
         self._first = BASELINE + baselines
-        found = steps.all(DECIDED)
-        self._count = len(found)
-        self._actions = [action for actions in found.values() for action in actions]
+        decided_actions = steps.all(DECIDED)
+        self._count = len(decided_actions)
+        self._actions = [action for actions in decided_actions.values() for action in actions]
         self._lock = asyncio.Lock()
 
     def __iter__(self) -> Iterator[tuple[int, Action]]:
@@ -45,41 +45,41 @@ class Decisions:
             raise ValueError("a look belongs to a lab")
         if action.look <= 1:
             return action.lab
-        for number, one in self:
-            if (one.lab, one.look) == (action.lab, action.look):
+        for number, decided_action in self:
+            if (decided_action.lab, decided_action.look) == (action.lab, action.look):
                 return number
         [(number, _)] = await self._decide(lambda _: [action])
         return number
 
     async def ensemble(self, action: Action) -> int:
         """Return the number of the node of a blend; the same when asked again for one of as many scripts (`action.look`)."""
-        for number, one in self:
-            if one.kind == "ensemble" and one.look == action.look:
+        for number, decided_action in self:
+            if decided_action.kind == "ensemble" and decided_action.look == action.look:
                 return number
         [(number, _)] = await self._decide(lambda _: [action])
         return number
 
     async def reproduce(self, kernels: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the nodes that run public kernels (items such as `kernel/10`); the same when asked again."""
-        known = self._kernels()
-        if new := [Action("reproduce", kernel=one) for one in kernels if one not in known]:
+        reproductions = self._kernels()
+        if new := [Action("reproduce", kernel=kernel) for kernel in kernels if kernel not in reproductions]:
             await self._decide(lambda _: new)
-            known = self._kernels()
-        return {kernel: known[kernel] for kernel in kernels}
+            reproductions = self._kernels()
+        return {kernel: reproductions[kernel] for kernel in kernels}
 
     def _kernels(self) -> dict[str, int]:
         return {action.kernel: number for number, action in self if action.kernel is not None}
 
     def lab_of(self, node: int) -> int | None:
         """Return the number of the lab that made a node; None: no lab did."""
-        for number, one in self:
+        for number, decided_action in self:
             if number == node:
-                return node if one.kind == "lab" else one.lab
+                return node if decided_action.kind == "lab" else decided_action.lab
         return None
 
     def of_lab(self, lab: int) -> list[int]:
         """Return the numbers of the nodes that a lab has begun or may have begun, the first one included."""
-        return [number for number, one in self if number == lab or one.lab == lab]
+        return [number for number, action in self if number == lab or action.lab == lab]
 
     async def _decide(self, choose: Callable[[Random], Sequence[Action]]) -> list[tuple[int, Action]]:
         async with self._lock:

@@ -31,7 +31,7 @@ MOST_CHECKS = 100
 """Answers of the check against leaks that one run gives: each says a little about the labels of validation rows."""
 MOST_BLAMES = 3
 """Answers after which no more are given, as those that blame say more of the labels than others (measured by probing)."""
-_MOST, _MOST_WITHHELD = 2_000, 200
+_MAX_EXPERIMENTS, _MAX_WITHHELD = 2_000, 200
 """Experiments of a run, and those without predictions out of fold: each rounded score says a little about labels."""
 _KEPT_BYTES = 512_000_000
 _KEPT_LEAST, _KEPT_BEST = 20, 10
@@ -119,26 +119,26 @@ class ExperimentLog:
 
     def best(self) -> Experiment | None:
         """Return the best complete experiment by its score out of fold; the engine's ensembles are none."""
-        ranked = self.ranked()
-        return ranked[0] if ranked else None
+        ranking = self.ranked()
+        return ranking[0] if ranking else None
 
     def ranked(self) -> list[Experiment]:
         """Return complete experiments, best first, without the engine's ensembles."""
-        complete = [one for one in self.all() if one.complete and one.kind != "ensemble"]
-        return sorted(complete, key=lambda one: (-self.card.oriented(one.result.score), one.node))
+        complete = [e for e in self.all() if e.complete and e.kind != "ensemble"]
+        return sorted(complete, key=lambda e: (-self.card.oriented(e.result.score), e.node))
 
     def named(self, name: str) -> Experiment:
         """Return an experiment by its name. Raises InvalidSubmission: there is none of this name."""
-        known = {one.name: one for one in self.all()}
-        if name not in known:
+        by_name = {e.name: e for e in self.all()}
+        if name not in by_name:
             raise InvalidSubmission(f"there is no experiment {name!r}; `lab board --all` lists them")
-        return known[name]
+        return by_name[name]
 
-    def withdraw(self, name: str, why: str) -> None:
+    def withdraw(self, name: str, reason: str) -> None:
         """Take an experiment out of the ensemble and the choice of what is handed in; raises as `named`."""
         experiment = self.named(name)
         with self.store.write() as tx:
-            withdraw_experiment(tx, self.run_id, experiment.node, why)
+            withdraw_experiment(tx, self.run_id, experiment.node, reason)
         self.on_logged()
 
     async def log(self, logged: Logged, position: LabPosition, ensemble: PresentEnsemble | None) -> Experiment:
@@ -149,23 +149,25 @@ class ExperimentLog:
             InfrastructureFailure: the evaluator failed.
         """
         async with self.numbering:
-            known = self.all()
-            if len(known) >= _MOST:
-                raise InvalidSubmission(f"{_MOST} experiments were logged, which is the most that a run keeps")
-            if "oof" not in logged.files and sum(not one.result.arrays.oof for one in known) >= _MOST_WITHHELD:
+            experiments = self.all()
+            if len(experiments) >= _MAX_EXPERIMENTS:
                 raise InvalidSubmission(
-                    f"{_MOST_WITHHELD} experiments without predictions out of fold were logged, the most of a run: add --oof"
+                    f"{_MAX_EXPERIMENTS} experiments were logged, which is the most that a run keeps"
+                )
+            if "oof" not in logged.files and sum(not e.result.arrays.oof for e in experiments) >= _MAX_WITHHELD:
+                raise InvalidSubmission(
+                    f"{_MAX_WITHHELD} experiments without predictions out of fold were logged, the most of a run: add --oof"
                 )
             for name in logged.uses:
                 self.named(name)
-            against = self._against(logged)
-            reference = self._reference(known)
+            reference_of_gain = self._against(logged)
+            reference = self._reference(experiments)
             folds, view = await self.executor.fold_view(), await self.executor.view(GUARDED)
-            result = await self._score(folds, view, logged, against, reference, ensemble, known)
-            same = next((one for one in known if _is_same(one, logged.name, result.arrays)), None)
-            if same is not None:
-                return self._completed(same, logged, result)
-            return await self._keep(logged, position, result, {one.name for one in known})
+            result = await self._score(folds, view, logged, reference_of_gain, reference, ensemble, experiments)
+            twin = next((e for e in experiments if _is_same(e, logged.name, result.arrays)), None)
+            if twin is not None:
+                return self._completed(twin, logged, result)
+            return await self._keep(logged, position, result, {e.name for e in experiments})
 
     def _against(self, logged: Logged) -> Experiment | None:
         """Return what an experiment is compared with: out of fold where it can be, as that tells nothing of withheld labels."""
@@ -173,64 +175,64 @@ class ExperimentLog:
         if not logged.compare_to:
             # Nearly every model is worse than the stack that it may improve.
             stacked = _is_stack(logged)
-            comparable = (one for one in self.ranked() if stacked or not one.fitted_on_others)
-            return next((one for one in comparable if one.result.arrays.oof or not folded), None)
-        against = self.named(logged.compare_to)
-        if folded and not against.result.arrays.oof:
-            raise InvalidSubmission(f"{against.name} has no predictions out of fold to compare with")
-        return against
+            comparable = (e for e in self.ranked() if stacked or not e.fitted_on_others)
+            return next((e for e in comparable if e.result.arrays.oof or not folded), None)
+        comparison = self.named(logged.compare_to)
+        if folded and not comparison.result.arrays.oof:
+            raise InvalidSubmission(f"{comparison.name} has no predictions out of fold to compare with")
+        return comparison
 
     async def _score(
         self,
         folds: LabelledView | None,
         view: LabelledView,
         logged: Logged,
-        against: Experiment | None,
+        comparison: Experiment | None,
         reference: Experiment | None,
         ensemble: PresentEnsemble | None,
-        known: Sequence[Experiment],
+        experiments: Sequence[Experiment],
     ) -> ScoredExperiment:
-        answers = [one.result.check for one in known if one.result.check != "not checked"]
+        answers = [e.result.check for e in experiments if e.result.check != "not checked"]
         checked = len(answers) < MOST_CHECKS and answers.count("gains less than its folds promise") < MOST_BLAMES
         return await self.worker.score_experiment(
             folds,
             view,
             logged.files,
             self.executor.folder.bank,
-            comparison=None if against is None else Reference(against.name, against.result.arrays),
+            comparison=None if comparison is None else Reference(comparison.name, comparison.result.arrays),
             reference=None if reference is None else Reference(reference.name, reference.result.arrays),
             ensemble=ensemble,
             check=checked and logged.kind != "portfolio",
             seed=self.seed,
         )
 
-    def _reference(self, known: Sequence[Experiment]) -> Experiment | None:
+    def _reference(self, experiments: Sequence[Experiment]) -> Experiment | None:
         """Return the experiment that a gain is measured from in the check against leaks: the best that agrees, else the first."""
-        usable = [one for one in known if one.complete and not one.fitted_on_others and one.result.arrays.oof]
-        agreeing = [one for one in usable if one.result.check == "agrees"]
-        best = max(agreeing, key=lambda one: (self.card.oriented(one.result.score), -one.node), default=None)
+        usable = [e for e in experiments if e.complete and not e.fitted_on_others and e.result.arrays.oof]
+        agreeing = [e for e in usable if e.result.check == "agrees"]
+        best = max(agreeing, key=lambda e: (self.card.oriented(e.result.score), -e.node), default=None)
         return best or next(iter(usable), None)
 
-    def _completed(self, same: Experiment, logged: Logged, result: ScoredExperiment) -> Experiment:
+    def _completed(self, twin: Experiment, logged: Logged, result: ScoredExperiment) -> Experiment:
         """Return an experiment that is known, with test predictions if these came later."""
-        if same.result.arrays.test is None and result.arrays.test is not None:
+        if twin.result.arrays.test is None and result.arrays.test is not None:
             with self.store.write() as tx:
-                replace_result(tx, self.run_id, same.node, SCORED_EXPERIMENT.dump_python(result, mode="json"))
-            _move(logged.files["test"], self.folder / same.name / _file_of("test", logged.files["test"]))
+                replace_result(tx, self.run_id, twin.node, SCORED_EXPERIMENT.dump_python(result, mode="json"))
+            _move(logged.files["test"], self.folder / twin.name / _file_of("test", logged.files["test"]))
             self.on_logged()
-        return next(one for one in self.all() if one.node == same.node)
+        return next(e for e in self.all() if e.node == twin.node)
 
     async def _keep(
-        self, logged: Logged, position: LabPosition, result: ScoredExperiment, taken: set[str]
+        self, logged: Logged, position: LabPosition, result: ScoredExperiment, used_names: set[str]
     ) -> Experiment:
         name, number = logged.name, 2
-        while name in taken:
+        while name in used_names:
             name, number = f"{logged.name}-{number}", number + 1
-        mine = nodes_of_lab(self.store, self.run_id, self.decisions, position.lab)
-        action = Action("improve", position.parents, position.draft_id, lab=position.lab, look=len(mine) + 1)
+        nodes = nodes_of_lab(self.store, self.run_id, self.decisions, position.lab)
+        action = Action("improve", position.parents, position.draft_id, lab=position.lab, look=len(nodes) + 1)
         node = await self.decisions.look(action)
         kind = "stack" if _is_stack(logged) else logged.kind
-        staged = self._stage(node, logged)
+        folder = self._stage(node, logged)
         text = "\n\n".join(f"# {file}\n{source.rstrip()}" for file, source in logged.sources.items())
         plan = f"{position.title}: {name}" + (f": {logged.note}" if logged.note else "")
         with self.store.write() as tx:
@@ -238,7 +240,7 @@ class ExperimentLog:
                 tx,
                 self.run_id,
                 id=node,
-                action="improve" if mine or position.parents else "draft",
+                action="improve" if nodes or position.parents else "draft",
                 parents=position.parents,
                 draft_id=None if position.draft_id is None else str(position.draft_id),
                 model=self.model_name,
@@ -261,51 +263,51 @@ class ExperimentLog:
             )
             end_node(tx, self.run_id, node, "valid", score=result.score, seconds=logged.seconds)
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)  # a fit's models have a folder of their own
-        staged.replace(self.folder / name)
+        folder.replace(self.folder / name)
         self.on_logged()
         await asyncio.to_thread(self.write_index)
-        return next(one for one in self.all() if one.node == node)
+        return next(e for e in self.all() if e.node == node)
 
     def _stage(self, node: int, logged: Logged) -> Path:
         """Write an experiment's folder under a hidden name, as it is shown once its row is there."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        staged = self.folder / f".{node}"
-        shutil.rmtree(staged, ignore_errors=True)
-        staged.mkdir()
+        folder = self.folder / f".{node}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         for role, path in logged.files.items():
-            _move(path, staged / _file_of(role, path))
+            _move(path, folder / _file_of(role, path))
         for name, text in logged.sources.items():
-            (staged / name).parent.mkdir(parents=True, exist_ok=True)
-            (staged / name).write_text(text, encoding="utf-8")
-        return staged
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        return folder
 
     def write_index(self) -> None:
         """Write `index.csv`: a line for each experiment, the best first; out-of-fold figures only."""
-        ranked = sorted(self.all(), key=lambda one: -self.card.oriented(one.result.score))
+        ranking = sorted(self.all(), key=lambda e: -self.card.oriented(e.result.score))
         with replacing(self.folder / "index.csv") as partial, partial.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow(("name", "score", "std_error", "kind", "lab", "folds", "uses", "seconds", "note"))
-            for one in ranked:
-                folds = "all" if one.result.folds is None else " ".join(map(str, one.result.folds))
-                std_error = "" if one.result.std_error is None else f"{one.result.std_error:.6g}"
+            for experiment in ranking:
+                folds = "all" if experiment.result.folds is None else " ".join(map(str, experiment.result.folds))
+                std_error = "" if experiment.result.std_error is None else f"{experiment.result.std_error:.6g}"
                 table.writerow(
                     (
-                        one.name,
-                        one.shown_score,
+                        experiment.name,
+                        experiment.shown_score,
                         std_error,
-                        one.kind,
-                        one.lab or "",
+                        experiment.kind,
+                        experiment.lab or "",
                         folds,
-                        " ".join(one.uses),
-                        "" if one.seconds is None else f"{one.seconds:.0f}",
-                        one.note,
+                        " ".join(experiment.uses),
+                        "" if experiment.seconds is None else f"{experiment.seconds:.0f}",
+                        experiment.note,
                     )
                 )
 
     def restore(self) -> None:
         """Finish what a killed bot left half-way: show the folders of known experiments, and remove those of unknown ones."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        names = {f".{one.node}": one.name for one in self.all()}
+        names = {f".{e.node}": e.name for e in self.all()}
         for path in self.folder.glob(".[0-9]*"):
             if path.name in names and not (self.folder / names[path.name]).exists():
                 (self.folder / names[path.name]).parent.mkdir(parents=True, exist_ok=True)
@@ -317,43 +319,43 @@ class ExperimentLog:
     async def write_submissions(self, worker: Worker, nodes: Container[int] | None = None) -> None:
         """Write the files that experiments (None: all) would hand in, as far as they are missing."""
         view = await self.executor.view(GUARDED)
-        for one in self.all():
-            test = one.result.arrays.test
-            out = self.executor.folder.executions / experiment_folder(one.node) / "submission.csv"
+        for experiment in self.all():
+            test = experiment.result.arrays.test
+            out = self.executor.folder.executions / experiment_folder(experiment.node) / "submission.csv"
             if (
                 test is not None
-                and one.kind != "ensemble"
-                and (nodes is None or one.node in nodes)
+                and experiment.kind != "ensemble"
+                and (nodes is None or experiment.node in nodes)
                 and not out.exists()
             ):
                 await worker.write_predictions(self.executor.folder.bank / test, view.data, self.card, out)
 
     def trim(self, members: frozenset[int], most_bytes: int = _KEPT_BYTES) -> None:
         """Remove arrays of the worst experiments, but for `members`, until the rest fits; scores and files stay."""
-        ranked = self.ranked()
-        newest = [one.node for one in self.all()[-_KEPT_LEAST:]]
-        kept = {*members, *newest, *(one.node for one in ranked[:_KEPT_BEST])}
-        used = {name for one in self.all() if one.node in kept for name in one.uses}
-        sizes = {one.node: _size(self.folder / one.name) for one in self.all()}
+        ranking = self.ranked()
+        newest = [e.node for e in self.all()[-_KEPT_LEAST:]]
+        kept_nodes = {*members, *newest, *(e.node for e in ranking[:_KEPT_BEST])}
+        used_names = {name for e in self.all() if e.node in kept_nodes for name in e.uses}
+        sizes = {e.node: _size(self.folder / e.name) for e in self.all()}
         room = most_bytes - sum(sizes.values())
-        for one in reversed(ranked):
+        for experiment in reversed(ranking):
             if room >= 0:
                 break
-            if one.node not in kept and one.name not in used:
-                for path in _arrays_in(self.folder / one.name):
+            if experiment.node not in kept_nodes and experiment.name not in used_names:
+                for path in _arrays_in(self.folder / experiment.name):
                     path.unlink(missing_ok=True)
-                room += sizes[one.node]
+                room += sizes[experiment.node]
 
 
-def _is_same(one: Experiment, name: str, arrays: Arrays) -> bool:
+def _is_same(experiment: Experiment, name: str, arrays: Arrays) -> bool:
     """Return whether a known experiment has this name, or one that was numbered for it, and the same predictions.
 
     Those of the test rows may be missing in either, as they may come later.
     """
-    mine = one.result.arrays
-    alike = (mine.oof, mine.validation) == (arrays.oof, arrays.validation)
-    alike = alike and (mine.test is None or arrays.test in (None, mine.test))
-    return alike and re.fullmatch(rf"{re.escape(name)}(-\d+)?", one.name) is not None
+    logged = experiment.result.arrays
+    is_alike = (logged.oof, logged.validation) == (arrays.oof, arrays.validation)
+    is_alike = is_alike and (logged.test is None or arrays.test in (None, logged.test))
+    return is_alike and re.fullmatch(rf"{re.escape(name)}(-\d+)?", experiment.name) is not None
 
 
 def _is_stack(logged: Logged) -> bool:

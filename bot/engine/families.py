@@ -116,21 +116,19 @@ def families_of(files: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _count(family: _Family, code: Code) -> int:
-    named = sum(count for name, count in code.names.items() if family.estimators.fullmatch(name))
+    calls = sum(count for name, count in code.names.items() if family.estimators.fullmatch(name))
     modules = family.modules
-    imported = (
-        0 if modules is None else sum(modules.fullmatch(one.partition(".")[0]) is not None for one in code.modules)
-    )
-    return named + imported
+    imported = 0 if modules is None else sum(modules.fullmatch(m.partition(".")[0]) is not None for m in code.modules)
+    return calls + imported
 
 
 @lru_cache(maxsize=2048)
 def families_in(text: str) -> frozenset[str]:
     """Return the families of models that prose names, "boosted trees" where it does not say which."""
-    named = {family.name for family in _FAMILIES if family.words is not None and family.words.search(text)}
-    if not named & {*BOOSTING} and _BOOSTED.search(text):
-        named.add(_ANY_BOOSTING)
-    return frozenset(named)
+    families = {family.name for family in _FAMILIES if family.words is not None and family.words.search(text)}
+    if not families & {*BOOSTING} and _BOOSTED.search(text):
+        families.add(_ANY_BOOSTING)
+    return frozenset(families)
 
 
 def without_families(text: str) -> str:
@@ -143,7 +141,7 @@ def without_families(text: str) -> str:
 _BOOSTED = re.compile(r"\b(?:gbdts?|gbms?|boost(?:ing|ed))\b", re.IGNORECASE)
 
 
-def not_used(named: Iterable[str], used: Collection[str]) -> frozenset[str]:
+def not_used(names: Iterable[str], used_families: Collection[str]) -> frozenset[str]:
     """Return which of the families that prose names are not among those used: any boosting makes up for "boosted trees"."""
-    have = {*used, *((_ANY_BOOSTING,) if {*used} & {*BOOSTING} else ())}
-    return frozenset(named) - have
+    present = {*used_families, *((_ANY_BOOSTING,) if {*used_families} & {*BOOSTING} else ())}
+    return frozenset(names) - present

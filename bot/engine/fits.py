@@ -26,7 +26,7 @@ from state.labs import labs
 from state.steps import Steps
 
 _REQUEST = "request.json"
-_SHARE, _LEAST = 0.15, 60.0
+_SHARE, _MIN_SECONDS = 0.15, 60.0
 """Most processor seconds of one model, as a share of the run's time, and the least (seconds)."""
 _PAUSE = 2.0
 _MOST_FITS = 40
@@ -55,7 +55,7 @@ class FitRequest:
     position: LabPosition
 
 
-_STORED = TypeAdapter(FitRequest)
+_REQUEST_JSON = TypeAdapter(FitRequest)
 
 
 @dataclass(frozen=True)
@@ -113,29 +113,29 @@ class PortfolioFits:
         requests = self.requests()
         if len(requests) >= _MOST_FITS:
             raise InvalidSubmission(f"{_MOST_FITS} fits were asked for, which is the most of a run")
-        taken, number, own = {one.name for one in requests}, 2, name
-        while own in taken or any(one.name == own for one in log.all()):
-            own, number = f"{name}-{number}", number + 1
+        names, number, free_name = {request.name for request in requests}, 2, name
+        while free_name in names or any(e.name == free_name for e in log.all()):
+            free_name, number = f"{name}-{number}", number + 1
         columns = _numbers(categories), _numbers(encode)
-        staged = self.folder / f".{own}"
-        shutil.rmtree(staged, ignore_errors=True)
-        (staged / "features").mkdir(parents=True)
+        staging = self.folder / f".{free_name}"
+        shutil.rmtree(staging, ignore_errors=True)
+        (staging / "features").mkdir(parents=True)
         try:
-            rows = await log.worker.write_fit_rows(await executor.view(GUARDED), folds, files, staged)
+            rows = await log.worker.write_fit_rows(await executor.view(GUARDED), folds, files, staging)
         except InvalidSubmission:
-            shutil.rmtree(staged, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
             raise
         for role, path in files.items():
-            target = staged / "features" / f"{role}.npz"
+            target = staging / "features" / f"{role}.npz"
             shutil.move(path, target)
             target.chmod(0o644)
-        request = FitRequest(own, note, *columns, rows, position)
-        (staged / _REQUEST).write_text(json.dumps(asdict(request)), encoding="utf-8")
-        staged.replace(self.folder / own)
+        request = FitRequest(free_name, note, *columns, rows, position)
+        (staging / _REQUEST).write_text(json.dumps(asdict(request)), encoding="utf-8")
+        staging.replace(self.folder / free_name)
         self._changed.set()
         return (
-            f"{own}: {len(CONFIGURATIONS)} models are fitted in idle time, cheap ones first; each becomes the experiment "
-            f"{own}/MODEL, and `lab wait {own}` waits for them"
+            f"{free_name}: {len(CONFIGURATIONS)} models are fitted in idle time, cheap ones first; each becomes the experiment "
+            f"{free_name}/MODEL, and `lab wait {free_name}` waits for them"
         )
 
     async def add_plain(self, script: str) -> None:
@@ -145,26 +145,26 @@ class PortfolioFits:
             InvalidSubmission: it wrote none that can be used.
         """
         log = self.log
-        while not (opened := labs(log.store, log.run_id)):
+        while not (open_labs := labs(log.store, log.run_id)):
             await asyncio.sleep(_PAUSE)
         if any(request.name == PLAIN for request in self.requests()):
             return
-        lab, data = opened[0], (await log.executor.view(GUARDED)).data
+        lab, data = open_labs[0], (await log.executor.view(GUARDED)).data
         draft = None if lab.draft_id is None else int(lab.draft_id)
         position = LabPosition(lab.id, draft, tuple(lab.parents), "The engine's own features", lab.turns)
         async with (
             log.executor.leasing.hold_idle() as lease,
-            self._executed("plain-features", script, data, "features", self._most_seconds, lease) as ran,
+            self._executed("plain-features", script, data, "features", self._most_seconds, lease) as execution,
         ):
-            files = {path.stem: path for path in ran.folder.glob("*.npz")}
+            files = {path.stem: path for path in execution.folder.glob("*.npz")}
             if not files:
-                raise InvalidSubmission(f"no features were written: {_last_line(ran.outcome.output)}")
+                raise InvalidSubmission(f"no features were written: {_last_line(execution.outcome.output)}")
             await self.add(PLAIN, files, position, note="plain features, by the engine")
 
     def requests(self) -> list[FitRequest]:
         """Return all requests, the oldest first."""
         files = sorted(self.folder.glob(f"[!.]*/{_REQUEST}"), key=lambda path: path.stat().st_mtime_ns)
-        return [_STORED.validate_json(path.read_bytes()) for path in files]
+        return [_REQUEST_JSON.validate_json(path.read_bytes()) for path in files]
 
     async def keep_fitting(self) -> None:
         """Fit one model after the other, of the newest request first, until cancelled."""
@@ -187,27 +187,27 @@ class PortfolioFits:
     async def wait(self, name: str, seconds: float) -> None:
         """Wait until all configurations of a fit (empty: of all fits) are there, at most so many seconds."""
         async with asyncio.timeout(seconds):
-            while any(self._missing(one) for one in self.requests() if name in ("", one.name)):
+            while any(self._missing(request) for request in self.requests() if name in ("", request.name)):
                 await asyncio.sleep(0.5)
 
     def _missing(self, request: FitRequest) -> list[str]:
-        known = self._fitted(request)
-        return [name for name in CONFIGURATIONS if name not in known]
+        fitted_names = self._fitted(request)
+        return [name for name in CONFIGURATIONS if name not in fitted_names]
 
     def _fitted(self, request: FitRequest) -> set[str]:
         head = f"{request.name}/"
-        names = {*self._given_up, *(one.name for one in self.log.all())}
+        names = {*self._given_up, *(e.name for e in self.log.all())}
         return {name.removeprefix(head) for name in names if name.startswith(head)}
 
     def _due(self) -> tuple[FitRequest, str] | None:
         """Return the model to fit next: each request's cheap ones before any one's dear ones, then seeds of members."""
         log = self.log
-        blend, known = newest_blend(log.store, log.run_id), {one.node: one.name for one in log.all()}
+        blend, names = newest_blend(log.store, log.run_id), {e.node: e.name for e in log.all()}
         order, choices = list(CONFIGURATIONS), list[tuple[int, int, FitRequest, str]]()
         for age, request in enumerate(reversed(self.requests())):
             head, weights = f"{request.name}/", dict[str, float]()
             for node, weight in {} if blend is None else blend.weights.items():
-                if (name := known.get(node, "")).startswith(head):
+                if (name := names.get(node, "")).startswith(head):
                     weights[name.removeprefix(head)] = weight
             if upcoming := next_models(self._fitted(request), weights):
                 place = order.index(upcoming[0]) if upcoming[0] in order else len(order)
@@ -233,15 +233,15 @@ class PortfolioFits:
             )
             await log.log(logged, request.position, present_ensemble(self.steps))
 
-    async def fit_on_all_rows(self, one: Experiment, folder: Path) -> Path:
+    async def fit_on_all_rows(self, experiment: Experiment, folder: Path) -> Path:
         """Fit a model of the portfolio again, on all labelled rows; return its test predictions, an array in `folder`.
 
         Raises:
             InvalidSubmission: it could not be fitted.
         """
         log, executor = self.log, self.log.executor
-        name, _, model = one.name.partition("/")
-        request = next((each for each in self.requests() if each.name == name), None)
+        name, _, model = experiment.name.partition("/")
+        request = next((r for r in self.requests() if r.name == name), None)
         if request is None:
             raise InvalidSubmission("its features are gone")
         job = folder / "job"
@@ -274,20 +274,20 @@ class PortfolioFits:
             )
             (folder / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
             script = _HEAD + SCRIPT.read_text(encoding="utf-8")
-            async with self._executed(name, script, folder, "out", 2 * seconds, lease) as ran:
-                arrays = ran.folder / model
+            async with self._executed(name, script, folder, "out", 2 * seconds, lease) as execution:
+                arrays = execution.folder / model
                 if not all((arrays / f"{role}.npy").is_file() for role in ROLES):
-                    raise _why_missing(ran.outcome.reason, arrays, ran.outcome.output)
+                    raise _why_missing(execution.outcome.reason, arrays, execution.outcome.output)
                 yield arrays
 
     @property
     def _most_seconds(self) -> float:
         """Most processor seconds of one model, or of making features."""
-        return max(_LEAST, _SHARE * self.seconds)
+        return max(_MIN_SECONDS, _SHARE * self.seconds)
 
     @asynccontextmanager
     async def _executed(
-        self, name: str, script: str, data: Path, kept: str, seconds: float, lease: Lease
+        self, name: str, script: str, data: Path, kept_folder: str, seconds: float, lease: Lease
     ) -> AsyncIterator[_Executed]:
         """Run a script in idle time, with so many processor seconds; what it leaves in a folder is there meanwhile."""
         executor = self.log.executor
@@ -300,19 +300,19 @@ class PortfolioFits:
             out,
             executor.idle_limits(seconds),
             keep=(),
-            keep_folders=(kept,),
+            keep_folders=(kept_folder,),
             redactor=self.log.store.redactor,
             idle=True,
         )
         try:
-            yield _Executed(out / kept, await executor.run_idle(request, lease))
+            yield _Executed(out / kept_folder, await executor.run_idle(request, lease))
         finally:
             shutil.rmtree(out, ignore_errors=True)
 
 
-def _why_missing(reason: ExitReason, made: Path, output: str) -> InvalidSubmission:
+def _why_missing(reason: ExitReason, arrays: Path, output: str) -> InvalidSubmission:
     """Return the error that says why a model has no predictions."""
-    meta = json.loads((made / "meta.json").read_text(encoding="utf-8")) if (made / "meta.json").is_file() else {}
+    meta = json.loads((arrays / "meta.json").read_text(encoding="utf-8")) if (arrays / "meta.json").is_file() else {}
     if skipped := meta.get("skipped"):
         return _SkippedModel(skipped)
     return InvalidSubmission(_last_line(meta.get("failed") or f"its execution ended ({reason}): {_last_line(output)}"))

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from sqlmodel import col, select
 
-from bot.execution.stopwatch import Measured, Stopwatch
+from bot.execution.stopwatch import Stopwatch, StopwatchReading
 from state.errors import InfrastructureFailure
 from state.store import Store
 from state.tables import Event
@@ -18,7 +18,7 @@ INTERVAL = 15.0
 _TYPE = "run.beat"
 
 
-def last_beat(store: Store, run_id: str) -> Measured:
+def last_beat(store: Store, run_id: str) -> StopwatchReading:
     """Return the last known reading of the run's stopwatch; zeros for a new run.
 
     That is its last beat plus the time from there to the last event before the bot ended.
@@ -26,14 +26,14 @@ def last_beat(store: Store, run_id: str) -> Measured:
     of_run = select(Event).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
     with store.read() as session:
         last = session.exec(of_run).first()
-        known = session.exec(of_run.where(col(Event.type).in_([_TYPE, "run.created", "run.resumed"]))).first()
+        start = session.exec(of_run.where(col(Event.type).in_([_TYPE, "run.created", "run.resumed"]))).first()
         beat = session.exec(of_run.where(Event.type == _TYPE)).first()
-    measured = Measured(**beat.data) if beat is not None else Measured()
-    if last is None or known is None:
-        return measured
+    reading = StopwatchReading(**beat.data) if beat is not None else StopwatchReading()
+    if last is None or start is None:
+        return reading
     # The clock may have jumped; between two beats no more time than this can pass.
-    since = min(max(0.0, (last.at - known.at).total_seconds()), 2 * INTERVAL)
-    return replace(measured, wall=measured.wall + since)
+    since = min(max(0.0, (last.at - start.at).total_seconds()), 2 * INTERVAL)
+    return replace(reading, wall=reading.wall + since)
 
 
 @asynccontextmanager

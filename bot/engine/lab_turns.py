@@ -26,19 +26,19 @@ class TurnText:
 
 def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[TurnText]:
     """Return the turns of a lab after one of them, oldest first."""
-    seen = (
+    turn_steps = (
         select(Step)
         .where(Step.run_id == run_id, Step.node == lab, Step.name == "lab.turn", col(Step.attempt) > after)
         .where(Step.status == "finished")
         .order_by(col(Step.attempt))
     )
-    turns = session.exec(seen).all()
+    turns = session.exec(turn_steps).all()
     # A turn that the model refused was asked for again, under its name with a plus for each time.
-    names = [f"turn:{step.attempt}{again}" for step in turns for again in ("", "+", "++")]
-    asked = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
+    names = [f"turn:{step.attempt}{suffix}" for step in turns for suffix in ("", "+", "++")]
+    call_steps = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
     replies = {
         step.name.rstrip("+"): (step.result or {}).get("text", "")
-        for step in session.exec(asked.order_by(col(Step.name))).all()
+        for step in session.exec(call_steps.order_by(col(Step.name))).all()
     }
     return [
         TurnText(
@@ -53,6 +53,6 @@ def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[T
 
 def lab_mark(session: Session, run_id: str, lab: int) -> str:
     """Return what begins the engine's lines in what a lab's coder saw; empty where the lab has not opened."""
-    opened = select(Step).where(Step.run_id == run_id, Step.node == lab, Step.name == "lab.open")
-    step = session.exec(opened).first()
+    opening_steps = select(Step).where(Step.run_id == run_id, Step.node == lab, Step.name == "lab.open")
+    step = session.exec(opening_steps).first()
     return str((step.result or {}).get("mark", "")) if step else ""

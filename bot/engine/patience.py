@@ -8,14 +8,14 @@ from state.errors import InfrastructureFailure, ModelUnavailable, StateUnavailab
 
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
-_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+_TRANSIENT = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 _TRIES = 5
 """Tries of a node that breaks our own machinery; it may break it each time."""
 
 
 def may_pass(error: BaseException) -> bool:
     """Return whether the same work may succeed later without a change."""
-    if isinstance(error, OSError) and error.errno in _PASSING:
+    if isinstance(error, OSError) and error.errno in _TRANSIENT:
         return True
     return isinstance(error, (ModelUnavailable, InfrastructureFailure))
 

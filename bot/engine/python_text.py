@@ -47,24 +47,24 @@ def code_of(path: str, text: str) -> Code | None:
     except (*_FAULTS, tokenize.TokenError):
         return _by_patterns(text)
     lines = text.split("\n")
-    said = [(at, lines[at - 1][start:end]) for at, start, end in comments]
-    for at, start, end in comments:
-        lines[at - 1] = lines[at - 1][:start] + lines[at - 1][end:]
+    remarks = [(line, lines[line - 1][start:end]) for line, start, end in comments]
+    for line, start, end in comments:
+        lines[line - 1] = lines[line - 1][:start] + lines[line - 1][end:]
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            said.append((node.lineno, node.value.value))
+            remarks.append((node.lineno, node.value.value))
             lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
-    modules, names = _used(tree)
-    return Code(modules, names, "\n".join(lines), "\n".join(one for _, one in sorted(said)))
+    modules, names = _modules_and_names(tree)
+    return Code(modules, names, "\n".join(lines), "\n".join(remark for _, remark in sorted(remarks)))
 
 
 def _comments(text: str) -> list[tuple[int, int, int]]:
     """Return line (from 1), first and last column of each comment."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [(one.start[0], one.start[1], one.end[1]) for one in tokens if one.type == tokenize.COMMENT]
+    return [(t.start[0], t.start[1], t.end[1]) for t in tokens if t.type == tokenize.COMMENT]
 
 
-def _used(tree: ast.AST) -> tuple[frozenset[str], Counter[str]]:
+def _modules_and_names(tree: ast.AST) -> tuple[frozenset[str], Counter[str]]:
     names = Counter(_names(tree))
     modules = set()
     for node in ast.walk(tree):
@@ -94,9 +94,9 @@ def _names(tree: ast.AST) -> Iterator[str]:
 
 
 def _by_patterns(text: str) -> Code:
-    said = [found[0] for found in _TOKEN.finditer(text) if found[0].startswith(("#", '"""', "'''"))]
+    remarks = [match[0] for match in _TOKEN.finditer(text) if match[0].startswith(("#", '"""', "'''"))]
     bare = _TOKEN.sub(" ", text)
-    modules = frozenset(found[1] or found[2] for found in _IMPORT.finditer(bare))
+    modules = frozenset(match[1] or match[2] for match in _IMPORT.finditer(bare))
     imports = re.sub(r"^\s*(?:from|import)\s.*", "", bare, flags=re.MULTILINE)
-    kept = _TOKEN.sub(lambda found: " " if found[0] in said else found[0], text)
-    return Code(modules, Counter(re.findall(r"[^\W\d]\w*", imports)), kept, "\n".join(said))
+    code = _TOKEN.sub(lambda match: " " if match[0] in remarks else match[0], text)
+    return Code(modules, Counter(re.findall(r"[^\W\d]\w*", imports)), code, "\n".join(remarks))

@@ -117,8 +117,8 @@ def refitted(store: Store, run_id: str) -> set[int]:
 
 def members_in_words(weights: Mapping[int, float]) -> str:
     """Return a blend's members with their weights, the heaviest first."""
-    ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
-    return nodes_in_words([f"{node} ({weight:.2f})" for node, weight in ordered])
+    by_weight = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
+    return nodes_in_words([f"{node} ({weight:.2f})" for node, weight in by_weight])
 
 
 def nodes_in_words(nodes: Sequence[int | str]) -> str:
@@ -129,15 +129,15 @@ def nodes_in_words(nodes: Sequence[int | str]) -> str:
 def results(run: RunRecord) -> tuple[Result, ...]:
     """Return the scripts that have ended, by number; of many, the best and the newest."""
     nodes = [node for node in run.scripts if node.status in ("valid", "buggy")]
-    scored = [node for node in nodes if node.score is not None]
-    scored.sort(key=lambda node: (-run.oriented(node.score or 0.0), node.id))
-    shown_ids = {node.id for node in (*scored[:_BEST], *nodes[-_NEWEST:])}
+    with_score = [node for node in nodes if node.score is not None]
+    with_score.sort(key=lambda node: (-run.oriented(node.score or 0.0), node.id))
+    shown_ids = {node.id for node in (*with_score[:_BEST], *nodes[-_NEWEST:])}
     return tuple(
         _result(node, run.titles.get(node.draft_id or ""), run.ran(node.id)) for node in nodes if node.id in shown_ids
     )
 
 
-def _result(node: Node, title: str | None, ran: ExecutionRecord | None) -> Result:
+def _result(node: Node, title: str | None, execution: ExecutionRecord | None) -> Result:
     plan = next((line for line in node.plan.splitlines() if line.strip()), "")
     # A lab's script is known by the note that its coder left, which follows the title of the draft.
     words = (title and plan.removeprefix(f"{title}: ") if title and plan.startswith(f"{title}: ") else title) or plan
@@ -146,15 +146,15 @@ def _result(node: Node, title: str | None, ran: ExecutionRecord | None) -> Resul
         action=node.action,
         title=words[:_TITLE],
         parents=tuple(node.parents),
-        score=score_of(node, ran),
-        seconds=0.0 if ran is None else ran.seconds,
+        score=score_of(node, execution),
+        seconds=0.0 if execution is None else execution.seconds,
         error=node.error,
         families=tuple(node.families),
     )
 
 
-def score_of(node: Node, ran: ExecutionRecord | None) -> NodeScore | None:
+def score_of(node: Node, execution: ExecutionRecord | None) -> NodeScore | None:
     """Return a node's score, with what is known of it from its last execution; None: it has none."""
     if node.score is None:
         return None
-    return NodeScore(node.score) if ran is None or ran.score is None else ran.score
+    return NodeScore(node.score) if execution is None or execution.score is None else execution.score

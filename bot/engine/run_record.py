@@ -13,10 +13,10 @@ from sqlmodel import Session, col, select
 
 from bot.engine.experiment import Experiment, experiments_in
 from bot.engine.lab_turns import TurnText, lab_mark, lab_turns
-from bot.engine.tree import APART
+from bot.engine.tree import SEPARATE_KINDS
 from bot.evaluation.answers import Gain, NodeScore
 from bot.execution.folder import lower_is_better
-from bot.execution.guarding import FOUND
+from bot.execution.guarding import FINDINGS
 from bot.execution.record import EXECUTED, GUARDED, last_execution
 from bot.execution.record import ExecutionRecord as RanScript
 from state.clock_advances import ClockAdvance, clock_advances
@@ -152,9 +152,9 @@ class RunRecord:
         """Return a score turned so that higher is better."""
         return -score if self.lower_is_better else score
 
-    def seconds(self, at: datetime) -> float:
+    def seconds(self, time: datetime) -> float:
         """Return a time as time in the run, without the gaps in which nobody worked on it."""
-        return worked_seconds(self.row.gaps, self.row.created_at, at)
+        return worked_seconds(self.row.gaps, self.row.created_at, time)
 
     def text(self, sha256: str | None) -> str:
         """Return a stored script or log; empty without a hash."""
@@ -184,7 +184,7 @@ class RunRecord:
     @cached_property
     def scripts(self) -> Sequence[Node]:
         """The nodes that are neither ensembles nor public notebooks."""
-        return [row for row in self.nodes.values() if row.action not in APART]
+        return [row for row in self.nodes.values() if row.action not in SEPARATE_KINDS]
 
     @cached_property
     def executions(self) -> Sequence[Execution]:
@@ -212,23 +212,23 @@ class RunRecord:
     @cached_property
     def experiments(self) -> Sequence[Experiment]:
         """What labs and the engine have logged, in the order of their nodes."""
-        known = experiments_in(self._session, self.id)
-        visible = [experiment for experiment in known if self.as_of is None or experiment.node in self.nodes]
+        experiments = experiments_in(self._session, self.id)
+        visible = [experiment for experiment in experiments if self.as_of is None or experiment.node in self.nodes]
         return visible if self._final else list(map(_without_internal_test, visible))
 
     @cached_property
     def scores(self) -> Mapping[int, NodeScore]:
         """The scores of scripts' hold-out runs by node, with the guards' findings; experiments have theirs."""
         steps = read_steps(self._session, self.id, EXECUTED, (GUARDED,))
-        scores = {key.node: done.score for key, done in steps.items() if done.score is not None}
+        scores = {key.node: execution.score for key, execution in steps.items() if execution.score is not None}
         return {node: self._shown(score) for node, score in scores.items() if self.as_of is None or node in self.nodes}
 
     @cached_property
     def gains(self) -> Mapping[int, Gain]:
         """The paired gain of each script and experiment that was compared with another, by node."""
-        known = {experiment.node: experiment.result.gain for experiment in self.experiments}
-        known |= {node: score.gain for node, score in self.scores.items()}
-        return {node: gain for node, gain in known.items() if gain is not None}
+        gains = {experiment.node: experiment.result.gain for experiment in self.experiments}
+        gains |= {node: score.gain for node, score in self.scores.items()}
+        return {node: gain for node, gain in gains.items() if gain is not None}
 
     @cached_property
     def typical_noise(self) -> float | None:
@@ -238,9 +238,11 @@ class RunRecord:
 
     def ran(self, node: int) -> RanScript | None:
         """Return a node's hold-out run, an experiment in its place, or the last trial if it got no further."""
-        done = last_execution(self._session, self.id, node)
+        execution = last_execution(self._session, self.id, node)
         return (
-            done if done is None or done.score is None else done.model_copy(update={"score": self._shown(done.score)})
+            execution
+            if execution is None or execution.score is None
+            else execution.model_copy(update={"score": self._shown(execution.score)})
         )
 
     def _shown(self, score: NodeScore) -> NodeScore:
@@ -327,16 +329,18 @@ class RunRecord:
     @cached_property
     def counts(self) -> NodeCounts:
         """Its scripts by status, and the best node."""
-        scripts = select(Node.status, func.count()).where(Node.run_id == self.id, col(Node.action).not_in(APART))
+        scripts = select(Node.status, func.count()).where(
+            Node.run_id == self.id, col(Node.action).not_in(SEPARATE_KINDS)
+        )
         rows = self._session.exec(scripts.group_by(Node.status)).all()
-        known: dict[str, int] = {status: count for status, count in rows if status in NodeCounts.__dataclass_fields__}
+        fields: dict[str, int] = {status: count for status, count in rows if status in NodeCounts.__dataclass_fields__}
         best = None
         if self.lower_is_better is not None:
             order = col(Node.score).asc() if self.lower_is_better else col(Node.score).desc()
             query = select(Node.id, Node.score).where(Node.run_id == self.id, col(Node.score).is_not(None))
             query = query.where(Node.action != "reproduce")
             best = self._session.exec(query.order_by(order, col(Node.id)).limit(1)).first()
-        return NodeCounts(**known, best=best[0] if best else None, best_score=best[1] if best else None)
+        return NodeCounts(**fields, best=best[0] if best else None, best_score=best[1] if best else None)
 
     @cached_property
     def doing(self) -> tuple[Doing, ...]:
@@ -358,19 +362,19 @@ class RunRecord:
         query = select(Node.ended_at, Node.score).where(Node.run_id == self.id, Node.status == "valid")
         query = query.where(Node.action != "reproduce", col(Node.score).is_not(None), col(Node.ended_at).is_not(None))
         rows = self._session.exec(query.order_by(col(Node.ended_at), col(Node.id)))
-        return [(at, score) for at, score in rows if at is not None and score is not None]
+        return [(time, score) for time, score in rows if time is not None and score is not None]
 
     def best_over_time(self, until: datetime | None = None) -> list[tuple[datetime, float]]:
         """Return each new best validation score with its time, earliest first; none if the metric's direction is unknown."""
         bests: list[tuple[datetime, float]] = []
-        for at, score in () if self.lower_is_better is None else self.scored:
-            if (until is None or at <= until) and (not bests or self.oriented(score) > self.oriented(bests[-1][1])):
-                bests.append((at, score))
+        for time, score in () if self.lower_is_better is None else self.scored:
+            if (until is None or time <= until) and (not bests or self.oriented(score) > self.oriented(bests[-1][1])):
+                bests.append((time, score))
         return bests
 
     def doubts(self, count: int = 3) -> tuple[Doubt, ...]:
         """Return the guards' latest doubts, latest first; before them, that its scores are self-reported."""
-        query = select(Event).where(Event.run_id == self.id, Event.type == FOUND).order_by(col(Event.seq).desc())
+        query = select(Event).where(Event.run_id == self.id, Event.type == FINDINGS).order_by(col(Event.seq).desc())
         rows = self._session.exec(query.limit(count))
         doubts = [Doubt(row.at, row.node, str(row.data["sentence"])) for row in rows]
         last = self.last_event("node.ended")

@@ -40,8 +40,8 @@ async def run_script(
     script: Script,
     best: float | None,
     limits: ScriptTimeLimits | None = None,
-    compared: int | None = None,
-    begun: datetime | None = None,
+    reference: int | None = None,
+    start: datetime | None = None,
     lease: Lease | None = None,
     idle: bool = False,
 ) -> None:
@@ -51,8 +51,8 @@ async def run_script(
         best: how long the best node's hold-out run took; None without one.
         limits: those promised in its prompt; None: it is the safe baseline, which has no debug run, and is run however
             little time is left.
-        compared: the node that it is compared with, for its gain.
-        begun: when the work on it began; None: when the node was made.
+        reference: the node that it is compared with, for its gain.
+        start: when the work on it began; None: when the node was made.
         lease: cores and GPUs that the caller holds; None: the script waits for its own.
         idle: whether it runs in the idle time of the run's labs, on their cores.
 
@@ -63,19 +63,19 @@ async def run_script(
     with context.store.write() as tx:
         update_node(tx, context.run_id, node, plan=script.plan, code=script.code, infer=script.infer)
     if limits is not None and limits.debug is not None:
-        tried = await context.executor.execute(node, script.code, DEBUG, limits.debug)
-        if tried.fault is not None and not _doubtful(context, node, tried.fault):
-            _end(context, node, tried, begun)
+        trial = await context.executor.execute(node, script.code, DEBUG, limits.debug)
+        if trial.fault is not None and not _doubtful(context, node, trial.fault):
+            _end(context, node, trial, start)
             return
     seconds = context.budget.baseline_seconds() if limits is None else seconds_left(context, best, limits)
-    done = await context.executor.execute(
-        node, script.code, GUARDED, seconds, compared=compared, lease=lease, idle=idle
+    execution = await context.executor.execute(
+        node, script.code, GUARDED, seconds, reference=reference, lease=lease, idle=idle
     )
-    refused = None
-    if context.takes_notebooks and script.infer is not None and done.score is not None:
+    refusal = None
+    if context.takes_notebooks and script.infer is not None and execution.score is not None:
         # A few seconds: what cannot be handed in is worth nothing, and its coder is told why.
-        refused = (await rehearsed(context, node, lease)).reason
-    _end(context, node, done, begun, refused)
+        refusal = (await rehearsed(context, node, lease)).reason
+    _end(context, node, execution, start, refusal)
     if context.own_data:
         await asyncio.to_thread(trim_weights, context)
 
@@ -97,26 +97,26 @@ def seconds_left(context: RunContext, best: float | None, limits: ScriptTimeLimi
 
 def _doubtful(context: RunContext, node: int, fault: str) -> bool:
     """Return whether a debug run's failure may be the engine's, as different scripts had it; if so, report that."""
-    alike = failed_alike(context.store, context.run_id, node, fault)
+    alike_count = failed_alike(context.store, context.run_id, node, fault)
     # This script's full run comes next. If it fails alike, the count grows, and later failures are the scripts' own.
-    if alike != SUSPICIOUS:
+    if alike_count != SUSPICIOUS:
         return False
     context.say(
-        f"node {node}: {alike + 1} different scripts failed in the debug run with the same sentence, which may be the "
+        f"node {node}: {alike_count + 1} different scripts failed in the debug run with the same sentence, which may be the "
         f"engine's fault; this one is run on the hold-out in full: {fault}"
     )
     return True
 
 
 def _end(
-    context: RunContext, node: int, done: ExecutionRecord, begun: datetime | None, refused: str | None = None
+    context: RunContext, node: int, execution: ExecutionRecord, start: datetime | None, refusal: str | None = None
 ) -> None:
-    score = done.value if done.view == GUARDED and refused is None else None
+    score = execution.value if execution.view == GUARDED and refusal is None else None
     status: NodeStatus = "buggy" if score is None else "valid"
     by_itself = context.executor.self_reported is not None
     with context.store.write() as tx:
-        error = done.error if refused is None else f"solution.py works, but {refused}"
-        end_node(tx, context.run_id, node, status, score=score, error=error, self_reported=by_itself, since=begun)
+        error = execution.error if refusal is None else f"solution.py works, but {refusal}"
+        end_node(tx, context.run_id, node, status, score=score, error=error, self_reported=by_itself, since=start)
     if score is not None:
         context.blended.clear()
         context.scored.set()

@@ -28,14 +28,14 @@ from sandbox.lab import LabDied, LabLimits, LabRequest
 from state.errors import BotError, InvalidSubmission
 from state.steps import Key, Kind
 
-_SEALED, _KEPT = "LAB_SEALED", ".sealed"
+_SEALED, _KEPT_FOLDER = "LAB_SEALED", ".sealed"
 """Variable by which the module `lab` knows that there is no engine to ask, and the folder in work/ that it then writes to."""
 _ARRAYS = ("test.npy", "test.csv")
 _FROM = 0.25
 """Share of the run after which sealed runs begin: first experiments are soon replaced."""
 _BEST = 3
 """The best single experiments that are run beside the ensemble's members."""
-_LONGER, _LEAST, _SHARE = 10.0, 300.0, 0.3
+_LONGER, _MIN_SECONDS, _SHARE = 10.0, 300.0, 0.3
 """Processor seconds in multiples of the experiment's own, their least (seconds), and the most, as a share of the run."""
 _MEMORY = 0.25
 _PAUSE = 2.0
@@ -57,7 +57,7 @@ os.execvp("bash", ["bash", "-c", sys.argv[1]])
 """
 
 
-class _Ended(NamedTuple):
+class _CommandEnd(NamedTuple):
     """How a command ended."""
 
     why: str | None
@@ -94,7 +94,7 @@ def retrainable_members(context: RunContext) -> list[Experiment]:
     """
     if context.blend is None or context.experiments is None:
         return []
-    return [one for one in context.experiments.all() if one.node in context.blend.weights and _may_run(one)]
+    return [e for e in context.experiments.all() if e.node in context.blend.weights and _may_run(e)]
 
 
 @dataclass
@@ -153,84 +153,90 @@ class SealedRuns:
         early = context.budget.elapsed.wall() < _FROM * context.budget.seconds
         if log is None or (early and not self.labs_ended):
             return None
-        known = {one.node: one for one in log.all()}
+        by_node = {e.node: e for e in log.all()}
         blend, best = context.blend, log.ranked()[:_BEST]
         members = [] if blend is None else sorted(blend.weights, key=lambda node: -abs(blend.weights[node]))
-        wanted = [*members, *(one.node for one in best)]
+        nodes = [*members, *(e.node for e in best)]
         if (
             blend is not None
             and best
             and log.card.oriented(best[0].result.score) > log.card.oriented(blend.score.value)
         ):
-            wanted = [best[0].node, *wanted]
-        done = {key.node for key in context.steps.all(SEALED_RUN)}
-        named = {one.name: one for one in known.values()}
-        ordered = (one for node in wanted if node in known for one in self._with_members(known[node], named))
-        return next((one for one in ordered if _may_run(one) and one.node not in done), None)
+            nodes = [best[0].node, *nodes]
+        run_nodes = {key.node for key in context.steps.all(SEALED_RUN)}
+        by_name = {e.name: e for e in by_node.values()}
+        in_order = (e for node in nodes if node in by_node for e in self._with_members(by_node[node], by_name))
+        return next((e for e in in_order if _may_run(e) and e.node not in run_nodes), None)
 
-    def _with_members(self, one: Experiment, named: Mapping[str, Experiment]) -> Iterator[Experiment]:
+    def _with_members(self, experiment: Experiment, by_name: Mapping[str, Experiment]) -> Iterator[Experiment]:
         """Yield what an experiment is built on, as far as there is time for it and for the experiment, and then itself."""
-        if one.kind == "stack" and one.retrain:
-            left = self.context.budget.usable(None) - (one.seconds or 0.0) if self.labs_ended else math.inf
-            for name in one.uses:
-                member = named.get(name)
-                if member is not None and member.node < one.node and (member.seconds or 0.0) < left:
-                    yield from self._with_members(member, named)
-        yield one
+        if experiment.kind == "stack" and experiment.retrain:
+            seconds_left = (
+                self.context.budget.usable(None) - (experiment.seconds or 0.0) if self.labs_ended else math.inf
+            )
+            for name in experiment.uses:
+                member = by_name.get(name)
+                if member is not None and member.node < experiment.node and (member.seconds or 0.0) < seconds_left:
+                    yield from self._with_members(member, by_name)
+        yield experiment
 
-    async def _step(self, one: Experiment) -> Retrained:
+    async def _step(self, experiment: Experiment) -> Retrained:
         try:
-            return await self._run(one)
+            return await self._run(experiment)
         except (BotError, OSError) as error:
             return Retrained(None, f"its sealed run failed: {error}")
 
-    async def _run(self, one: Experiment) -> Retrained:
+    async def _run(self, experiment: Experiment) -> Retrained:
         context, executor = self.context, self.context.executor
-        folder = executor.folder.labs / f"sealed{one.node}"
+        folder = executor.folder.labs / f"sealed{experiment.node}"
         shutil.rmtree(folder, ignore_errors=True)
-        work = executor.folder.labs / f"lab{one.lab}" / "work"
+        work = executor.folder.labs / f"lab{experiment.lab}" / "work"
         try:
             for name in ("work", "logs", "socket"):
                 (folder / name).mkdir(parents=True)
-            if one.kind == "portfolio" and context.fits is not None:
-                context.say(f"fitting {one.name} on all rows, in idle time")
-                return await self._taken(one, await context.fits.fit_on_all_rows(one, folder))
-            data, folds, experiments = await self._rows(one, folder)
+            if experiment.kind == "portfolio" and context.fits is not None:
+                context.say(f"fitting {experiment.name} on all rows, in idle time")
+                return await self._taken(experiment, await context.fits.fit_on_all_rows(experiment, folder))
+            data, folds, experiments = await self._rows(experiment, folder)
             # Copied inside: outside, a link in a running lab's work/ could lead anywhere.
             mounts = {"data": data, "experiments": experiments, "source": work}
             mounts |= {name: folds / name for name in _FOLDS if (folds / name).is_file()}
             limits = executor.settings.limits
             request = LabRequest(
-                f"{context.run_id}-sealed{one.node}",
+                f"{context.run_id}-sealed{experiment.node}",
                 folder,
                 mounts,
                 LabLimits(int(_MEMORY * limits.memory_bytes), limits.written_bytes + _WORK_BYTES, limits.processes),
                 redactor=context.store.redactor,
-                environment={_SEALED: f"/lab/work/{_KEPT}"},
+                environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"},
             )
-            ended = await self._command(one, request)
-            if ended.status and (data / _VALIDATION).is_file():
+            end = await self._command(experiment, request)
+            if end.status and (data / _VALIDATION).is_file():
                 # A command that joins tables by id may find these rows twice: in the training table, too.
                 await asyncio.to_thread(_lay_out_without_validation, data, folder)
                 request = replace(request, mounts={**mounts, "data": folder / "data"})
-                ended = await self._command(one, request)
-            if ended.why is not None:
-                return Retrained(None, ended.why)
-            for sibling in self._siblings(one):
+                end = await self._command(experiment, request)
+            if end.why is not None:
+                return Retrained(None, end.why)
+            for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
-            return await self._taken(one, await _copied_array(one.name, folder, logged_only=False))
+            return await self._taken(experiment, await _copied_array(experiment.name, folder, logged_only=False))
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
-    def _siblings(self, one: Experiment) -> list[Experiment]:
+    def _siblings(self, experiment: Experiment) -> list[Experiment]:
         """Return the other experiments that the same command of the same lab makes, as far as they are due."""
-        log, done = self.context.experiments, {key.node for key in self.context.steps.all(SEALED_RUN)}
-        same = (
+        log, run_nodes = self.context.experiments, {key.node for key in self.context.steps.all(SEALED_RUN)}
+        siblings = (
             []
             if log is None
-            else [e for e in log.all() if (e.lab, e.retrain, e.sources) == (one.lab, one.retrain, one.sources)]
+            else [
+                e
+                for e in log.all()
+                if (e.lab, e.retrain, e.sources) == (experiment.lab, experiment.retrain, experiment.sources)
+            ]
         )
-        return [e for e in same if e.kind == one.kind and e.node not in {*done, one.node}]
+        return [e for e in siblings if e.kind == experiment.kind and e.node not in {*run_nodes, experiment.node}]
 
     async def _take_logged(self, sibling: Experiment, folder: Path) -> None:
         """Keep what the command of another experiment has logged for this one; without that it is run by itself later."""
@@ -238,11 +244,11 @@ class SealedRuns:
         if file is not None:
             await self.context.steps.once(SEALED_RUN, partial(self._taken, sibling, file), Key(sibling.node))
 
-    async def _rows(self, one: Experiment, folder: Path) -> tuple[Path, Path, Path]:
+    async def _rows(self, experiment: Experiment, folder: Path) -> tuple[Path, Path, Path]:
         """Return the data, the folds and the experiments that a sealed run finds."""
         executor = self.context.executor
         experiments, cut = executor.folder.experiments, await executor.fold_view()
-        if one.kind != "stack" or cut is None:
+        if experiment.kind != "stack" or cut is None:
             return (await executor.view("sealed")).data, await executor.sealed_folds(), experiments
         await asyncio.to_thread(_lay_out, experiments, self._refits, folder / "experiments")
         return (await executor.view(GUARDED)).data, cut.data, folder / "experiments"
@@ -252,33 +258,33 @@ class SealedRuns:
         """The folder of test predictions made on all rows, a folder for each experiment."""
         return self.context.executor.folder.labs / ".refits"
 
-    async def _command(self, one: Experiment, request: LabRequest) -> "_Ended":
+    async def _command(self, experiment: Experiment, request: LabRequest) -> "_CommandEnd":
         """Run the experiment's command."""
         context = self.context
-        most = _SHARE * context.budget.seconds
+        limit = _SHARE * context.budget.seconds
         # Of a processor: a coder may keep the cores busy for long.
-        seconds = min(most, max(_LEAST, _LONGER * (one.seconds or most)))
-        context.say(f"fitting {one.name} on all rows, in idle time")
+        seconds = min(limit, max(_MIN_SECONDS, _LONGER * (experiment.seconds or limit)))
+        context.say(f"fitting {experiment.name} on all rows, in idle time")
         async with context.executor.leasing.hold_idle() as lease, context.executor.open_lab(request) as lab:
-            inside = "\n".join((f"ulimit -t {seconds:.0f}", *_copying(one), one.retrain))
-            command = f"exec python -c {quote(_IDLE)} {quote(inside)}"
+            inner = "\n".join((f"ulimit -t {seconds:.0f}", *_copying(experiment), experiment.retrain))
+            command = f"exec python -c {quote(_IDLE)} {quote(inner)}"
             try:
                 result = await lab.run(1, command, seconds=max(1.0, context.budget.usable(None)), cpus=lease.cpus)
             except LabDied as error:
-                return _Ended(f"its sandbox ended: {error}")
+                return _CommandEnd(f"its sandbox ended: {error}")
         if result.timed_out:
-            return _Ended("the run ended before its command did")
+            return _CommandEnd("the run ended before its command did")
         if result.exit_code != 0:
             last = result.output.strip().rpartition("\n")[2][:200]
-            return _Ended(f"its command ended with status {result.exit_code}: {last}", result.exit_code)
-        return _Ended(None)
+            return _CommandEnd(f"its command ended with status {result.exit_code}: {last}", result.exit_code)
+        return _CommandEnd(None)
 
-    async def _taken(self, one: Experiment, file: Path | None) -> Retrained:
+    async def _taken(self, experiment: Experiment, file: Path | None) -> Retrained:
         """Keep the predictions of a sealed run where they agree with the experiment's own."""
         context, executor, arrays, log = (
             self.context,
             self.context.executor,
-            one.result.arrays,
+            experiment.result.arrays,
             self.context.experiments,
         )
         if log is None or file is None or arrays.test is None or arrays.validation is None:
@@ -292,16 +298,16 @@ class SealedRuns:
             return Retrained(None, f"its test predictions cannot be used: {error}")
         if not agreement.agrees:
             return Retrained(None, f"its test predictions are unlike those logged: {agreement.message}")
-        kept = self._refits / one.name / file.name
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        await asyncio.to_thread(shutil.copyfile, file, kept)
-        kept.chmod(0o644)  # labs run as another user
-        context.say(f"{one.name}: fitted on all rows")
+        target = self._refits / experiment.name / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        await asyncio.to_thread(shutil.copyfile, file, target)
+        target.chmod(0o644)  # labs run as another user
+        context.say(f"{experiment.name}: fitted on all rows")
         return Retrained(name, "")
 
 
-def _may_run(one: Experiment) -> bool:
-    return bool(one.retrain) or one.kind == "portfolio"
+def _may_run(experiment: Experiment) -> bool:
+    return bool(experiment.retrain) or experiment.kind == "portfolio"
 
 
 def _lay_out(experiments: Path, refits: Path, target: Path) -> None:
@@ -331,19 +337,19 @@ async def _copied_array(name: str, folder: Path, *, logged_only: bool) -> Path |
 def _test_array(name: str, work: Path, place: Path, *, logged_only: bool = False) -> Path | None:
     """Return the array that a sealed run left, copied to a place of ours: as it was logged there, or beside the scripts."""
     # Logged again it has the number that it has in the run, or none.
-    logged = [work / _KEPT / name, work / _KEPT / re.sub(r"-\d+$", "", name)]
+    logged = [work / _KEPT_FOLDER / name, work / _KEPT_FOLDER / re.sub(r"-\d+$", "", name)]
     for folder in logged[:1] if logged_only else [*logged, work]:
         if folder.is_dir():
-            kept = collect(folder, _ARRAYS, place, cap=_ARRAY_BYTES).kept
-            if kept:
-                return next(iter(kept.values()))
+            files = collect(folder, _ARRAYS, place, cap=_ARRAY_BYTES).kept
+            if files:
+                return next(iter(files.values()))
     return None
 
 
-def _copying(one: Experiment) -> list[str]:
+def _copying(experiment: Experiment) -> list[str]:
     """Return the commands that bring work/ into a state in which the experiment can be made again."""
     lines = [f"cp -r --no-preserve=ownership {_SOURCE}/. . 2>/dev/null"]
-    for name in one.sources:
+    for name in experiment.sources:
         lines.append(f"mkdir -p {quote(str(Path(name).parent))}")
-        lines.append(f"cp {quote(f'/lab/experiments/{one.name}/{name}')} {quote(name)}")
-    return [*lines, f"rm -rf {_KEPT} {' '.join(_ARRAYS)}"]
+        lines.append(f"cp {quote(f'/lab/experiments/{experiment.name}/{name}')} {quote(name)}")
+    return [*lines, f"rm -rf {_KEPT_FOLDER} {' '.join(_ARRAYS)}"]

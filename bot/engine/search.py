@@ -19,7 +19,7 @@ from bot.engine.scripts import best_seconds, run_script
 from bot.engine.sealed import SealedRuns
 from bot.engine.strategy import Action, Remaining, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
-from bot.engine.tree import APART, BASELINE, Tree
+from bot.engine.tree import BASELINE, SEPARATE_KINDS, Tree
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable, ModelUseless
 from state.labs import close_lab, labs
 from state.progress import create_node, end_node, restart_node
@@ -104,9 +104,9 @@ class SolutionSearch:
         self._context.say(notice)
         self.stop("interrupted")
 
-    def stop(self, why: str) -> None:
+    def stop(self, reason: str) -> None:
         """End in order: nothing new is started, what runs is cancelled."""
-        self.stopped_by = self.stopped_by or why
+        self.stopped_by = self.stopped_by or reason
         self._stop.set()
 
     async def run(self) -> None:
@@ -115,19 +115,19 @@ class SolutionSearch:
         sealed = None if self.sealed is None else asyncio.create_task(self.sealed.keep_running())
         portfolio = self._context.fits
         fits = None if portfolio is None else asyncio.create_task(self._fit_portfolio(portfolio))
-        beside: asyncio.Task[None] | None = None
+        baseline: asyncio.Task[None] | None = None
         try:
             if self._strategy.opens_labs and self._context.budget.labs:
                 # Coders wait for nothing: it is fitted in their idle time.
-                beside = asyncio.create_task(self._idle_baseline())
+                baseline = asyncio.create_task(self._idle_baseline())
             else:
                 await self._baseline()
             self._queue_unfinished()
             while not self._stop.is_set() and (await self._start_next() or self._running or self._pacing.more_later()):
                 await self._wait()
             await self._cancel_running()
-            if beside is not None:
-                await self._end_beside(beside)
+            if baseline is not None:
+                await self._end_beside(baseline)
             if self.sealed is not None and not self.interrupted:
                 # What is left of the time is theirs, not the portfolio's.
                 await _cancel(fits)
@@ -150,10 +150,10 @@ class SolutionSearch:
         context = self._context
         states = {node.id: node.state for node in self.tree().nodes}
         self._ended_before = max(states, default=0)
-        closed = {one.id: one.ended_at is not None for one in labs(context.store, context.run_id)}
+        closed = {lab.id: lab.ended_at is not None for lab in labs(context.store, context.run_id)}
         for number, action in self._decisions:
             # A blend is made when it may be handed in, and kernels are run beside the search.
-            if action.kind in APART:
+            if action.kind in SEPARATE_KINDS:
                 continue
             if action.kind == "lab":
                 if not closed.get(number):
@@ -226,13 +226,13 @@ class SolutionSearch:
                 context.say(f"the portfolio is fitted on coders' features alone: {error}")
         await portfolio.keep_fitting()
 
-    async def _end_beside(self, beside: asyncio.Task[None]) -> None:
+    async def _end_beside(self, baseline: asyncio.Task[None]) -> None:
         """Wait for the baseline where there is nothing else to hand in; else end it."""
         if self.tree().best_candidate() is None and not self.interrupted:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(beside), max(1.0, self._context.budget.left()))
-        beside.cancel()
-        await asyncio.gather(beside, return_exceptions=True)
+                await asyncio.wait_for(asyncio.shield(baseline), max(1.0, self._context.budget.left()))
+        baseline.cancel()
+        await asyncio.gather(baseline, return_exceptions=True)
         if not self._may_go_on:
             for node in self.tree().nodes:
                 if node.baseline and node.state == "running":
@@ -300,9 +300,9 @@ class SolutionSearch:
             )
         if again and not self._may_restart(node):
             return
-        about = f" of node {action.parents[0]}" if action.parents else ""
-        what = f"lab {node}" if action.kind == "lab" else f"node {node}: {action.kind}"
-        context.say(f"{what}{about}" + (", again" if again else ""))
+        origin = f" of node {action.parents[0]}" if action.parents else ""
+        subject = f"lab {node}" if action.kind == "lab" else f"node {node}: {action.kind}"
+        context.say(f"{subject}{origin}" + (", again" if again else ""))
         playbook = self._strategy.playbooks[action.kind]
         self._launch(node, lambda: playbook.play(action, node, self.tree()))
 
@@ -328,9 +328,9 @@ class SolutionSearch:
         """Wait until a node has ended, the search must stop, or another node may begin."""
         if not self._running and not self._pacing.more_later():
             return
-        others = [asyncio.create_task(self._stop_when_due()), asyncio.create_task(self._pacing.changed())]
-        await asyncio.wait([*self._running, *others], return_when=asyncio.FIRST_COMPLETED)
-        for task in others:
+        signals = [asyncio.create_task(self._stop_when_due()), asyncio.create_task(self._pacing.changed())]
+        await asyncio.wait([*self._running, *signals], return_when=asyncio.FIRST_COMPLETED)
+        for task in signals:
             task.cancel()
         for task in [t for t in self._running if t.done()]:
             del self._running[task]
@@ -348,9 +348,9 @@ class SolutionSearch:
         if "lab" in self._strategy.playbooks:
             usable += min(MOST_CLOSING_SECONDS, context.budget.reserve / 3)
         # Without the baseline there is nothing to hand in, and it asks no model: wait for it.
-        alone = BASELINE in self._running.values()
+        is_baseline_running = BASELINE in self._running.values()
         try:
-            async with asyncio.timeout(None if alone else usable):
+            async with asyncio.timeout(None if is_baseline_running else usable):
                 await self._stop.wait()
         except TimeoutError:
             self.stop("the time is used up")
@@ -403,9 +403,9 @@ class SolutionSearch:
             self._broken = True
             self.stop(f"no model answered for too long, the last: {error}")
             return
-        known = may_pass(error) or isinstance(error, BotError)
-        text = str(error) if known else f"{type(error).__name__}: {error}"
-        await self._fail(node, text, None if known else traceback.format_exc())
+        is_expected = may_pass(error) or isinstance(error, BotError)
+        text = str(error) if is_expected else f"{type(error).__name__}: {error}"
+        await self._fail(node, text, None if is_expected else traceback.format_exc())
         self._failures += 1
         if self._failures >= MOST_FAILURES * self._slots:
             self._broken = True

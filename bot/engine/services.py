@@ -131,8 +131,8 @@ async def open_context(
     steps = Steps(store, plan.id)
     limits = settings.limits
     weights = WeightsFolder(settings.weights) if settings.weights else None
-    offered = weights.offered(clock.as_of()) if weights else []
-    mounts = weights.mounts(offered) if weights else {}
+    pretrained = weights.offered(clock.as_of()) if weights else []
+    mounts = weights.mounts(pretrained) if weights else {}
     grader = plan.folder.grader if plan.folder.grader.is_file() else None
     shared = ExecutorSettings(
         plan.data,
@@ -148,9 +148,9 @@ async def open_context(
     )
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     sandbox, leases = machinery.leases.placing(machinery.sandbox)
-    described = sandbox.describe()
+    description = sandbox.describe()
     async with AsyncExitStack() as stack:
-        opened = await stack.enter_async_context(
+        model_access = await stack.enter_async_context(
             open_model(
                 choice,
                 models,
@@ -162,7 +162,7 @@ async def open_context(
             )
         )
         asker = Asker(
-            opened.model,
+            model_access.model,
             store,
             plan.id,
             clock,
@@ -170,7 +170,7 @@ async def open_context(
             budget=spending,
             in_flight=settings.calls_in_flight,
             limits=CallLimits(max_tokens=models.section.max_tokens),
-            estimate=opened.estimate,
+            estimate=model_access.estimate,
             recorder=RecordingWriter(settings.record) if settings.record else None,
             ageless=frozenset((ITEM,) if settings.knowledge == "all" else ()),
             timed=lambda: stopwatch.measure("model"),
@@ -221,7 +221,7 @@ async def open_context(
         budget = replace(budget, growth=executor.growth, refits=due, labs=plan.labs)
         if blends and card.kind == "code":
             budget = replace(budget, rehearsal=lambda: rehearsal_due(store, decisions, steps, plan.id))
-        scored = asyncio.Event()
+        new_score = asyncio.Event()
         experiments = None
         if plan.labs and executor.self_reported is None:
             # A worker of its own, so that answers to coders wait for nothing.
@@ -235,10 +235,12 @@ async def open_context(
                 executor,
                 scorer,
                 settings.model,
-                scored.set,
+                new_score.set,
             )
             experiments.restore()
-        machine = this_machine(limits, described, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
+        machine = this_machine(
+            limits, description, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here
+        )
         yield RunContext(
             run_id=plan.id,
             card=card,
@@ -250,7 +252,7 @@ async def open_context(
             model_name=settings.model,
             executor=executor,
             budget=budget,
-            machine=replace(machine, weights=tuple(map(weights_line, offered))),
+            machine=replace(machine, weights=tuple(map(weights_line, pretrained))),
             preview=preview,
             tree_cache=tree_cache,
             decisions=decisions,
@@ -264,7 +266,7 @@ async def open_context(
             baseline=(lambda *_: simple[0]) if simple else machinery.builtin.baseline,
             simple=simple[1:],
             blender=blender if blends else None,
-            scored=scored,
+            scored=new_score,
             experiments=experiments,
             fits=None if experiments is None else PortfolioFits(experiments, steps, budget.seconds, say),
             own_data=plan.own_data,
@@ -304,6 +306,6 @@ def _simple(plan: RunPlan, machinery: Machinery, executor: Executor) -> tuple[Sc
 async def _preview(executor: Executor, worker: Worker, stopwatch: Stopwatch, card: TaskCard) -> str:
     """Describe the hold-out view, with the guards' suspicions."""
     holdout = await executor.view("holdout")
-    suspicious = [one.sentence for one in await executor.check_data() if one.verdict == "suspicious"]
+    suspicious = [finding.sentence for finding in await executor.check_data() if finding.verdict == "suspicious"]
     with stopwatch.measure("views"):
         return await worker.preview(holdout.data, card, holdout.labels, suspicious)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlmodel import col, select
 
-from bot.engine.tree import APART
+from bot.engine.tree import SEPARATE_KINDS
 from bot.execution.record import DEBUG, EXECUTED, GUARDED, REHEARSAL, REHEARSAL_FEW
 from sandbox import ExitReason
 from state.steps import read_steps
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _EndedNode:
     code: str | None
     fault: str | None
     """The sentence it failed with; None if it did not fail, or ran out of time, which is the script's own fault."""
@@ -40,30 +40,30 @@ def without_numbers(sentence: str) -> str:
 def failed_alike(store: Store, run_id: str, node: int, fault: str) -> int:
     """Return how many scripts other than a node's own have failed with the same sentence."""
     with store.read() as session:
-        own = session.get_one(Node, (run_id, node)).code_sha
-    return len({ended.code for ended in _ended(store, run_id) if ended.is_for(fault)} - {own})
+        own_code = session.get_one(Node, (run_id, node)).code_sha
+    return len({end.code for end in _ended_nodes(store, run_id) if end.is_for(fault)} - {own_code})
 
 
 def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
     """Return how many of the last nodes after one failed in a row with the same sentence, and that sentence."""
     count, fault = 0, ""
-    for ended in _ended(store, run_id, after, MOST_ALIKE):
-        if ended.fault is None or (count and not ended.is_for(fault)):
+    for end in _ended_nodes(store, run_id, after, MOST_ALIKE):
+        if end.fault is None or (count and not end.is_for(fault)):
             break
-        count, fault = count + 1, fault or ended.fault
+        count, fault = count + 1, fault or end.fault
     return count, fault
 
 
-def _ended(store: Store, run_id: str, after: int = 0, most: int | None = None) -> Iterator[_Ended]:
+def _ended_nodes(store: Store, run_id: str, after: int = 0, limit: int | None = None) -> Iterator[_EndedNode]:
     """Yield the scripts that ended valid or buggy, the last first, with the fault of their last execution."""
     nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
-    nodes = nodes.where(col(Node.action).not_in(APART))
+    nodes = nodes.where(col(Node.action).not_in(SEPARATE_KINDS))
     with store.read() as session:
-        rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(most)).all()
+        rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(limit)).all()
         # So a hold-out run replaces the faults of debug runs, and a later one those of the ones before.
-        ran = read_steps(session, run_id, EXECUTED, _VIEWS, [row.id for row in rows])
-    ends = {key.node: done for key, done in ran.items() if done.fault is not None}
+        steps = read_steps(session, run_id, EXECUTED, _VIEWS, [row.id for row in rows])
+    failures = {key.node: execution for key, execution in steps.items() if execution.fault is not None}
     for row in rows:
-        end = ends.get(row.id)
-        fault, late = (row.error or "", False) if end is None else (end.fault, end.reason is ExitReason.TIMED_OUT)
-        yield _Ended(row.code_sha, None if late or row.status != "buggy" else fault)
+        end = failures.get(row.id)
+        fault, is_late = (row.error or "", False) if end is None else (end.fault, end.reason is ExitReason.TIMED_OUT)
+        yield _EndedNode(row.code_sha, None if is_late or row.status != "buggy" else fault)

@@ -9,7 +9,7 @@ from typing import Literal
 
 BASELINE = 1
 """Number of a run's first node."""
-APART = ("ensemble", "reproduce")
+SEPARATE_KINDS = ("ensemble", "reproduce")
 """Actions of nodes that are no scripts of ours: they count toward no steps, and no policy chose them."""
 NodeState = Literal["running", "valid", "buggy", "failed"]
 
@@ -124,10 +124,10 @@ class Tree:
 
     def by_draft(self) -> dict[int, list[NodeView]]:
         """Return the nodes of each draft that was begun, oldest first."""
-        begun = {n.draft_id for n in self.drafts()}
+        known_drafts = {n.draft_id for n in self.drafts()}
         drafts: dict[int, list[NodeView]] = {}
         for node in self.nodes:
-            if node.state != "failed" and node.draft_id is not None and node.draft_id in begun:
+            if node.state != "failed" and node.draft_id is not None and node.draft_id in known_drafts:
                 drafts.setdefault(node.draft_id, []).append(node)
         return drafts
 
@@ -151,16 +151,16 @@ class TreeCache:
         self._tree = Tree()
         self._nodes: dict[int, NodeView] = {}
 
-    def update(self, changed: Mapping[int, NodeView], seen: int) -> Tree:
-        """Merge nodes that may have changed up to event `seen`; return the tree, the same object if nothing changed."""
+    def update(self, changed: Mapping[int, NodeView], last_change: int) -> Tree:
+        """Merge nodes that may have changed up to event `last_change`; return the tree, the same object if nothing changed."""
         changed = {id: node for id, node in changed.items() if self._nodes.get(id) != node}
         if changed:
-            grown = not changed.keys() <= self._nodes.keys()
+            has_new = not changed.keys() <= self._nodes.keys()
             self._nodes |= changed
-            if grown:
+            if has_new:
                 self._nodes = dict(sorted(self._nodes.items()))
-            kept = self._nodes.values()
-            apart = (tuple(node for node in kept if node.action == kind) for kind in APART)
-            self._tree = Tree(tuple(node for node in kept if node.action not in APART), *apart)
-        self.seen = seen
+            nodes = self._nodes.values()
+            separate = (tuple(node for node in nodes if node.action == kind) for kind in SEPARATE_KINDS)
+            self._tree = Tree(tuple(node for node in nodes if node.action not in SEPARATE_KINDS), *separate)
+        self.seen = last_change
         return self._tree

@@ -34,7 +34,7 @@ def check_free(folder: Path, settings: DiskSettings) -> None:
 
 def free_bytes(folder: Path) -> int:
     """Return the free bytes of the disk on which the folder lies, or will lie."""
-    there = folder.absolute()
-    while not there.exists():
-        there = there.parent
-    return shutil.disk_usage(there).free
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    return shutil.disk_usage(existing).free

@@ -179,13 +179,17 @@ class Executor:
 
     def submission_of(self, node: int, view: str) -> Path:
         """Return the path of the submission of a node's execution on a view; the file may be missing."""
-        kept = self._kept(node, view)
-        return self.folder.executions / (_execution_id(node, view) if kept is None else kept.id) / "submission.csv"
+        execution = self._kept(node, view)
+        return (
+            self.folder.executions
+            / (_execution_id(node, view) if execution is None else execution.id)
+            / "submission.csv"
+        )
 
     def final_score(self, node: int) -> float | None:
         """Return a node's final score, that of the rows scored apart; call it only after the search has ended."""
-        kept = self._kept(node)
-        return None if kept is None or kept.score is None else kept.score.final
+        execution = self._kept(node)
+        return None if execution is None or execution.score is None else execution.score.final
 
     def weights_of(self, execution: str) -> Path:
         """Return the folder with what an execution left in `weights/`; it may be missing."""
@@ -193,8 +197,8 @@ class Executor:
 
     def predictions_of(self, node: int) -> Path:
         """Return the path of a node's predictions for the withheld rows: in the bank if it has a score, else possibly missing."""
-        kept = self._kept(node)
-        id, score = (_execution_id(node, GUARDED), None) if kept is None else (kept.id, kept.score)
+        execution = self._kept(node)
+        id, score = (_execution_id(node, GUARDED), None) if execution is None else (execution.id, execution.score)
         return readable_files(self.folder, id, score)[0]
 
     def _kept(self, node: int, view: str = GUARDED) -> ExecutionRecord | None:
@@ -205,12 +209,14 @@ class Executor:
         """Return what guards find in a node's kept predictions and its file for the test rows."""
         return await self._guarding.check_execution(node, execution, await self.view(GUARDED), score, "")
 
-    async def score(self, node: int, other: int | None) -> NodeScore | None:
+    async def score(self, node: int, reference: int | None) -> NodeScore | None:
         """Score a node's kept predictions again, with the gain over another node's, if any; None: they cannot be read."""
-        theirs = None if other is None else self._existing_predictions(other)
+        reference_predictions = None if reference is None else self._existing_predictions(reference)
         try:
             view = await self.view(GUARDED)
-            return await self.worker.score_predictions(view, self.predictions_of(node), theirs, self.settings.seed)
+            return await self.worker.score_predictions(
+                view, self.predictions_of(node), reference_predictions, self.settings.seed
+            )
         except InvalidSubmission:
             return None
 
@@ -225,7 +231,7 @@ class Executor:
         view: str,
         seconds: float,
         *,
-        compared: int | None = None,
+        reference: int | None = None,
         lease: Lease | None = None,
         attempt: int = 0,
         inputs: Mapping[str, Path] | None = None,
@@ -235,7 +241,7 @@ class Executor:
 
         Args:
             seconds: time limit of the script.
-            compared: a node whose score this one's is compared with, for its gain.
+            reference: a node whose score this one's is compared with, for its gain.
             lease: cores and GPUs that the caller holds, and the script runs on; None: it waits for its own.
             attempt: number of the run on this view, from 0: each is done once.
             inputs: folders that it finds below Kaggle's input folder, by their paths there, and nothing else; None: it finds
@@ -256,7 +262,7 @@ class Executor:
                 node, script, view, data.data, seconds, lease, attempt, inputs, idle=idle
             )
             with self.stopwatch.measure("evaluation"):
-                return await self._scored(node, view, data, request, outcome, compared)
+                return await self._scored(node, view, data, request, outcome, reference)
 
         return await self.steps.once(EXECUTED, run, Key(node, view, attempt))
 
@@ -289,7 +295,7 @@ class Executor:
         view: str,
         data: Path,
         seconds: float,
-        given: Lease | None,
+        given_lease: Lease | None,
         attempt: int,
         inputs: Mapping[str, Path] | None,
         *,
@@ -304,8 +310,8 @@ class Executor:
             data.mkdir(exist_ok=True)
         # Those of folds and of samples are handed in by nobody.
         keeps = (WEIGHTS,) if self.settings.keeps_weights and inputs is None and view in (GUARDED, "full") else ()
-        for tried in range(1, _TRIES + 1):
-            id = _execution_id(node, view, attempt, tried)
+        for try_number in range(1, _TRIES + 1):
+            id = _execution_id(node, view, attempt, try_number)
             out = self.folder.executions / id
             request = ExecutionRequest(
                 id,
@@ -319,13 +325,13 @@ class Executor:
                 idle=idle,
                 redactor=self.store.redactor,
             )
-            given = None if given is None or given.lost else given
-            waiting = self.leasing.hold_idle() if idle else self.leasing.hold()
-            async with waiting if given is None else nullcontext(given) as lease:
+            given_lease = None if given_lease is None or given_lease.lost else given_lease
+            new_lease = self.leasing.hold_idle() if idle else self.leasing.hold()
+            async with new_lease if given_lease is None else nullcontext(given_lease) as lease:
                 request = self.leasing.leased(request, lease)
                 gpu_seconds = request.limits.seconds * len(request.lease.gpus)
-                async with self.spending.reserve(executions=1, gpu_seconds=gpu_seconds) as held:
-                    outcome = await self._run_once(request, node, view, Meter(held, self.run_id, request, node))
+                async with self.spending.reserve(executions=1, gpu_seconds=gpu_seconds) as reservation:
+                    outcome = await self._run_once(request, node, view, Meter(reservation, self.run_id, request, node))
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
                 return request, outcome
         reason = outcome.detail or "the sandbox gave no reason"
@@ -374,19 +380,19 @@ class Executor:
         data: LabelledView,
         request: ExecutionRequest,
         outcome: Outcome,
-        compared: int | None,
+        reference: int | None,
     ) -> ExecutionRecord:
         """Score an execution's files, and record the evaluator's verdict."""
-        found = await self._files(view, data, request.out, outcome, compared)
-        score = found.score if found.valid else None
+        files = await self._files(view, data, request.out, outcome, reference)
+        score = files.score if files.valid else None
         if score is not None and view == GUARDED:
             guards = await self._guarding.check_execution(node, request.execution_id, data, score, outcome.output)
             score = replace(score, guards=guards)
-        passed = score is not None or (found.fine and view in _NEED_NO_SCORE)
-        fault = None if passed else failure_sentence(outcome, request.limits) or found.message or "no score"
+        is_valid = score is not None or (files.fine and view in _NEED_NO_SCORE)
+        fault = None if is_valid else failure_sentence(outcome, request.limits) or files.message or "no score"
         error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
         notes = list(outcome.notes)
-        if passed and outcome.reason is ExitReason.TIMED_OUT:
+        if is_valid and outcome.reason is ExitReason.TIMED_OUT:
             notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete, and count")
         execution = ExecutionRecord(
             id=request.execution_id,
@@ -394,7 +400,7 @@ class Executor:
             reason=outcome.reason,
             seconds=outcome.seconds,
             output="\n".join((clean_output(outcome.output), *(f"[sandbox] {note}" for note in notes))),
-            fine=found.fine,
+            fine=files.fine,
             score=score,
             fault=fault,
             error=error,
@@ -408,8 +414,8 @@ class Executor:
                 node=node,
                 view=view,
                 score=execution.value,
-                valid=found.valid,
-                message=error or found.message,
+                valid=files.valid,
+                message=error or files.message,
                 at=tx.now(),
             )
             add_evaluation(tx, evaluation)
@@ -417,7 +423,7 @@ class Executor:
         return execution
 
     async def _files(
-        self, view: str, data: LabelledView, out: Path, outcome: Outcome, compared: int | None
+        self, view: str, data: LabelledView, out: Path, outcome: Outcome, reference: int | None
     ) -> ScoredFiles:
         """Let the worker score an execution's files."""
         submission = out / "submission.csv"
@@ -427,9 +433,11 @@ class Executor:
         if self.self_reported is None:
             predictions = submission if view in SWAPPED else out / PREDICTIONS
             bank = self.folder.bank if view == GUARDED else None
-            other = None if compared is None or view != GUARDED else self._existing_predictions(compared)
+            reference_predictions = (
+                None if reference is None or view != GUARDED else self._existing_predictions(reference)
+            )
             seed = None if view in _NEED_NO_SCORE else self.settings.seed
-            return await self.worker.score_execution(data, predictions, submission, bank, other, seed)
+            return await self.worker.score_execution(data, predictions, submission, bank, reference_predictions, seed)
         # The printed score counts if the submission could be handed in.
         try:
             await self.worker.check_form(submission, data.data, self.card)
@@ -441,6 +449,6 @@ class Executor:
         return ScoredFiles(NodeScore(score), valid=True, fine=True, message=f"self-reported: {self.self_reported}")
 
 
-def _execution_id(node: int, view: str, attempt: int = 0, tried: int = 1) -> str:
+def _execution_id(node: int, view: str, attempt: int = 0, try_number: int = 1) -> str:
     name = f"n{node}-{view_kind(view)}-{attempt}"
-    return name if tried == 1 else f"{name}-try{tried}"
+    return name if try_number == 1 else f"{name}-try{try_number}"

@@ -63,9 +63,9 @@ class RunFolder:
         return self.executions / f"n{node}-blend", self.executions / f"n{node}-full-blend"
 
 
-def run_id(slug: str, agent: str, model: str, seed: int, at: datetime) -> str:
+def run_id(slug: str, agent: str, model: str, seed: int, time: datetime) -> str:
     """Return `<slug>-<agent>-<model>-<seed>-<UTC time>`; every character but letters, digits and dots becomes `_`."""
-    return "-".join(map(_plain, (slug, agent, model, str(seed), at.strftime("%Y%m%dT%H%M%S%fZ"))))
+    return "-".join(map(_plain, (slug, agent, model, str(seed), time.strftime("%Y%m%dT%H%M%S%fZ"))))
 
 
 def is_run_on(slug: str, run: str) -> bool:

@@ -15,7 +15,7 @@ from state.steps import Key, Kind, Steps, read_step
 from state.store import Store, Transaction
 from state.tables import Evaluation
 
-FOUND = "guards.found"
+FINDINGS = "guards.found"
 """Type of the event with the findings that did not pass."""
 _GUARDS = Kind("guards", tuple[GuardFinding, ...])
 _VIEW = Key(part=GUARDED)
@@ -49,10 +49,10 @@ class Guarding:
         async def check() -> tuple[GuardFinding, ...]:
             if not split:
                 return not_run_at_all(VIEW_GUARDS, _UNSPLIT)
-            return await _found(VIEW_GUARDS, self.worker.guard_view(view, _SECONDS))
+            return await _findings_of(VIEW_GUARDS, self.worker.guard_view(view, _SECONDS))
 
-        def save(tx: Transaction, found: tuple[GuardFinding, ...]) -> None:
-            record_findings(tx, self.run_id, found)
+        def save(tx: Transaction, findings: tuple[GuardFinding, ...]) -> None:
+            record_findings(tx, self.run_id, findings)
 
         return await self.steps.once(_GUARDS, check, _VIEW, save=save)
 
@@ -72,7 +72,7 @@ class Guarding:
             seed=self.seed,
             seconds=_SECONDS,
         )
-        return await _found(EXECUTION_GUARDS, findings)
+        return await _findings_of(EXECUTION_GUARDS, findings)
 
     def _others(self, node: int) -> list[OtherNode]:
         """Return the other nodes with a score."""
@@ -82,35 +82,37 @@ class Guarding:
             Evaluation.node != node,
             col(Evaluation.score).is_not(None),
         )
-        others = []
+        nodes = []
         with self.store.read() as session:
-            for other in session.exec(query.order_by(col(Evaluation.node))).all():
-                kept = kept_execution(session, self.run_id, other)
-                if kept is not None and kept.score is not None:
-                    files = readable_files(self.folder, kept.id, kept.score)
-                    others.append(OtherNode(other, kept.score.value, *files))
-        return others
+            for node_id in session.exec(query.order_by(col(Evaluation.node))).all():
+                execution = kept_execution(session, self.run_id, node_id)
+                if execution is not None and execution.score is not None:
+                    files = readable_files(self.folder, execution.id, execution.score)
+                    nodes.append(OtherNode(node_id, execution.score.value, *files))
+        return nodes
 
 
-async def _found(guards: Iterable[str], findings: Awaitable[tuple[GuardFinding, ...]]) -> tuple[GuardFinding, ...]:
+async def _findings_of(
+    guards: Iterable[str], findings: Awaitable[tuple[GuardFinding, ...]]
+) -> tuple[GuardFinding, ...]:
     try:
         return await findings
     except BotError as error:
         return not_run_at_all(guards, f"the guards could not be run: {str(error)[:300]}")
 
 
-def record_findings(tx: Transaction, run_id: str, found: Sequence[GuardFinding], node: int | None = None) -> None:
+def record_findings(tx: Transaction, run_id: str, findings: Sequence[GuardFinding], node: int | None = None) -> None:
     """Record an event with the findings that are doubts, if there are any."""
-    failed = [{"guard": one.guard, "verdict": one.verdict, "sentence": one.sentence} for one in found if one.is_doubt]
+    failed = [{"guard": f.guard, "verdict": f.verdict, "sentence": f.sentence} for f in findings if f.is_doubt]
     if failed:
-        tx.record(FOUND, run_id=run_id, node=node, findings=failed, sentence=doubts_of(found))
+        tx.record(FINDINGS, run_id=run_id, node=node, findings=failed, sentence=doubts_of(findings))
 
 
 def view_findings(store: Store, run_id: str) -> tuple[GuardFinding, ...]:
     """Return the findings on the run's hold-out view; if it was not checked, that no guard was run."""
     with store.read() as session:
-        found = read_step(session, run_id, _GUARDS, _VIEW)
-    return not_run_at_all(VIEW_GUARDS, _NOT_CHECKED) if found is None else found
+        findings = read_step(session, run_id, _GUARDS, _VIEW)
+    return not_run_at_all(VIEW_GUARDS, _NOT_CHECKED) if findings is None else findings
 
 
 def node_findings(store: Store, run_id: str, node: int) -> tuple[GuardFinding, ...]:

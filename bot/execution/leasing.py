@@ -65,14 +65,14 @@ class Leasing:
         """
         waits: list[str] = []
 
-        def say(what: str) -> None:
-            waits.append(what)
-            self.say(what)
+        def say(message: str) -> None:
+            waits.append(message)
+            self.say(message)
 
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
                 seconds = max(_SHORTEST, self.left()) if longest is None else longest
-                held = self.leases.hold(
+                request = self.leases.hold(
                     self.cpus,
                     self.gpus,
                     seconds=seconds,
@@ -81,7 +81,7 @@ class Leasing:
                     lab=lab,
                     share_after=self.share_after,
                 )
-                lease = await stack.enter_async_context(held)
+                lease = await stack.enter_async_context(request)
             if waits:
                 self.say("running, after " + waits[-1].partition(",")[0])
             try:
@@ -99,27 +99,27 @@ class Leasing:
         Raises:
             InfrastructureFailure: no lab is open, and no lease came free in time.
         """
-        own: HeldLease | None = None
+        own_lease: HeldLease | None = None
         async with self.sharing:
             shared = next((lease for lease in self.of_labs if not lease.lost), None)
             if shared is None:
                 # A node's slot runs one at a time.
-                here = self.leases is self.leases.here
-                own = next((held for held in self.of_idle_work if here and not held.lease.lost), None)
-                if own is None:
-                    own = await self._acquire()
-                    self.of_idle_work.append(own)
-                own.users += 1
-                shared = own.lease
-            lease = shared if own is not None and own.users == 1 else replace(shared, gpus=())
+                is_local = self.leases is self.leases.here
+                own_lease = next((le for le in self.of_idle_work if is_local and not le.lease.lost), None)
+                if own_lease is None:
+                    own_lease = await self._acquire()
+                    self.of_idle_work.append(own_lease)
+                own_lease.users += 1
+                shared = own_lease.lease
+            lease = shared if own_lease is not None and own_lease.users == 1 else replace(shared, gpus=())
         try:
             yield lease
         finally:
-            if own is not None:
-                own.users -= 1
-                if not own.users and own in self.of_idle_work:
-                    self.of_idle_work.remove(own)
-                    await own.stack.aclose()
+            if own_lease is not None:
+                own_lease.users -= 1
+                if not own_lease.users and own_lease in self.of_idle_work:
+                    self.of_idle_work.remove(own_lease)
+                    await own_lease.stack.aclose()
 
     async def hold_for_lab(self, place: LabPlace, *, elsewhere: bool) -> HeldLease:
         """Return a lease for a lab, which closes its stack: one that work in idle time holds, or a new one.
@@ -132,13 +132,13 @@ class Leasing:
         if elsewhere:
             return await self._acquire(place)
         async with self.sharing:
-            held = next((one for one in self.of_idle_work if one.source is self.leases and not one.lease.lost), None)
-            if held is None:
-                held = await self._acquire(place)
+            idle_lease = next((c for c in self.of_idle_work if c.source is self.leases and not c.lease.lost), None)
+            if idle_lease is None:
+                idle_lease = await self._acquire(place)
             else:
-                self.of_idle_work.remove(held)
-            self.of_labs.append(held.lease)
-        return held
+                self.of_idle_work.remove(idle_lease)
+            self.of_labs.append(idle_lease.lease)
+        return idle_lease
 
     async def _acquire(self, lab: LabPlace | None = None) -> HeldLease:
         stack = AsyncExitStack()

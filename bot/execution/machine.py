@@ -13,7 +13,7 @@ import psutil
 
 from sandbox import Limits, SandboxDescription
 
-_SAME = {"xgboost-cpu": "xgboost"}
+_ALIASES = {"xgboost-cpu": "xgboost"}
 LISTED_PACKAGES = (
     "numpy", "scipy", "pandas", "polars", "pyarrow", "scikit-learn", "joblib", "numba", "statsmodels", "optuna",
     "pillow", "matplotlib", "seaborn", "lightgbm", "xgboost", "xgboost-cpu", "catboost", "category-encoders",
@@ -71,25 +71,25 @@ def this_machine(
     memory = limits.memory_bytes if elsewhere else min(limits.memory_bytes, psutil.virtual_memory().total)
     packages = _installed() if sandbox.packages is None else sandbox.packages
     versions = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in packages.items()}
-    listed = tuple(f"{name} {versions[name]}" for name in LISTED_PACKAGES if name in versions)
+    listed_packages = tuple(f"{name} {versions[name]}" for name in LISTED_PACKAGES if name in versions)
     return Machine(
         python=sandbox.python or platform.python_version(),
         cpus=limits.cpus,
         memory_gib=memory / 1024**3,
         gpus=gpus,
-        packages=listed,
+        packages=listed_packages,
         gpu_models=gpu_models if gpus else (),
         disk_gb=limits.written_bytes / 1e9,
         names=frozenset(versions),
-        surprises=surprises(listed),
+        surprises=surprises(listed_packages),
     )
 
 
 @cache
 def _installed() -> Mapping[str, str]:
     """Return the version of each package beside the bot, by name; read once, as it takes a tenth of a second of a core."""
-    described = (found.metadata for found in metadata.distributions())  # each is read anew by each look
-    return {one["Name"]: one["Version"] for one in described}
+    package_metadata = (d.metadata for d in metadata.distributions())  # each is read anew by each look
+    return {package["Name"]: package["Version"] for package in package_metadata}
 
 
 @cache
@@ -104,7 +104,7 @@ def surprises(packages: Iterable[str]) -> tuple[str, ...]:
     for package in packages:
         name, _, version = package.partition(" ")
         if match := re.match(r"(\d+)(?:\.(\d+))?", version):
-            installed[_SAME.get(name, name)] = (int(match[1]), int(match[2] or 0))
+            installed[_ALIASES.get(name, name)] = (int(match[1]), int(match[2] or 0))
     return tuple(
         f"{name}: {text}"
         for name, versions in _surprises().items()

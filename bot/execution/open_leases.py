@@ -13,13 +13,13 @@ from state.errors import UsageError
 @contextmanager
 def open_leases(
     settings: LeaseSettings,
-    wanted: int | None,
+    wanted_gpus: int | None,
     fleet: FleetSettings | None = None,
     scripts: SandboxSettings | None = None,
 ) -> Iterator[tuple[Leases, int]]:
     """Open the machine's leases, or a fleet's; yields them and the number of GPUs that an execution holds.
 
-    `wanted` are GPUs an execution; None: one if there is one, on a fleet if every node has one. Without a fleet, or
+    `wanted_gpus` are GPUs an execution; None: one if there is one, on a fleet if every node has one. Without a fleet, or
     its address, scripts run here.
 
     Raises:
@@ -31,12 +31,12 @@ def open_leases(
         raise UsageError(f"the folder of leases cannot be used (BOT_LEASES names another): {error}") from error
     with ExitStack() as stack:
         gpus = stack.enter_context(open_gpus())
-        leases, where = Leases(folder, gpus=gpus, gpu_shares=settings.gpu_shares), "this machine has"
+        leases, owner = Leases(folder, gpus=gpus, gpu_shares=settings.gpu_shares), "this machine has"
         if fleet is not None and fleet.address is not None:
             open_fleet = extension("placement", "fleet")
             leases = stack.enter_context(open_fleet(fleet, scripts or SandboxSettings(), leases))
-            where = "no node of the fleet has more than"
-        found = leases.gpus
-        if wanted is not None and wanted > found:
-            raise UsageError(f"--gpus {wanted}: {where} {found}; `bot doctor` lists those it finds")
-        yield leases, leases.usual_gpus if wanted is None else wanted
+            owner = "no node of the fleet has more than"
+        available = leases.gpus
+        if wanted_gpus is not None and wanted_gpus > available:
+            raise UsageError(f"--gpus {wanted_gpus}: {owner} {available}; `bot doctor` lists those it finds")
+        yield leases, leases.usual_gpus if wanted_gpus is None else wanted_gpus

@@ -22,9 +22,13 @@ def clean_output(text: str) -> str:
     error = _last_traceback(lines)
     if not error:
         return _cut_middle("\n".join(lines), OUTPUT_CHARACTERS)
-    shown = _cut_middle("\n".join(error), _ERROR_CHARACTERS)
-    rest = "\n".join(lines[: len(lines) - len(error)] if lines[-len(error) :] == error else lines)
-    return f"{shown}\n\n[output before]\n{_cut_middle(rest, OUTPUT_CHARACTERS - len(shown))}" if rest.strip() else shown
+    error_text = _cut_middle("\n".join(error), _ERROR_CHARACTERS)
+    before = "\n".join(lines[: len(lines) - len(error)] if lines[-len(error) :] == error else lines)
+    return (
+        f"{error_text}\n\n[output before]\n{_cut_middle(before, OUTPUT_CHARACTERS - len(error_text))}"
+        if before.strip()
+        else error_text
+    )
 
 
 def _readable_lines(text: str) -> list[str]:

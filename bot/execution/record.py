@@ -71,8 +71,8 @@ EXECUTED = Kind("execute", ExecutionRecord)
 
 def kept_execution(session: Session, run_id: str, node: int, view: str = GUARDED) -> ExecutionRecord | None:
     """Return a node's finished execution on a view, or what an experiment has in its place; None where there is none."""
-    if (ran := read_step(session, run_id, EXECUTED, Key(node, view))) is not None:
-        return ran
+    if (execution := read_step(session, run_id, EXECUTED, Key(node, view))) is not None:
+        return execution
     row = session.get(ExperimentRow, (run_id, node)) if view == GUARDED else None
     return None if row is None else _of_experiment(row)
 
@@ -108,16 +108,16 @@ def experiment_folder(node: int) -> str:
 
 def last_execution(session: Session, run_id: str, node: int) -> ExecutionRecord | None:
     """Return a node's hold-out run, or its last debug run if it got no further."""
-    scored = kept_execution(session, run_id, node)
-    if scored is not None:
-        return scored
+    execution = kept_execution(session, run_id, node)
+    if execution is not None:
+        return execution
     return next(reversed(read_steps(session, run_id, EXECUTED, (DEBUG,), (node,)).values()), None)
 
 
-def readable_files(folder: RunFolder, execution: str, kept: NodeScore | None) -> tuple[Path, Path]:
+def readable_files(folder: RunFolder, execution: str, score: NodeScore | None) -> tuple[Path, Path]:
     """Return where the predictions of the withheld and the test rows are read again: in the bank, or as the script wrote them."""
     out = folder.executions / execution
-    predictions, submission = (kept.predictions, kept.submission) if kept else (None, None)
+    predictions, submission = (score.predictions, score.submission) if score else (None, None)
     return (
         folder.bank / predictions if predictions else out / PREDICTIONS,
         folder.bank / submission if submission else out / "submission.csv",

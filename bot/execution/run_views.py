@@ -78,11 +78,11 @@ class RunViews:
     def described(self, name: str) -> str:
         """Return the words for a view in errors, with its number of training rows."""
         view = view_kind(name)
-        where = _WORDS.get(view, f"on the view `{name}`, with")
+        description = _WORDS.get(view, f"on the view `{name}`, with")
         if self.self_reported is not None:
             return "on all the data, of which no rows could be withheld"
         info = self._info(view)
-        return f"{where} {info['train_rows']:,} of {info['of_rows']:,} training rows"
+        return f"{description} {info['train_rows']:,} of {info['of_rows']:,} training rows"
 
     @property
     def growth(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Measured:
+class StopwatchReading:
     """A stopwatch's reading: seconds of wall time, of measured work, of training, and of each kind of work."""
 
     wall: float = 0.0
@@ -43,9 +43,9 @@ _TRAINING = ("executions", "commands")
 class Stopwatch:
     """Adds up seconds by kind of work; overlapping spans count once in `busy`, and in `training`."""
 
-    def __init__(self, before: Measured | None = None) -> None:
+    def __init__(self, before: StopwatchReading | None = None) -> None:
         """Begin with the reading of an earlier start of the bot."""
-        before = before or Measured()
+        before = before or StopwatchReading()
         self._started = time.monotonic() - before.wall
         self._by_kind = dict(before.by_kind)
         self._busy, self._training = _Union(before.busy), _Union(before.training)
@@ -81,6 +81,6 @@ class Stopwatch:
         """Return seconds in which a script, or a lab's command, was running."""
         return self._training.read()
 
-    def read(self) -> Measured:
+    def read(self) -> StopwatchReading:
         """Return the current reading; unfinished work counts in `busy` and `training`, but by its kind only once it has ended."""
-        return Measured(self.wall(), self._busy.read(), dict(self._by_kind), self._training.read())
+        return StopwatchReading(self.wall(), self._busy.read(), dict(self._by_kind), self._training.read())

@@ -97,17 +97,17 @@ def shown_description(text: str, longest: int = LONGEST) -> str:
     sponsors, timelines, thanks and the like are dropped, and so are pictures and the targets of links, which a script cannot
     reach. A text without headings stays as it is; one of more characters than `longest` is cut behind a paragraph, with a note.
     """
-    found = [one for one in sections(_LINK.sub(r"\1", _PICTURE.sub("", text))) if _has_content(one)]
-    kept = sorted((one for one in found if _dropped(one.titles) is None), key=_place)
-    dropped = [title for one in found if (title := _dropped(one.titles)) is not None]
-    note = f"\n\n[left out: {_some(dropped)}]" if dropped else ""
-    return _filled([_written(one) for one in kept], longest - len(note)) + note
+    with_content = [s for s in sections(_LINK.sub(r"\1", _PICTURE.sub("", text))) if _has_content(s)]
+    in_order = sorted((s for s in with_content if _dropped_title(s.titles) is None), key=_place)
+    dropped_titles = [title for s in with_content if (title := _dropped_title(s.titles)) is not None]
+    note = f"\n\n[left out: {_shortened(dropped_titles)}]" if dropped_titles else ""
+    return _fit_into([_section_text(s) for s in in_order], longest - len(note)) + note
 
 
 def _has_content(section: Section) -> bool:
     """Return whether there is text below a usual heading; other headings, and lines in bold, may be sentences."""
-    alone = section.level == _LEVEL_OF_BOLD or topic_of(section.titles[-1] if section.titles else "") is None
-    return alone or any(line.strip() for line in section.lines)
+    is_heading = section.level == _LEVEL_OF_BOLD or topic_of(section.titles[-1] if section.titles else "") is None
+    return is_heading or any(line.strip() for line in section.lines)
 
 
 def _place(section: Section) -> int:
@@ -115,36 +115,36 @@ def _place(section: Section) -> int:
     return _ORDER.get(topics[-1], _LAST) if topics else _LAST
 
 
-def _dropped(titles: Sequence[str]) -> str | None:
+def _dropped_title(titles: Sequence[str]) -> str | None:
     """Return the irrelevant heading above a section; None if there is none, or a relevant one below it."""
-    dropped, topic = None, None
+    title_dropped, topic = None, None
     for title in titles:
-        own = topic_of(title)
-        topic = topic if own in (None, "other") else own
+        own_topic = topic_of(title)
+        topic = topic if own_topic in (None, "other") else own_topic
         # Below a heading on data, `Hosts` is more likely a table than the competition's sponsors.
         if _THANKS.search(title) or (topic not in _ORDER and _NO_MATTER.search(title)):
-            dropped, topic = dropped or title, None
-        elif own in _ORDER:
-            dropped = None
-    return dropped
+            title_dropped, topic = title_dropped or title, None
+        elif own_topic in _ORDER:
+            title_dropped = None
+    return title_dropped
 
 
-def _written(section: Section) -> str:
+def _section_text(section: Section) -> str:
     title = section.titles[-1] if section.titles else ""
     heading = f"**{title}**" if section.level == _LEVEL_OF_BOLD else f"{'#' * section.level} {title}"
     return _BLANKS.sub("\n\n", "\n".join((*([heading] if title else []), *section.lines)).strip())
 
 
-def _filled(parts: Sequence[str], room: int) -> str:
+def _fit_into(parts: Sequence[str], room: int) -> str:
     """Return the parts, joined, up to a number of characters, the last one cut behind a paragraph."""
-    whole = "\n\n".join(parts)
-    if len(whole) <= room:
-        return whole
-    cut = whole[: room - 60]
-    end = next((at for mark in ("\n\n", "\n", " ") if (at := cut.rfind(mark)) > len(cut) // 2), len(cut))
-    return f"{cut[:end].rstrip()}\n\n[cut here: {len(whole) - end:,} more characters]"
+    text = "\n\n".join(parts)
+    if len(text) <= room:
+        return text
+    cut = text[: room - 60]
+    end = next((place for mark in ("\n\n", "\n", " ") if (place := cut.rfind(mark)) > len(cut) // 2), len(cut))
+    return f"{cut[:end].rstrip()}\n\n[cut here: {len(text) - end:,} more characters]"
 
 
-def _some(titles: Iterable[str]) -> str:
-    shown = "; ".join(dict.fromkeys(" ".join(title.split())[:40] for title in titles))
-    return shown if len(shown) <= 200 else f"{shown[:200]}…"
+def _shortened(titles: Iterable[str]) -> str:
+    titles_text = "; ".join(dict.fromkeys(" ".join(title.split())[:40] for title in titles))
+    return titles_text if len(titles_text) <= 200 else f"{titles_text[:200]}…"

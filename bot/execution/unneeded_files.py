@@ -35,33 +35,35 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
     """
     for run in session.exec(select(Run).where(col(Run.cutoff).is_(None)).order_by(Run.id)):
         folder = RunFolder(runs / run.id)
-        needed = _needed(session, run, best if run.status == "running" else 1)
-        if needed is None:
+        needed_nodes = _needed_nodes(session, run, best if run.status == "running" else 1)
+        if needed_nodes is None:
             continue
-        executions = select(Execution.id).where(Execution.run_id == run.id, col(Execution.node).not_in(needed))
-        left = [folder.executions / id for id in session.exec(executions.where(col(Execution.ended_at).is_not(None)))]
-        for node in session.exec(_blends(run).where(col(Node.id).not_in(needed))):
-            left += folder.blends_of(node.id)
-        yield from (path for one in left for name in _LARGE if _is_old(path := one / name, before))
+        executions = select(Execution.id).where(Execution.run_id == run.id, col(Execution.node).not_in(needed_nodes))
+        unneeded = [
+            folder.executions / id for id in session.exec(executions.where(col(Execution.ended_at).is_not(None)))
+        ]
+        for node in session.exec(_blends(run).where(col(Node.id).not_in(needed_nodes))):
+            unneeded += folder.blends_of(node.id)
+        yield from (path for execution in unneeded for name in _LARGE if _is_old(path := execution / name, before))
 
 
-def _needed(session: Session, run: Run, best: int) -> set[int] | None:
+def _needed_nodes(session: Session, run: Run, best: int) -> set[int] | None:
     """Return the nodes whose files stay; None if unknown."""
     lower = lower_is_better(run.config)
     if lower is None:
         return None
     score = col(Node.score).asc() if lower else col(Node.score).desc()
-    scored = select(Node.id).where(Node.run_id == run.id, col(Node.score).is_not(None))
-    scored = scored.where(Node.status == "valid", Node.action != "reproduce")
+    scored_nodes = select(Node.id).where(Node.run_id == run.id, col(Node.score).is_not(None))
+    scored_nodes = scored_nodes.where(Node.status == "valid", Node.action != "reproduce")
     running = select(Node.id).where(Node.run_id == run.id, Node.status == "running")
-    sent = select(Submission.node).where(Submission.run_id == run.id)
-    needed = {
-        *session.exec(scored.order_by(score, col(Node.id)).limit(best)),
+    submitted_nodes = select(Submission.node).where(Submission.run_id == run.id)
+    nodes = {
+        *session.exec(scored_nodes.order_by(score, col(Node.id)).limit(best)),
         *session.exec(running),
-        *session.exec(sent),
+        *session.exec(submitted_nodes),
         *(wish.node for wish in open_wishes(session, run.id)),
     }
-    return needed.union(*(blend.parents for blend in session.exec(_blends(run).where(col(Node.id).in_(needed)))))
+    return nodes.union(*(blend.parents for blend in session.exec(_blends(run).where(col(Node.id).in_(nodes)))))
 
 
 def _blends(run: Run) -> SelectOfScalar[Node]:
@@ -94,16 +96,18 @@ def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> li
 
     Views of a finished run stay for `keep_days`; a run without a result may still be resumed, so that its views stay, too.
     """
-    found = []
-    for left in left_by_killed(folder):
-        size = left.size()
-        found.append(Prunable("left", left.name, size, f"would remove {left.name}" if dry_run else left.remove()))
+    prunable = []
+    for orphan in left_by_killed(folder):
+        size = orphan.size()
+        prunable.append(
+            Prunable("left", orphan.name, size, f"would remove {orphan.name}" if dry_run else orphan.remove())
+        )
     for views in _old_views(folder, keep_days, now):
         size = own_bytes([views])
         if not dry_run:
             remove_tree(views)
-        found.append(Prunable("views", str(views), size, f"{'would remove' if dry_run else 'removed'} {views}"))
-    return found
+        prunable.append(Prunable("views", str(views), size, f"{'would remove' if dry_run else 'removed'} {views}"))
+    return prunable
 
 
 def _old_views(folder: Path, keep_days: float, now: datetime) -> Iterator[Path]:

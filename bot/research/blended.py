@@ -19,7 +19,7 @@ from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat
 from bot.engine.services import Machinery
 from bot.engine.strategy import Action, Remaining
-from bot.engine.tree import APART, BASELINE, Tree
+from bot.engine.tree import BASELINE, SEPARATE_KINDS, Tree
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.view_names import INFO
@@ -203,7 +203,9 @@ def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
     """Yield a run's scored scripts and experiments, in order."""
     run_id = run.result.run_id
     with read_only(run.folder.database) as session:
-        valid = select(Node).where(Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(APART))
+        valid = select(Node).where(
+            Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(SEPARATE_KINDS)
+        )
         for node in session.exec(valid.order_by(col(Node.id))).all():
             done, row = kept_execution(session, run_id, node.id), session.get(ExperimentRow, (run_id, node.id))
             if done is None or done.score is None or done.score.spoiled or done.score.submission is None:

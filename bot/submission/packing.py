@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import Rehearsed, rehearsed
-from bot.engine.staging import Staged, scored_run, staged
+from bot.engine.staging import StagedNotebook, scored_run, stage_notebook
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import REHEARSAL_FEW
 from bot.notebooks.notebook import NotebookBlend
@@ -60,7 +60,7 @@ async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, re
     made_files = await refit_scripts(context, node, worker)
     weight_folders = {member: _weights_of(context, member, file) for member, file in made_files.items()}
     flat = executor.folder.executions / f"n{node}-package"
-    stage = await staged(context, node, weight_folders, flat)
+    stage = await stage_notebook(context, node, weight_folders, flat)
     if not stage.script.trains and (failure := await _fails(context, node, stage)) is not None:
         return NotebookBundle(why=f"with what its run on all rows has saved, its notebook fails: {failure}")
     refits = sum(made_file.how == "refit" for made_file in made_files.values())
@@ -94,7 +94,7 @@ def _weights_of(context: RunContext, node: int, made_file: MadeFile) -> Path:
     return context.executor.weights_of(scored_run(context, node).id)
 
 
-async def _fails(context: RunContext, node: int, stage: Staged) -> str | None:
+async def _fails(context: RunContext, node: int, stage: StagedNotebook) -> str | None:
     """Return why the notebook fails with the files that are packed, which are others than those it was rehearsed with."""
     view = await context.executor.view(REHEARSAL_FEW)
     execution = await context.executor.execute(

@@ -155,7 +155,7 @@ async def test_no_score_on_validation_rows_is_on_any_page_that_coders_see(tmp_pa
 
 
 async def test_experiments_that_are_scored_on_withheld_rows_are_bounded(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("bot.engine.experiments._MOST_WITHHELD", 2)
+    monkeypatch.setattr("bot.engine.experiments._MAX_WITHHELD", 2)
     async with opened(tmp_path, 5, labs=True) as context:
         two, three = await two_labs(context)
         for commands, name in ((two, "a"), (three, "b"), (two, "c")):

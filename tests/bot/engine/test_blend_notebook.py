@@ -13,7 +13,7 @@ from bot.engine.attempts import blend_of, load_tree
 from bot.engine.blending import Blending
 from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import packable, rehearsal_due, rehearsal_of
-from bot.engine.staging import staged
+from bot.engine.staging import stage_notebook
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import REHEARSAL, REHEARSAL_FEW
 from bot.notebooks.limits import NotebookLimits
@@ -116,7 +116,7 @@ async def test_the_notebook_of_a_blend_predicts_what_the_run_s_own_blend_predict
         data = (await context.executor.view(REHEARSAL_FEW)).data
         files = {}
         for one in (1, 2):
-            stage = await staged(
+            stage = await stage_notebook(
                 context, one, {one: context.executor.weights_of(f"n{one}-full-0")}, tmp_path / f"flat{one}"
             )
             done = await context.executor.execute(

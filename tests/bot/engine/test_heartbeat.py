@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.engine.heartbeat import beating, last_beat
-from bot.execution.stopwatch import Measured, Stopwatch
+from bot.execution.stopwatch import Stopwatch, StopwatchReading
 from state.progress import resume_run
 from state.store import Store
 from tests.state.conftest import StandingClock
@@ -52,7 +52,7 @@ async def test_a_clock_that_jumps_adds_no_more_than_could_have_passed(tmp_path: 
 
 
 def test_a_stopwatch_goes_on_from_what_was_measured() -> None:
-    stopwatch = Stopwatch(Measured(100.0, 60.0, {"model": 20.0}))
+    stopwatch = Stopwatch(StopwatchReading(100.0, 60.0, {"model": 20.0}))
     with stopwatch.measure("model"):
         pass
     shown = stopwatch.read()

@@ -22,7 +22,7 @@ from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
-from bot.execution.guarding import FOUND, Guarding, node_findings, view_findings
+from bot.execution.guarding import FINDINGS, Guarding, node_findings, view_findings
 from bot.execution.leasing import Leasing
 from bot.execution.record import ExecutionRecord, failure_sentence, kept_execution
 from bot.execution.stopwatch import Stopwatch
@@ -222,7 +222,7 @@ async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_d
     assert doubted["constant"].spoils, "the script says .5 of every row"
     assert node_findings(trial.store, RUN, node) == done.score.guards
     assert {one.verdict for one in view_findings(trial.store, RUN)} == {"passed"}
-    (event,) = (e for e in trial.store.export_events(RUN) if e["type"] == FOUND and e["node"] == node)
+    (event,) = (e for e in trial.store.export_events(RUN) if e["type"] == FINDINGS and e["node"] == node)
     assert "constant (suspicious): all" in event["sentence"]
     with trial.store.write() as tx:
         end_node(tx, RUN, node, "valid", score=done.value)
@@ -234,7 +234,7 @@ async def test_guards_look_at_a_scored_execution_and_at_the_view_and_what_they_d
 async def test_a_score_is_kept_with_its_noise_which_takes_nothing_from_it_where_it_cannot_be_had(trial: Trial) -> None:
     first, node = trial.new_node(), trial.new_node()
     await trial.execute(first, PREDICTS)
-    done = await trial.executor.execute(node, PREDICTS, "holdout", 30.0, compared=first)
+    done = await trial.executor.execute(node, PREDICTS, "holdout", 30.0, reference=first)
     assert done.score is not None
     assert done.score.std_error == pytest.approx(0.0, abs=1e-9), "every row loses as much"
     assert done.score.gain == Gain(pytest.approx(0.0, abs=1e-9), pytest.approx(0.0, abs=1e-9))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.execution.folder import RunFolder
-from bot.execution.stopwatch import Measured, Stopwatch
+from bot.execution.stopwatch import Stopwatch, StopwatchReading
 from bot.replay.grading import report_so_far
 from bot.report.result import read_latest
 from bot.report.run_files import EndedRun
@@ -37,7 +37,7 @@ async def test_a_run_that_goes_on_has_a_page_of_what_is_known_so_far(tmp_path: P
         folder = RunFolder(tmp_path / "page", context.store.path)
         folder.path.mkdir()
         folder.config.write_text(json.dumps({"card": context.card.model_dump(mode="json")}))
-        run = EndedRun(folder, context, SandboxDescription("process", ()), Stopwatch(Measured()), "running")
+        run = EndedRun(folder, context, SandboxDescription("process", ()), Stopwatch(StopwatchReading()), "running")
         async with written_meanwhile(context, partial(report_so_far, run, 7), 0.01):
             await until(folder.report)
         assert "The run goes on: best is node 1 with a validation score of" in folder.report.read_text(encoding="utf-8")
