@@ -185,20 +185,20 @@ def _disagrees(
     """Return why a notebook's predictions are not those of the run that was scored; None if they are, within noise."""
     if solution_run.score is None or rehearsal_run.score is None:
         return None
-    own_score, notebook_score = solution_run.score.value, rehearsal_run.score.value
+    own_score, rehearsed_score = solution_run.score.value, rehearsal_run.score.value
     noise, card, blends = solution_run.score.std_error, context.card, isinstance(stage.script, NotebookBlend)
-    worse = card.oriented(own_score) - card.oriented(notebook_score)
+    worse = card.oriented(own_score) - card.oriented(rehearsed_score)
     # A blend's score is cross-fitted, but the weights in its notebook were fitted on these very rows: it may be better.
     if (worse if blends else abs(worse)) <= max(noise or 0.0, _SMALL_DIFFERENCE * abs(own_score)):
         return None
     error = "" if noise is None else f" ± {noise:.2g}"
     if blends:
         name = card.metric.name
-        return f"on the same withheld rows the notebook's {name} is {notebook_score:.6g}, the blend's own {own_score:.6g}{error}"
+        return f"on the same withheld rows the notebook's {name} is {rehearsed_score:.6g}, the blend's own {own_score:.6g}{error}"
     return (
         f"infer.py does not predict what solution.py predicts: on the same withheld rows its {card.metric.name} is "
-        f"{notebook_score:.6g}, that of solution.py {own_score:.6g}{error}. It must read the test rows of BOT_DATA, "
-        "make their features as in training from what weights/ holds, and write one row for each id of the sample submission there."
+        f"{rehearsed_score:.6g}, that of solution.py {own_score:.6g}{error}. It must read the test rows of BOT_DATA, make their "
+        "features as in training from what weights/ holds, and write one row for each id of the sample submission there."
     )
 
 

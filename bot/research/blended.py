@@ -83,7 +83,7 @@ def stored_runs(folders: Sequence[RunFolder]) -> list[StoredRun]:
     Raises:
         UsageError: they cannot; the message names the run and the reason.
     """
-    runs = sorted(map(_stored, folders), key=lambda run: run.result.run_id)
+    runs = sorted(map(_stored_run, folders), key=lambda run: run.result.run_id)
     if not runs:
         raise UsageError("there are no runs to blend: name the folders of finished replays")
     first = runs[0]
@@ -102,7 +102,7 @@ def stored_runs(folders: Sequence[RunFolder]) -> list[StoredRun]:
 
 
 def blend_runs(
-    stored: Sequence[StoredRun],
+    runs: Sequence[StoredRun],
     snapshot: Snapshot,
     out: Path,
     leases: Leases,
@@ -120,14 +120,14 @@ def blend_runs(
         InfrastructureFailure: the evaluator cannot work at all.
         OSError: the folder cannot be created.
     """
-    first = stored[0].settings
+    first = runs[0].settings
     settings = first.model_copy(
         update={
             "agent": "blend",
-            "model": "+".join(sorted({run.settings.model for run in stored})),
-            "blended": tuple(run.result.run_id for run in stored),
+            "model": "+".join(sorted({run.settings.model for run in runs})),
+            "blended": tuple(run.result.run_id for run in runs),
             "time": _SECONDS,
-            "cutoff": max(run.settings.cutoff for run in stored),
+            "cutoff": max(run.settings.cutoff for run in runs),
             "community": False,
             "pace": "all",
             "record": None,
@@ -139,7 +139,7 @@ def blend_runs(
     )
     (run,) = prepare([(snapshot, settings)], out, datetime.now(UTC))
     try:
-        return run, asyncio.run(_blend(run, stored, leases, models, redactor, say))
+        return run, asyncio.run(_blend(run, runs, leases, models, redactor, say))
     except BotError:
         remove_tree(run.folder.path)
         raise
@@ -147,14 +147,14 @@ def blend_runs(
 
 async def _blend(
     run: PreparedRun,
-    stored: Sequence[StoredRun],
+    runs: Sequence[StoredRun],
     leases: Leases,
     models: ModelSettings,
     redactor: Redactor,
     say: Callable[[str], None],
 ) -> RunResult:
     clock = ReplayClock(run.settings.cutoff)
-    asked = replace(run, settings=run.settings.model_copy(update={"model": "builtin"}))
+    rule_based = replace(run, settings=run.settings.model_copy(update={"model": "builtin"}))
     async with aclosing(Worker()) as worker:
         machinery = Machinery(choose("process", trusted=True), leases, models, worker, BUILT_IN)
         with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
@@ -162,26 +162,26 @@ async def _blend(
             await begin(run, store, say)
             async with (
                 beating(store, run.id, stopwatch),
-                opened(asked, store, clock, machinery, stopwatch, say) as context,
+                opened(rule_based, store, clock, machinery, stopwatch, say) as context,
             ):
-                if _withheld(run.folder) != _withheld(stored[0].folder):
+                if _withheld(run.folder) != _withheld(runs[0].folder):
                     raise UsageError(
-                        f"{stored[0].folder.path} was made by another version of the bot, which withheld other rows: "
+                        f"{runs[0].folder.path} was made by another version of the bot, which withheld other rows: "
                         "replay it again"
                     )
-                await _adopt(context, [node for one in stored for node in _nodes(one)])
+                await _adopt(context, [node for r in runs for node in _nodes(r)])
                 blending = None if context.blender is None else Blending(context, context.blender)
-                handed = await hand_in(context, blending, run.folder.submission, worker, hurried=True)
+                submission = await hand_in(context, blending, run.folder.submission, worker, hurried=True)
                 with store.write() as tx:
                     end_run(tx, run.id, "finished")
                 # As if run where the walls of the stored runs were weakest.
-                weakest = min((one.result for one in stored), key=lambda result: result.isolation != "none")
+                weakest = min((r.result for r in runs), key=lambda result: result.isolation != "none")
                 walls = SandboxDescription(weakest.sandbox, (), isolates=weakest.isolation != "none")
-                ended = EndedRun(run.folder, context, walls, stopwatch, "finished")
-                return await grade_and_report(ended, replace(handed, note=_NOTE), run.snapshot.path, worker)
+                ended_run = EndedRun(run.folder, context, walls, stopwatch, "finished")
+                return await grade_and_report(ended_run, replace(submission, note=_NOTE), run.snapshot.path, worker)
 
 
-def _stored(folder: RunFolder) -> StoredRun:
+def _stored_run(folder: RunFolder) -> StoredRun:
     _, settings = read_config(folder)
     result = finished_result(folder)
     if result is None:
@@ -207,10 +207,15 @@ def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
             Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(SEPARATE_KINDS)
         )
         for node in session.exec(valid.order_by(col(Node.id))).all():
-            done, row = kept_execution(session, run_id, node.id), session.get(ExperimentRow, (run_id, node.id))
-            if done is None or done.score is None or done.score.spoiled or done.score.submission is None:
+            execution, row = kept_execution(session, run_id, node.id), session.get(ExperimentRow, (run_id, node.id))
+            if (
+                execution is None
+                or execution.score is None
+                or execution.score.spoiled
+                or execution.score.submission is None
+            ):
                 continue
-            result = _experiment(done.score) if row is None else SCORED_EXPERIMENT.validate_python(row.result)
+            result = _experiment(execution.score) if row is None else SCORED_EXPERIMENT.validate_python(row.result)
             code = None if node.code_sha is None else read_blob(session, node.code_sha).decode()
             plan = f"Node {node.id} of {run.settings.agent} with seed {run.settings.seed}. {node.plan}"
             kind = "model" if row is None else row.kind
@@ -229,7 +234,9 @@ async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
         raise UsageError("nothing in these runs has predictions for withheld rows")
     # Recorded as decisions are, so that the blend's number comes after theirs.
     actions = [Action("draft") for _ in nodes[1:]]
-    await context.decisions.ask(_Given(actions), load_tree(context), Remaining(None, None, None, None), len(actions))
+    await context.decisions.ask(
+        _GivenActions(actions), load_tree(context), Remaining(None, None, None, None), len(actions)
+    )
     context.executor.folder.bank.mkdir(exist_ok=True)
     for number, node in enumerate(nodes, BASELINE):
         for name in filter(None, asdict(node.result.arrays).values()):
@@ -253,7 +260,7 @@ async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _GivenActions:
     """A policy whose actions are known."""
 
     actions: Sequence[Action]

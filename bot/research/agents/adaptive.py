@@ -60,8 +60,8 @@ class AdaptivePlaybook(ScriptPlaybook):
         async def fits() -> bool:
             # A decision of a run whose budget is counted in steps depends on no machine's speed.
             room = context.budget.usable(best_seconds(context, tree)) if context.budget.steps is None else None
-            needed = (MOST_SUBSTEPS + 1) * context.answer_seconds + limits.seconds
-            return room is None or needed <= room
+            needed_seconds = (MOST_SUBSTEPS + 1) * context.answer_seconds + limits.seconds
+            return room is None or needed_seconds <= room
 
         # Where no labels are withheld no view is smaller than the data.
         if plan is None or context.executor.self_reported is not None or self._settings.threshold == 5:
@@ -115,8 +115,8 @@ class _InSubsteps:
         for number in range(1, len(self._substeps) + 1):
             failed = await self._substep(number)
             if failed is not None:
-                whole = self._script(_joined(self._so_far, failed.code))
-                return ScriptWriteResult(whole, given_up=f"substep {number}: {failed.error}")
+                script_so_far = self._script(_joined(self._so_far, failed.code))
+                return ScriptWriteResult(script_so_far, given_up=f"substep {number}: {failed.error}")
         return ScriptWriteResult(self._script(_joined(self._so_far)), tried=True)
 
     async def _substep(self, number: int) -> FailedSubstep | None:
@@ -162,13 +162,13 @@ class _InSubsteps:
             ast.parse(script)
         except (SyntaxError, ValueError) as error:
             return FailedSubstep(code, f"it is no valid Python: {error}", "")
-        done = await self._run(script)
-        if done.reason is not ExitReason.FINISHED:
+        execution = await self._run(script)
+        if execution.reason is not ExitReason.FINISHED:
             # Files that are complete at the time limit count for a scored run; what does not end on a sample will not on more.
-            return FailedSubstep(code, done.error or "it was still running at its time limit", done.output)
-        if number == len(self._substeps) and done.error is not None:
-            return FailedSubstep(code, done.error, done.output)
-        self._so_far = WorkingSubsteps(script, done.output, done.seconds)
+            return FailedSubstep(code, execution.error or "it was still running at its time limit", execution.output)
+        if number == len(self._substeps) and execution.error is not None:
+            return FailedSubstep(code, execution.error, execution.output)
+        self._so_far = WorkingSubsteps(script, execution.output, execution.seconds)
         return None
 
     async def _run(self, script: str) -> ExecutionRecord:
@@ -179,6 +179,6 @@ class _InSubsteps:
         return Script(self._assignment.plan or "", code, action_after(self._assignment.attempts))
 
 
-def _joined(so_far: WorkingSubsteps | None, *more: str) -> str:
-    parts = (*((so_far.code,) if so_far else ()), *more)
+def _joined(working: WorkingSubsteps | None, *further: str) -> str:
+    parts = (*((working.code,) if working else ()), *further)
     return "\n\n\n".join(part.strip() for part in parts) + "\n"

@@ -36,16 +36,16 @@ class KernelByVotes:
             return Material()
 
         async def choose() -> str:
-            shown = {_identity(post) for post in view.find(filter(None, steps.all(_KERNEL).values()))}
-            kernels = (post for post in view.posts() if post.kind == "kernel" and _identity(post) not in shown)
+            shown_kernels = {_identity(post) for post in view.find(filter(None, steps.all(_KERNEL).values()))}
+            kernels = (post for post in view.posts() if post.kind == "kernel" and _identity(post) not in shown_kernels)
             best = min(kernels, key=lambda post: (-(post.votes or 0), post.time, post.id), default=None)
             return "" if best is None else best.item
 
         # Numbered by the node, so that of a resumed run each draft has the kernel that it had.
         async with self._choosing:
             item = await steps.once(_KERNEL, choose, Key(node))
-        found = view.find([item]) if item else []
-        return _material(found[0]) if found else Material()
+        posts = view.find([item]) if item else []
+        return _material(posts[0]) if posts else Material()
 
 
 def _identity(post: Post) -> str:
@@ -55,8 +55,10 @@ def _identity(post: Post) -> str:
 
 def _material(post: Post) -> Material:
     text = both_ends(without_encoded(post.text), KERNEL_CHARACTERS)
-    shown = quoted(text, post.item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title)
-    return Material(f"{_HEADING}\n{shown}", (Item(post.item, post.time),))
+    quotation = quoted(
+        text, post.item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title
+    )
+    return Material(f"{_HEADING}\n{quotation}", (Item(post.item, post.time),))
 
 
 def aide_code(context: RunContext) -> Strategy:

@@ -20,14 +20,14 @@ TITLES = 10
 """Titles of threads, and as many of kernels, among which a draft picks; of both together, a repair or an improvement."""
 DOCUMENT_CHARACTERS = 12_000
 """Of a thread or a kernel that is summarised."""
-_COMPARED = 1_000
+_COMPARED_CHARACTERS = 1_000
 """Characters of a text, after its title, that are compared with what is looked for."""
 _QUERY = 3_000
 """Characters of the end of a script's output among what is looked for."""
 _HEADING = "Summaries of what others posted on this competition; draw on what fits:"
 
 
-_OFFERED, _PICKED = Kind("titles", dict[str, bool]), Kind("posts read", tuple[str, ...])
+_TITLES_OFFERED, _POSTS_READ = Kind("titles", dict[str, bool]), Kind("posts read", tuple[str, ...])
 """Steps that say for each node what a model picks among, by item and whether it was shown before, and what it picked."""
 
 
@@ -43,41 +43,41 @@ class PostsByTitle:
         view = self._context.community
         if view is None:
             return Material()
-        found = {document.item: document for document in documents(view)}
-        picked = await self._picked(action, node, found)
+        document_of = {document.item: document for document in documents(view)}
+        picked_items = await self._picked(action, node, document_of)
         parts: list[str] = []
         items: list[Item] = []
-        for document in (found[item] for item in picked if item in found):
+        for document in (document_of[item] for item in picked_items if item in document_of):
             prompt = SummarisePost(self._context.task, excerpt(document, DOCUMENT_CHARACTERS))
             if summary := await self._summary(document, prompt):
                 parts.append(quoted(summary, document.item, kind="summary", title=document.title, votes=document.votes))
                 items += [Item(post.item, post.time) for post in prompt.document.posts]
         return Material("\n".join((_HEADING, *parts)), tuple(items)) if parts else Material()
 
-    async def _picked(self, action: Action, node: int, found: Mapping[str, Document]) -> Sequence[str]:
+    async def _picked(self, action: Action, node: int, document_of: Mapping[str, Document]) -> Sequence[str]:
         """Return the items of the documents that a model picked for a node."""
         context, steps = self._context, self._context.steps
         sought = self._sought(action)
 
         async def choose() -> dict[str, bool]:
-            offered = await self._alike(found, sought) if sought else _most_voted(found.values())
-            earlier = {item for picked in steps.all(_PICKED).values() for item in picked}
-            return {item: item in earlier for item in offered}
+            documents_offered = await self._alike(document_of, sought) if sought else _most_voted(document_of.values())
+            earlier = {item for items in steps.all(_POSTS_READ).values() for item in items}
+            return {item: item in earlier for item in documents_offered}
 
         async def pick() -> tuple[str, ...]:
-            offer = await steps.once(_OFFERED, choose, Key(node))
-            offered = [found[item] for item in offer if item in found]
-            if not offered:
+            offer = await steps.once(_TITLES_OFFERED, choose, Key(node))
+            documents_offered = [document_of[item] for item in offer if item in document_of]
+            if not documents_offered:
                 return ()
-            shown = tuple(DocumentTitle.of(document, read=offer[document.item]) for document in offered)
-            prompt = PickPosts(context.task, shown, action.kind, sought)
+            titles = tuple(DocumentTitle.of(document, read=offer[document.item]) for document in documents_offered)
+            prompt = PickPosts(context.task, titles, action.kind, sought)
             try:
                 answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)
             except ModelRefused:
                 return ()
             return tuple(answer.pick[:MOST_PICKED])
 
-        return await steps.once(_PICKED, pick, Key(node))
+        return await steps.once(_POSTS_READ, pick, Key(node))
 
     def _sought(self, action: Action) -> str:
         """Return what a repair or an improvement looks for: its parent's plan, error and output; nothing for a draft."""
@@ -86,12 +86,14 @@ class PostsByTitle:
         parent = attempt(self._context, action.parents[0])
         return "\n".join(filter(None, (parent.plan, parent.error, parent.output[-_QUERY:])))
 
-    async def _alike(self, found: Mapping[str, Document], sought: str) -> list[str]:
-        items = sorted(found)
-        texts = [f"{found[item].title}\n{found[item].posts[0].text[:_COMPARED]}" for item in items]
+    async def _alike(self, document_of: Mapping[str, Document], sought: str) -> list[str]:
+        items = sorted(document_of)
+        texts = [
+            f"{document_of[item].title}\n{document_of[item].posts[0].text[:_COMPARED_CHARACTERS]}" for item in items
+        ]
         scores = await self._context.similarity.scores(sought, texts)
-        ranked = sorted(zip(scores, items, strict=True), key=lambda pair: (-pair[0], pair[1]))
-        return [item for _, item in ranked[:TITLES]]
+        ranking = sorted(zip(scores, items, strict=True), key=lambda pair: (-pair[0], pair[1]))
+        return [item for _, item in ranking[:TITLES]]
 
     async def _summary(self, document: Document, prompt: SummarisePost) -> str:
         """Return a document's summary, asked for once a run; empty where no model gives one."""
@@ -104,10 +106,10 @@ class PostsByTitle:
                 return ""
 
 
-def _most_voted(found: Iterable[Document]) -> list[str]:
+def _most_voted(documents: Iterable[Document]) -> list[str]:
     """Return the most voted threads, then the most voted kernels."""
-    by_votes = sorted(found, key=lambda one: (-(one.votes or 0), one.opened, one.item))
-    kinds = [[one.item for one in by_votes if one.item.startswith(f"{kind}/")][:TITLES] for kind in ("topic", "kernel")]
+    by_votes = sorted(documents, key=lambda d: (-(d.votes or 0), d.opened, d.item))
+    kinds = [[d.item for d in by_votes if d.item.startswith(f"{kind}/")][:TITLES] for kind in ("topic", "kernel")]
     return [item for kind in kinds for item in kind]
 
 

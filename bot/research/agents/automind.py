@@ -44,20 +44,20 @@ class AutoMindBriefing:
         if seconds is None:
             raise BudgetExceeded("no time is left to plan, write and run another script")
         parents = tuple(attempt(context, parent) for parent in action.parents)
-        found = await self._found(action, node)
+        knowledge = await self._found(action, node)
         prompt = PlanSolution(
             task=context.task,
             preview=context.preview,
             machine=context.machine,
             action=action.kind,
-            knowledge=found.text,
+            knowledge=knowledge.text,
             earlier=await self._memory.text(tree, failures=True) if action.kind == "draft" else "",
             parent=parents[0] if parents else None,
             review=await self._memory.review(parents[0].node) if action.kind == "improve" else "",
             results=self._results(action),
             seconds=seconds,
             seconds_left=context.budget.left(),
-            known=found.items,
+            known=knowledge.items,
         )
         plan = await self._plan(prompt, node)
         brief = Brief(
@@ -68,7 +68,7 @@ class AutoMindBriefing:
             draft=TASKS[action.kind] if plan is None else f"{_HEADINGS[action.kind]}\n\n{plan}",
             planned=plan is not None,
         )
-        return Assignment(brief=brief, attempts=parents, known=found.items, plan=plan)
+        return Assignment(brief=brief, attempts=parents, known=knowledge.items, plan=plan)
 
     async def _plan(self, prompt: PlanSolution, node: int) -> str | None:
         ask = self._context.asker.ask
@@ -91,9 +91,7 @@ class AutoMindBriefing:
     def _results(self, action: Action) -> tuple[Result, ...]:
         if action.kind == "draft":
             return self._context.results
-        return tuple(
-            one for one in self._context.results if action.kind == "improve" and action.parents[0] in one.parents
-        )
+        return tuple(r for r in self._context.results if action.kind == "improve" and action.parents[0] in r.parents)
 
     async def meanwhile(self, tree: Tree) -> None:
         """Do nothing: plans and reviews are written when they are needed."""

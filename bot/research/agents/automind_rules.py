@@ -21,10 +21,10 @@ def plan(prompt: PlanSolution, seed: int) -> str:
         )
     if prompt.action == "improve" and prompt.parent is not None:
         config = config_in(prompt.parent.code)
-        used = config.use if config else ()
-        tried = [title for one in prompt.results for title in named_in(one.title)]
-        titles = _fresh(prompt, rng, [*used, *tried])[:2]
-        return _written(
+        techniques = config.use if config else ()
+        tried_titles = [title for result in prompt.results for title in named_in(result.title)]
+        titles = _fresh(prompt, rng, [*techniques, *tried_titles])[:2]
+        return _recipe(
             "Add", titles, f"Keep all else of node {prompt.parent.node}, and see in its table what each brings."
         )
     fresh = _fresh(prompt, rng, named_in(prompt.earlier))
@@ -32,20 +32,20 @@ def plan(prompt: PlanSolution, seed: int) -> str:
     # Of kinds of models there are few; of what goes with them there is always more.
     models = [t for t in fresh if t in families] or rng.sample(families, len(families))
     titles = [*models[:2], *[t for t in fresh if t not in families][:2]]
-    return _written("Compare", titles, "Cross-validate each, print one table, and hand in the best.")
+    return _recipe("Compare", titles, "Cross-validate each, print one table, and hand in the best.")
 
 
-def _written(verb: str, titles: Sequence[str], end: str) -> str:
+def _recipe(verb: str, titles: Sequence[str], end: str) -> str:
     return "\n".join((f"{verb} {', '.join(titles)}.", *map(how, titles), end))
 
 
-def _fresh(prompt: PlanSolution, rng: random.Random, used: Sequence[str]) -> list[str]:
+def _fresh(prompt: PlanSolution, rng: random.Random, used_titles: Sequence[str]) -> list[str]:
     """Return the techniques that suit and are not used, those that the knowledge names first; all that suit if none is left."""
-    known = _suitable(prompt)
-    named = [t for t in named_in(prompt.knowledge) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
-    by_luck = rng.sample([t.title for t in known], len(known))
-    ordered = list(dict.fromkeys((*named, *by_luck)))
-    return [title for title in ordered if title not in used] or ordered
+    suitable = _suitable(prompt)
+    mentioned = [t for t in named_in(prompt.knowledge) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
+    by_luck = rng.sample([t.title for t in suitable], len(suitable))
+    candidates = list(dict.fromkeys((*mentioned, *by_luck)))
+    return [title for title in candidates if title not in used_titles] or candidates
 
 
 def _suitable(prompt: PlanSolution) -> list[Technique]:
@@ -55,14 +55,16 @@ def _suitable(prompt: PlanSolution) -> list[Technique]:
 def _rng(prompt: PlanSolution, seed: int) -> random.Random:
     """Return a random generator that is the same in equal runs, whatever times their outputs hold."""
     parent = prompt.parent.code if prompt.parent else ""
-    words = "\0".join([prompt.action, parent, *(str(one.node) for one in prompt.results), prompt.earlier])
+    words = "\0".join([prompt.action, parent, *(str(result.node) for result in prompt.results), prompt.earlier])
     return random.Random(f"{seed}:{hashlib.sha256(words.encode()).hexdigest()}")  # noqa: S311 - for variety alone
 
 
 def complexity(prompt: ScorePlan, seed: int) -> str:
     """Answer `score_plan` by how many techniques a plan names."""
-    named = named_in(prompt.plan)
-    return json.dumps({"complexity": min(5, max(1, len(named))), "why": f"it names {', '.join(named) or 'nothing'}"})
+    techniques = named_in(prompt.plan)
+    return json.dumps(
+        {"complexity": min(5, max(1, len(techniques))), "why": f"it names {', '.join(techniques) or 'nothing'}"}
+    )
 
 
 def split(prompt: SplitPlan, seed: int) -> str:
@@ -76,20 +78,20 @@ def substep(prompt: WriteSubstep, seed: int) -> str:
     number = min(prompt.number, 2)
     code = parts_of(before)[number - 1]
     if prompt.failed is None:
-        said = f"Part {number} of the recipe."
+        introduction = f"Part {number} of the recipe."
     elif number == 2:
         cheaper = before.using((*before.families[:1], FEW_FOLDS))
         code = f"USE = set({json.dumps(cheaper.use)})  # the whole CONFIG failed\n{code}"
-        said = "It failed: one model in three folds."
+        introduction = "It failed: one model in three folds."
     else:
         code = parts_of(plain_config(prompt.task))[0]
-        said = "It failed: the safest model and plain features."
-    return f"{said}\n\n```python\n{code}```\n"
+        introduction = "It failed: the safest model and plain features."
+    return f"{introduction}\n\n```python\n{code}```\n"
 
 
 def _config(prompt: WriteSubstep) -> RecipeConfig:
     """Return the CONFIG of the script that the plan changes, or the plain one, with what the plan names."""
-    known = config_in(prompt.parent.code) if prompt.parent else None
+    parent_config = config_in(prompt.parent.code) if prompt.parent else None
     plain = plain_config(prompt.task)
     titles = [t for t in named_in(prompt.plan) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
-    return (known or plain).using((*(known or plain).use, *titles))
+    return (parent_config or plain).using((*(parent_config or plain).use, *titles))

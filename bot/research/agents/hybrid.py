@@ -48,7 +48,7 @@ class Phases:
 
     def deep_from(self) -> float:
         """Return the number of the first draft of the deep phase; infinity while there is none."""
-        return min((one.draft_id or 0 for _, one in self._context.decisions if one.deep), default=math.inf)
+        return min((action.draft_id or 0 for _, action in self._context.decisions if action.deep), default=math.inf)
 
     async def begin(self, action: Action, tree: Tree) -> None:
         """Record, once in a run, that a phase begins with this draft."""
@@ -143,11 +143,11 @@ class HybridScripts(CoMindBriefing):
             await self._phases.begin(action, tree)
         assignment = await super().assign(action, node, tree)
         opening = tree.of_draft(action.draft_id or 0)[0]
-        known = (*assignment.known, *(await self.plan_knowledge(opening.parents, opening.id)).items)
+        items = (*assignment.known, *(await self.plan_knowledge(opening.parents, opening.id)).items)
         if action.kind != "improve" or not (tricks := await self._phases.knowledge(action.parents, node)).text:
-            return replace(assignment, known=known)
+            return replace(assignment, known=items)
         brief = replace(assignment.brief, draft="\n\n".join((assignment.brief.draft, _TRICKS, tricks.text)))
-        return replace(assignment, brief=brief, known=tuple(dict.fromkeys((*known, *tricks.items))))
+        return replace(assignment, brief=brief, known=tuple(dict.fromkeys((*items, *tricks.items))))
 
     def start(self, action: Action, tree: Tree) -> str:
         """Return what is fixed of a draft: what it starts from, and what its phase asks for."""

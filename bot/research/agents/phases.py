@@ -32,14 +32,14 @@ DeepFrom = Callable[[], float]
 def goes_wide(budget: Remaining, length: float, drafts: int) -> bool:
     """Return whether so many more drafts of a length (in seconds, or steps where they are counted) leave half of the run."""
     steps = budget.steps is not None
-    left, total = (budget.steps, budget.steps_total) if steps else (budget.seconds, budget.seconds_total)
-    fit = left is None or total is None or left - drafts * length >= _HALF * total
+    remaining, total = (budget.steps, budget.steps_total) if steps else (budget.seconds, budget.seconds_total)
+    fit = remaining is None or total is None or remaining - drafts * length >= _HALF * total
     return fit and (budget.money is None or budget.money > _HALF)
 
 
-def is_wide(budget: Remaining, length: float, begun: int, deep_from: DeepFrom) -> bool:
+def is_wide(budget: Remaining, length: float, started_drafts: int, deep_from: DeepFrom) -> bool:
     """Return whether the next draft is a short one: one still fits, of the first two both, and no long one has begun."""
-    return deep_from() == math.inf and goes_wide(budget, length, 1 if begun else 2)
+    return deep_from() == math.inf and goes_wide(budget, length, 1 if started_drafts else 2)
 
 
 def lab_seconds(settings: LabSettings, total: float, *, deep: bool) -> float:
@@ -57,22 +57,24 @@ class PhasedLabs:
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return a lab for each free slot."""
-        begun = drafts_begun(tree)
-        if not is_worth_a_lab(budget, begun):
+        started_drafts = drafts_begun(tree)
+        if not is_worth_a_lab(budget, started_drafts):
             return ()
         total = budget.seconds_total
         length = _NODES if total is None else lab_seconds(self._settings, total, deep=False)
-        deep = not is_wide(budget, length, begun, self._deep_from)
+        deep = not is_wide(budget, length, started_drafts, self._deep_from)
         return [
-            Action("lab", self._parents(tree, offset, rng) if deep else (), begun + 1 + offset, offset, deep=deep)
+            Action(
+                "lab", self._parents(tree, offset, rng) if deep else (), started_drafts + 1 + offset, offset, deep=deep
+            )
             for offset in range(free_slots)
         ]
 
     def _parents(self, tree: Tree, offset: int, rng: random.Random) -> tuple[int, ...]:
-        ranked = own_ranked(tree)
-        if not ranked:
+        ranking = own_ranked(tree)
+        if not ranking:
             return ()
-        return (ranked[0].id,) if self._deep_from() == math.inf and offset == 0 else drawn(tree, rng)
+        return (ranking[0].id,) if self._deep_from() == math.inf and offset == 0 else drawn(tree, rng)
 
 
 class PhasedRounds(RoundsPolicy):
@@ -91,22 +93,24 @@ class PhasedRounds(RoundsPolicy):
         """Return the settings of one draft, by its phase."""
         return self._wide if draft_id is None or draft_id < self._deep_from() else self._deep
 
-    def is_last(self, left: Remaining) -> bool:
+    def is_last(self, remaining: Remaining) -> bool:
         """Return whether what is left is hardly more than a long draft takes."""
-        if left.steps is not None and left.steps_total is not None:
-            return left.steps < _LAST * self._deep.scripts(left.steps_total)
-        return left.seconds is not None and left.seconds < _LAST * self._deep.draft_share * (left.seconds_total or 0.0)
+        if remaining.steps is not None and remaining.steps_total is not None:
+            return remaining.steps < _LAST * self._deep.scripts(remaining.steps_total)
+        return remaining.seconds is not None and remaining.seconds < _LAST * self._deep.draft_share * (
+            remaining.seconds_total or 0.0
+        )
 
     def room(self, tree: Tree, budget: Remaining, first: int, openings: int, script: ScriptTimes) -> Room:
         """Return what is left for drafts: for short ones no more than they need, for a long one no less."""
         room = super().room(tree, budget, first, openings, script)
         if first >= self._deep_from():
             return replace(room, least=room.usual)
-        most, part = room.most, room.most * room.usual
+        largest, part = room.most, room.most * room.usual
         return replace(
             room,
-            usual=1 / most,
-            least=min(room.least / part, 1 / most),
+            usual=1 / largest,
+            least=min(room.least / part, 1 / largest),
             of_run=room.of_run * part,
             seconds=None if room.seconds is None else room.seconds * part,
             scripts=None if room.scripts is None else max(1, round(room.scripts * part)),
@@ -118,9 +122,9 @@ class PhasedRounds(RoundsPolicy):
         if is_wide(budget, self._length(tree.nodes, budget), len(drafts), self._deep_from):
             return super().next_actions(tree, budget, free_slots, rng)
         actions = self.going_on(drafts, budget)[:free_slots]
-        ranked = own_ranked(tree)[:1]
+        best = own_ranked(tree)[:1]
         new = self.openings(len(drafts), free_slots - len(actions))
-        return [*actions, *(replace(one, parents=tuple(n.id for n in ranked), deep=True) for one in new)]
+        return [*actions, *(replace(action, parents=tuple(n.id for n in best), deep=True) for action in new)]
 
     def _length(self, nodes: Sequence[NodeView], budget: Remaining) -> float:
         """Return what a short draft takes: its share, or one script."""

@@ -62,14 +62,14 @@ class PickPosts(TemplatePrompt[SelectedDocuments]):
     def parse(self, text: str) -> SelectedDocuments:
         """Read the JSON answer; raises Unparsable where it names what was not shown."""
         answer = json_answer(text, SelectedDocuments)
-        unknown = set(answer.pick) - {one.item.id for one in self.shown}
+        unknown = set(answer.pick) - {title.item.id for title in self.shown}
         if unknown:
             raise Unparsable(f"pick: {', '.join(sorted(unknown))} is not in the list; give ids as they stand there")
         return answer
 
     def items(self) -> Sequence[Item]:
         """Return the documents whose titles are shown, and the owner's notes."""
-        return (*(one.item for one in self.shown), *self.task.items())
+        return (*(title.item for title in self.shown), *self.task.items())
 
 
 @dataclass(frozen=True)

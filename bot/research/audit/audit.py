@@ -41,26 +41,26 @@ class Clocks:
         types = ("clock.moved", "model.called")
         of_run = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
         with store.read() as session:
-            made, events = clock_advances(session, run_id), session.exec(of_run).all()
-        stands = start if settings.pace == "stream" else settings.cutoff
-        stood_at, at_call, problems = {stands}, {}, []
+            moves, events = clock_advances(session, run_id), session.exec(of_run).all()
+        clock_time = start if settings.pace == "stream" else settings.cutoff
+        stood_at, at_call, problems = {clock_time}, {}, []
         in_events = [datetime.fromisoformat(event.data["as_of"]) for event in events if event.type == "clock.moved"]
-        if in_events != [move.as_of for move in made]:
+        if in_events != [move.as_of for move in moves]:
             problems.append("the clock: its moves in the database differ from those in the events")
         if in_events and settings.pace != "stream":
             problems.append("the clock: it was moved, though it should have stood still")
             events = [event for event in events if event.type == "model.called"]
         for event in events:
             if event.type == "model.called":
-                at_call[event.data["call"]] = stands
+                at_call[event.data["call"]] = clock_time
                 continue
-            to = datetime.fromisoformat(event.data["as_of"])
-            if not stands <= to <= settings.cutoff:
+            new_time = datetime.fromisoformat(event.data["as_of"])
+            if not clock_time <= new_time <= settings.cutoff:
                 problems.append(
-                    f"the clock: moved from {iso(stands)} to {iso(to)}, back or beyond {iso(settings.cutoff)}"
+                    f"the clock: moved from {iso(clock_time)} to {iso(new_time)}, back or beyond {iso(settings.cutoff)}"
                 )
-            stands = to
-            stood_at.add(to)
+            clock_time = new_time
+            stood_at.add(new_time)
         return cls(frozenset(stood_at), at_call, tuple(problems))
 
     def problem(self, as_of: datetime | None, call: int) -> str | None:
@@ -121,17 +121,17 @@ def audit_run(
     words = Fingerprints.read(snapshot, rows)
     labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, rows, settings.cutoff))
     items = 0
-    for number, (prompt, own) in enumerate(zip(prompts, _own_words(store, run_id, words), strict=False), 1):
-        where, as_of = f"prompts.jsonl:{number}", _time(prompt.get("as_of"))
+    for number, (prompt, own_words) in enumerate(zip(prompts, _own_words(store, run_id, words), strict=False), 1):
+        location, as_of = f"prompts.jsonl:{number}", _time(prompt.get("as_of"))
         if problem := clocks.problem(as_of, number):
-            findings.append(f"{where}: its clock {prompt.get('as_of')!r} {problem}")
+            findings.append(f"{location}: its clock {prompt.get('as_of')!r} {problem}")
         # A prompt without a valid clock is checked against the latest time that the clock can have had.
         as_of = settings.cutoff if as_of is None else min(as_of, settings.cutoff)
-        findings += [f"{where}: {problem}" for problem in _item_problems(prompt, times, as_of, ageless)]
+        findings += [f"{location}: {problem}" for problem in _item_problems(prompt, times, as_of, ageless)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
-        late = words.found_in(text, as_of, own)
-        findings += [f"{where}: holds words of {post}, which is later than the clock" for post in late]
-        findings += [f"{where}: holds the hidden answer of row {row!r}" for row in labels.found_in(text)]
+        late_posts = words.found_in(text, as_of, own_words)
+        findings += [f"{location}: holds words of {post}, which is later than the clock" for post in late_posts]
+        findings += [f"{location}: holds the hidden answer of row {row!r}" for row in labels.found_in(text)]
         items += len(prompt.get("items", ()))
     if not prompts:
         findings.append("prompts.jsonl: the run has no prompts, so nothing is proven")
@@ -151,16 +151,16 @@ def _own_words(store: Store, run_id: str, words: Fingerprints) -> Iterator[Set[s
         ).all()
         logs = session.exec(select(Execution.log_sha).where(Execution.run_id == run_id)).all()
         first = session.get(Node, (run_id, BASELINE))
-    own: set[str] = set()
+    own_words: set[str] = set()
     for sha in (*logs, first.code_sha if first else None):
         if sha is not None:
-            own |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
+            own_words |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
     for sha in answers:
-        yield own
-        own |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
+        yield own_words
+        own_words |= words.shingles_in(store.blob(sha).decode("utf-8", "replace"))
     # The file may hold more prompts than the database has calls.
     while True:
-        yield own
+        yield own_words
 
 
 def _read_lines(path: Path, findings: list[str]) -> Iterator[dict[str, Any]]:
@@ -188,22 +188,22 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
     if len(calls) != len(prompts):
         findings.append(f"prompts.jsonl: {len(prompts)} prompts, but the database has {len(calls)} model calls")
     for number, (prompt, call) in enumerate(zip(prompts, calls, strict=False), 1):
-        where = f"prompts.jsonl:{number}"
+        location = f"prompts.jsonl:{number}"
         messages = json.dumps(prompt.get("messages"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         if hashlib.sha256(messages).hexdigest() != call.messages_sha:
-            findings.append(f"{where}: its messages are not those of the database ({call.step})")
+            findings.append(f"{location}: its messages are not those of the database ({call.step})")
         if (
             prompt.get("step") != call.step
             or prompt.get("items") != call.items
             or prompt.get("as_of") != iso(call.as_of)
         ):
-            findings.append(f"{where}: step, items or clock are not those of the database ({call.step})")
+            findings.append(f"{location}: step, items or clock are not those of the database ({call.step})")
     return findings
 
 
 def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime, ageless: frozenset[str]) -> Iterator[str]:
     for item in prompt.get("items", ()):
-        name, shown = str(item.get("id")), _time(item.get("time"))
+        name, shown_time = str(item.get("id")), _time(item.get("time"))
         if name not in times:
             yield f"{name} is in neither the snapshot nor the run"
             continue
@@ -214,19 +214,19 @@ def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime, age
             yield f"{name} has no time, so it may never be shown"
         elif true > as_of and name.split("/")[0] not in ageless:
             yield f"{name} is of {iso(true)}, later than the clock"
-        elif name.startswith("topic/") and shown is not None and true <= shown <= as_of:
+        elif name.startswith("topic/") and shown_time is not None and true <= shown_time <= as_of:
             continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.
-        elif shown != true:
+        elif shown_time != true:
             yield f"{name} is of {iso(true)}, but the prompt dates it {item.get('time')!r}"
 
 
 def _knowledge_problems(store: Store, run_id: str, competition: str, settings: ReplaySettings) -> Iterator[str]:
     """Yield what the run should not have been shown of the knowledge base, whatever its time."""
     with store.read() as session:
-        shown = list(entries_shown(session, run_id))
-    if shown and settings.knowledge == "none":
-        yield f"the run goes without the knowledge base, but was shown {shown[0]['id']}"
-    for id in sorted({entry["id"] for entry in shown if competition in entry["competitions"]}):
+        shown_entries = list(entries_shown(session, run_id))
+    if shown_entries and settings.knowledge == "none":
+        yield f"the run goes without the knowledge base, but was shown {shown_entries[0]['id']}"
+    for id in sorted({entry["id"] for entry in shown_entries if competition in entry["competitions"]}):
         yield f"{id} was drawn from {competition} itself"
 
 

@@ -22,8 +22,8 @@ def true_times(store: Store, run_id: str, competition: str) -> Times:
         for topic in session.exec(select(Topic).where(Topic.competition == competition)):
             times[f"topic/{topic.id}"] = topic.posted_at
         for message in session.exec(select(Message).where(Message.competition == competition)):
-            known = [t for t in (message.posted_at, message.edited_at) if t is not None]
-            times[f"message/{message.id}"] = max(known) if message.posted_at is not None else None
+            times_known = [t for t in (message.posted_at, message.edited_at) if t is not None]
+            times[f"message/{message.id}"] = max(times_known) if message.posted_at is not None else None
         for kernel in session.exec(select(KernelVersion).where(KernelVersion.competition == competition)):
             times[f"kernel/{kernel.id}"] = kernel.created_at
         for name, known_at, _ in _derived(session, run_id):
@@ -43,14 +43,14 @@ def entries_shown(session: Session, run_id: str) -> Iterator[Mapping[str, Any]]:
 
 def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:
     """Return a sentence for each derived item that is dated before one of its sources."""
-    found = []
+    sentences = []
     with store.read() as session:
         for name, known_at, sources in _derived(session, run_id):
             for source in sources:
                 true = times.get(source)
                 if true is not None and true > known_at:
-                    found.append(f"{name} is of {iso(known_at)}, but was made of {source}, which is of {iso(true)}")
-    return found
+                    sentences.append(f"{name} is of {iso(known_at)}, but was made of {source}, which is of {iso(true)}")
+    return sentences
 
 
 def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Sequence[str]]]:
@@ -58,8 +58,8 @@ def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Seq
     for analysis in session.exec(select(Analysis).where(Analysis.run_id == run_id)):
         yield f"analysis/{analysis.id}", analysis.known_at, [analysis.id, *analysis.posts]
     kernels = session.exec(select(Reproduction).where(Reproduction.run_id == run_id)).all()
-    for made in kernels:
-        yield f"reproduction/{made.id}", made.known_at, [made.id]
+    for reproduction in kernels:
+        yield f"reproduction/{reproduction.id}", reproduction.known_at, [reproduction.id]
     for idea in session.exec(select(Idea).where(Idea.run_id == run_id)):
         yield f"idea/{idea.id}", idea.known_at, idea.sources
         if idea.closed_at is not None:
@@ -68,7 +68,7 @@ def _derived(session: Session, run_id: str) -> Iterator[tuple[str, datetime, Seq
     reports = session.exec(select(Report).where(Report.run_id == run_id)).all()
     for draft in session.exec(select(Draft).where(Draft.run_id == run_id)):
         extended = [f"report/{report.id}" for report in reports if report.best_node == (draft.codebase_node or 0)]
-        extended += [made.id for made in kernels if made.node == (draft.codebase_node or 0)]
+        extended += [reproduction.id for reproduction in kernels if reproduction.node == (draft.codebase_node or 0)]
         yield f"draft/{draft.id}", draft.known_at, [*(f"idea/{number}" for number in draft.idea_ids), *extended]
     for report in reports:
         yield f"report/{report.id}", report.known_at, [f"draft/{report.draft_id}"] if report.draft_id else []

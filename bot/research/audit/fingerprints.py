@@ -65,9 +65,9 @@ class Fingerprints:
         """Return the shingles that a text holds."""
         return {shingle for shingle in _shingles(text) if shingle in self.first}
 
-    def found_in(self, text: str, as_of: datetime, own: Set[str] = frozenset()) -> list[str]:
-        """Return the posts later than a time whose words a text holds, sorted; `own` shingles prove nothing."""
-        uses = (self.first[shingle] for shingle in self.shingles_in(text) if shingle not in own)
+    def found_in(self, text: str, as_of: datetime, own_words: Set[str] = frozenset()) -> list[str]:
+        """Return the posts later than a time whose words a text holds, sorted; `own_words` shingles prove nothing."""
+        uses = (self.first[shingle] for shingle in self.shingles_in(text) if shingle not in own_words)
         return sorted({name for time, name in uses if time > as_of})
 
 
@@ -94,15 +94,15 @@ def _texts(rows: Sequence[CommunityRow]) -> Iterator[tuple[datetime, str, str]]:
     topics = {r.id: r for r in rows if isinstance(r, Topic)}
     for row in rows:
         if isinstance(row, Topic):
-            yield _known([row.posted_at]), f"topic/{row.id}", row.title
+            yield _known_from([row.posted_at]), f"topic/{row.id}", row.title
         elif isinstance(row, Message):
             topic = topics.get(row.topic_id)
             times = [row.posted_at, row.edited_at or row.posted_at, topic.posted_at if topic else None]
-            yield _NEVER if row.deleted else _known(times), f"message/{row.id}", row.markdown
+            yield _NEVER if row.deleted else _known_from(times), f"message/{row.id}", row.markdown
         elif isinstance(row, KernelVersion):
             text = f"{row.title}\n{row.text}"
-            yield _known([row.created_at]), f"kernel/{row.id}", f"{text}\n{_OMISSION}\n{_FENCES.sub('', text)}"
+            yield _known_from([row.created_at]), f"kernel/{row.id}", f"{text}\n{_OMISSION}\n{_FENCES.sub('', text)}"
 
 
-def _known(times: Iterable[datetime | None]) -> datetime:
+def _known_from(times: Iterable[datetime | None]) -> datetime:
     return max(_NEVER if time is None else time for time in times)

@@ -31,7 +31,7 @@ class LabelRows:
         for name in ("sample_submission.csv", "train.csv"):
             public |= {_cells(",".join(row)) for row in _table(snapshot, f"data/{name}", card.columns)}
         answers = {_cells(",".join(row)): row[0] for row in _answers(snapshot)}
-        return cls({cells: shown for cells, shown in answers.items() if cells not in public})
+        return cls({cells: value for cells, value in answers.items() if cells not in public})
 
     def without_what_is_public(self, texts: Iterable[str]) -> "LabelRows":
         """Leave out rows that visible texts hold: a post that prints its predictions gets some right."""
@@ -79,6 +79,6 @@ def _table(snapshot: Snapshot, name: str, columns: tuple[str, ...], *, others: b
         header = next(rows, (0, []))[1]
         if not set(columns) <= set(header):
             return []
-        wanted = [*columns, *(name for name in header if others and name not in (*columns, USAGE))]
-        places = [header.index(name) for name in wanted]
+        wanted_columns = [*columns, *(name for name in header if others and name not in (*columns, USAGE))]
+        places = [header.index(name) for name in wanted_columns]
         return [tuple(cells[place] for place in places) for _, cells in rows if len(cells) == len(header)]

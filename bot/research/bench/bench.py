@@ -93,8 +93,8 @@ def read_bench(file: Path, configured: Path | None, fleet: str | None = None) ->
     out = plan.out or file.absolute().parent / f"{file.stem}-runs"
     checked = _Checked(plan, out, configured, fleet)
     if checked.mistakes:
-        where = Where(file, lines)
-        raise ConfigurationError([where.mistake("wrong", path, sentence) for path, sentence in checked.mistakes])
+        plan_file = Where(file, lines)
+        raise ConfigurationError([plan_file.mistake("wrong", path, sentence) for path, sentence in checked.mistakes])
     return Bench(plan, out, tuple(checked.groups()))
 
 
@@ -133,27 +133,27 @@ class _Checked:
             snapshot = Snapshot.load(folder, METRIC_DIRECTIONS)
             _ = cutoff_on(snapshot.card, self._plan.run.cutoff)
         except SnapshotError as error:
-            first, *more = error.problems
-            rest = f", and {len(more)} more" if more else ""
+            first, *further = error.problems
+            further_words = f", and {len(further)} more" if further else ""
             self.mistakes.append(
-                (path, f"is no snapshot that can be used: {first}{rest} (bot snapshot check {folder})")
+                (path, f"is no snapshot that can be used: {first}{further_words} (bot snapshot check {folder})")
             )
             return
         except UsageError as error:
-            if not any(where == _CUTOFF for where, _ in self.mistakes):
+            if not any(place == _CUTOFF for place, _ in self.mistakes):
                 self.mistakes.append((_CUTOFF, f"cannot be used: {error}"))
             return
-        if any(one.card.slug == snapshot.card.slug for one in self._snapshots):
+        if any(s.card.slug == snapshot.card.slug for s in self._snapshots):
             self.mistakes.append((path, f"is {snapshot.card.slug} once more: each competition is to be named once"))
         self._snapshots.append(snapshot)
 
     def _check_entrant(self, path: KeyPath, agent: AgentName, words: Sequence[str]) -> None:
         """Find an ablation of what the agent goes without anyway: its runs would be those of the agent as it is."""
         for setup in self._setups:
-            done = contender_of(setup.settings(self._snapshots[0], agent, 0, words)).variant
-            if idle := [word for word in words if word not in done]:
-                why = f"{agent} goes without it anyway with {setup.choice.spec} and these options"
-                self.mistakes.append((path, f"names {idle[0]}, which changes nothing: {why}"))
+            variant = contender_of(setup.settings(self._snapshots[0], agent, 0, words)).variant
+            if idle := [word for word in words if word not in variant]:
+                reason = f"{agent} goes without it anyway with {setup.choice.spec} and these options"
+                self.mistakes.append((path, f"names {idle[0]}, which changes nothing: {reason}"))
                 return
 
 
@@ -164,24 +164,24 @@ def with_folders(bench: Bench) -> Bench:
         UsageError: one was begun with other options, or is not of this version.
     """
     planned = {run.key: run for run in bench.runs}
-    found: dict[Key, RunFolder] = {}
-    others = 0
+    folder_of: dict[Key, RunFolder] = {}
+    foreign_runs = 0
     for folder in run_folders([bench.out]):
         run_id, settings = read_config(folder)
-        slug = next((one for one in bench.snapshots if is_run_on(one, run_id)), "")
+        slug = next((slug_of_run for slug_of_run in bench.snapshots if is_run_on(slug_of_run, run_id)), "")
         key = (slug, settings.seed, contender_of(settings))
         if key not in planned:
-            others += 1
+            foreign_runs += 1
             continue
         _agree(folder, settings, planned[key].settings)
-        found.setdefault(key, folder)
-    groups = tuple(tuple(replace(run, folder=found.get(run.key)) for run in group) for group in bench.groups)
-    return replace(bench, groups=groups, others=others)
+        folder_of.setdefault(key, folder)
+    groups = tuple(tuple(replace(run, folder=folder_of.get(run.key)) for run in group) for group in bench.groups)
+    return replace(bench, groups=groups, others=foreign_runs)
 
 
-def _agree(folder: RunFolder, begun: ReplaySettings, planned: ReplaySettings) -> None:
+def _agree(folder: RunFolder, started: ReplaySettings, planned: ReplaySettings) -> None:
     for name in _OF_PLAN:
-        was, now = getattr(begun, name), getattr(planned, name)
+        was, now = getattr(started, name), getattr(planned, name)
         if was != now:
             raise UsageError(
                 f"{folder.path} was begun with {name} {was}, and the plan says {now}: runs of both would not compare. Give the "
@@ -189,7 +189,7 @@ def _agree(folder: RunFolder, begun: ReplaySettings, planned: ReplaySettings) ->
             )
 
 
-def prepared(bench: Bench, leases: Leases, gpus: int, now: datetime) -> Bench:
+def prepare_bench(bench: Bench, leases: Leases, gpus: int, now: datetime) -> Bench:
     """Return the bench with a folder for each run; those that have none get one, in the order of the plan.
 
     Raises:
@@ -200,8 +200,8 @@ def prepared(bench: Bench, leases: Leases, gpus: int, now: datetime) -> Bench:
     runs = [
         (run.snapshot, run.settings.model_copy(update={"gpus": gpus, **share[run.setup.choice.spec]})) for run in new
     ]
-    made = prepare(runs, bench.out, now)
-    folders = {run.key: one.folder for run, one in zip(new, made, strict=True)}
+    prepared_runs = prepare(runs, bench.out, now)
+    folders = {run.key: p.folder for run, p in zip(new, prepared_runs, strict=True)}
     groups = tuple(
         tuple(replace(run, folder=run.folder or folders[run.key]) for run in group) for group in bench.groups
     )

@@ -27,7 +27,7 @@ from state.errors import UsageError
 
 _ENGINES_A_CORE = 4
 """Runs at a time for each core of this machine: an engine waits for scripts and models nearly all of its time."""
-_FAILED = {one.name for one in fields(Failed)}
+_FAILED = {f.name for f in fields(Failed)}
 
 
 def room_for(bench: Bench, leases: Leases, gpus: int) -> int:
@@ -51,38 +51,38 @@ class _Engine:
     last: str = ""
     """Its last line on stderr."""
 
-    def follow(self, show: Show, ended: "SimpleQueue[_Engine]") -> None:
+    def follow(self, show: Show, ended_engines: "SimpleQueue[_Engine]") -> None:
         """Show what the engine says until it ends."""
         for line in self.process.stderr or ():
             self.last = line.strip() or self.last
             # `bot resume` begins each line with the agent and the competition, which are shown anyway.
             show.say(self.last.partition(": ")[2] or self.last)
         self.process.wait()
-        ended.put(self)
+        ended_engines.put(self)
 
     def outcome(self, *, stopped: bool) -> Outcome:
         """Return what came of the run, of which nothing may have come where a stop was requested."""
         self.printed.seek(0)
         try:
-            printed: dict[str, Any] = json.loads(self.printed.read())
-            if "error" in printed:
-                result: Any = Failed(**{name: printed[name] for name in _FAILED})
+            answer: dict[str, Any] = json.loads(self.printed.read())
+            if "error" in answer:
+                result: Any = Failed(**{name: answer[name] for name in _FAILED})
             else:
                 result = read_result(self.folder)
         except (ValueError, KeyError, UsageError):
             slug, seed, contender = self.run.key
             code = self.process.returncode
-            why = "it had hardly begun" if stopped else self.last or f"its engine ended with {code}"
-            result = Failed(slug, contender.agent, seed, why, code == 2, "stopped" if stopped else "failed")
+            reason = "it had hardly begun" if stopped else self.last or f"its engine ended with {code}"
+            result = Failed(slug, contender.agent, seed, reason, code == 2, "stopped" if stopped else "failed")
         return Outcome(self.folder.path, self.folder.path.name, result)
 
 
 class Engines:
     """Does the runs of a bench that are left, several at a time and in their order; what has finished is not done again."""
 
-    def __init__(self, bench: Bench, most: int, fleet: str, progress: BenchProgress) -> None:
-        """Begin nothing yet; `most` runs are worked on at a time, and `fleet` is the address of the cluster."""
-        self._bench, self._most, self._fleet, self._progress = bench, most, fleet, progress
+    def __init__(self, bench: Bench, max_parallel: int, fleet: str, progress: BenchProgress) -> None:
+        """Begin nothing yet; `max_parallel` runs are worked on at a time, and `fleet` is the address of the cluster."""
+        self._bench, self._most, self._fleet, self._progress = bench, max_parallel, fleet, progress
         self._running: list[_Engine] = []
         self._ended: SimpleQueue[_Engine] = SimpleQueue()
         self._stopped = False
@@ -115,33 +115,33 @@ class Engines:
     def _in_order(self) -> Iterator[PlannedRun | None]:
         """Yield the runs in order; None while the next group needs what those under way may yet leave over."""
         for group in self._bench.groups:
-            while left_to_do(group) and (why := self._refusal(group)):
+            while left_to_do(group) and (reason := self._refusal(group)):
                 if not self._running:
-                    self.ended_by = why
+                    self.ended_by = reason
                     return
                 yield None
             yield from group
 
     def _refusal(self, group: tuple[PlannedRun, ...]) -> str | None:
-        used = reserved(self._bench.runs, [engine.run.key for engine in self._running])
-        return refusal(self._bench.plan.budget, used, most_needed(group))
+        spent = reserved(self._bench.runs, [engine.run.key for engine in self._running])
+        return refusal(self._bench.plan.budget, spent, most_needed(group))
 
     def _start(self, run: PlannedRun, folder: RunFolder) -> None:
         options = ["--snapshot", str(run.snapshot.path), "--fleet", self._fleet, "--json"]
         command = [sys.executable, "-m", "bot", "resume", str(folder.path), *options]
         with ExitStack() as stack:
             show = stack.enter_context(self._progress.started(run))
-            printed = stack.enter_context(tempfile.TemporaryFile())
+            output = stack.enter_context(tempfile.TemporaryFile())
             process = subprocess.Popen(
                 ended_with_us(command),
                 stdin=subprocess.DEVNULL,
-                stdout=printed,
+                stdout=output,
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
                 start_new_session=True,  # Ctrl-C is for the bench, which passes it on
             )
-            engine = _Engine(run, folder, process, printed, stack.pop_all())
+            engine = _Engine(run, folder, process, output, stack.pop_all())
         self._running.append(engine)
         if self._stopped:  # just now: it was not among those that were told
             process.send_signal(signal.SIGTERM)

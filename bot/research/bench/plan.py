@@ -18,30 +18,30 @@ from state.closed import ClosedModel
 from state.settings_paths import FOLDER, SettingsPath, beside
 
 
-def _entrant(given: object) -> tuple[AgentName, tuple[str, ...]]:
+def _entrant(entry: object) -> tuple[AgentName, tuple[str, ...]]:
     """Read an agent, and the parts that it goes without, such as `comind no-blend no-community`."""
-    name, *words = given.split() if isinstance(given, str) else [""]
+    name, *words = entry.split() if isinstance(entry, str) else [""]
     if name not in AGENTS:
-        raise ValueError(f"must begin with an agent, {_known(name, list(AGENTS))}")
+        raise ValueError(f"must begin with an agent, {_suggestion(name, list(AGENTS))}")
     unknown = [word for word in words if word not in ABLATIONS]
     if unknown:
-        raise ValueError(f"names {unknown[0]!r}, which is no ablation, {_known(unknown[0], [*ABLATIONS])}")
+        raise ValueError(f"names {unknown[0]!r}, which is no ablation, {_suggestion(unknown[0], [*ABLATIONS])}")
     # In one order, so that the same set of words is the same contender.
     return name, tuple(word for word in ABLATIONS if word in words)
 
 
-def _known(name: str, names: list[str]) -> str:
-    near = get_close_matches(name, names, 1)
-    return f"such as {near[0]}" if near else f"one of {', '.join(names)}"
+def _suggestion(name: str, names: list[str]) -> str:
+    matches = get_close_matches(name, names, 1)
+    return f"such as {matches[0]}" if matches else f"one of {', '.join(names)}"
 
 
-def _model(given: object, info: ValidationInfo) -> str:
+def _model(spec: object, info: ValidationInfo) -> str:
     """Read a model; the folder of a recording starts at the plan's."""
-    if not isinstance(given, str):
+    if not isinstance(spec, str):
         raise ValueError("must be a model: builtin, openai:NAME or recorded:DIR")
-    kind, _, folder = given.partition(":")
+    kind, _, folder = spec.partition(":")
     start = (info.context or {}).get(FOLDER)
-    return f"recorded:{beside(Path(folder), start)}" if kind == "recorded" and folder and start else given
+    return f"recorded:{beside(Path(folder), start)}" if kind == "recorded" and folder and start else spec
 
 
 Entrant = Annotated[tuple[AgentName, tuple[str, ...]], PlainValidator(_entrant)]
@@ -109,25 +109,25 @@ def contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
 
 def budget_contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
     """Yield the caps that cannot cover one competition with one seed, by the options of runs that hold in the end."""
-    needed = plan.side_by_side * plan.run.time
-    if plan.budget.time is not None and plan.budget.time < needed:
+    needed_seconds = plan.side_by_side * plan.run.time
+    if plan.budget.time is not None and plan.budget.time < needed_seconds:
         yield (
             ("budget", "time"),
-            f"must be at least {needed:g} s: one competition with one seed is {plan.side_by_side} runs of "
+            f"must be at least {needed_seconds:g} s: one competition with one seed is {plan.side_by_side} runs of "
             f"{plan.run.time:g} s",
         )
     yield from _money(plan)
 
 
 def _money(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
-    money, each = plan.budget.money, plan.run.budget.money
+    money, per_run = plan.budget.money, plan.run.budget.money
     if money is None:
         return
-    if each is None:
+    if per_run is None:
         yield ("budget", "money"), "needs money under [run.budget]: else one run could spend what the others need"
-    elif money < plan.side_by_side * each:
+    elif money < plan.side_by_side * per_run:
         yield (
             ("budget", "money"),
-            f"must be at least {plan.side_by_side * each:g}: one competition with one seed is {plan.side_by_side} runs "
-            f"of {each:g} USD",
+            f"must be at least {plan.side_by_side * per_run:g}: one competition with one seed is {plan.side_by_side} runs "
+            f"of {per_run:g} USD",
         )

@@ -14,7 +14,7 @@ from bot.replay.several import Failed, Outcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, money, percent
 from bot.research.bench.bench import Bench, PlannedRun, contender_of
-from bot.research.bench.spending import Spent, spent_by
+from bot.research.bench.spending import BenchSpending, spent_by
 
 _COLUMNS = ("runs", "failed", "valid", "teams beaten", "medals", "time", "cost")
 
@@ -29,7 +29,7 @@ class BenchProgress(Progress):
         self._results: dict[str, list[RunResult | Failed]] = {self._contender(run): [] for run in bench.runs}
         self._of_competitions: dict[str, list[RunResult | Failed]] = {slug: [] for slug in bench.snapshots}
         self._slugs = {self._title(run): run.snapshot.card.slug for run in bench.runs}
-        self._spent = Spent()
+        self._spent = BenchSpending()
         """By the runs that have ended."""
 
     @contextmanager
@@ -63,9 +63,9 @@ class BenchProgress(Progress):
             tables.append(self._table("competition", rows, len(self._of_competitions)))
         return *tables, Text(self._totals())
 
-    def _table(self, what: str, rows: Mapping[str, Sequence[RunResult | Failed]], parts: int) -> Table:
+    def _table(self, title: str, rows: Mapping[str, Sequence[RunResult | Failed]], parts: int) -> Table:
         """Return a table with a row for some of the equal parts of the bench."""
-        table = Table(what, *_COLUMNS)
+        table = Table(title, *_COLUMNS)
         for column in table.columns[1:]:
             column.justify = "right"
         for name, results in rows.items():
@@ -74,26 +74,24 @@ class BenchProgress(Progress):
 
     def _totals(self) -> str:
         budget, runs = self._bench.plan.budget, len(self._bench.runs)
-        done = sum(map(len, self._results.values()))
+        finished = sum(map(len, self._results.values()))
         time = "" if budget.time is None else f" of {duration(budget.time)}"
         cost = "" if budget.money is None else f" of {money(budget.money)}"
-        return (
-            f"{done} of {runs} runs, {duration(self._spent.seconds)}{time}, {money(self._spent.usd)}{cost} used by them"
-        )
+        return f"{finished} of {runs} runs, {duration(self._spent.seconds)}{time}, {money(self._spent.usd)}{cost} used by them"
 
 
 def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, ...]:
     """Return the cells of a row, after its name."""
-    found = [one for one in results if isinstance(one, RunResult)]
-    costs = [one.llm.cost_usd for one in found if one.llm.cost_usd is not None]
+    finished = [r for r in results if isinstance(r, RunResult)]
+    costs = [r.llm.cost_usd for r in finished if r.llm.cost_usd is not None]
     return (
         f"{len(results)} of {planned}",
-        str(len(results) - len(found)),
-        str(sum(one.valid_submission for one in found)),
-        percent(fmean(one.win_rate for one in found)) if found else NONE,
-        str(sum(one.any_medal for one in found)),
-        duration(sum(one.wall_seconds for one in found)),
-        money(sum(costs)) if len(costs) == len(found) else money(None),
+        str(len(results) - len(finished)),
+        str(sum(r.valid_submission for r in finished)),
+        percent(fmean(r.win_rate for r in finished)) if finished else NONE,
+        str(sum(r.any_medal for r in finished)),
+        duration(sum(r.wall_seconds for r in finished)),
+        money(sum(costs)) if len(costs) == len(finished) else money(None),
     )
 
 

@@ -19,44 +19,46 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Spent:
+class BenchSpending:
     """Wall seconds and USD; spending whose price is unknown is not in it."""
 
     seconds: float = 0.0
     usd: float = 0.0
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.seconds + other.seconds, self.usd + other.usd)
+    def __add__(self, addend: "BenchSpending") -> "BenchSpending":
+        return BenchSpending(self.seconds + addend.seconds, self.usd + addend.usd)
 
 
-def spent_by(run: PlannedRun) -> Spent:
+def spent_by(run: PlannedRun) -> BenchSpending:
     """Return what a run has used so far, by its result or else by its ledger.
 
     All that it was given where its database cannot be read, so that what is damaged never lets others spend more.
     """
     if run.folder is None:
-        return Spent()
+        return BenchSpending()
     if result := finished_result(run.folder):
-        return Spent(result.wall_seconds, result.llm.cost_usd or 0.0)
+        return BenchSpending(result.wall_seconds, result.llm.cost_usd or 0.0)
     if not run.folder.database.is_file():
-        return Spent()
+        return BenchSpending()
     try:
         with read_only(run.folder.database) as session:
             ledgers = read_ledger(session)
     except InfrastructureFailure:
-        return Spent(run.settings.time, run.settings.budget.money or 0.0)
-    spent = total(ledgers)
-    return Spent(spent[Kind.WALL_SECONDS], spent[Kind.MONEY])
+        return BenchSpending(run.settings.time, run.settings.budget.money or 0.0)
+    totals = total(ledgers)
+    return BenchSpending(totals[Kind.WALL_SECONDS], totals[Kind.MONEY])
 
 
-def reserved(runs: Iterable[PlannedRun], under_way: Container[Key]) -> Spent:
+def reserved(runs: Iterable[PlannedRun], running: Container[Key]) -> BenchSpending:
     """Return what runs have used, and of those under way what they may use, as each may yet use all of it."""
-    total = Spent()
+    total = BenchSpending()
     for run in runs:
-        used = spent_by(run)
-        if run.key in under_way:
-            used = Spent(max(used.seconds, run.settings.time), max(used.usd, run.settings.budget.money or 0.0))
-        total += used
+        spending = spent_by(run)
+        if run.key in running:
+            spending = BenchSpending(
+                max(spending.seconds, run.settings.time), max(spending.usd, run.settings.budget.money or 0.0)
+            )
+        total += spending
     return total
 
 
@@ -65,24 +67,24 @@ def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
     return [run for run in runs if run.folder is None or finished_result(run.folder) is None]
 
 
-def most_needed(runs: Iterable[PlannedRun]) -> Spent:
+def most_needed(runs: Iterable[PlannedRun]) -> BenchSpending:
     """Return what runs may use until they have finished; those that have finished use nothing."""
-    needed = Spent()
+    at_most = BenchSpending()
     for run in left_to_do(runs):
-        used = spent_by(run)
+        spending = spent_by(run)
         seconds, usd = run.settings.time, run.settings.budget.money or 0.0
-        needed += Spent(max(0.0, seconds - used.seconds), max(0.0, usd - used.usd))
-    return needed
+        at_most += BenchSpending(max(0.0, seconds - spending.seconds), max(0.0, usd - spending.usd))
+    return at_most
 
 
-def refusal(budget: BenchBudget, used: Spent, needed: Spent) -> str | None:
+def refusal(budget: BenchBudget, spent: BenchSpending, at_most: BenchSpending) -> str | None:
     """Return why the budget does not cover what is needed next, in a sentence; None: it does."""
-    if budget.time is not None and used.seconds + needed.seconds > _OVER * budget.time:
-        return _short(duration(budget.time), duration(max(0.0, budget.time - used.seconds)), duration(needed.seconds))
-    if budget.money is not None and used.usd + needed.usd > budget.money + _ROUNDING:
-        return _short(money(budget.money), money(max(0.0, budget.money - used.usd)), money(needed.usd))
+    if budget.time is not None and spent.seconds + at_most.seconds > _OVER * budget.time:
+        return _short(duration(budget.time), duration(max(0.0, budget.time - spent.seconds)), duration(at_most.seconds))
+    if budget.money is not None and spent.usd + at_most.usd > budget.money + _ROUNDING:
+        return _short(money(budget.money), money(max(0.0, budget.money - spent.usd)), money(at_most.usd))
     return None
 
 
-def _short(budget: str, left: str, needed: str) -> str:
-    return f"of the bench's {budget} {left} are left, and the runs of the next competition may take {needed}"
+def _short(budget: str, remaining: str, at_most: str) -> str:
+    return f"of the bench's {budget} {remaining} are left, and the runs of the next competition may take {at_most}"

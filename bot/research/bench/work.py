@@ -8,7 +8,7 @@ from bot.replay.run import Show
 from bot.replay.several import Job, Outcome, jobs_left, run_each
 from bot.research.bench.bench import Bench
 from bot.research.bench.progress import BenchProgress
-from bot.research.bench.spending import Spent, left_to_do, most_needed, refusal, spent_by
+from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, refusal, spent_by
 from sandbox.leases import Leases
 
 
@@ -32,8 +32,8 @@ class BenchWork:
         """Yield the runs in order; each group's need is known only when those before it have ended."""
         for group in self._bench.groups:
             if left_to_do(group):
-                used = sum(map(spent_by, self._bench.runs), Spent())
-                self.ended_by = refusal(self._bench.plan.budget, used, most_needed(group))
+                spent = sum(map(spent_by, self._bench.runs), BenchSpending())
+                self.ended_by = refusal(self._bench.plan.budget, spent, most_needed(group))
                 if self.ended_by is not None:
                     return
             folders: list[RunFolder] = [run.folder for run in group if run.folder is not None]

@@ -38,26 +38,26 @@ def audit(
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
     rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:
-        found = audit_run(folder, store, loaded, [*rows, *_further(store, rows)], run_id, settings)
-    counts = {"prompts": found.prompts, "items": found.items}
-    record = {"run": run_id, "passed": found.passed, **counts, "findings": list(found.findings)}
-    print_result(record, *found.findings, _verdict(found), json=json)
-    if not found.passed:
+        result = audit_run(folder, store, loaded, [*rows, *_further(store, rows)], run_id, settings)
+    counts = {"prompts": result.prompts, "items": result.items}
+    record = {"run": run_id, "passed": result.passed, **counts, "findings": list(result.findings)}
+    print_result(record, *result.findings, _verdict(result), json=json)
+    if not result.passed:
         raise typer.Exit(1)
 
 
 def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
     """Return the run's posts that are not the snapshot's: its notes, as they were when it began."""
-    known = {(type(row), row.id) for row in rows if not isinstance(row, Observation)}
+    known_rows = {(type(row), row.id) for row in rows if not isinstance(row, Observation)}
     with store.read() as session:
         topics, messages = session.exec(select(Topic)).all(), session.exec(select(Message)).all()
         posts: list[Topic | Message | KernelVersion] = [*topics, *messages, *session.exec(select(KernelVersion)).all()]
-    return [row for row in posts if (type(row), row.id) not in known]
+    return [row for row in posts if (type(row), row.id) not in known_rows]
 
 
-def _verdict(found: Audit) -> str:
-    verdict = "passed" if found.passed else f"FAILED: {len(found.findings)} finding(s)"
+def _verdict(result: Audit) -> str:
+    verdict = "passed" if result.passed else f"FAILED: {len(result.findings)} finding(s)"
     return (
-        f"{verdict}; {found.prompts} prompts with {found.items} dated items, against {found.posts_after_clock} posts "
-        f"that the clock hides and {found.label_rows} hidden answers"
+        f"{verdict}; {result.prompts} prompts with {result.items} dated items, against {result.posts_after_clock} posts "
+        f"that the clock hides and {result.label_rows} hidden answers"
     )

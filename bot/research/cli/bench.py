@@ -15,10 +15,10 @@ from bot.cli.running import print_outcome, remove_leftovers, status_of
 from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.report.words import duration, money
-from bot.research.bench.bench import Bench, PlannedRun, contender_of, prepared, read_bench, with_folders
+from bot.research.bench.bench import Bench, PlannedRun, contender_of, prepare_bench, read_bench, with_folders
 from bot.research.bench.engines import Engines, room_for
 from bot.research.bench.progress import BenchProgress
-from bot.research.bench.spending import Spent, left_to_do, most_needed, spent_by
+from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, spent_by
 from bot.research.bench.work import BenchWork
 from bot.research.cli.compare import print_comparison
 from bot.research.compare.comparison import compare
@@ -43,28 +43,28 @@ def bench(
     file = settings_file(config)
     settings = configured(file)
     address = settings.fleet.at(fleet).address
-    found = read_bench(plan, file, fleet)
+    planned = read_bench(plan, file, fleet)
     if dry_run:
-        _list(with_folders(found), json=json)
+        _list(with_folders(planned), json=json)
         return
-    check_free(found.out, settings.disk)
+    check_free(planned.out, settings.disk)
     lock = _locked(plan)
     console = Console(stderr=True)
-    for caution in dict.fromkeys(run.setup.caution for run in found.runs if run.setup.caution):
+    for caution in dict.fromkeys(run.setup.caution for run in planned.runs if run.setup.caution):
         typer.echo(caution, err=True)
-    remove_leftovers(found.out)
+    remove_leftovers(planned.out)
     statuses = [0]
-    with ExitStack() as opened:
-        leases, gpus = opened.enter_context(
-            open_leases(settings.leases, found.plan.run.gpus, settings.fleet.at(fleet), settings.sandbox)
+    with ExitStack() as stack:
+        leases, gpus = stack.enter_context(
+            open_leases(settings.leases, planned.plan.run.gpus, settings.fleet.at(fleet), settings.sandbox)
         )
-        found = prepared(with_folders(found), leases, gpus, datetime.now(UTC))
-        console.print(_intended(found), highlight=False, soft_wrap=True)
-        progress = BenchProgress(console, found)
-        work: BenchWork | Engines = BenchWork(found, leases, progress)
+        planned = prepare_bench(with_folders(planned), leases, gpus, datetime.now(UTC))
+        console.print(_intended(planned), highlight=False, soft_wrap=True)
+        progress = BenchProgress(console, planned)
+        work: BenchWork | Engines = BenchWork(planned, leases, progress)
         if address is not None:
-            work = Engines(found, room_for(found, leases, gpus), address, progress)
-            opened.close()  # each engine has a connection of its own
+            work = Engines(planned, room_for(planned, leases, gpus), address, progress)
+            stack.close()  # each engine has a connection of its own
         with progress.shown():
             for outcome in work.outcomes():
                 statuses.append(status_of(outcome.result))
@@ -73,10 +73,10 @@ def bench(
     lock.release()
     if work.ended_by is not None:
         console.print(f"ended: {work.ended_by}", highlight=False, soft_wrap=True)
-    if missing := left_to_do(found.runs):
-        console.print(f"{len(missing)} of {len(found.runs)} runs are left: the same command goes on", highlight=False)
-    if not json and len(missing) < len(found.runs):
-        print_comparison(compare(read_runs([found.out])))
+    if missing := left_to_do(planned.runs):
+        console.print(f"{len(missing)} of {len(planned.runs)} runs are left: the same command goes on", highlight=False)
+    if not json and len(missing) < len(planned.runs):
+        print_comparison(compare(read_runs([planned.out])))
     raise typer.Exit(max(*statuses, 1 if missing else 0))
 
 
@@ -91,26 +91,28 @@ def _locked(plan: Path) -> Lock:
     return lock
 
 
-def _intended(found: Bench) -> str:
-    left = left_to_do(found.runs)
-    needed = most_needed(left)
-    cost = f" and {money(needed.usd)}" if needed.usd else ""
-    rest = f"; those left may take {duration(needed.seconds)}{cost}" if left else ""
-    others = f"; {found.others} more there are not of this plan" if found.others else ""
-    return f"{len(found.runs)} runs in {found.out}, {len(found.runs) - len(left)} finished{rest}{others}"
+def _intended(planned: Bench) -> str:
+    runs_left = left_to_do(planned.runs)
+    at_most = most_needed(runs_left)
+    cost = f" and {money(at_most.usd)}" if at_most.usd else ""
+    forecast = f"; those left may take {duration(at_most.seconds)}{cost}" if runs_left else ""
+    foreign_runs = f"; {planned.others} more there are not of this plan" if planned.others else ""
+    return f"{len(planned.runs)} runs in {planned.out}, {len(planned.runs) - len(runs_left)} finished{forecast}{foreign_runs}"
 
 
-def _list(found: Bench, *, json: bool) -> None:
+def _list(planned: Bench, *, json: bool) -> None:
     """Print the runs in order."""
-    rows = [(number, run, _state(run)) for number, run in enumerate(found.runs, 1)]
+    rows = [(number, run, _state(run)) for number, run in enumerate(planned.runs, 1)]
     if json:
         for number, run, state in rows:
             slug, seed, contender = run.key
-            named = {"agent": contender.agent, "variant": list(contender.variant), "model": contender.model}
+            contender_facts = {"agent": contender.agent, "variant": list(contender.variant), "model": contender.model}
             times = {"seconds": run.settings.time, "max_cost": run.settings.budget.money}
-            print_json({"run": number, "competition_id": slug, "seed": seed, **named, **times, "state": state})
+            print_json(
+                {"run": number, "competition_id": slug, "seed": seed, **contender_facts, **times, "state": state}
+            )
         return
-    models = len({run.settings.model for run in found.runs}) > 1
+    models = len({run.settings.model for run in planned.runs}) > 1
     cells = [
         (
             str(number),
@@ -123,12 +125,12 @@ def _list(found: Bench, *, json: bool) -> None:
         for number, run, state in rows
     ]
     print_table(("", "competition", "seed", "agent", "time", "state"), cells, width=100)
-    typer.echo(_intended(found))
-    used, budget = sum(map(spent_by, found.runs), Spent()), found.plan.budget
+    typer.echo(_intended(planned))
+    spent, budget = sum(map(spent_by, planned.runs), BenchSpending()), planned.plan.budget
     if budget.time is not None:
-        typer.echo(f"budget: {duration(budget.time)} of wall time, {duration(used.seconds)} used")
+        typer.echo(f"budget: {duration(budget.time)} of wall time, {duration(spent.seconds)} used")
     if budget.money is not None:
-        typer.echo(f"budget: {money(budget.money)}, {money(used.usd)} used")
+        typer.echo(f"budget: {money(budget.money)}, {money(spent.usd)} used")
 
 
 def _state(run: PlannedRun) -> str:

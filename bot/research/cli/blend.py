@@ -33,12 +33,14 @@ def blend(
     Example: bot blend runs/spooky_author_identification-aide-* --out blends
     """
     settings = configured(config)
-    stored = stored_runs(run_folders(runs))
-    loaded = Snapshot.load(snapshot or stored[0].settings.snapshot, METRIC_DIRECTIONS)
+    finished_runs = stored_runs(run_folders(runs))
+    loaded = Snapshot.load(snapshot or finished_runs[0].settings.snapshot, METRIC_DIRECTIONS)
     check_free(out, settings.disk)
     models, redactor = model_settings(settings), redactor_of(settings)
     with open_leases(settings.leases, 0) as (leases, _):
-        run, result = blend_runs(stored, loaded, out, leases, models, redactor, lambda line: typer.echo(line, err=True))
+        run, result = blend_runs(
+            finished_runs, loaded, out, leases, models, redactor, lambda line: typer.echo(line, err=True)
+        )
     outcome = Outcome(run.folder.path, run.id, result)
     if json:
         print_outcome(outcome)

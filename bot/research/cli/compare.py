@@ -38,38 +38,38 @@ def compare(
     Example: bot compare runs --html comparison.html
     """
     read = read_runs(runs)
-    found = compared(read)
+    comparison = compared(read)
     if html is not None:
-        _write(html, render(found))
+        _write(html, render(comparison))
     if reports is not None:
         for path, report in grading_reports(read).items():
             _write(reports / path, report_text(report))
     if json:
-        print_json(_record(found))
+        print_json(_record(comparison))
     else:
-        print_comparison(found)
+        print_comparison(comparison)
 
 
-def print_comparison(found: Comparison) -> None:
+def print_comparison(comparison: Comparison) -> None:
     """Print who wins and how surely, the agents' figures, and the leader's pairs."""
-    for sentence in (verdict(found), conclusion(found)):
+    for sentence in (verdict(comparison), conclusion(comparison)):
         typer.echo(textwrap.fill(sentence, _WIDTH))
-    for table in (outcomes_table(found), spent_table(found)):
+    for table in (outcomes_table(comparison), spent_table(comparison)):
         print_table(("agent", *table.columns), [(name, *cells) for name, cells in table.rows], width=_WIDTH)
-    if found.against_leader:
+    if comparison.against_leader:
         columns = ("pair", "teams beaten, points (95%)", "by chance", "settled", "pairs")
-        print_table(columns, [_row(found, pair) for pair in found.against_leader], width=_WIDTH)
-    if more := len(found.pairs) - len(found.against_leader):
-        typer.echo(f"{plural(more, 'more pair')} without the leader: --html or --json")
-    for caution in found.cautions:
+        print_table(columns, [_row(comparison, pair) for pair in comparison.against_leader], width=_WIDTH)
+    if hidden_pairs := len(comparison.pairs) - len(comparison.against_leader):
+        typer.echo(f"{plural(hidden_pairs, 'more pair')} without the leader: --html or --json")
+    for caution in comparison.cautions:
         typer.echo(textwrap.fill(f"{caution}.", _WIDTH))
 
 
-def _row(found: Comparison, pair: Pair) -> tuple[str, ...]:
+def _row(comparison: Comparison, pair: Pair) -> tuple[str, ...]:
     it = pair.win_rate
     within = f" ({interval(it)})" if interval(it) else ""
     return (
-        f"{found.title(pair.one)} over {found.title(pair.other)}",
+        f"{comparison.title(pair.one)} over {comparison.title(pair.other)}",
         f"{points(it.mean)}{within}",
         percentage(pair.chance),
         "yes" if pair.settled else "no",
@@ -77,13 +77,13 @@ def _row(found: Comparison, pair: Pair) -> tuple[str, ...]:
     )
 
 
-def _record(found: Comparison) -> dict[str, Any]:
+def _record(comparison: Comparison) -> dict[str, Any]:
     """Return what `--json` prints."""
     return {
-        "verdict": verdict(found),
-        "conclusion": conclusion(found),
-        "cautions": list(found.cautions),
-        "agents": [asdict(row) for row in found.rows],
+        "verdict": verdict(comparison),
+        "conclusion": conclusion(comparison),
+        "cautions": list(comparison.cautions),
+        "agents": [asdict(row) for row in comparison.rows],
         "pairs": [
             {
                 "one": asdict(pair.one),
@@ -93,7 +93,7 @@ def _record(found: Comparison) -> dict[str, Any]:
                 "chance": pair.chance,
                 "settled": pair.settled,
             }
-            for pair in found.pairs
+            for pair in comparison.pairs
         ],
     }
 

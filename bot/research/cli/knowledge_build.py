@@ -34,7 +34,7 @@ def tricks(
     paths: Annotated[
         list[Path], typer.Argument(help="snapshots, MLE-Live folders, or the daemon's bot.db, which is only read")
     ],
-    most: Annotated[int, typer.Option(min=1, help="write-ups, and kernels, that are read of a competition")] = 6,
+    limit: Annotated[int, typer.Option(min=1, help="write-ups, and kernels, that are read of a competition")] = 6,
     model: Model = None,
     max_cost: MaxCost = None,
     config: Config = None,
@@ -57,7 +57,7 @@ def tricks(
             for path in paths:
                 async with open_communities(path, clock, METRIC_DIRECTIONS, _say) as competitions:
                     for competition in competitions:
-                        entries += await tricks_of(competition, asker, most, _say)
+                        entries += await tricks_of(competition, asker, limit, _say)
             cost = asker.totals.cost_usd
             _say(f"{asker.totals.calls} model calls so far, {'unknown cost' if cost is None else f'${cost:.2f}'}")
         return entries

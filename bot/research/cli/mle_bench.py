@@ -38,12 +38,12 @@ def grade_submissions(
 
     Example: bot mle-bench grade list.jsonl --snapshots snapshots --out reports
     """
-    listed = read_list(submissions)
-    found = find_snapshots(listed, snapshots)
+    submission_list = read_list(submissions)
+    folders = find_snapshots(submission_list, snapshots)
 
     async def work(say: Say) -> GradedList:
         async with aclosing(Worker()) as worker:
-            return await grade_many(listed, found, worker, say)
+            return await grade_many(submission_list, folders, worker, say)
 
     with progress_line() as say:
         graded = asyncio.run(work(say))
@@ -79,24 +79,28 @@ def average(
     rows = read_reports(reports)
     competitions = sorted({row.competition_id for row in rows}) if split is None else read_split(split)
     result = aggregate(rows, competitions, pad_missing=pad_missing)
-    if left := sum(row.competition_id in competitions for row in rows) - _used(result, rows, competitions, pad_missing):
-        why = f"{left} of {len(rows)} reports are left out, as their seeds are missing for some competitions"
-        typer.echo(f"{why}; --pad-missing counts a missing report as no submission.", err=True)
+    if unused := sum(row.competition_id in competitions for row in rows) - _used_reports(
+        result, rows, competitions, pad_missing
+    ):
+        reason = f"{unused} of {len(rows)} reports are left out, as their seeds are missing for some competitions"
+        typer.echo(f"{reason}; --pad-missing counts a missing report as no submission.", err=True)
     if (seeds := result["num_seeds_averaged"]) < ASKED_FOR:
         typer.echo(f"{seeds} seeds are few: MLE-bench asks for {ASKED_FOR} or more.", err=True)
     if json:
         print_json(result)
         return
-    shown = [
-        (name.removesuffix("_percentage").replace("_", " "), f"{one['mean']:.2f} ± {one['standard_error']:.2f} %")
-        for name, one in result["metrics"].items()
+    rows_shown = [
+        (name.removesuffix("_percentage").replace("_", " "), f"{metric['mean']:.2f} ± {metric['standard_error']:.2f} %")
+        for name, metric in result["metrics"].items()
         if name.endswith("_percentage")
     ]
     typer.echo(f"{seeds} seeds of {result['num_competitions_per_seed']} competitions")
-    print_table(("", "mean ± standard error"), shown)
+    print_table(("", "mean ± standard error"), rows_shown)
 
 
-def _used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence[str], pad_missing: bool) -> int:
+def _used_reports(
+    result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence[str], pad_missing: bool
+) -> int:
     """Return how many reports are in the means."""
     if pad_missing:
         return sum(row.competition_id in competitions for row in rows)
@@ -104,10 +108,10 @@ def _used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence
 
 
 def _invalid(graded: GradedList) -> Iterator[str]:
-    for one in graded.reports:
-        if not one.valid_submission:
-            path = "no file" if one.submission_path == "None" else one.submission_path
-            yield f"not valid: {one.competition_id}, {path}: {one.message}"
+    for report in graded.reports:
+        if not report.valid_submission:
+            path = "no file" if report.submission_path == "None" else report.submission_path
+            yield f"not valid: {report.competition_id}, {path}: {report.message}"
     for failure in graded.failures:
         yield f"not graded: {failure.competition_id}, {failure.submission_path}: {failure.message}"
 
@@ -116,12 +120,12 @@ def _print_many(reports: Sequence[GradeReport]) -> None:
     by_id: dict[str, list[GradeReport]] = {}
     for report in reports:
         by_id.setdefault(report.competition_id, []).append(report)
-    rows = [_row(competition, of) for competition, of in by_id.items()]
+    rows = [_row(competition, reports_of) for competition, reports_of in by_id.items()]
     if len(rows) > 1:
         rows.append(_row("all", reports))
     print_table(("", "runs", "sent", "valid", "gold", "silver", "bronze", "above median", "win rate"), rows)
 
 
 def _row(name: str, reports: Sequence[GradeReport]) -> list[str]:
-    counts = [str(sum(getattr(one, flag) for one in reports)) for flag in _FLAGS]
-    return [name, str(len(reports)), *counts, f"{fmean(one.win_rate for one in reports):.1%}"]
+    counts = [str(sum(getattr(r, flag) for r in reports)) for flag in _FLAGS]
+    return [name, str(len(reports)), *counts, f"{fmean(r.win_rate for r in reports):.1%}"]

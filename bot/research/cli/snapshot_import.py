@@ -16,7 +16,7 @@ from bot.extensions import declared
 from bot.research.cli.snapshot_import_mle_bench import mle_bench
 from bot.research.cli.snapshot_meta_kaggle import import_meta_kaggle
 from bot.research.importers.mle_live.importing import ImportRequest, Outcome, import_mle_live
-from bot.research.importers.staging import importing_into, staged
+from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.clock import SystemClock
@@ -35,7 +35,7 @@ def _command(lay_out: Callable[[Path, Path], None]) -> Callable[[Path, Path], No
     ) -> None:
         if out.exists():
             raise UsageError(f"{out} exists already, and nothing is replaced")
-        with importing_into(out.parent), staged(out) as place:
+        with importing_into(out.parent), staging_folder(out) as place:
             lay_out(folder, place)
             lines = format_summary(Snapshot.load(place, METRIC_DIRECTIONS))
             place.rename(out)
@@ -80,13 +80,13 @@ def mle_live(
     request = ImportRequest(folder, tasks, out, at_deadline=undated_at is not None, only=tuple(competition or ()))
     with progress_line(_LINE) as say:
         outcomes = list(import_mle_live(request, METRIC_DIRECTIONS, SystemClock(), say))
-    good = [one for one in outcomes if one.path is not None]
+    good = [o for o in outcomes if o.path is not None]
     if json:
-        records = [_record(one) for one in outcomes]
+        records = [_record(o) for o in outcomes]
         print_json({"out": str(out), "undated_at": undated_at, "snapshots": len(good), "competitions": records})
     else:
         _print(outcomes, dated=undated_at is not None)
-    if not good or not all(one.whole for one in outcomes):
+    if not good or not all(o.whole for o in outcomes):
         raise typer.Exit(1)
 
 
@@ -100,25 +100,25 @@ def _record(outcome: Outcome) -> dict[str, Any]:
 def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
     undated = "dated at the deadline" if dated else "undated, so never shown"
     columns = ("competition", "topics", "messages", "kernels", undated, "left out", "status")
-    print_table(columns, [_row(one) for one in outcomes])
-    for one in outcomes:
-        if one.sentence:
-            typer.echo(f"{one.competition}: {one.status}: {one.sentence}")
-        for what in one.counts.broken if one.counts else ():
-            typer.echo(f"{one.competition}: failed: {what}")
-        for what in one.counts.left_out if one.counts else ():
-            typer.echo(f"{one.competition}: left out: {what}")
-        for what in one.counts.remarks if one.counts else ():
-            typer.echo(f"{one.competition}: {what}")
+    print_table(columns, [_row(o) for o in outcomes])
+    for outcome in outcomes:
+        if outcome.sentence:
+            typer.echo(f"{outcome.competition}: {outcome.status}: {outcome.sentence}")
+        for problem in outcome.counts.broken if outcome.counts else ():
+            typer.echo(f"{outcome.competition}: failed: {problem}")
+        for problem in outcome.counts.left_out if outcome.counts else ():
+            typer.echo(f"{outcome.competition}: left out: {problem}")
+        for problem in outcome.counts.remarks if outcome.counts else ():
+            typer.echo(f"{outcome.competition}: {problem}")
 
 
 def _row(outcome: Outcome) -> tuple[str, ...]:
     if outcome.counts is None:
         return (outcome.competition, *"–––––", outcome.status)
-    rows, left = outcome.counts.rows, sum(reason.count for reason in outcome.counts.left_out)
+    rows, left_out = outcome.counts.rows, sum(reason.count for reason in outcome.counts.left_out)
     counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
     status = outcome.status if outcome.whole else f"{outcome.status}, with a broken list"
-    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{left:,}", status)
+    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{left_out:,}", status)
 
 
 def _kinds(counts: CountedRows) -> str:

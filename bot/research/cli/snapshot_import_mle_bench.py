@@ -91,10 +91,10 @@ def _dates(enabled_at: str | None, deadline: str | None) -> Dates | None:
         return None
     if enabled_at is None or deadline is None:
         raise UsageError("--enabled-at and --deadline must be given together")
-    begins, ends = _time("--enabled-at", enabled_at), _time("--deadline", deadline)
-    if ends < begins:
+    begins, end = _time("--enabled-at", enabled_at), _time("--deadline", deadline)
+    if end < begins:
         raise UsageError("--deadline is before --enabled-at")
-    return Dates(begins, ends, "given on the command line")
+    return Dates(begins, end, "given on the command line")
 
 
 def _time(option: str, text: str) -> datetime:
@@ -104,40 +104,38 @@ def _time(option: str, text: str) -> datetime:
         raise UsageError(f"{option}: {error}") from error
 
 
-def _line(outcome: Outcome, number: int, many: int) -> str:
-    why = f": {outcome.problems[0]}" if outcome.problems else ""
-    return f"{number} of {many}: {outcome.slug}: {outcome.status}{why}"
+def _line(outcome: Outcome, number: int, count: int) -> str:
+    reason = f": {outcome.problems[0]}" if outcome.problems else ""
+    return f"{number} of {count}: {outcome.slug}: {outcome.status}{reason}"
 
 
 def _show(outcomes: Sequence[Outcome], *, json: bool) -> None:
-    counts = {
-        status: sum(one.status == status for one in outcomes) for status in ("imported", "there already", "failed")
-    }
+    counts = {status: sum(o.status == status for o in outcomes) for status in ("imported", "there already", "failed")}
     if json:
-        print_json({"competitions": [one.as_json() for one in outcomes], **counts})
+        print_json({"competitions": [o.as_json() for o in outcomes], **counts})
         return
     columns = ("competition", "", "metric", "rows", "teams", "left out, and what else to know")
     print_table(columns, [_row(outcome) for outcome in outcomes])
     for outcome in outcomes:
         for problem in outcome.problems:
             typer.echo(f"{outcome.slug}: {problem}")
-    typer.echo(", ".join(f"{many} {status}" for status, many in counts.items() if many))
+    typer.echo(", ".join(f"{count} {status}" for status, count in counts.items() if count))
 
 
 def _row(outcome: Outcome) -> tuple[str, ...]:
-    known = [f"left out: {one}" for one in outcome.left_out] + list(outcome.notes)
-    found = [f"{outcome.metric}, {outcome.direction}"] if outcome.metric else []
+    remarks = [f"left out: {name}" for name in outcome.left_out] + list(outcome.notes)
+    metric_lines = [f"{outcome.metric}, {outcome.direction}"] if outcome.metric else []
     if outcome.how:
-        found.append(outcome.how)
+        metric_lines.append(outcome.how)
     if outcome.problems:
-        known = ["see below"]
+        remarks = ["see below"]
     return (
         outcome.slug,
         outcome.status,
-        "\n".join(found),
+        "\n".join(metric_lines),
         _count(outcome.rows),
         _count(outcome.teams),
-        "\n".join(known),
+        "\n".join(remarks),
     )
 
 

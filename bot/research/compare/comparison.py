@@ -6,13 +6,13 @@ from itertools import combinations
 
 from bot.report.result import RunResult
 from bot.report.words import duration
-from bot.research.compare.figures import Figures, any_medal, figures, paired, win_rate
+from bot.research.compare.figures import Figures, any_medal, figures, paired_differences, win_rate
 from bot.research.compare.paired import LEVEL, Difference, corrected, difference
 from bot.research.compare.runs import Cells, Runs
 from bot.research.contender import Contender
 from state.words import plural
 
-_LATE = 1.1
+_LATE_FACTOR = 1.1
 """Times its limit that a run may take before it is pointed out."""
 
 
@@ -72,14 +72,14 @@ def compare(runs: Runs) -> Comparison:
     shared = runs.shared_by(runs.contenders)
     cells = shared or runs.cells
     rows = sorted(
-        (figures(cells, one) for one in runs.contenders), key=lambda row: (-row.win_rate, row.rank, row.contender)
+        (figures(cells, c) for c in runs.contenders), key=lambda row: (-row.win_rate, row.rank, row.contender)
     )
     pairs = []
-    for one, other in combinations([row.contender for row in rows], 2):
-        if found := paired(runs.cells, one, other, win_rate):
-            medals = difference(paired(runs.cells, one, other, any_medal))
-            pairs.append((one, other, difference(found), medals))
-    chances = corrected([found.chance for _, _, found, _ in pairs])
+    for first, second in combinations([row.contender for row in rows], 2):
+        if differences := paired_differences(runs.cells, first, second, win_rate):
+            medals = difference(paired_differences(runs.cells, first, second, any_medal))
+            pairs.append((first, second, difference(differences), medals))
+    chances = corrected([d.chance for _, _, d, _ in pairs])
     return Comparison(
         runs,
         cells,
@@ -90,27 +90,28 @@ def compare(runs: Runs) -> Comparison:
 
 
 def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
-    every = [result for _, result in runs.results]
-    used = sum(len(results) for cell in cells.values() for results in cell.values())
+    all_results = [result for _, result in runs.results]
+    used_count = sum(len(results) for cell in cells.values() for results in cell.values())
     if not whole and len(runs.contenders) > 1:
         yield "No competition and seed was run by all: figures of different competitions stand side by side"
-    elif used < len(every):
-        yield f"{plural(len(every) - used, 'run')} of a competition and seed that not all ran left out of the figures"
+    elif used_count < len(all_results):
+        yield f"{plural(len(all_results) - used_count, 'run')} of a competition and seed that not all ran left out of the figures"
     yield from runs.left_out
-    limits = {duration(result.time_limit) for result in every if result.time_limit is not None}
+    limits = {duration(result.time_limit) for result in all_results if result.time_limit is not None}
     if len(limits) > 1:
         yield f"Runs were given different times: {', '.join(sorted(limits))}"
-    if late := sum(
-        result.time_limit is not None and result.wall_seconds > _LATE * result.time_limit for result in every
+    if late_count := sum(
+        result.time_limit is not None and result.wall_seconds > _LATE_FACTOR * result.time_limit
+        for result in all_results
     ):
-        yield f"{plural(late, 'run')} took more than a tenth longer than given, as on a busy machine"
+        yield f"{plural(late_count, 'run')} took more than a tenth longer than given, as on a busy machine"
     for name in ("pace", "signals", "sandbox"):
-        values = sorted({str(getattr(result, name)) for result in every})
+        values = sorted({str(getattr(result, name)) for result in all_results})
         if len(values) > 1:
             yield f"Runs differ in {name}: {', '.join(values)}"
-    if differing := _differing_clocks(every):
+    if differing := _differing_clocks(all_results):
         yield f"Runs differ in their clocks on {', '.join(differing)}"
-    if noted := sum(result.cutoff_note is not None for result in every):
+    if noted := sum(result.cutoff_note is not None for result in all_results):
         yield f"{plural(noted, 'run')} knew what was published after the deadline"
     if unequal := sum(len(results) > 1 for cell in cells.values() for results in cell.values()):
         yield f"{plural(unequal, 'run')} repeated with the same seed: the mean of the repetitions counts once"

@@ -62,25 +62,25 @@ def mean_of(results: Sequence[RunResult], measure: Measure) -> float:
 
 def figures(cells: Cells, contender: Contender) -> Figures:
     """Return a contender's figures over the blocks that it has."""
-    own = {block: cell for block, cell in cells.items() if contender in cell}
-    results = [result for cell in own.values() for result in cell[contender]]
+    own_cells = {block: cell for block, cell in cells.items() if contender in cell}
+    results = [result for cell in own_cells.values() for result in cell[contender]]
 
     def mean(measure: Measure) -> float:
-        return over_competitions((block[0], mean_of(cell[contender], measure)) for block, cell in own.items())
+        return over_competitions((block[0], mean_of(cell[contender], measure)) for block, cell in own_cells.items())
 
     to_bronze = [result.seconds_to_bronze for result in results if result.seconds_to_bronze is not None]
-    known = all(result.llm.cost_usd is not None for result in results)
+    all_known = all(result.llm.cost_usd is not None for result in results)
     return Figures(
         contender=contender,
-        competitions=len({competition for competition, _ in own}),
+        competitions=len({competition for competition, _ in own_cells}),
         runs=len(results),
-        rank=over_competitions((block[0], ranks(cell)[contender]) for block, cell in own.items()),
+        rank=over_competitions((block[0], ranks(cell)[contender]) for block, cell in own_cells.items()),
         win_rate=mean(win_rate),
         gold=mean(lambda result: float(result.gold_medal)),
         medal=mean(any_medal),
         above_median=mean(lambda result: float(result.above_median)),
         valid=mean(lambda result: float(result.valid_submission)),
-        usd=mean(lambda result: result.llm.cost_usd or 0.0) if known else None,
+        usd=mean(lambda result: result.llm.cost_usd or 0.0) if all_known else None,
         tokens=mean(lambda result: float(result.llm.new_tokens)),
         seconds=mean(lambda result: result.wall_seconds),
         bronze=len(to_bronze),
@@ -92,8 +92,8 @@ def ranks(cell: Mapping[Contender, Sequence[RunResult]]) -> dict[Contender, floa
     """Return each contender's rank in a block by its score, 1 for the best; equal ones share the mean of their ranks."""
     worth = {contender: mean_of(results, _worth) for contender, results in cell.items()}
     return {
-        one: 1 + sum(other > own for other in worth.values()) + (sum(other == own for other in worth.values()) - 1) / 2
-        for one, own in worth.items()
+        contender: 1 + sum(w > worth_of for w in worth.values()) + (sum(w == worth_of for w in worth.values()) - 1) / 2
+        for contender, worth_of in worth.items()
     }
 
 
@@ -101,10 +101,12 @@ def _worth(result: RunResult) -> float:
     return float("-inf") if result.score is None else result.oriented(result.score)
 
 
-def paired(cells: Cells, one: Contender, other: Contender, measure: Measure) -> dict[str, list[float]]:
+def paired_differences(cells: Cells, first: Contender, second: Contender, measure: Measure) -> dict[str, list[float]]:
     """Return, by competition, how much more one contender has than another in each block that both have."""
-    found: dict[str, list[float]] = {}
+    by_competition: dict[str, list[float]] = {}
     for (competition, _), cell in sorted(cells.items()):
-        if one in cell and other in cell:
-            found.setdefault(competition, []).append(mean_of(cell[one], measure) - mean_of(cell[other], measure))
-    return found
+        if first in cell and second in cell:
+            by_competition.setdefault(competition, []).append(
+                mean_of(cell[first], measure) - mean_of(cell[second], measure)
+            )
+    return by_competition

@@ -24,39 +24,40 @@ class Cell:
     best: bool
 
 
-def render(found: Comparison) -> str:
+def render(comparison: Comparison) -> str:
     """Return the page; every text of a result is escaped."""
     environment = page_environment(Path(__file__).parent)
-    environment.filters["name_of"] = found.title
+    environment.filters["name_of"] = comparison.title
     return environment.get_template("comparison.html.j2").render(
-        found=found,
+        comparison=comparison,
         words=words,
-        verdict=verdict(found),
-        conclusion=conclusion(found),
+        verdict=verdict(comparison),
+        conclusion=conclusion(comparison),
         points=points,
         interval=interval,
         percentage=percentage,
-        seeds=sorted({seed for _, seed in found.cells}),
-        differences=difference_chart(found),
-        tables=[outcomes_table(found), spent_table(found)],
-        by_competition=[(name, _cells(found, name)) for name in found.competitions],
-        curves=curve_charts(found),
-        papers=paper_tables(found),
+        seeds=sorted({seed for _, seed in comparison.cells}),
+        differences=difference_chart(comparison),
+        tables=[outcomes_table(comparison), spent_table(comparison)],
+        by_competition=[(name, _cells(comparison, name)) for name in comparison.competitions],
+        curves=curve_charts(comparison),
+        papers=paper_tables(comparison),
     )
 
 
-def _cells(found: Comparison, competition: str) -> list[Cell]:
+def _cells(comparison: Comparison, competition: str) -> list[Cell]:
     """Return what each contender reached in a competition, in the order of the rows."""
-    each = [_results(found, competition, row.contender) for row in found.rows]
-    rates = [mean_of(results, win_rate) if results else None for results in each]
+    by_contender = [_results(comparison, competition, row.contender) for row in comparison.rows]
+    rates = [mean_of(results, win_rate) if results else None for results in by_contender]
     best = max(rate for rate in rates if rate is not None)
     return [
-        Cell(words.percent(rate), _medals(results), rate == best) for rate, results in zip(rates, each, strict=True)
+        Cell(words.percent(rate), _medals(results), rate == best)
+        for rate, results in zip(rates, by_contender, strict=True)
     ]
 
 
-def _results(found: Comparison, competition: str, contender: Contender) -> list[RunResult]:
-    cells = (cell for (name, _), cell in sorted(found.cells.items()) if name == competition)
+def _results(comparison: Comparison, competition: str, contender: Contender) -> list[RunResult]:
+    cells = (cell for (name, _), cell in sorted(comparison.cells.items()) if name == competition)
     return [result for cell in cells for result in cell.get(contender, ())]
 
 

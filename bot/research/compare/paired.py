@@ -46,8 +46,8 @@ class Difference:
     @property
     def settled(self) -> bool:
         """Whether it is more than chance, and its interval agrees; of a single competition it never is."""
-        apart = self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-        return self.competitions > 1 and apart and self.chance < LEVEL
+        excludes_zero = self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+        return self.competitions > 1 and excludes_zero and self.chance < LEVEL
 
 
 def difference(pairs: Mapping[str, Sequence[float]]) -> Difference:
@@ -55,8 +55,8 @@ def difference(pairs: Mapping[str, Sequence[float]]) -> Difference:
 
     With a single competition the pairs are the units, so that the interval is of that competition alone.
     """
-    means = {competition: fmean(each) for competition, each in sorted(pairs.items())}
-    units = list(means.values()) if len(means) > 1 else [one for each in pairs.values() for one in each]
+    means = {competition: fmean(values) for competition, values in sorted(pairs.items())}
+    units = list(means.values()) if len(means) > 1 else [value for values in pairs.values() for value in values]
     low, high = interval(units) if len(units) >= FEWEST else (None, None)
     return Difference(fmean(means.values()), low, high, chance(units), means, sum(map(len, pairs.values())))
 
@@ -88,11 +88,11 @@ def student(freedom: int) -> float:
     return sum(terms)
 
 
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    at = share * (len(ordered) - 1)
-    below = math.floor(at)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
+def _percentile(sorted_values: Sequence[float], share: float) -> float:
+    position = share * (len(sorted_values) - 1)
+    lower = math.floor(position)
+    upper = min(lower + 1, len(sorted_values) - 1)
+    return sorted_values[lower] + (position - lower) * (sorted_values[upper] - sorted_values[lower])
 
 
 def chance(units: Sequence[float]) -> float:
@@ -111,8 +111,8 @@ def chance(units: Sequence[float]) -> float:
         sums = [_signed_sum(units, rng.getrandbits(len(units))) for _ in range(2**_EXACT // 2)]
         sums.append(sum(units))
     # Sums of the same numbers in another order may differ in their last digits.
-    least = abs(sum(units)) - 1e-9 * sum(map(abs, units))
-    return sum(abs(total) >= least for total in sums) / len(sums)
+    threshold = abs(sum(units)) - 1e-9 * sum(map(abs, units))
+    return sum(abs(total) >= threshold for total in sums) / len(sums)
 
 
 def _signed_sum(units: Sequence[float], signs: int) -> float:
@@ -123,5 +123,5 @@ def corrected(chances: Sequence[float]) -> list[float]:
     """Return the chances of several tests, each made as much greater as their number asks for (Holm's correction)."""
     order = sorted(range(len(chances)), key=lambda number: chances[number])
     scaled = (min(1.0, (len(chances) - place) * chances[number]) for place, number in enumerate(order))
-    of = dict(zip(order, accumulate(scaled, max), strict=True))
-    return [of[number] for number in range(len(chances))]
+    corrected_chance = dict(zip(order, accumulate(scaled, max), strict=True))
+    return [corrected_chance[number] for number in range(len(chances))]

@@ -30,34 +30,36 @@ class PaperTable:
     rows: tuple[tuple[Mark, tuple[str, ...]], ...]
 
 
-def paper_tables(found: Comparison) -> tuple[PaperTable, ...]:
+def paper_tables(comparison: Comparison) -> tuple[PaperTable, ...]:
     """Return the tables that have a row of ours, or whose rows we have figures for."""
     published = tomllib.loads(files(__package__).joinpath("published.toml").read_text(encoding="utf-8"))
     makers = (_categories, _code_lengths, _ablation, _live, _tiers, _splits)
-    return tuple(table for make in makers if (table := make(found, published)) is not None)
+    return tuple(table for make in makers if (table := make(comparison, published)) is not None)
 
 
-def _of(found: Comparison, contender: Contender, competitions: Sequence[str]) -> dict[str, list[RunResult]]:
+def _results_of(
+    comparison: Comparison, contender: Contender, competitions: Sequence[str]
+) -> dict[str, list[RunResult]]:
     """Return a contender's results on these competitions, in the order of their seeds."""
     results: dict[str, list[RunResult]] = {}
-    for one, result in found.runs.results:
-        if one == contender and result.competition_id in competitions:
+    for c, result in comparison.runs.results:
+        if c == contender and result.competition_id in competitions:
             results.setdefault(result.competition_id, []).append(result)
     return results
 
 
 def _mean(results: dict[str, list[RunResult]], measure: Callable[[RunResult], float]) -> float:
-    return over_competitions((name, mean_of(each, measure)) for name, each in results.items())
+    return over_competitions((name, mean_of(results_of_one, measure)) for name, results_of_one in results.items())
 
 
 def _share(value: float) -> str:
     return f"{value:.3f}"
 
 
-def _categories(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+def _categories(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
     """CoMind v1, table 1."""
     return _by_category(
-        found,
+        comparison,
         published,
         "win_rate",
         "CoMind v1, table 1: win rate by category",
@@ -66,46 +68,51 @@ def _categories(found: Comparison, published: dict[str, Any]) -> PaperTable | No
     )
 
 
-def _code_lengths(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+def _code_lengths(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
     """CoMind v1, table 2; over valid submissions only."""
 
     def length(results: dict[str, list[RunResult]]) -> str:
-        known = [
-            (name, float(one.code_length))
-            for name, each in results.items()
-            for one in each
-            if one.valid_submission and one.code_length is not None
+        lengths = [
+            (name, float(r.code_length))
+            for name, results_of_one in results.items()
+            for r in results_of_one
+            if r.valid_submission and r.code_length is not None
         ]
-        return f"{over_competitions(known):.1f}" if known else NONE
+        return f"{over_competitions(lengths):.1f}" if lengths else NONE
 
     title = "CoMind v1, table 2: characters of code, over valid submissions"
-    return _by_category(found, published, "code_length", title, length, lambda value: f"{value:.1f}")
+    return _by_category(comparison, published, "code_length", title, length, lambda value: f"{value:.1f}")
 
 
 def _by_category(
-    found: Comparison,
+    comparison: Comparison,
     published: dict[str, Any],
-    what: str,
+    measure_name: str,
     title: str,
-    ours: Callable[[dict[str, list[RunResult]]], str],
-    theirs: Callable[[float], str],
+    own_cell: Callable[[dict[str, list[RunResult]]], str],
+    published_cell: Callable[[float], str],
 ) -> PaperTable | None:
-    comind, contenders = published["comind"], [row.contender for row in found.rows]
-    everything = {
+    comind, contenders = published["comind"], [row.contender for row in comparison.rows]
+    total = {
         "name": "all",
         "tasks": comind["tasks"],
-        what: comind[what],
+        measure_name: comind[measure_name],
         "competitions": published["split"]["low"],
     }
     rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for category in (*comind["category"], everything):
-        results = [_of(found, contender, category["competitions"]) for contender in contenders]
+    for category in (*comind["category"], total):
+        results = [_results_of(comparison, contender, category["competitions"]) for contender in contenders]
         if any(results):
-            cells = [f"{ours(one)} ({len(one)})" if one else NONE for one in results]
-            rows.append(("", (f"{category['name']} ({category['tasks']})", *cells, *map(theirs, category[what]))))
+            cells = [f"{own_cell(r)} ({len(r)})" if r else NONE for r in results]
+            rows.append(
+                (
+                    "",
+                    (f"{category['name']} ({category['tasks']})", *cells, *map(published_cell, category[measure_name])),
+                )
+            )
     if not rows:
         return None
-    columns: list[tuple[str, Mark]] = [("category (tasks)", ""), *((found.title(one), "ours") for one in contenders)]
+    columns: list[tuple[str, Mark]] = [("category (tasks)", ""), *((comparison.title(c), "ours") for c in contenders)]
     return PaperTable(
         title,
         published["source"]["comind"],
@@ -116,19 +123,25 @@ def _by_category(
     )
 
 
-def _ablation(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+def _ablation(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
     """CoMind v1, table 3: with and without what the community had posted."""
     rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for contender in (row.contender for row in found.rows):
-        bare = _without_community(found, contender)
-        both = found.runs.shared_by((contender, bare)) if bare else {}
-        for one in (contender, bare) if bare and both else ():
-            own = figures(both, one)
-            shares = (own.valid, own.win_rate, own.gold, own.medal, own.above_median)
-            rows.append(("ours", (f"{found.title(one)} ({own.competitions})", *map(_share, shares))))
+    for contender in (row.contender for row in comparison.rows):
+        bare = _without_community(comparison, contender)
+        shared_cells = comparison.runs.shared_by((contender, bare)) if bare else {}
+        for variant in (contender, bare) if bare and shared_cells else ():
+            row_figures = figures(shared_cells, variant)
+            shares = (
+                row_figures.valid,
+                row_figures.win_rate,
+                row_figures.gold,
+                row_figures.medal,
+                row_figures.above_median,
+            )
+            rows.append(("ours", (f"{comparison.title(variant)} ({row_figures.competitions})", *map(_share, shares))))
     if not rows:
         return None
-    theirs = published["comind"]["ablation"]
+    ablation = published["comind"]["ablation"]
     names = ("", "valid", "win rate", "gold", "any medal", "above median")
     return PaperTable(
         "CoMind v1, table 3: with and without the community",
@@ -136,35 +149,37 @@ def _ablation(found: Comparison, published: dict[str, Any]) -> PaperTable | None
         "In brackets, how many competitions a figure of ours is over; theirs are over 20. Compare the step from one row to "
         "the next, not the rows.",
         tuple((name, "") for name in names),
-        (*rows, *(("published", (name, *map(_share, shares))) for name, shares in theirs.items())),
+        (*rows, *(("published", (name, *map(_share, shares))) for name, shares in ablation.items())),
     )
 
 
-def _without_community(found: Comparison, contender: Contender) -> Contender | None:
+def _without_community(comparison: Comparison, contender: Contender) -> Contender | None:
     """Return the contender that differs in this alone, if there is one."""
     words = {*contender.variant, "no-community"}
-    same = (
-        one.contender
-        for one in found.rows
-        if (one.contender.agent, one.contender.model) == (contender.agent, contender.model)
+    same_model = (
+        row.contender
+        for row in comparison.rows
+        if (row.contender.agent, row.contender.model) == (contender.agent, contender.model)
     )
-    return next((one for one in same if one != contender and set(one.variant) == words), None)
+    return next((c for c in same_model if c != contender and set(c.variant) == words), None)
 
 
-def _live(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+def _live(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
     """CoMind v1, table 4: competitions that were live then."""
-    contenders = [row.contender for row in found.rows]
+    contenders = [row.contender for row in comparison.rows]
     rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for competition, one in published["comind"]["live"].items():
-        results = [_of(found, contender, [competition]) for contender in contenders]
+    for competition, live in published["comind"]["live"].items():
+        results = [_results_of(comparison, contender, [competition]) for contender in contenders]
         if not any(results):
             continue
-        theirs = [f"{score(value)} ({rate}%)" for value, rate in zip(one["scores"], one["win_rates"], strict=True)]
-        cells = [_score_and_rate(next(iter(each.values()))) if each else NONE for each in results]
-        rows.append(("", (competition, *map(score, one["needed"]), *cells, *theirs)))
+        published_cells = [
+            f"{score(value)} ({rate}%)" for value, rate in zip(live["scores"], live["win_rates"], strict=True)
+        ]
+        cells = [_score_and_rate(next(iter(r.values()))) if r else NONE for r in results]
+        rows.append(("", (competition, *map(score, live["needed"]), *cells, *published_cells)))
     if not rows:
         return None
-    needed: list[tuple[str, Mark]] = [(f"for {share}%", "published") for share in (90, 70, 50)]
+    thresholds: list[tuple[str, Mark]] = [(f"for {share}%", "published") for share in (90, 70, 50)]
     return PaperTable(
         "CoMind v1, table 4: live competitions",
         published["source"]["comind"],
@@ -172,8 +187,8 @@ def _live(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
         "replays.",
         (
             ("competition", ""),
-            *needed,
-            *((found.title(one), "ours") for one in contenders),
+            *thresholds,
+            *((comparison.title(c), "ours") for c in contenders),
             ("CoMind", "published"),
             ("AIDE", "published"),
         ),
@@ -182,26 +197,26 @@ def _live(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
 
 
 def _score_and_rate(results: Sequence[RunResult]) -> str:
-    scores = [one.score for one in results if one.score is not None]
+    scores = [r.score for r in results if r.score is not None]
     return f"{score(fmean(scores)) if scores else NONE} ({percent(mean_of(results, win_rate))})"
 
 
-def _tiers(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
     """AutoMind's table of win rates, best and mean of the runs."""
     tiers = published["automind"]["tier"]
-    sets = [*tiers.values(), [name for each in tiers.values() for name in each]]
+    sets = [*tiers.values(), [name for names in tiers.values() for name in names]]
     rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for contender in (row.contender for row in found.rows):
-        results = [_of(found, contender, competitions) for competitions in sets]
+    for contender in (row.contender for row in comparison.rows):
+        results = [_results_of(comparison, contender, competitions) for competitions in sets]
         if results[-1]:
             seeds = max(map(len, results[-1].values()))
-            cells = [_best_and_mean(one) for one in results]
-            rows.append(("ours", (f"{found.title(contender)}, {seeds} runs", *cells)))
+            cells = [_best_and_mean(r) for r in results]
+            rows.append(("ours", (f"{comparison.title(contender)}, {seeds} runs", *cells)))
     if not rows:
         return None
-    theirs = [
-        (system, [f"{best:.2f} / {mean:.2f}" for best, mean in zip(one["best"], one["mean"], strict=True)])
-        for system, one in published["automind"]["systems"].items()
+    published_rows = [
+        (system, [f"{best:.2f} / {mean:.2f}" for best, mean in zip(f["best"], f["mean"], strict=True)])
+        for system, f in published["automind"]["systems"].items()
     ]
     names = ("", *(f"{tier} ({len(competitions)})" for tier, competitions in tiers.items()), "all (15)")
     return PaperTable(
@@ -210,28 +225,28 @@ def _tiers(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
         "In brackets behind our figures, how many competitions they are over. The best of more runs is higher: compare equal "
         "numbers. Other times and machines; they read no community of the competition.",
         tuple((name, "") for name in names),
-        (*rows, *(("published", (name, *cells)) for name, cells in theirs)),
+        (*rows, *(("published", (name, *cells)) for name, cells in published_rows)),
     )
 
 
 def _best_and_mean(results: dict[str, list[RunResult]]) -> str:
     if not results:
         return NONE
-    best = fmean(max(map(win_rate, each)) for each in results.values())
+    best = fmean(max(map(win_rate, r)) for r in results.values())
     return f"{best:.2f} / {_mean(results, win_rate):.2f} ({len(results)})"
 
 
-def _splits(found: Comparison, published: dict[str, Any]) -> PaperTable | None:
+def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
     """MLE-bench's table: any medal in percent by split, mean and standard error over seeds."""
     splits = published["split"]
-    sets = [*splits.values(), [name for each in splits.values() for name in each]]
+    sets = [*splits.values(), [name for names in splits.values() for name in names]]
     rows: list[tuple[Mark, tuple[str, ...]]] = []
-    for contender in (row.contender for row in found.rows):
-        results = [_of(found, contender, competitions) for competitions in sets]
+    for contender in (row.contender for row in comparison.rows):
+        results = [_results_of(comparison, contender, competitions) for competitions in sets]
         if results[-1]:
             parts = agent_of(contender.agent).parts if contender.agent in AGENTS else ()
             read = "community" in parts and "no-community" not in contender.variant
-            name = f"{found.title(contender)}{', with community' if read else ''}"
+            name = f"{comparison.title(contender)}{', with community' if read else ''}"
             rows.append(("ours", (name, *map(_medals, results))))
     if not rows:
         return None
@@ -256,6 +271,6 @@ def _medals(results: dict[str, list[RunResult]]) -> str:
     """Aggregate as MLE-bench does, over the competitions that there are."""
     if not results:
         return NONE
-    rows = [Row.model_validate(one, from_attributes=True) for each in results.values() for one in each]
+    rows = [Row.model_validate(result, from_attributes=True) for r in results.values() for result in r]
     medals = aggregate(rows, list(results))["metrics"]["any_medal_percentage"]
     return f"{medals['mean']:.2f} ± {medals['standard_error']:.2f} ({len(results)})"

@@ -29,10 +29,10 @@ class Curve:
     """Seconds or USD of a run, and the share."""
 
 
-def over_time(found: Comparison) -> tuple[Curve, ...]:
+def over_time(comparison: Comparison) -> tuple[Curve, ...]:
     """Return the curves over a run's wall time in seconds; none where no run made progress."""
-    last = max(_end(result) for _, result in found.runs.results)
-    return _curves(found, last, lambda result: [(seconds, rate) for seconds, _, rate in result.best_over_time])
+    last = max(_end(result) for _, result in comparison.runs.results)
+    return _curves(comparison, last, lambda result: [(seconds, rate) for seconds, _, rate in result.best_over_time])
 
 
 def _end(result: RunResult) -> float:
@@ -41,74 +41,80 @@ def _end(result: RunResult) -> float:
     return max([planned, *(seconds for seconds, _, _ in result.best_over_time)])
 
 
-def over_money(found: Comparison) -> tuple[Curve, ...]:
+def over_money(comparison: Comparison) -> tuple[Curve, ...]:
     """Return the curves over a run's money in USD; none where a price is unknown, or nothing was spent."""
-    costs = [result.llm.cost_usd for _, result in found.runs.results]
+    costs = [result.llm.cost_usd for _, result in comparison.runs.results]
     if any(cost is None for cost in costs):
         return ()
-    return _curves(found, max(cost or 0.0 for cost in costs), lambda result: result.best_over_money)
+    return _curves(comparison, max(cost or 0.0 for cost in costs), lambda result: result.best_over_money)
 
 
-def _curves(found: Comparison, last: float, steps: Callable[[RunResult], Steps]) -> tuple[Curve, ...]:
-    if last <= 0 or not any(steps(result) for _, result in found.runs.results):
+def _curves(comparison: Comparison, last: float, steps: Callable[[RunResult], Steps]) -> tuple[Curve, ...]:
+    if last <= 0 or not any(steps(result) for _, result in comparison.runs.results):
         return ()
     places = [last * number / POINTS for number in range(POINTS + 1)]
     curves = []
-    for row in found.rows:
-        own = [(block[0], cell[row.contender]) for block, cell in found.cells.items() if row.contender in cell]
-        points = [(at, _mean_at(own, steps, at)) for at in places]
+    for row in comparison.rows:
+        own_cells = [
+            (block[0], cell[row.contender]) for block, cell in comparison.cells.items() if row.contender in cell
+        ]
+        points = [(place, _mean_at(own_cells, steps, place)) for place in places]
         curves.append(Curve(row.contender, tuple(points)))
     return tuple(curves)
 
 
-def _mean_at(own: Sequence[tuple[str, Sequence[RunResult]]], steps: Callable[[RunResult], Steps], at: float) -> float:
-    return over_competitions((name, mean_of(results, lambda one: _reached(steps(one), at))) for name, results in own)
+def _mean_at(
+    own_cells: Sequence[tuple[str, Sequence[RunResult]]], steps: Callable[[RunResult], Steps], place: float
+) -> float:
+    return over_competitions(
+        (name, mean_of(results, lambda r: _reached(steps(r), place))) for name, results in own_cells
+    )
 
 
-def _reached(steps: Steps, at: float) -> float:
+def _reached(steps: Steps, point: float) -> float:
     """Return the win rate that is reached at a place; 0 before the first step."""
-    place = bisect_right([start for start, _ in steps], at)
+    place = bisect_right([start for start, _ in steps], point)
     return (steps[place - 1][1] or 0.0) if place else 0.0
 
 
-def curve_charts(found: Comparison) -> list[Chart]:
+def curve_charts(comparison: Comparison) -> list[Chart]:
     """Draw the curves over time and over money, if there are any."""
-    by_time, by_money = over_time(found), over_money(found)
+    by_time, by_money = over_time(comparison), over_money(comparison)
     charts = []
     if by_time:
-        charts.append(_curve_chart(found, "Over time", time_axis(by_time[0].points[-1][0]), by_time))
+        charts.append(_curve_chart(comparison, "Over time", time_axis(by_time[0].points[-1][0]), by_time))
     if by_money:
-        spent = Axis(0.0, by_money[0].points[-1][0], "spent on the model in a run", "${:g}".format)
-        charts.append(_curve_chart(found, "Over money", spent, by_money))
+        money_axis = Axis(0.0, by_money[0].points[-1][0], "spent on the model in a run", "${:g}".format)
+        charts.append(_curve_chart(comparison, "Over money", money_axis, by_money))
     return charts
 
 
-def _curve_chart(found: Comparison, title: str, across: Axis, curves: Sequence[Curve]) -> Chart:
+def _curve_chart(comparison: Comparison, title: str, x_axis: Axis, curves: Sequence[Curve]) -> Chart:
     best = max(share for curve in curves for _, share in curve.points)
     up = Axis(0.0, max(0.1, 1.05 * best), "teams beaten", "{:.0%}".format)
     series = [
         Series(
-            f"{found.title(curve.contender)} {curve.points[-1][1]:.1%}",
+            f"{comparison.title(curve.contender)} {curve.points[-1][1]:.1%}",
             f"c{number % _COLOURS}{' dashed' if number >= _COLOURS else ''}",
             curve.points,
             "steps",
         )
         for number, curve in enumerate(curves)
     ]
-    return Chart(title, across, up, series, height=280)
+    return Chart(title, x_axis, up, series, height=280)
 
 
-def difference_chart(found: Comparison) -> Chart | None:
+def difference_chart(comparison: Comparison) -> Chart | None:
     """Draw the leader's paired differences, a row each; None where it has none."""
-    pairs = found.against_leader
+    pairs = comparison.against_leader
     if not pairs:
         return None
     values = [0.0, *(value for pair in pairs for value in _values(pair))]
     margin = 0.06 * (max(values) - min(values)) or 0.01
-    leader = found.title(found.leader)
+    leader = comparison.title(comparison.leader)
     label = f"percentage points of teams beaten; to the right {leader} is ahead"
-    across = Axis(min(values) - margin, max(values) + margin, label, _signed, unit=0.01)
-    rows = [(-float(number), f"over {found.title(pair.other)}") for number, pair in enumerate(pairs)]
+    x_axis = Axis(min(values) - margin, max(values) + margin, label, _signed, unit=0.01)
+    rows = [(-float(number), f"over {comparison.title(pair.other)}") for number, pair in enumerate(pairs)]
     up = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
     series = [Series("", "ink dashed", [(0.0, up.low), (0.0, up.high)], "line")]
     for (row, _), pair in zip(rows, pairs, strict=True):
@@ -120,7 +126,7 @@ def difference_chart(found: Comparison) -> Chart | None:
         series.append(Series("", "good", dots, notes=notes))
         series.append(Series("", kind, [(it.mean, row)], glyph="◆", notes=[_note(pair)]))
     title = f"By how many points of teams beaten {leader} is ahead; the table of pairs shows the same"
-    return Chart(title, across, up, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
+    return Chart(title, x_axis, up, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
 
 
 def _signed(points: float) -> str:
@@ -128,9 +134,9 @@ def _signed(points: float) -> str:
 
 
 def _values(pair: Pair) -> Sequence[float]:
-    found = pair.win_rate
-    ends = [end for end in (found.low, found.high) if end is not None]
-    return [found.mean, *ends, *found.by_competition.values()]
+    difference = pair.win_rate
+    bounds = [end for end in (difference.low, difference.high) if end is not None]
+    return [difference.mean, *bounds, *difference.by_competition.values()]
 
 
 def _note(pair: Pair) -> str:

@@ -32,7 +32,7 @@ class Runs:
     @property
     def contenders(self) -> tuple[Contender, ...]:
         """All contenders, by name."""
-        return tuple(sorted({one for cell in self.cells.values() for one in cell}))
+        return tuple(sorted({c for cell in self.cells.values() for c in cell}))
 
     @property
     def results(self) -> Iterator[tuple[Contender, RunResult]]:
@@ -44,12 +44,12 @@ class Runs:
 
     def shared_by(self, contenders: Sequence[Contender]) -> Cells:
         """Return the blocks that all of these contenders have."""
-        return {block: cell for block, cell in self.cells.items() if all(one in cell for one in contenders)}
+        return {block: cell for block, cell in self.cells.items() if all(c in cell for c in contenders)}
 
     @property
     def with_model(self) -> bool:
         """Whether contenders are told apart by their models too."""
-        return len({one.model for one in self.contenders}) > 1
+        return len({c.model for c in self.contenders}) > 1
 
 
 def read_runs(paths: Sequence[Path]) -> Runs:
@@ -77,27 +77,27 @@ def read_runs(paths: Sequence[Path]) -> Runs:
             cell = cells.setdefault((result.competition_id, result.seed), {})
             contender = Contender(result.agent, result.variant, result.model)
             cell[contender] = (*cell.get(contender, ()), result)
-    left_out = [
+    incomplete = [
         *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
         *([f"{plural(live, 'live run')} left out: they are not graded on a hidden test"] if live else []),
         *unreadable,
     ]
     if not cells:
-        raise UsageError(". ".join([f"there is no finished replay in {', '.join(map(str, paths))}", *left_out]))
-    return Runs(cells, tuple(left_out))
+        raise UsageError(". ".join([f"there is no finished replay in {', '.join(map(str, paths))}", *incomplete]))
+    return Runs(cells, tuple(incomplete))
 
 
 def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:
     """Yield each run once; one without a configuration is a run too, as results may be collected without it."""
-    seen = set()
+    seen_folders = set()
     for path in paths:
         if not path.is_dir():
             raise UsageError(f"{path} is no folder: name a run, or the folder that holds the runs")
-        own = [path] if any((path / name).is_file() for name in ("config.json", "result.json")) else []
+        own_folder = [path] if any((path / name).is_file() for name in ("config.json", "result.json")) else []
         files = [*path.glob("*/config.json"), *path.glob("*/result.json")]
-        for folder in own or sorted({file.parent for file in files}):
-            if folder.resolve() not in seen:
-                seen.add(folder.resolve())
+        for folder in own_folder or sorted({file.parent for file in files}):
+            if folder.resolve() not in seen_folders:
+                seen_folders.add(folder.resolve())
                 yield RunFolder(folder)
 
 
@@ -113,10 +113,10 @@ def grading_reports(runs: Runs) -> Mapping[PurePath, dict[str, Any]]:
     """
     results: dict[PurePath, list[RunResult]] = {}
     for (_, seed), cell in sorted(runs.cells.items()):
-        for contender, repeated in cell.items():
+        for contender, results_of_seed in cell.items():
             folder = _NOT_IN_NAMES.sub("-", contender.title(with_model=runs.with_model)).strip("-.")
-            for time, result in enumerate(repeated):
-                again = f"-{time + 1}" if time else ""
-                path = PurePath(folder, f"seed-{seed:03d}{again}_grading_report.json")
+            for time, result in enumerate(results_of_seed):
+                suffix = f"-{time + 1}" if time else ""
+                path = PurePath(folder, f"seed-{seed:03d}{suffix}_grading_report.json")
                 results.setdefault(path, []).append(result)
-    return {path: grading_report(found) for path, found in results.items()}
+    return {path: grading_report(results_of_seed) for path, results_of_seed in results.items()}

@@ -16,7 +16,7 @@ _OUTCOMES: Columns = (
     ("above median", lambda row: percent(row.above_median, 0)),
     ("valid", lambda row: percent(row.valid, 0)),
 )
-_SPENT: Columns = (
+_SPENDING: Columns = (
     ("runs", lambda row: str(row.runs)),
     ("time", lambda row: duration(row.seconds)),
     ("time to bronze", lambda row: _bronze(row)),
@@ -34,22 +34,22 @@ class FiguresTable:
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def outcomes_table(found: Comparison) -> FiguresTable:
+def outcomes_table(comparison: Comparison) -> FiguresTable:
     """Return what each contender reached."""
-    return _table(found, _OUTCOMES)
+    return _table(comparison, _OUTCOMES)
 
 
-def spent_table(found: Comparison) -> FiguresTable:
+def spent_table(comparison: Comparison) -> FiguresTable:
     """Return what a run of each contender took; without columns that nothing is in."""
-    idle = {name for name in ("cost", "tokens") if not any(row.tokens for row in found.rows)}
-    idle |= {name for name in ("time to bronze",) if not any(row.bronze for row in found.rows)}
-    return _table(found, tuple((name, cell) for name, cell in _SPENT if name not in idle))
+    idle = {name for name in ("cost", "tokens") if not any(row.tokens for row in comparison.rows)}
+    idle |= {name for name in ("time to bronze",) if not any(row.bronze for row in comparison.rows)}
+    return _table(comparison, tuple((name, cell) for name, cell in _SPENDING if name not in idle))
 
 
-def _table(found: Comparison, columns: Columns) -> FiguresTable:
+def _table(comparison: Comparison, columns: Columns) -> FiguresTable:
     return FiguresTable(
         tuple(name for name, _ in columns),
-        tuple((found.title(row.contender), tuple(cell(row) for _, cell in columns)) for row in found.rows),
+        tuple((comparison.title(row.contender), tuple(cell(row) for _, cell in columns)) for row in comparison.rows),
     )
 
 

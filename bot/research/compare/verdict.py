@@ -13,11 +13,11 @@ def points(share: float) -> str:
     return "0.0" if float(text) == 0 else text.replace("-", "\N{MINUS SIGN}")
 
 
-def interval(found: Difference) -> str:
+def interval(difference: Difference) -> str:
     """Write the interval of a difference of shares, in percentage points; empty where there is none."""
-    if found.low is None or found.high is None:
+    if difference.low is None or difference.high is None:
         return ""
-    return f"{points(found.low)} to {points(found.high)}"
+    return f"{points(difference.low)} to {points(difference.high)}"
 
 
 def percentage(probability: float) -> str:
@@ -27,33 +27,32 @@ def percentage(probability: float) -> str:
     return f"{100 * probability:.{0 if probability >= 0.1 else 1}f}%"
 
 
-def verdict(found: Comparison) -> str:
+def verdict(comparison: Comparison) -> str:
     """State who beats whom by how much, or that nothing is settled."""
-    if len(found.rows) < 2:
-        return f"Only {found.title(found.leader)} was run: there is nothing to compare it with."
-    if not found.against_leader:
+    if len(comparison.rows) < 2:
+        return f"Only {comparison.title(comparison.leader)} was run: there is nothing to compare it with."
+    if not comparison.against_leader:
         return "Nothing can be compared: no two agents ran on the same competition with the same seed."
-    leader, pairs = found.title(found.leader), found.against_leader
-    beaten = [pair for pair in pairs if pair.settled and pair.one == found.leader]
+    leader, pairs = comparison.title(comparison.leader), comparison.against_leader
+    beaten = [pair for pair in pairs if pair.settled and pair.one == comparison.leader]
     nearest = pairs[0]
     if not beaten:
-        return f"Nothing is settled. {leader} leads {_others(found, [nearest])} by {_size(nearest)}."
+        return f"Nothing is settled. {leader} leads {_titles(comparison, [nearest])} by {_size(nearest)}."
     if len(beaten) == len(pairs):
-        rest = "" if len(pairs) == 1 else f", and {plural(len(pairs) - 1, 'other')}"
-        return f"{leader} wins: it beats {_others(found, [nearest])}{rest}, by {_size(nearest)}{' at least' if rest else ''}."
-    open_pairs = [pair for pair in pairs if pair not in beaten]
-    return (
-        f"{leader} leads: it beats {_others(found, beaten)}; against {_others(found, open_pairs)} nothing is settled."
-    )
+        count, size = len(pairs) - 1, _size(nearest)
+        margin = f", and {plural(count, 'other')}, by {size} at least" if count else f", by {size}"
+        return f"{leader} wins: it beats {_titles(comparison, [nearest])}{margin}."
+    rivals = _titles(comparison, [pair for pair in pairs if pair not in beaten])
+    return f"{leader} leads: it beats {_titles(comparison, beaten)}; against {rivals} nothing is settled."
 
 
-def conclusion(found: Comparison) -> str:
+def conclusion(comparison: Comparison) -> str:
     """State what can and cannot be concluded: from how many pairs, on how many competitions, and for which others it holds."""
-    if not found.against_leader:
+    if not comparison.against_leader:
         return "There are no pairs, so nothing can be concluded."
-    nearest = found.against_leader[0]
+    nearest = comparison.against_leader[0]
     difference = nearest.win_rate
-    seeds = len({seed for _, seed in found.cells})
+    seeds = len({seed for _, seed in comparison.cells})
     basis = (
         f"{plural(difference.pairs, 'pair')} of runs on {plural(difference.competitions, 'competition')}"
         f" with {plural(seeds, 'seed')}"
@@ -65,36 +64,36 @@ def conclusion(found: Comparison) -> str:
             f"By {basis}: with fewer than {FEWEST} competitions no difference can be settled at {LEVEL:.0%}, however large "
             "it is, and there is no interval; what was seen is of these competitions alone."
         )
-    return f"By {basis}: {_meaning(nearest, _others(found, [nearest]))}{_correction(found)}"
+    return f"By {basis}: {_meaning(nearest, _titles(comparison, [nearest]))}{_correction(comparison)}"
 
 
-def _meaning(pair: Pair, other: str) -> str:
-    found, chance = pair.win_rate, f"equal agents would be as far apart in {percentage(pair.chance)} of cases"
-    contains = found.low is not None and found.high is not None and found.low <= 0 <= found.high
+def _meaning(pair: Pair, rival: str) -> str:
+    difference, chance = pair.win_rate, f"equal agents would be as far apart in {percentage(pair.chance)} of cases"
+    contains = difference.low is not None and difference.high is not None and difference.low <= 0 <= difference.high
     if pair.settled:
         return (
-            f"the interval against {other} does not contain 0, and {chance}. On other competitions like these, with such times "
+            f"the interval against {rival} does not contain 0, and {chance}. On other competitions like these, with such times "
             "and models, the first is to be expected ahead on average."
         )
     if contains:
         return (
-            f"the interval against {other} contains 0, and {chance}: these two may be equal. More competitions would tell, more "
+            f"the interval against {rival} contains 0, and {chance}: these two may be equal. More competitions would tell, more "
             "seeds hardly."
         )
-    return f"the interval against {other} does not contain 0, but {chance}, which is too often. More competitions would tell."
+    return f"the interval against {rival} does not contain 0, but {chance}, which is too often. More competitions would tell."
 
 
-def _correction(found: Comparison) -> str:
-    count = len(found.pairs)
+def _correction(comparison: Comparison) -> str:
+    count = len(comparison.pairs)
     return f" Chances are corrected for {count} pairs." if count > 1 else ""
 
 
 def _size(pair: Pair) -> str:
-    found = pair.win_rate
-    within = f" (95%: {interval(found)})" if interval(found) else ""
-    return f"{abs(100 * found.mean):.1f} points of teams beaten{within}"
+    difference = pair.win_rate
+    within = f" (95%: {interval(difference)})" if interval(difference) else ""
+    return f"{abs(100 * difference.mean):.1f} points of teams beaten{within}"
 
 
-def _others(found: Comparison, pairs: Sequence[Pair]) -> str:
-    names = [found.title(pair.other if pair.one == found.leader else pair.one) for pair in pairs]
+def _titles(comparison: Comparison, pairs: Sequence[Pair]) -> str:
+    names = [comparison.title(pair.other if pair.one == comparison.leader else pair.one) for pair in pairs]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

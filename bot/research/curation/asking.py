@@ -42,16 +42,16 @@ async def open_asker(
     """
     with Store.open(folder / DATABASE, clock, redactor=redactor) as store:
         with store.read() as session:
-            known = session.get(Run, RUN) is not None
-        if not known:
+            exists = session.get(Run, RUN) is not None
+        if not exists:
             with store.write() as tx:
                 row = Run(id=RUN, competition="", agent="curation", model=choice.spec, seed=0, created_at=tx.now())
                 create_run(tx, row)
         change = record_change(store, RUN, say)
         opening = open_model(choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=change, say=say)
-        async with opening as opened:
+        async with opening as model_access:
             asker = Asker(
-                opened.model,
+                model_access.model,
                 store,
                 RUN,
                 clock,
@@ -59,7 +59,7 @@ async def open_asker(
                 budget=Level("build", Caps(money=max_cost)),
                 in_flight=models.section.in_flight,
                 limits=CallLimits(max_tokens=models.section.max_tokens),
-                estimate=opened.estimate,
+                estimate=model_access.estimate,
             )
             try:
                 yield asker

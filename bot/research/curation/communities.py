@@ -72,16 +72,16 @@ async def open_communities(
                 snapshot = Snapshot.load(path, metrics, community_only=not has_task(path))
                 card = snapshot.card
                 await ingest(store, card.slug, snapshot.community.posts(path, card.slug), cleaners)
-                found = [_of_card(card, CommunityView(store, card.slug, clock.as_of()), path)]
+                competitions = [_of_card(card, CommunityView(store, card.slug, clock.as_of()), path)]
             else:
-                found = [
-                    await _mle_live(one.slug, one.community, store, cleaners, Path(folder) / one.slug, clock, say)
-                    for one in find_competitions(path)
-                    if one.community is not None
+                competitions = [
+                    await _mle_live(c.slug, c.community, store, cleaners, Path(folder) / c.slug, clock, say)
+                    for c in find_competitions(path)
+                    if c.community is not None
                 ]
-        if not found:
+        if not competitions:
             raise UsageError(f"{path} is no snapshot, no MLE-Live folder and no database of the bot")
-        yield found
+        yield competitions
 
 
 def _of_card(card: TaskCard, posts: CommunityView, path: Path) -> PastCompetition:
@@ -96,27 +96,27 @@ def _collected(store: Store, clock: Clock, path: Path) -> list[PastCompetition]:
     with store.read() as session:
         slugs = {*session.exec(select(Topic.competition)), *session.exec(select(KernelVersion.competition))}
         cards = {run.competition: run.config.get("card") for run in live_runs(session)}
-    found = []
+    competitions = []
     for slug in sorted(slugs):
         posts = CommunityView(store, slug, clock.as_of())
         if cards.get(slug):
-            found.append(_of_card(TaskCard.model_validate(cards[slug]), posts, path))
+            competitions.append(_of_card(TaskCard.model_validate(cards[slug]), posts, path))
         else:
-            found.append(PastCompetition(slug, slug, "", "", False, _latest(posts), posts, path.name))
-    return found
+            competitions.append(PastCompetition(slug, slug, "", "", False, _latest(posts), posts, path.name))
+    return competitions
 
 
 async def _mle_live(
     slug: str, source: Path, store: Store, cleaners: Cleaners, target: Path, clock: Clock, say: Callable[[str], None]
 ) -> PastCompetition:
     target.mkdir(parents=True)
-    counts = CommunityWriter(source, target, slug, None).write(False, lambda done: None)
+    counts = CommunityWriter(source, target, slug, None).write(False, lambda count: None)
     undated = counts.undated.topics + counts.undated.kernels
     if undated:
         say(f"{slug}: without a time, so left out: {undated} of its discussions and kernels")
     community: Community = read_community(target, Problems())
     await ingest(store, slug, community.posts(target, slug), cleaners)
-    text = next((one for one in (source, source.parent) if (one / "description.md").is_file()), None)
+    text = next((f for f in (source, source.parent) if (f / "description.md").is_file()), None)
     description = "" if text is None else (text / "description.md").read_text(encoding="utf-8", errors="replace")
     posts = CommunityView(store, slug, clock.as_of())
     lower = _lower_is_better(source)

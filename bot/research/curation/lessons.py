@@ -29,9 +29,9 @@ from state.store import Store
 from state.tables import Event, Report, Run
 
 DATABASE = "state.db"
-_BEYOND = 2.0
+_BEYOND_NOISE = 2.0
 """Standard errors by which a difference is beyond noise."""
-_MOST = 6
+_MAX_LINES = 6
 """Comparisons of each kind that a lesson names, the clearest first."""
 _NODES = re.compile(r"node \d+ over node \d+$")
 _ANY_TASK = ("method/tuning",)
@@ -73,11 +73,11 @@ def lessons_of(path: Path, clock: Clock) -> list[Entry]:
 
 def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
     card = TaskCard.model_validate(run.config["card"])
-    ended = _ended(store, run)
+    end_time = _end_time(store, run)
     # A replay adds nothing later about the world than what it could know; before its competition is over none of it is told.
-    known_at = max(run.cutoff or ended, card.deadline)
-    compared = list(_compared(store, run, card, known_at))
-    if not compared:
+    known_at = max(run.cutoff or end_time, card.deadline)
+    effects = list(_measured_effects(store, run, card, known_at))
+    if not effects:
         return None
     text = "\n".join((card.title, card.metric.name, shown_description(card.description)))
     return Entry(
@@ -89,8 +89,8 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
         competitions=(run.competition.lower(),),
         sources=(Source(title=f"Run {run.id}", path=path.name, licence="own work"),),
         support="measured",
-        evidence=f"{len(compared)} paired differences on withheld rows of one run ({run.agent}, seed {run.seed}).",
-        claim=_claim(card, compared),
+        evidence=f"{len(effects)} paired differences on withheld rows of one run ({run.agent}, seed {run.seed}).",
+        claim=_claim(card, effects),
     )
 
 
@@ -100,7 +100,7 @@ def _id(run: Run) -> str:
     return f"{name}-{digest}"
 
 
-def _ended(store: Store, run: Run) -> datetime:
+def _end_time(store: Store, run: Run) -> datetime:
     with store.read() as session:
         last = session.exec(
             select(Event.at).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
@@ -108,23 +108,23 @@ def _ended(store: Store, run: Run) -> datetime:
     return last or run.created_at
 
 
-def _compared(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Iterator[Comparison]:
+def _measured_effects(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Iterator[Comparison]:
     """Yield what reports measured, then what scripts of no report gained over those they came from."""
-    seen = set[tuple[float, float]]()
+    seen_gains = set[tuple[float, float]]()
     for report in reports(store, run.id, known_at):
         for part in report.components:
             if isinstance(part, dict) and part.get("gain") is not None and part.get("gain_error"):
-                seen.add((part["gain"], part["gain_error"]))
-                yield Comparison(line(_what(report, part), 300), part["gain"], part["gain_error"])
+                seen_gains.add((part["gain"], part["gain_error"]))
+                yield Comparison(line(_effect_name(report, part), 300), part["gain"], part["gain_error"])
     with store.read() as session:
-        ended = results(RunRecord(session, run))
-    for one in ended:
-        gain = one.score.gain if one.score else None
-        if gain is not None and gain.std_error and (gain.value, gain.std_error) not in seen:
-            yield Comparison(line(f"{one.action}: {one.title}", 300), gain.value, gain.std_error)
+        run_results = results(RunRecord(session, run))
+    for result in run_results:
+        gain = result.score.gain if result.score else None
+        if gain is not None and gain.std_error and (gain.value, gain.std_error) not in seen_gains:
+            yield Comparison(line(f"{result.action}: {result.title}", 300), gain.value, gain.std_error)
 
 
-def _what(report: Report, part: Mapping[str, Any]) -> str:
+def _effect_name(report: Report, part: Mapping[str, Any]) -> str:
     """Return what a component changed, without the numbers of nodes, which mean nothing elsewhere."""
     if part.get("name") == WHOLE:
         return f"the draft '{report.title}' over the script that it builds on"
@@ -132,15 +132,15 @@ def _what(report: Report, part: Mapping[str, Any]) -> str:
     return ": ".join(filter(None, (name, part.get("analysis")))) or report.title
 
 
-def _claim(card: TaskCard, compared: Sequence[Comparison]) -> str:
-    clearest = sorted(compared, key=lambda one: -abs(one.clearness))
+def _claim(card: TaskCard, effects: Sequence[Comparison]) -> str:
+    clearest = sorted(effects, key=lambda e: -abs(e.clearness))
     groups = {
-        "Gained beyond noise:": [one for one in clearest if one.clearness > _BEYOND],
-        "Lost beyond noise:": [one for one in clearest if one.clearness < -_BEYOND],
-        "Made no difference beyond noise:": [one for one in clearest if abs(one.clearness) <= _BEYOND][::-1],
+        "Gained beyond noise:": [e for e in clearest if e.clearness > _BEYOND_NOISE],
+        "Lost beyond noise:": [e for e in clearest if e.clearness < -_BEYOND_NOISE],
+        "Made no difference beyond noise:": [e for e in clearest if abs(e.clearness) <= _BEYOND_NOISE][::-1],
     }
     lines = [f"Measured in {card.metric.name}, differences above 0 are better, with their standard errors."]
     for heading, group in groups.items():
         if group:
-            lines += ["", heading, *(f"- {one.gain:+.3g} ± {one.error:.2g}: {one.what}" for one in group[:_MOST])]
+            lines += ["", heading, *(f"- {e.gain:+.3g} ± {e.error:.2g}: {e.what}" for e in group[:_MAX_LINES])]
     return "\n".join(lines)

@@ -50,8 +50,8 @@ class ExtractTricks(TemplatePrompt[Tricks]):
 
     def context(self) -> dict[str, object]:
         """Return the template's variables."""
-        found: Mapping[str, Category] = categories()
-        return {**super().context(), "categories": found, "most": MOST_TRICKS}
+        known_categories: Mapping[str, Category] = categories()
+        return {**super().context(), "categories": known_categories, "most": MOST_TRICKS}
 
     def parse(self, text: str) -> Tricks:
         """Read the JSON answer; every label must be one of the set."""

@@ -24,7 +24,7 @@ _LICENCES = {
 }
 
 
-async def tricks_of(competition: PastCompetition, asker: Asker, most: int, say: Callable[[str], None]) -> list[Entry]:
+async def tricks_of(competition: PastCompetition, asker: Asker, limit: int, say: Callable[[str], None]) -> list[Entry]:
     """Return the tricks of a competition.
 
     A model is asked once a document, of at most so many write-ups and as many kernels.
@@ -32,39 +32,39 @@ async def tricks_of(competition: PastCompetition, asker: Asker, most: int, say: 
     Raises:
         BudgetExceeded, ModelUnavailable, ModelMisconfigured: as `Asker.ask`.
     """
-    chosen = list(_chosen(competition, most))
-    say(f"{competition.slug}: reading {len(chosen)} documents")
+    documents_to_read = list(_choose_documents(competition, limit))
+    say(f"{competition.slug}: reading {len(documents_to_read)} documents")
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_entries(competition, document, asker, say)) for document in chosen]
+        tasks = [group.create_task(_entries(competition, document, asker, say)) for document in documents_to_read]
     return [entry for task in tasks for entry in task.result()]
 
 
-def _chosen(competition: PastCompetition, most: int) -> Iterator[Document]:
+def _choose_documents(competition: PastCompetition, limit: int) -> Iterator[Document]:
     """Yield the write-ups, then the kernels, each the most telling first; those that try to steer their readers are left out."""
-    found = documents(competition.posts)
-    kernels = [one for one in found if one.posts[0].kind == "kernel"]
-    topics = [one for one in found if one.posts[0].kind != "kernel"]
+    all_documents = documents(competition.posts)
+    kernels = [d for d in all_documents if d.posts[0].kind == "kernel"]
+    topics = [d for d in all_documents if d.posts[0].kind != "kernel"]
     # Where hardly any title says so, the topics with the most to say stand in for write-ups.
-    write_ups = [one for one in topics if _WRITE_UP.search(one.title)]
-    if len(write_ups) < most:
+    write_ups = [t for t in topics if _WRITE_UP.search(t.title)]
+    if len(write_ups) < limit:
         write_ups = topics
     for group in (write_ups, kernels):
-        ranked = most_telling(group, set(), lower_is_better=competition.lower_is_better)
-        yield from islice((one for one in ranked if not any(steering(p.title, p.text) for p in one.posts)), most)
+        ranking = most_telling(group, set(), lower_is_better=competition.lower_is_better)
+        yield from islice((d for d in ranking if not any(steering(p.title, p.text) for p in d.posts)), limit)
 
 
 async def _entries(
     competition: PastCompetition, document: Document, asker: Asker, say: Callable[[str], None]
 ) -> list[Entry]:
-    shown = excerpt(document, _CHARACTERS)
-    prompt = ExtractTricks(competition.title, competition.metric, competition.description, shown)
+    excerpt_text = excerpt(document, _CHARACTERS)
+    prompt = ExtractTricks(competition.title, competition.metric, competition.description, excerpt_text)
     name = f"tricks of {competition.slug} {document.item} {document.digest}"
     try:
         answer = await asker.ask(prompt, role="analyst", name=name)
     except ModelRefused as error:
         say(f"{document.item} was not read: {error}")
         return []
-    return [_entry(competition, shown, trick, number) for number, trick in enumerate(answer.tricks, 1)]
+    return [_entry(competition, excerpt_text, trick, number) for number, trick in enumerate(answer.tricks, 1)]
 
 
 def _entry(competition: PastCompetition, document: Document, trick: Trick, number: int) -> Entry:

@@ -40,7 +40,7 @@ class _Report(BaseModel):
     competition_reports: tuple[Row, ...]
 
 
-_NOTHING = dict.fromkeys(Row.model_fields, False)
+_NO_SUBMISSION = dict.fromkeys(Row.model_fields, False)
 """The flags of a submission that was never made."""
 
 _SHARES: Mapping[str, Callable[[Row], bool]] = {
@@ -68,8 +68,8 @@ def read_reports(paths: Sequence[Path]) -> list[Row]:
             raise UsageError(f"{path} cannot be read: {error}.") from error
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise UsageError(f"{path} is no grading report: {where or 'it'}: {first['msg']}.") from error
+            location = ".".join(map(str, first["loc"]))
+            raise UsageError(f"{path} is no grading report: {location or 'it'}: {first['msg']}.") from error
         rows += sorted(report.competition_reports, key=lambda row: row.competition_id)
     return rows
 
@@ -104,27 +104,29 @@ def aggregate(rows: Sequence[Row], competitions: Sequence[str], *, pad_missing: 
     Raises:
         UsageError: there is no complete seed.
     """
-    by_id: dict[str, list[Row]] = {one: [row for row in rows if row.competition_id == one] for one in competitions}
-    counts = [len(found) for found in by_id.values()]
+    by_id: dict[str, list[Row]] = {c: [row for row in rows if row.competition_id == c] for c in competitions}
+    counts = [len(reports) for reports in by_id.values()]
     seeds = max(counts) if pad_missing else min(counts)
     if not seeds:
-        absent = [one for one, found in by_id.items() if not found]
+        absent = [c for c, reports in by_id.items() if not reports]
         raise UsageError(f"There is no complete seed: no report is of {', '.join(absent)}.")
-    each = [_shares([_of_seed(found, one, seed) for one, found in by_id.items()]) for seed in range(seeds)]
+    shares_by_seed = [_shares([_of_seed(reports, c, seed) for c, reports in by_id.items()]) for seed in range(seeds)]
     return {
         "num_seeds_averaged": seeds,
         "num_competitions_per_seed": len(competitions),
-        "metrics": {name: _summary([one[name] for one in each]) for name in each[0]},
-        "seeds": each,
+        "metrics": {name: _summary([s[name] for s in shares_by_seed]) for name in shares_by_seed[0]},
+        "seeds": shares_by_seed,
     }
 
 
-def _of_seed(found: Sequence[Row], competition: str, seed: int) -> Row:
-    return found[seed] if seed < len(found) else Row.model_validate(_NOTHING | {"competition_id": competition})
+def _of_seed(reports: Sequence[Row], competition: str, seed: int) -> Row:
+    return (
+        reports[seed] if seed < len(reports) else Row.model_validate(_NO_SUBMISSION | {"competition_id": competition})
+    )
 
 
 def _shares(rows: Sequence[Row]) -> dict[str, float]:
-    shares = {name: sum(map(has, rows)) / len(rows) * 100 for name, has in _SHARES.items()}
+    shares = {name: sum(map(is_so, rows)) / len(rows) * 100 for name, is_so in _SHARES.items()}
     return {"total_competitions": float(len(rows)), **shares}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from bot.evaluation.answers import GradeReport
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.research.grading.submission_list import Listed
+from bot.research.grading.submission_list import SubmissionListItem
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import BotError, InfrastructureFailure, UsageError
@@ -36,18 +36,18 @@ class GradedList:
 
     def summary(self) -> dict[str, Any]:
         """Return MLE-bench's grading report, and under `not_graded` what could not be graded."""
-        return {**grading_report(self.reports), "not_graded": [asdict(one) for one in self.failures]}
+        return {**grading_report(self.reports), "not_graded": [asdict(f) for f in self.failures]}
 
 
 def grading_report(reports: Sequence[GradeReport]) -> dict[str, Any]:
     """Return MLE-bench's grading report on some submissions: totals, and the report on each, with no more than a grade has."""
-    count = {name: sum(getattr(one, name) for one in reports) for name in _COUNTED.values()}
-    totals = {f"total_{name}": count[flag] for name, flag in _COUNTED.items()}
-    each = [one.model_dump(mode="json", include=set(GradeReport.model_fields)) for one in reports]
-    return {"total_runs": len(reports), **totals, "competition_reports": each}
+    count = {name: sum(getattr(r, name) for r in reports) for name in _COUNTED_FLAGS.values()}
+    totals = {f"total_{name}": count[flag] for name, flag in _COUNTED_FLAGS.items()}
+    rows = [r.model_dump(mode="json", include=set(GradeReport.model_fields)) for r in reports]
+    return {"total_runs": len(reports), **totals, "competition_reports": rows}
 
 
-_COUNTED: Mapping[str, str] = {
+_COUNTED_FLAGS: Mapping[str, str] = {
     "runs_with_submissions": "submission_exists",
     "valid_submissions": "valid_submission",
     "medals": "any_medal",
@@ -58,21 +58,24 @@ _COUNTED: Mapping[str, str] = {
 }
 
 
-def find_snapshots(listed: Sequence[Listed], folder: Path) -> dict[str, Path]:
+def find_snapshots(submissions: Sequence[SubmissionListItem], folder: Path) -> dict[str, Path]:
     """Return the snapshot of each listed competition: the folder with its name.
 
     Raises:
         UsageError: some are missing; all of these are named.
     """
-    found = {one.competition_id: folder / one.competition_id for one in listed}
-    absent = [name for name, path in found.items() if not path.is_dir()]
+    folders = {s.competition_id: folder / s.competition_id for s in submissions}
+    absent = [name for name, path in folders.items() if not path.is_dir()]
     if absent:
         raise UsageError(f"{folder} has no snapshot of {', '.join(absent)}.")
-    return found
+    return folders
 
 
 async def grade_many(
-    listed: Sequence[Listed], snapshots: Mapping[str, Path], worker: Worker, say: Callable[[str, float], None]
+    submissions: Sequence[SubmissionListItem],
+    snapshots: Mapping[str, Path],
+    worker: Worker,
+    say: Callable[[str, float], None],
 ) -> GradedList:
     """Grade submissions competition by competition, each snapshot loaded once.
 
@@ -82,23 +85,23 @@ async def grade_many(
     reports: dict[int, GradeReport] = {}
     failures: dict[int, Failure] = {}
     for position, (competition, path) in enumerate(snapshots.items(), 1):
-        places = [at for at, one in enumerate(listed) if one.competition_id == competition]
-        one = _Competition(path, worker)
-        while left := [at for at in places if at not in reports and at not in failures]:
-            done = len(reports) + len(failures)
+        places = [n for n, s in enumerate(submissions) if s.competition_id == competition]
+        competition_grader = _Competition(path, worker)
+        while left_places := [place for place in places if place not in reports and place not in failures]:
+            done_count = len(reports) + len(failures)
             say(
-                f"{competition} ({position}/{len(snapshots)}) | {done} of {len(listed)} submissions graded",
-                done / len(listed),
+                f"{competition} ({position}/{len(snapshots)}) | {done_count} of {len(submissions)} submissions graded",
+                done_count / len(submissions),
             )
             try:
-                some = await one.grade([listed[at].path for at in left])
+                graded = await competition_grader.grade([submissions[p].path for p in left_places])
             except BotError as error:
-                failures |= {at: Failure(competition, str(listed[at].path), str(error)) for at in left}
+                failures |= {p: Failure(competition, str(submissions[p].path), str(error)) for p in left_places}
             else:
                 # What is listed, and aggregated, goes by the folder's name.
-                named = [report.model_copy(update={"competition_id": competition}) for report in some]
-                reports |= dict(zip(left, named, strict=False))
-    return GradedList([reports[at] for at in sorted(reports)], [failures[at] for at in sorted(failures)])
+                named_reports = [report.model_copy(update={"competition_id": competition}) for report in graded]
+                reports |= dict(zip(left_places, named_reports, strict=False))
+    return GradedList([reports[p] for p in sorted(reports)], [failures[p] for p in sorted(failures)])
 
 
 @dataclass
@@ -127,8 +130,8 @@ class _Competition:
                 return await self.grade(paths)
             (report,) = await self.worker.grade_some(self.path, card, [None])
             message = f"It could not be graded: {str(error).strip().splitlines()[-1]}"
-            there = {"submission_exists": True, "submission_path": str(paths[0]), "message": message}
-            return [report.model_copy(update=there)]
+            marks = {"submission_exists": True, "submission_path": str(paths[0]), "message": message}
+            return [report.model_copy(update=marks)]
 
 
 def write_report(summary: Mapping[str, Any], folder: Path, now: datetime) -> Path:

@@ -11,7 +11,7 @@ _COMMENTS = ("#", "//")
 
 
 @dataclass(frozen=True)
-class Listed:
+class SubmissionListItem:
     """One submission: its competition, and the path of its file (None: the run left none)."""
 
     line: int
@@ -19,7 +19,7 @@ class Listed:
     path: Path | None
 
 
-def read_list(path: Path) -> list[Listed]:
+def read_list(path: Path) -> list[SubmissionListItem]:
     """Read a list: objects with `competition_id` and `submission_path` (or null), relative to the list's folder.
 
     Other keys are ignored; blank lines and those that begin with # or // are skipped.
@@ -32,22 +32,22 @@ def read_list(path: Path) -> list[Listed]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path.name} cannot be read: {error}.") from error
     problems: list[Problem] = []
-    listed: list[Listed] = []
+    items: list[SubmissionListItem] = []
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if text and not text.startswith(_COMMENTS):
             try:
-                listed.append(_entry(number, text, path.parent))
+                items.append(_entry(number, text, path.parent))
             except ValueError as error:
                 problems.append(Problem(path.name, number, str(error)))
     if problems:
         raise UsageError("\n".join(map(str, problems)))
-    if not listed:
+    if not items:
         raise UsageError(f"{path.name} lists no submissions.")
-    return listed
+    return items
 
 
-def _entry(number: int, text: str, folder: Path) -> Listed:
+def _entry(number: int, text: str, folder: Path) -> SubmissionListItem:
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -60,4 +60,4 @@ def _entry(number: int, text: str, folder: Path) -> Listed:
         raise ValueError("`competition_id` must be a competition's name")
     if "submission_path" not in value or not (file is None or isinstance(file, str)):
         raise ValueError("`submission_path` must be a file's path, or null")
-    return Listed(number, competition, folder / file if file else None)
+    return SubmissionListItem(number, competition, folder / file if file else None)

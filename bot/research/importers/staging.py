@@ -9,7 +9,7 @@ from pathlib import Path
 from state.errors import UsageError
 
 _LOCK = ".import.lock"
-_STAGED = ".import-{}"
+_STAGING_NAME = ".import-{}"
 
 
 @contextmanager
@@ -25,15 +25,15 @@ def importing_into(out: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"another import is writing to {out}: wait for it, or name another folder") from None
-        for left in out.glob(_STAGED.format("*")):
-            shutil.rmtree(left)
+        for leftover in out.glob(_STAGING_NAME.format("*")):
+            shutil.rmtree(leftover)
         yield
 
 
 @contextmanager
-def staged(place: Path) -> Iterator[Path]:
+def staging_folder(place: Path) -> Iterator[Path]:
     """Yield an empty folder beside `place`, to be renamed when it is complete; otherwise it is removed in the end."""
-    folder = place.with_name(_STAGED.format(place.name))
+    folder = place.with_name(_STAGING_NAME.format(place.name))
     shutil.rmtree(folder, ignore_errors=True)  # left by an import that was killed
     folder.mkdir(parents=True)
     try:

@@ -38,26 +38,26 @@ def find_metric(question: Question, most_rows: int = MOST_ROWS) -> FoundMetric:
         SnapshotError: the grader cannot be used, scores too little, or contradicts the leaderboard; or a table cannot be read.
     """
     if question.truth is None:
-        return _alone(question)
+        return _by_sample_alone(question)
     grader, answers, sample = question.grader, question.answers, question.sample
     try:
-        whole = _submissions(question.truth, sample, question.key)
+        all_rows = _submissions(question.truth, sample, question.key)
     except UnsupportedLayout as error:
         raise SnapshotError([Problem(sample.name, None, str(error))]) from error
-    most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // whole.truth.shape[1]))
+    most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // all_rows.truth.shape[1]))
     with tempfile.TemporaryDirectory(prefix="metric-") as folder:
         scratch = Path(folder)
-        if len(whole.ids) > most_rows and _has_columns(answers, whole.key):
-            drawn = np.random.default_rng(_SEED).choice(len(whole.ids), most_rows, replace=False)
-            keys = {whole.ids[row] for row in drawn}
-            chosen = np.array([row for row, one in enumerate(whole.ids) if one in keys])
-            part = _part_of(answers, whole.key, keys, scratch)
+        if len(all_rows.ids) > most_rows and _has_columns(answers, all_rows.key):
+            row_numbers = np.random.default_rng(_SEED).choice(len(all_rows.ids), most_rows, replace=False)
+            keys = {all_rows.ids[row] for row in row_numbers}
+            sampled = np.array([row for row, id in enumerate(all_rows.ids) if id in keys])
+            part = _part_of(answers, all_rows.key, keys, scratch)
             try:
-                return _on_a_part(question, part, whole, chosen, scratch)
+                return _on_a_part(question, part, all_rows, sampled, scratch)
             except _RefusesParts:
                 pass
         with grader_of(grader, answers) as call:
-            search = Search(whole, call, scratch, _candidates(answers))
+            search = Search(all_rows, call, scratch, _candidates(answers))
             return search_result(search, search.run(), question.board_lower_is_better)
 
 
@@ -70,24 +70,24 @@ def _candidates(answers: Path) -> Sequence[Metric]:
     return () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
 
 
-def _alone(question: Question) -> FoundMetric:
+def _by_sample_alone(question: Question) -> FoundMetric:
     """Leave the scores to the grader, without submissions made from the answers; the direction is the leaderboard's."""
     table = read_table(question.sample)
     columns = [name for name in table.header if name not in question.key]
     with grader_of(question.grader, question.answers) as call:
-        scored = call(question.sample)
-    if scored.score is None:
-        raise SnapshotError([Problem(OWN_GRADER, None, f"gives the sample submission no score: {scored.fault}")])
+        answer = call(question.sample)
+    if answer.score is None:
+        raise SnapshotError([Problem(OWN_GRADER, None, f"gives the sample submission no score: {answer.fault}")])
     if question.board_lower_is_better is None:
-        what = "cannot be asked whether smaller is better, as the true predictions are not known; nor does the leaderboard say"
-        raise SnapshotError([Problem(OWN_GRADER, None, what)])
+        reason = "cannot be asked whether smaller is better, as the true predictions are not known; nor does the leaderboard say"
+        raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
     return FoundMetric(
         name=OWN_GRADER,
         direction="minimize" if question.board_lower_is_better else "maximize",
         how=f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
         params={"predictions": kind},
-        notes=(f"{OWN_GRADER} gives the sample submission {scored.score:.6g}",),
+        notes=(f"{OWN_GRADER} gives the sample submission {answer.score:.6g}",),
     )
 
 
@@ -96,67 +96,67 @@ class _RefusesParts(Exception):
 
 
 def _on_a_part(
-    question: Question, part: Path, whole: Submissions, chosen: NDArray[np.int64], scratch: Path
+    question: Question, part: Path, all_rows: Submissions, sampled: NDArray[np.int64], scratch: Path
 ) -> FoundMetric:
     rows = replace(
-        whole,
-        rows=[whole.rows[row] for row in chosen],
-        truth=whole.truth[chosen],
-        sample=whole.sample[chosen],
+        all_rows,
+        rows=[all_rows.rows[row] for row in sampled],
+        truth=all_rows.truth[sampled],
+        sample=all_rows.sample[sampled],
     )
     with grader_of(question.grader, part) as call:
         search = Search(rows, call, scratch)
         try:
-            left = search.run()
+            candidates = search.run()
         except SnapshotError as error:
             raise _RefusesParts from error
-    left, note = _confirmed(question.grader, question.answers, whole, left, scratch)
-    result = search_result(search, left, question.board_lower_is_better)
-    return replace(result, notes=(*result.notes, f"compared on {len(rows.ids):,} of {len(whole.ids):,} rows{note}"))
+    candidates, note = _confirmed(question.grader, question.answers, all_rows, candidates, scratch)
+    result = search_result(search, candidates, question.board_lower_is_better)
+    return replace(result, notes=(*result.notes, f"compared on {len(rows.ids):,} of {len(all_rows.ids):,} rows{note}"))
 
 
 def _confirmed(
-    grader: Path, answers: Path, whole: Submissions, left: Sequence[Candidate], scratch: Path
+    grader: Path, answers: Path, all_rows: Submissions, candidates: Sequence[Candidate], scratch: Path
 ) -> tuple[list[Candidate], str]:
     """Keep the metrics that agree on all rows as well."""
-    if not left:
+    if not candidates:
         return [], ""
     with grader_of(grader, answers) as call, contextlib.suppress(SnapshotError):  # too slow or too large on all rows
-        search = Search(whole, call, scratch)
-        for trial in trials(whole.truth, whole.sample, np.random.default_rng(_SEED)):
+        search = Search(all_rows, call, scratch)
+        for trial in trials(all_rows.truth, all_rows.sample, np.random.default_rng(_SEED)):
             if search.ask(trial) and len(search.scored) == _CONFIRMED:
                 break
-    kept = [
+    confirmed = [
         candidate
-        for candidate in left
-        if all(same(candidate.score(whole.perfect, trial), score) for trial, score in search.scored)
+        for candidate in candidates
+        if all(same(candidate.score(all_rows.perfect, trial), score) for trial, score in search.scored)
     ]
     if len(search.scored) < 2:
-        return [], f"; {left[0]} agreed there, but on all rows too little is scored to confirm it"
-    if not kept:
-        return [], f"; {left[0]} agreed there, but not on all rows"
-    return kept, f", and on {len(search.scored)} submissions of all rows"
+        return [], f"; {candidates[0]} agreed there, but on all rows too little is scored to confirm it"
+    if not confirmed:
+        return [], f"; {candidates[0]} agreed there, but not on all rows"
+    return confirmed, f", and on {len(search.scored)} submissions of all rows"
 
 
 def _submissions(truth: Path, sample: Path, key: tuple[str, ...]) -> Submissions:
-    asked, true = read_table(sample), read_table(truth)
-    columns = [name for name in asked.header if name not in key]
-    known, wanted, rows = Repeats(), Repeats(), asked.columns(key)
-    answers = dict(zip(map(known.numbered, true.keys(key)), true.columns(columns), strict=True))
+    sample_table, true = read_table(sample), read_table(truth)
+    columns = [name for name in sample_table.header if name not in key]
+    answer_counts, sample_counts, rows = Repeats(), Repeats(), sample_table.columns(key)
+    answers = dict(zip(map(answer_counts.numbered, true.keys(key)), true.columns(columns), strict=True))
     return Submissions(
-        header=asked.header,
+        header=sample_table.header,
         key=key,
         rows=rows,
-        truth=_cells([answers[wanted.numbered(row_key(cells))] for cells in rows], len(columns)),
-        sample=_cells(asked.columns(columns), len(columns)),
+        truth=_cells([answers[sample_counts.numbered(row_key(cells))] for cells in rows], len(columns)),
+        sample=_cells(sample_table.columns(columns), len(columns)),
     )
 
 
 def _cells(rows: Sequence[Sequence[str]], columns: int) -> Cells:
-    made = np.empty((len(rows), columns), dtype=object)
+    array = np.empty((len(rows), columns), dtype=object)
     for place, row in enumerate(rows):
-        made[place] = row
-    return made
+        array[place] = row
+    return array
 
 
 def _has_columns(answers: Path, key: Sequence[str]) -> bool:
@@ -165,7 +165,7 @@ def _has_columns(answers: Path, key: Sequence[str]) -> bool:
 
 def _part_of(answers: Path, key: Sequence[str], keys: set[str], scratch: Path) -> Path:
     table = read_table(answers)
-    at = [table.header.index(name) for name in key]
+    places = [table.header.index(name) for name in key]
     part = scratch / "answers.csv"
-    write_table(part, table.header, (row for row in table.rows() if row_key([row[place] for place in at]) in keys))
+    write_table(part, table.header, (row for row in table.rows() if row_key([row[place] for place in places]) in keys))
     return part

@@ -73,11 +73,11 @@ class Candidate:
     metric: Metric
     params: Params
 
-    def score(self, truth: Trial, predicted: Trial) -> float:
+    def score(self, truth: Trial, prediction: Trial) -> float:
         """Return the score of text cells, read as the metric takes them; NaN where it is not defined."""
-        sides: tuple[Any, Any] = truth.cells, predicted.cells
+        sides: tuple[Any, Any] = truth.cells, prediction.cells
         if self.metric.takes == "number":
-            sides = truth.numbers, predicted.numbers
+            sides = truth.numbers, prediction.numbers
             if sides[0] is None or sides[1] is None:
                 return math.nan
         try:
@@ -117,15 +117,15 @@ class Search:
         for trial in trials(truth, sample, rng):
             self.ask(trial)
         self._check_enough()
-        left = [candidate for candidate in self._candidates() if self._agrees(candidate)]
+        candidates = [candidate for candidate in self._candidates() if self._agrees(candidate)]
         for _ in range(_ROUNDS):
             before = len(self.scored)
-            for trial in trials(truth, sample, rng) if len(left) > 1 else ():
-                if trial.name != PERFECT and _differ(left, self.submissions.perfect, trial) and self.ask(trial):
-                    left = [candidate for candidate in left if self._agrees(candidate)]
+            for trial in trials(truth, sample, rng) if len(candidates) > 1 else ():
+                if trial.name != PERFECT and _differ(candidates, self.submissions.perfect, trial) and self.ask(trial):
+                    candidates = [candidate for candidate in candidates if self._agrees(candidate)]
             if len(self.scored) == before:  # whatever would decide is refused, or nothing would
                 break
-        return left
+        return candidates
 
     def ask(self, trial: Trial) -> bool:
         """Have one submission scored; return whether it got a finite score."""
@@ -169,17 +169,17 @@ class Search:
         perfect = next((score for trial, score in self.scored if trial.name == PERFECT), None)
         if perfect is None:
             return None
-        others = [score for trial, score in self.scored if trial.name != PERFECT and not same(score, perfect)]
-        if not others or min(others) < perfect < max(others):
+        other_scores = [score for trial, score in self.scored if trial.name != PERFECT and not same(score, perfect)]
+        if not other_scores or min(other_scores) < perfect < max(other_scores):
             return None
-        return "minimize" if perfect < min(others) else "maximize"
+        return "minimize" if perfect < min(other_scores) else "maximize"
 
     def kind(self) -> PredictionKind:
         """Return what the predictions are, by the cells of the answers and of the sample."""
         truth, sample = self.submissions.truth, self.submissions.sample
         # Rows that do not count may be empty in the answers (osic-pulmonary-fibrosis-progression).
-        known = truth[truth != ""]
-        if known.size and numbers(known) is not None and numbers(sample) is not None:
+        given_cells = truth[truth != ""]
+        if given_cells.size and numbers(given_cells) is not None and numbers(sample) is not None:
             return "number"
         cells = list(chain(truth.ravel(), sample.ravel()))
         plain = all(cell.strip() and len(cell.split()) == 1 for cell in cells)
@@ -190,19 +190,19 @@ def _variants(metric: Metric, columns: int, labels: Sequence[str]) -> Sequence[P
     """Return parameters of a metric, its own defaults first; of two `labels`, either may be the positive one."""
     if metric.name == "mean_columnwise_rmse" and 2 < columns <= _MOST_COLUMNS:
         widths = range(2, columns)
-        return [{}, *({"columns": list(chosen)} for width in widths for chosen in combinations(range(columns), width))]
+        return [{}, *({"columns": list(c)} for width in widths for c in combinations(range(columns), width))]
     if metric.name in ("binary_f1", "binary_f_beta"):
         positive: list[Params] = [{}, *({"positive": label} for label in labels)]
-        return [{**one, **variant} for variant in metric.variants for one in positive]
+        return [{**base, **variant} for variant in metric.variants for base in positive]
     return metric.variants
 
 
-def same(one: float, other: float) -> bool:
+def same(first: float, second: float) -> bool:
     """Whether two scores are equal when they are rounded as MLE-bench does, or next to one another; NaN equals nothing."""
-    if not (math.isfinite(one) and math.isfinite(other)):
+    if not (math.isfinite(first) and math.isfinite(second)):
         return False
-    difference = abs(round(one, SCORE_DIGITS) - round(other, SCORE_DIGITS))
-    return difference <= _TOLERANCE * (1 + 1e-6) + _SLACK * abs(other)
+    difference = abs(round(first, SCORE_DIGITS) - round(second, SCORE_DIGITS))
+    return difference <= _TOLERANCE * (1 + 1e-6) + _SLACK * abs(second)
 
 
 def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool:
@@ -210,44 +210,50 @@ def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool
     return any(not same(score, scores[0]) for score in scores[1:])
 
 
-def search_result(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> FoundMetric:
+def search_result(search: Search, candidates: Sequence[Candidate], board_lower_is_better: bool | None) -> FoundMetric:
     """Return the result of a search with the direction, which grader and leaderboard (None: no order) must not contradict.
 
     Raises:
         SnapshotError: they contradict, or neither shows a direction.
     """
-    many, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
-    asked = f"{many} made submissions ({different} different scores)"
-    direction = _direction(search, left, board_lower_is_better)
+    trial_count, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
+    trials_in_words = f"{trial_count} made submissions ({different} different scores)"
+    direction = _direction(search, candidates, board_lower_is_better)
     notes: list[str] = []
-    if left:
-        name, params = left[0].metric.name, dict(left[0].params)
-        how = f"{left[0]} agrees with {OWN_GRADER} on {asked}"
-        if len(left) > 1:
-            notes.append(f"here the same as {left[0]}: {', '.join(map(str, left[1:6]))}")
+    if candidates:
+        name, params = candidates[0].metric.name, dict(candidates[0].params)
+        explanation = f"{candidates[0]} agrees with {OWN_GRADER} on {trials_in_words}"
+        if len(candidates) > 1:
+            notes.append(f"here the same as {candidates[0]}: {', '.join(map(str, candidates[1:6]))}")
     else:
         name, params = OWN_GRADER, {"predictions": search.kind()}
-        how = f"no metric of the registry agrees with {OWN_GRADER} on {asked}: it is scored by {OWN_GRADER}"
+        explanation = (
+            f"no metric of the registry agrees with {OWN_GRADER} on {trials_in_words}: it is scored by {OWN_GRADER}"
+        )
         if search.direction() is None:
             notes.append(
                 f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is the leaderboard's"
             )
     if search.faults:
-        notes.append(f"{OWN_GRADER} refuses {len(search.faults)} of {many + len(search.faults)} made submissions")
-    return FoundMetric(name, direction, how, params, tuple(notes))
+        notes.append(
+            f"{OWN_GRADER} refuses {len(search.faults)} of {trial_count + len(search.faults)} made submissions"
+        )
+    return FoundMetric(name, direction, explanation, params, tuple(notes))
 
 
-def _direction(search: Search, left: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:
+def _direction(search: Search, candidates: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:
     """Return the metric's direction, else that of the grader's scores, else the leaderboard's; none may contradict another."""
-    seen, by_board = search.direction(), None
+    by_scores, by_board = search.direction(), None
     if board_lower_is_better is not None:
         by_board = "minimize" if board_lower_is_better else "maximize"
-    direction = left[0].metric.direction if left else seen or by_board
+    direction = candidates[0].metric.direction if candidates else by_scores or by_board
     if direction is None:
-        what = "does not show whether smaller is better: neither do its scores of the answers, nor the leaderboard"
-        raise SnapshotError([Problem(OWN_GRADER, None, what)])
-    for other, who in ((seen, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
-        if other is not None and other != direction:
-            what = f"contradicts: {who} {other}, but {left[0] if left else OWN_GRADER} is to {direction}"
-            raise SnapshotError([Problem(OWN_GRADER, None, what)])
+        reason = "does not show whether smaller is better: neither do its scores of the answers, nor the leaderboard"
+        raise SnapshotError([Problem(OWN_GRADER, None, reason)])
+    for claimed, source in ((by_scores, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
+        if claimed is not None and claimed != direction:
+            reason = (
+                f"contradicts: {source} {claimed}, but {candidates[0] if candidates else OWN_GRADER} is to {direction}"
+            )
+            raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     return "minimize" if direction == "minimize" else "maximize"

@@ -15,7 +15,7 @@ Cells = NDArray[Any]
 """Objects (text), of shape (rows, prediction columns)."""
 
 PERFECT = "perfect"
-_FEW = 30
+_FEW_CLASSES = 30
 """Different whole numbers at most that may be classes."""
 _SUM_SLACK = 1e-9
 
@@ -67,9 +67,9 @@ def _of_numbers(values: NDArray[np.float64], truth: Cells, rng: np.random.Genera
     yield from _quantities(values, rng)
     if (values == np.round(values)).all():
         spread = max(1.0, float(values.std()))
-        moved = np.round(values + rng.normal(0, spread, values.shape))
-        moved = np.clip(moved, values.min(), values.max())
-        yield Trial("whole numbers nearby", _each(moved, lambda number: str(int(number))))
+        shifted = np.round(values + rng.normal(0, spread, values.shape))
+        shifted = np.clip(shifted, values.min(), values.max())
+        yield Trial("whole numbers nearby", _edit_cells(shifted, lambda number: str(int(number))))
 
 
 def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[Trial]:
@@ -84,13 +84,13 @@ def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Ite
     if sums_to_one:
         scaled = 0.5 * values + 0.5 * rng.random(values.shape)
         yield Trial("probabilities that do not sum to one", _text(scaled))
-    some = rng.random(rows) < 0.2
+    is_replaced = rng.random(rows) < 0.2
     if not sums_to_one and columns > 1:
         uneven = values.copy()
         uneven[:, 0] = 0.4 * values[:, 0] + 0.6 * rng.random(rows)
         yield Trial("probabilities with noise in the first column", _text(uneven))
     sure = values.copy()
-    sure[some] = values[rng.permutation(rows)][some]
+    sure[is_replaced] = values[rng.permutation(rows)][is_replaced]
     yield Trial("a fifth of the rows sure and mostly wrong", _text(sure))
 
 
@@ -100,16 +100,16 @@ def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterat
     low = 0.0 if values.min() >= 0 else -math.inf
     high = 1.0 if low == 0 and values.max() <= 1 else math.inf
 
-    def within(name: str, made: NDArray[np.float64]) -> Trial:
-        return Trial(name, _text(np.clip(made, low, high)))
+    def within(name: str, predictions: NDArray[np.float64]) -> Trial:
+        return Trial(name, _text(np.clip(predictions, low, high)))
 
     for share in (0.1, 0.5, 2.0):
         yield within(f"noise of {share:g} standard deviations", values + share * scale * rng.normal(0, 1, values.shape))
     yield within("heavy-tailed noise", values + 0.3 * scale * rng.standard_t(2, values.shape))
     yield within("noise by a factor", values * rng.lognormal(0.1, 0.4, values.shape))
-    moved = values + 0.2 * scale * rng.normal(0, 1, values.shape)
-    moved[:, 0] += scale[0, 0] * rng.normal(0.5, 1, len(values))
-    yield within("more noise in the first column", moved)
+    shifted = values + 0.2 * scale * rng.normal(0, 1, values.shape)
+    shifted[:, 0] += scale[0, 0] * rng.normal(0.5, 1, len(values))
+    yield within("more noise in the first column", shifted)
     far = values + 0.05 * scale * rng.normal(0, 1, values.shape)
     far[rng.integers(len(values))] += 20 * scale[0]
     yield within("one row far off", far)
@@ -118,20 +118,20 @@ def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterat
 def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
     """Whole rows replaced by other rows' answers."""
     for share in (0.1, 0.3, 0.6):
-        drawn = rng.random(len(truth)) < share
+        is_drawn = rng.random(len(truth)) < share
         replaced = truth.copy()
-        replaced[drawn] = truth[rng.integers(len(truth), size=len(truth))][drawn]
+        replaced[is_drawn] = truth[rng.integers(len(truth), size=len(truth))][is_drawn]
         yield Trial(f"{share:.0%} of the rows replaced by other answers", replaced)
     distinct = sorted(set(truth[:, 0])) if truth.shape[1] == 1 else []
-    if 1 < len(distinct) <= _FEW:
+    if 1 < len(distinct) <= _FEW_CLASSES:
         position = {label: place for place, label in enumerate(sorted(distinct, key=_order))}
         labels = sorted(distinct, key=_order)
         steps = rng.choice([0, 0, 1, -1], len(truth))
-        near = [
+        neighbours = [
             labels[min(max(position[cell] + step, 0), len(labels) - 1)]
             for cell, step in zip(truth[:, 0], steps, strict=True)
         ]
-        yield Trial("classes next to the true ones", np.array(near, dtype=object).reshape(-1, 1))
+        yield Trial("classes next to the true ones", np.array(neighbours, dtype=object).reshape(-1, 1))
         yield Trial("the largest class everywhere", np.full(truth.shape, labels[-1], dtype=object))
 
 
@@ -146,21 +146,21 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
     ]
     pool = _words(truth)
     for name, edit in edits:
-        yield Trial(name, _each(truth, partial(_edited, edit=edit)))
-    yield Trial("a word of another row in front", _each(truth, lambda text: f"{rng.choice(pool)} {text}"))
-    yield Trial("a word of another row behind", _each(truth, lambda text: f"{text} {rng.choice(pool)}"))
+        yield Trial(name, _edit_cells(truth, partial(_edited, edit=edit)))
+    yield Trial("a word of another row in front", _edit_cells(truth, lambda text: f"{rng.choice(pool)} {text}"))
+    yield Trial("a word of another row behind", _edit_cells(truth, lambda text: f"{text} {rng.choice(pool)}"))
     yield from _of_lists(truth, rng)
-    yield Trial("a letter missing", _each(truth, lambda text: _without_letter(text, rng)))
-    some = rng.random(len(truth)) < 0.4
-    halves = _each(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
-    yield Trial("some rows cut", np.where(some[:, None], halves, truth))
+    yield Trial("a letter missing", _edit_cells(truth, lambda text: _without_letter(text, rng)))
+    is_cut = rng.random(len(truth)) < 0.4
+    halves = _edit_cells(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
+    yield Trial("some rows cut", np.where(is_cut[:, None], halves, truth))
 
 
 def _of_lists(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
     """The true words among others."""
     for length in (3, 5, 12, 30):
         among = partial(_among, pool=_words(truth), length=length, rng=rng)
-        yield Trial(f"among {length} words in any order", _each(truth, among))
+        yield Trial(f"among {length} words in any order", _edit_cells(truth, among))
 
 
 def _words(truth: Cells) -> list[str]:
@@ -173,22 +173,22 @@ def _edited(text: str, edit: Callable[[list[str]], list[str]]) -> str:
 
 def _among(text: str, pool: list[str], length: int, rng: np.random.Generator) -> str:
     """Return a list of that many words, the text's own among others, none of them twice."""
-    own = text.split()[:length]
-    others = [word for word in dict.fromkeys(rng.choice(pool, 2 * length)) if word not in own]
-    words = np.array([*own, *others[: length - len(own)]], dtype=object)
+    own_words = text.split()[:length]
+    other_words = [word for word in dict.fromkeys(rng.choice(pool, 2 * length)) if word not in own_words]
+    words = np.array([*own_words, *other_words[: length - len(own_words)]], dtype=object)
     return " ".join(words[rng.permutation(len(words))])
 
 
 def _without_letter(text: str, rng: np.random.Generator) -> str:
-    at = int(rng.integers(len(text))) if len(text) > 1 else 1
-    return text[:at] + text[at + 1 :]
+    place = int(rng.integers(len(text))) if len(text) > 1 else 1
+    return text[:place] + text[place + 1 :]
 
 
-def _each(cells: NDArray[Any], edit: Callable[[Any], str]) -> Cells:
-    made = np.empty(cells.shape, dtype=object)
-    for at, cell in np.ndenumerate(cells):
-        made[at] = edit(cell)
-    return made
+def _edit_cells(cells: NDArray[Any], edit: Callable[[Any], str]) -> Cells:
+    edited = np.empty(cells.shape, dtype=object)
+    for place, cell in np.ndenumerate(cells):
+        edited[place] = edit(cell)
+    return edited
 
 
 def _order(label: str) -> tuple[float, str]:
@@ -197,4 +197,4 @@ def _order(label: str) -> tuple[float, str]:
 
 
 def _text(values: NDArray[np.float64]) -> Cells:
-    return _each(values, lambda number: repr(float(number)))
+    return _edit_cells(values, lambda number: repr(float(number)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.research.importers.staging import importing_into, staged
+from bot.research.importers.staging import importing_into, staging_folder
 from state.errors import Problem, SnapshotError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _FLAGS = {"EvaluationAlgorithmIsMax", "IsBenchmark", "IsAfterDeadline"}
 
 _INSTALL = "pip install 'kaggle-bot[meta-kaggle]'"
 _PARQUET = "parquet"
-_ABOUT = "about.json"
+_ABOUT_FILE = "about.json"
 _MEMORY = "1GB"
 """Of DuckDB's buffers."""
 _PIECE = 128_000_000
@@ -138,15 +138,15 @@ def _value_of(column: str) -> str:
 
 
 def _open(export: Export, path: Path, table: str) -> None:
-    about = _read_about(path)
+    facts = _read_about(path)
     export.connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({_quoted(path / '*.parquet')})")
-    export.sha256[table] = about["sha256"]
-    if about["unreadable_dates"]:
-        export.unreadable_dates[table] = about["unreadable_dates"]
+    export.sha256[table] = facts["sha256"]
+    if facts["unreadable_dates"]:
+        export.unreadable_dates[table] = facts["unreadable_dates"]
 
 
 def _read_about(path: Path) -> dict[str, Any]:
-    return dict(json.loads((path / _ABOUT).read_text(encoding="utf-8")))
+    return dict(json.loads((path / _ABOUT_FILE).read_text(encoding="utf-8")))
 
 
 def _version(folder: Path, table: str) -> str:
@@ -162,18 +162,20 @@ def _convert_new(export: Export, folder: Path, report: Callable[[str, float], No
         path = _parquet(folder, table)
         return not path.is_dir() or _read_about(path)["version"] != _version(folder, table)
 
-    waiting = [table for table in _TABLES if is_new(table)]
-    if not waiting:
+    new_tables = [table for table in _TABLES if is_new(table)]
+    if not new_tables:
         return
-    done, total = 0, sum(_size(folder, table) for table in waiting)
+    done_bytes, total = 0, sum(_size(folder, table) for table in new_tables)
     with importing_into(folder / _PARQUET):
-        for number, table in enumerate(waiting, start=1):
-            what = f"converting {table}.csv ({number} of {len(waiting)}, {_size(folder, table) / 1e6:,.0f} MB), once"
+        for number, table in enumerate(new_tables, start=1):
+            activity = (
+                f"converting {table}.csv ({number} of {len(new_tables)}, {_size(folder, table) / 1e6:,.0f} MB), once"
+            )
 
-            def advance(size: int, what: str = what) -> None:
-                nonlocal done
-                report(what, done / total)
-                done += size
+            def advance(size: int, title: str = activity) -> None:
+                nonlocal done_bytes
+                report(title, done_bytes / total)
+                done_bytes += size
 
             _convert(export, folder, table, advance)
 
@@ -182,7 +184,7 @@ def _convert(export: Export, folder: Path, table: str, advance: Callable[[int], 
     """Convert a CSV file piece by piece; `advance` gets the size of a piece before it is converted."""
     source, target = folder / f"{table}.csv", _parquet(folder, table)
     header, version, digest, start = _read_header(source, table), _version(folder, table), hashlib.sha256(), 0
-    with staged(target) as place:
+    with staging_folder(target) as place:
         piece_file = place / "piece.csv"
         for number, piece in enumerate(_read_pieces(source)):
             advance(len(piece))
@@ -196,8 +198,8 @@ def _convert(export: Export, folder: Path, table: str, advance: Callable[[int], 
             start += len(piece)
         piece_file.unlink()
         unreadable = _count_unreadable_dates(export, place, source)
-        about = {"version": version, "sha256": digest.hexdigest(), "unreadable_dates": unreadable}
-        (place / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        facts = {"version": version, "sha256": digest.hexdigest(), "unreadable_dates": unreadable}
+        (place / _ABOUT_FILE).write_text(json.dumps(facts), encoding="utf-8")
         shutil.rmtree(target, ignore_errors=True)
         place.rename(target)
 
@@ -214,17 +216,17 @@ def _read_header(source: Path, table: str) -> list[str]:
 
 def _read_pieces(source: Path) -> Iterator[bytes]:
     """Yield a file in pieces of whole rows. Raises SnapshotError if it ends within one, of which DuckDB says nothing."""
-    rest = b""
+    buffer = b""
     with source.open("rb") as file:
         while chunk := file.read(_PIECE):
-            rest += chunk
-            end = _end_of_rows(rest)
-            if len(rest) - end > _LONGEST_ROW and len(chunk) == _PIECE:
+            buffer += chunk
+            end = _end_of_rows(buffer)
+            if len(buffer) - end > _LONGEST_ROW and len(chunk) == _PIECE:
                 raise SnapshotError([Problem(source.name, None, f"has a row of more than {_LONGEST_ROW:,} bytes")])
             if end:
-                yield rest[:end]
-            rest = rest[end:]
-    if rest:
+                yield buffer[:end]
+            buffer = buffer[end:]
+    if buffer:
         raise SnapshotError([Problem(source.name, None, "ends in the middle of a row: download it again")])
 
 
@@ -252,8 +254,8 @@ def _selection(table: str, header: list[str]) -> str:
 
 def _reader(path: Path, table: str, header: list[str], *, skip_header: bool) -> str:
     """Return the table function that reads a piece as text, in one thread: in several a quoted line break can end a row."""
-    wanted = _TABLES[table].split()
-    names = (name if name in wanted else f"unused {place}" for place, name in enumerate(header))
+    read_columns = _TABLES[table].split()
+    names = (name if name in read_columns else f"unused {place}" for place, name in enumerate(header))
     columns = ", ".join(f"{_quoted(name)}: 'VARCHAR'" for name in names)
     return (
         f"read_csv({_quoted(path)}, auto_detect = false, header = {skip_header}, delim = ',', quote = '\"', escape = '\"', "

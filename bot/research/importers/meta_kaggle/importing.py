@@ -10,7 +10,7 @@ from bot.research.importers.meta_kaggle.community import Counts, write_community
 from bot.research.importers.meta_kaggle.competitions import Competition, exported_at, select_competition
 from bot.research.importers.meta_kaggle.export import Export
 from bot.research.importers.mle_live.folders import Task
-from bot.research.importers.staging import staged
+from bot.research.importers.staging import staging_folder
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import COMMUNITY
 from scrapers.snapshots.leaderboard import LEADERBOARD
@@ -53,7 +53,7 @@ class MetaKaggleImport:
     """The folder of Meta Kaggle Code."""
     tasks: Mapping[str, Task] = field(default_factory=dict)
     """Snapshots with data and answers, by slug."""
-    report: Callable[[str], None] = lambda what: None
+    report: Callable[[str], None] = lambda line: None
 
     def run(self, competition: Competition) -> ImportResult:
         """Import one competition unless its snapshot exists already; faults are reported in the result."""
@@ -63,7 +63,7 @@ class MetaKaggleImport:
         if competition.obstacle:
             return ImportResult(slug, "failed", reason=competition.obstacle)
         try:
-            with staged(target) as folder:
+            with staging_folder(target) as folder:
                 result = self._make(competition, folder)
                 folder.rename(target)
         except SnapshotError as error:
@@ -79,23 +79,23 @@ class MetaKaggleImport:
                 raise SnapshotError(task.problems)
             competition = replace(competition, is_max=task.manifest.metric.direction == "maximize")
         self.report("selecting its rows")
-        left_out = select_competition(self.export, competition)
+        left_out_counts = select_competition(self.export, competition)
         counts = write_community(self.export, folder, self.code, self.report)
         if task is None:
             content = _community_only(competition, folder)
         else:
-            link_files(task.folder, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda done: None)
+            link_files(task.folder, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda count: None)
             content = json.loads((task.folder / MANIFEST).read_text(encoding="utf-8"))
             content.pop("dated_at_deadline", None)
             hashes = content.get("sha256", {})
             content["sha256"] = {name: value for name, value in hashes.items() if name.split("/")[0] not in _REPLACED}
         if not (folder / LEADERBOARD).exists():
             write_leaderboard(self.export, folder)
-        content |= _facts(competition, self.export, content.get("sources", []), counts, left_out)
+        content |= _facts(competition, self.export, content.get("sources", []), counts, left_out_counts)
         (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         self.report("checking")
         Snapshot.load(folder, self.metrics, community_only=task is None)
-        return ImportResult(competition.slug, "imported", task is None, counts, left_out)
+        return ImportResult(competition.slug, "imported", task is None, counts, left_out_counts)
 
 
 def _community_only(competition: Competition, folder: Path) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _community_only(competition: Competition, folder: Path) -> dict[str, Any]:
 
 
 def _facts(
-    competition: Competition, export: Export, sources: list[str], counts: Counts, left_out: Mapping[str, int]
+    competition: Competition, export: Export, sources: list[str], counts: Counts, left_out_counts: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the fields of a manifest that come from Meta Kaggle."""
     files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))
@@ -124,7 +124,7 @@ def _facts(
         "community, dates and leaderboard by day: Meta Kaggle; texts as they were last edited, on days that are not known",
         f"SHA-256 of its tables: {files}",
         f"sources of notebooks: {counts.sources:,} of {plural(counts.kernels, 'version')}, from Meta Kaggle Code",
-        *(f"left out, {reason}: {count:,}" for reason, count in left_out.items()),
+        *(f"left out, {reason}: {count:,}" for reason, count in left_out_counts.items()),
         *([f"dates that could not be read, in the whole export: {unreadable}"] if unreadable else []),
     ]
     return {

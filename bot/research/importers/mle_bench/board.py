@@ -58,7 +58,7 @@ def read_board(path: Path) -> Board:
     Raises:
         SnapshotError: no column `score`, no entries with one, a score that is no finite number, or scores that are not in order.
     """
-    found = Problems()
+    problems = Problems()
     entries: list[Entry] = []
     lines: list[int] = []
     unscored = 0
@@ -72,16 +72,16 @@ def read_board(path: Path) -> Board:
             if not score:
                 unscored += 1
             elif finite_number(score) is None:
-                found.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
+                problems.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
             else:
                 entries.append(Entry(score, _time(row.get(_DATE, ""))))
                 lines.append(line)
-    if not entries and not found.problems:
-        found.add(LEADERBOARD, "has no entries with a score" if unscored else "has no entries")
-    if not found.problems:
-        _check_order(Board(tuple(entries)), lines, found)
-    if found.problems:
-        raise SnapshotError(found.problems)
+    if not entries and not problems.problems:
+        problems.add(LEADERBOARD, "has no entries with a score" if unscored else "has no entries")
+    if not problems.problems:
+        _check_order(Board(tuple(entries)), lines, problems)
+    if problems.problems:
+        raise SnapshotError(problems.problems)
     return Board(tuple(entries), unscored)
 
 
@@ -92,16 +92,16 @@ def write_board(board: Board, path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["rank", "score", *(["submitted_at"] if dated else [])])
         for rank, entry in enumerate(board.entries, start=1):
-            at = f"{entry.submitted_at:%Y-%m-%dT%H:%M:%SZ}" if entry.submitted_at else ""
-            writer.writerow([rank, entry.score, *([at] if dated else [])])
+            submitted_at = f"{entry.submitted_at:%Y-%m-%dT%H:%M:%SZ}" if entry.submitted_at else ""
+            writer.writerow([rank, entry.score, *([submitted_at] if dated else [])])
 
 
-def _check_order(board: Board, lines: list[int], found: Problems) -> None:
+def _check_order(board: Board, lines: list[int], problems: Problems) -> None:
     """Name the first entry that is better than the one above it."""
     lower = board.lower_is_better
-    for line, (above, score) in zip(lines[1:], pairwise(board.scores), strict=True):
-        if score != above and (lower is None or (score < above) == lower):
-            found.add(LEADERBOARD, f"is not best first: {score:g} is below {above:g}", line)
+    for line, (previous, score) in zip(lines[1:], pairwise(board.scores), strict=True):
+        if score != previous and (lower is None or (score < previous) == lower):
+            problems.add(LEADERBOARD, f"is not best first: {score:g} is below {previous:g}", line)
             return
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.research.importers.mle_bench.prepared import Prepared
+from bot.research.importers.mle_bench.prepared import PreparedFiles
 from bot.research.importers.mle_bench.tables import header_of, table_of_lines, table_rows
 from scrapers.snapshots.answers import USAGE, value
 from scrapers.snapshots.tables import is_table
@@ -20,7 +20,7 @@ BYTES_AT_ONCE = 200_000_000
 _WIDEST_KEY = 3
 _FIRST = 8
 """Columns of a submission that are tried as parts of a key."""
-_SHOWN = 5
+_MAX_SHOWN = 5
 _PROBE = 50_000
 """First rows in which a candidate key must not repeat, before all rows are read."""
 _HARDLY = 0.9
@@ -60,7 +60,7 @@ class Columns:
         return self.labels == self.predictions
 
 
-def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
+def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> Columns:
     """Compare the sample submission with the gold submission if there is one, else with the answers.
 
     The first column that names each row once, and the same rows in both, is the id: by custom the sample's first one.
@@ -75,29 +75,31 @@ def choose_columns(prepared: Prepared, sample: Path, scratch: Path) -> Columns:
     """
     header = header_of(sample)
     if len(set(header)) != len(header) or len(header) < 2 or not all(header):
-        what = f"cannot be a submission with an id: its columns are {_listed(header) or 'none'}"
-        raise SnapshotError([Problem(sample.name, 1, what)])
-    source = _truth(prepared, header, scratch)
+        reason = f"cannot be a submission with an id: its columns are {_name_some(header) or 'none'}"
+        raise SnapshotError([Problem(sample.name, 1, reason)])
+    source = _truth(files, header, scratch)
     shared = [name for name in header if name in header_of(source)]
-    known = len(shared) == len(header)
+    has_all = len(shared) == len(header)
     tables = (sample, source)
-    found = (_unique_key(tables, shared, known=known) or _repeated_key(tables, shared, known=known)) if shared else None
-    if found is None:
+    key_found = (
+        (_unique_key(tables, shared, known=has_all) or _repeated_key(tables, shared, known=has_all)) if shared else None
+    )
+    if key_found is None:
         raise SnapshotError([Problem(sample.name, None, _why_no_id(sample, source, header))])
-    key, respelled, note = found
-    notes = [] if source == prepared.answers else [f"the true values are those of {source.name}"]
+    key, respelled, note = key_found
+    notes = [] if source == files.answers else [f"the true values are those of {source.name}"]
     if note:
         notes.append(note)
     if respelled:
         notes.append(f"the ids of {source.name} are spelled as the sample spells them")
-    rest = tuple(column for column in header if column not in key)
-    labels = rest if known else _labels(prepared, source, key)
-    if not known:
-        lacking = [name for name in rest if name not in shared]
+    predictions = tuple(column for column in header if column not in key)
+    labels = predictions if has_all else _labels(files, source, key)
+    if not has_all:
+        without_truth = [name for name in predictions if name not in shared]
         notes.append(
-            f"no table has the true {_listed(lacking)}: {_listed(labels)} of {source.name} is kept for the grader"
+            f"no table has the true {_name_some(without_truth)}: {_name_some(labels)} of {source.name} is kept for the grader"
         )
-    return Columns(header, key[0], key[1:], rest, labels, source, respelled, tuple(notes))
+    return Columns(header, key[0], key[1:], predictions, labels, source, respelled, tuple(notes))
 
 
 Tables = tuple[Path, Path]
@@ -113,21 +115,23 @@ def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | 
     head = list(itertools.islice(_cells(tables[0], header, whole=True), _PROBE))
     for width in range(1, min(_WIDEST_KEY, len(header) - known) + 1):
         # Only columns with the same cells in both tables can together name the same rows.
-        tried = header if width == 1 else _alike(tables, header[:_FIRST])
+        candidates = header if width == 1 else _id_like(tables, header[:_FIRST])
         # A key that repeats in the first rows repeats in all, so that these need not be read.
-        once = [key for key in itertools.combinations(tried, width) if _is_unique(head, [header.index(n) for n in key])]
+        once = [
+            key for key in itertools.combinations(candidates, width) if _is_unique(head, [header.index(n) for n in key])
+        ]
         for respelled, key in itertools.product((False, True), once):
             if _same_rows(tables, key, respelled=respelled, once=True):
                 note = ""
                 if width > 1:
-                    note = f"rows are distinguished by {_listed(key)} together"
+                    note = f"rows are distinguished by {_name_some(key)} together"
                 elif key[0] != header[0]:
                     note = f"the id is {key[0]!r}, as the first column, {header[0]!r}, does not name each row once"
                 return key, respelled, note
     return None
 
 
-def _alike(tables: Tables, header: Sequence[str]) -> list[str]:
+def _id_like(tables: Tables, header: Sequence[str]) -> list[str]:
     """Return the columns whose cells occur as often in both tables, however they are spelled."""
     return [name for name in header if _same_rows(tables, (name,), respelled=True, once=False)]
 
@@ -141,58 +145,62 @@ def _repeated_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key 
 
     Hardly any cell may repeat: a class or a prediction, too, may occur as often in both.
     """
-    many = sum(1 for _ in _cells(tables[0], header[:1]))
+    row_count = sum(1 for _ in _cells(tables[0], header[:1]))
     for name in header[:_FIRST]:
         different = len(set(_cells(tables[0], (name,))))
-        if _HARDLY * many <= different and _same_rows(tables, (name,), respelled=False, once=False):
+        if _HARDLY * row_count <= different and _same_rows(tables, (name,), respelled=False, once=False):
             break
     else:
         return None
     key: tuple[str, ...] = (name,)
-    for other in header:
-        if other in key or len(key) >= len(header) - known or len(set(_cells(tables[0], (other,)))) < _VALUES:
+    for candidate in header:
+        if candidate in key or len(key) >= len(header) - known or len(set(_cells(tables[0], (candidate,)))) < _VALUES:
             continue
-        both = (*key, other)
-        key = both if _same_rows(tables, both, respelled=False, once=False) else key
-    twice = many - len(set(_cells(tables[0], key)))
-    return key, False, f"{_listed(key)} repeats in {twice:,} of {many:,} rows, which are distinguished by their order"
+        wider_key = (*key, candidate)
+        key = wider_key if _same_rows(tables, wider_key, respelled=False, once=False) else key
+    twice = row_count - len(set(_cells(tables[0], key)))
+    return (
+        key,
+        False,
+        f"{_name_some(key)} repeats in {twice:,} of {row_count:,} rows, which are distinguished by their order",
+    )
 
 
-def _truth(prepared: Prepared, header: Sequence[str], scratch: Path) -> Path:
+def _truth(files: PreparedFiles, header: Sequence[str], scratch: Path) -> Path:
     """Return the first table with all columns of the sample, else the answers' table.
 
     A gold submission comes first: answers may have a prediction's column in another form (kuzushiji-recognition has boxes
     where points are predicted, hms-harmful-brain-activity-classification counts where shares are).
     """
-    answers: Path | None = prepared.answers
-    if prepared.answers.suffix.lower() == ".jsonl":
-        answers = table_of_lines(prepared.answers, scratch)
-    for table in filter(None, (prepared.gold, answers)):
+    answers: Path | None = files.answers
+    if files.answers.suffix.lower() == ".jsonl":
+        answers = table_of_lines(files.answers, scratch)
+    for table in filter(None, (files.gold, answers)):
         if set(header) <= set(header_of(table)):
             return table
     if answers is None:
-        raise SnapshotError([Problem(prepared.answers.name, None, "has no fields that could be columns of a table")])
+        raise SnapshotError([Problem(files.answers.name, None, "has no fields that could be columns of a table")])
     return answers
 
 
-def _labels(prepared: Prepared, source: Path, key: tuple[str, ...]) -> tuple[str, ...]:
+def _labels(files: PreparedFiles, source: Path, key: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns of the answers that the test's own tables do not have.
 
     That is test.csv, or else public tables named for the test that cover all rows: the columns in all of them are inputs. A
     table with more of the answers' columns leaks answers, and does not make those columns inputs.
     """
-    asked = Counter(_cells(source, key))
+    wanted_keys = Counter(_cells(source, key))
     tests = {
         table.name: set(header)
-        for table in sorted(prepared.public.glob("*"))
+        for table in sorted(files.public.glob("*"))
         if is_table(table.name) and _TEST.search(table.stem) and set(key) <= set(header := header_of(table))
-        if not asked - Counter(_cells(table, key))
+        if not wanted_keys - Counter(_cells(table, key))
     }
-    given = tests.get("test.csv") or (set.intersection(*tests.values()) if tests else set())
-    labels = tuple(name for name in header_of(source) if name not in given | {*key, USAGE})
+    public_names = tests.get("test.csv") or (set.intersection(*tests.values()) if tests else set())
+    labels = tuple(name for name in header_of(source) if name not in public_names | {*key, USAGE})
     if not labels:
-        what = f"holds nothing beside {_listed(key)} that is not public"
-        raise SnapshotError([Problem(prepared.answers.name, 1, what)])
+        reason = f"holds nothing beside {_name_some(key)} that is not public"
+        raise SnapshotError([Problem(files.answers.name, 1, reason)])
     return labels
 
 
@@ -222,19 +230,19 @@ def _cells(table: Path, names: Sequence[str], *, respelled: bool = False, whole:
         places = [header.index(name) for name in names]
         for _, cells in rows:
             if len(cells) > max(places):
-                picked = tuple(value(cells[place]) if respelled else cells[place] for place in places)
-                yield picked if whole or len(picked) > 1 else picked[0]
+                values = tuple(value(cells[place]) if respelled else cells[place] for place in places)
+                yield values if whole or len(values) > 1 else values[0]
 
 
 def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
     """Explain the failure by the column with the most distinct cells among those that both tables have."""
     shared = [name for name in header[:_FIRST] if name in header_of(source)]
-    name = max(shared, key=lambda one: len(set(_cells(sample, (one,)))), default=header[0])
-    asked = Counter(_cells(sample, (name,)))
-    answered = Counter(_cells(source, (name,))) if shared else Counter()
-    missing, unknown = (answered - asked).total(), (asked - answered).total()
+    name = max(shared, key=lambda n: len(set(_cells(sample, (n,)))), default=header[0])
+    sample_ids = Counter(_cells(sample, (name,)))
+    answer_ids = Counter(_cells(source, (name,))) if shared else Counter()
+    missing, unknown = (answer_ids - sample_ids).total(), (sample_ids - answer_ids).total()
     if not missing and not unknown:
-        repeats = f"{name!r} repeats in {asked.total() - len(asked):,} of {asked.total():,} rows"
+        repeats = f"{name!r} repeats in {sample_ids.total() - len(sample_ids):,} of {sample_ids.total():,} rows"
         return f"{repeats}, too many for an id, and no other column identifies a row"
     return (
         f"no column names the same rows as {source.name}: by {name!r}, {missing:,} answers are not asked for, and "
@@ -242,6 +250,6 @@ def _why_no_id(sample: Path, source: Path, header: Sequence[str]) -> str:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:80]) for name in names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+def _name_some(names: Sequence[str]) -> str:
+    first_names = ", ".join(repr(name[:80]) for name in names[:_MAX_SHOWN])
+    return first_names if len(names) <= _MAX_SHOWN else f"{first_names} and {len(names) - _MAX_SHOWN} more"

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from bot.research.importers.mle_bench.board import Board, read_board, write_board
 from bot.research.importers.mle_bench.columns import Columns, choose_columns
 from bot.research.importers.mle_bench.layout import keep_grader, lay_out, put_sample, write_answers
-from bot.research.importers.mle_bench.prepared import GRADE, Place, Prepared, open_prepared
+from bot.research.importers.mle_bench.prepared import GRADE, Place, PreparedFiles, open_prepared
 from bot.research.importers.mle_bench.tables import unpack_sample
-from bot.research.importers.staging import staged
+from bot.research.importers.staging import staging_folder
 from bot.research.metric_search.question import FindMetric, FoundMetric, Question
 from scrapers.snapshots.answers import read_answers
 from scrapers.snapshots.card import Direction
@@ -37,30 +37,30 @@ class Dates:
     source: str
 
 
-def dates_of(board: Board, given: Dates | None) -> Dates:
+def dates_of(board: Board, dates: Dates | None) -> Dates:
     """Return a competition's dates: those of its leaderboard, else the given ones. Raises SnapshotError without any."""
     if board.span is not None:
         first, last = board.span
         dated = sum(entry.submitted_at is not None for entry in board.entries)
         source = f"first and last `submissionDate` of {dated:,} of {len(board.entries):,} entries of {LEADERBOARD}"
         return Dates(first, last, source)
-    if given is None:
-        what = "has no `submissionDate`: give the competition's dates with --enabled-at and --deadline"
-        raise SnapshotError([Problem(LEADERBOARD, None, what)])
-    return given
+    if dates is None:
+        reason = "has no `submissionDate`: give the competition's dates with --enabled-at and --deadline"
+        raise SnapshotError([Problem(LEADERBOARD, None, reason)])
+    return dates
 
 
 def write_manifest(
-    folder: Path, prepared: Prepared, columns: Columns, metric: FoundMetric, dates: Dates, now: datetime
+    folder: Path, files: PreparedFiles, columns: Columns, metric: FoundMetric, dates: Dates, now: datetime
 ) -> None:
     """Write `snapshot.json`, with the hashes of all files but those in folders of `data/`."""
-    config = prepared.config
+    config = files.config
     sources = [
         "prepared MLE-bench competition",
         f"metric: {metric.how}",
         f"enabled_at and deadline: {dates.source}",
-        f"sample submission: {'private' if prepared.sample_is_private else 'public'}/{prepared.sample.name}",
-        f"answers: private/{prepared.answers.name}",
+        f"sample submission: {'private' if files.sample_is_private else 'public'}/{files.sample.name}",
+        f"answers: private/{files.answers.name}",
         *columns.notes,
         *metric.notes,
     ]
@@ -68,9 +68,9 @@ def write_manifest(
         sources.append(f"of the type {config.competition_type!r} at Kaggle; here files are graded, as MLE-bench does")
     manifest = {
         "format": FORMAT,
-        "slug": prepared.slug,
+        "slug": files.slug,
         "title": config.name,
-        "url": f"https://www.kaggle.com/competitions/{prepared.slug}",
+        "url": f"https://www.kaggle.com/competitions/{files.slug}",
         "category": None,
         "metric": {"name": metric.name, "direction": metric.direction, "params": metric.params},
         "id_column": columns.id_column,
@@ -150,12 +150,12 @@ class BenchImport:
         A snapshot is made in a folder with a dot before its name, which is renamed when everything is checked; what a
         killed import left behind is removed by the next. Two imports must not write the same snapshot at once.
         """
-        began = time.monotonic()
+        start = time.monotonic()
         target = self.out / place.slug
         if target.exists() or target.is_symlink():
             return _there_already(place.slug, target)
         try:
-            with staged(target) as folder:
+            with staging_folder(target) as folder:
                 outcome = self._make(place, folder)
                 folder.rename(target)
         except SnapshotError as error:
@@ -163,47 +163,50 @@ class BenchImport:
         except OSError as error:
             problem = Problem(Path(str(error.filename or place.slug)).name, None, error.strerror or str(error))
             outcome = Outcome(place.slug, "failed", problems=(problem,))
-        return replace(outcome, seconds=round(time.monotonic() - began, 2))
+        return replace(outcome, seconds=round(time.monotonic() - start, 2))
 
     def _make(self, place: Place, folder: Path) -> Outcome:
         self.progress(place.slug, "reading")
         scratch = folder / _SCRATCH
         scratch.mkdir()
-        prepared = open_prepared(place)
-        board = read_board(prepared.board)
+        files = open_prepared(place)
+        board = read_board(files.board)
         dates = dates_of(board, self.dates)
-        sample = unpack_sample(prepared.sample, scratch)
-        columns = choose_columns(prepared, sample, scratch)
-        put_sample(prepared, sample, folder)
+        sample = unpack_sample(files.sample, scratch)
+        columns = choose_columns(files, sample, scratch)
+        put_sample(files, sample, folder)
         (folder / "private").mkdir()
         rows = write_answers(columns, sample, folder / "private/answers.csv")
-        left = self._data(prepared, columns, folder)
-        metric = self._metric(prepared, columns, board, folder)
+        left_out = self._data(files, columns, folder)
+        metric = self._metric(files, columns, board, folder)
         self.progress(place.slug, "checking")
         write_board(board, folder / LEADERBOARD)
-        shutil.copyfile(prepared.description, folder / DESCRIPTION)
+        shutil.copyfile(files.description, folder / DESCRIPTION)
         shutil.rmtree(scratch)
-        write_manifest(folder, prepared, columns, metric, dates, self.now)
+        write_manifest(folder, files, columns, metric, dates, self.now)
         checked = check(folder, self.metrics)
         if checked.problems:
             raise SnapshotError(checked.problems)
-        return _imported(folder, columns, metric, board, rows, left, prepared)
+        return _imported(folder, columns, metric, board, rows, left_out, files)
 
-    def _data(self, prepared: Prepared, columns: Columns, folder: Path) -> list[str]:
-        found = Problems()
-        answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, found)
-        if answers is None or found.problems:
-            raise SnapshotError(found.problems)
+    def _data(self, source_files: PreparedFiles, columns: Columns, folder: Path) -> list[str]:
+        problems = Problems()
+        answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, problems)
+        if answers is None or problems.problems:
+            raise SnapshotError(problems.problems)
         return lay_out(
-            prepared, folder, answers, lambda files: self.progress(prepared.slug, f"laying out, {files:,} files so far")
+            source_files,
+            folder,
+            answers,
+            lambda files: self.progress(source_files.slug, f"laying out, {files:,} files so far"),
         )
 
-    def _metric(self, prepared: Prepared, columns: Columns, board: Board, folder: Path) -> FoundMetric:
-        self.progress(prepared.slug, f"comparing metrics with {GRADE}")
+    def _metric(self, files: PreparedFiles, columns: Columns, board: Board, folder: Path) -> FoundMetric:
+        self.progress(files.slug, f"comparing metrics with {GRADE}")
         question = Question(
-            slug=prepared.slug,
-            grader=prepared.grader,
-            answers=prepared.answers,
+            slug=files.slug,
+            grader=files.grader,
+            answers=files.answers,
             truth=folder / "private/answers.csv" if columns.known else None,
             sample=folder / "data/sample_submission.csv",
             key=columns.rows,
@@ -213,7 +216,7 @@ class BenchImport:
         metric = self.find_metric(question)
         if metric.name != GRADE:
             return metric
-        return replace(metric, params=metric.params | keep_grader(prepared, folder / "private"))
+        return replace(metric, params=metric.params | keep_grader(files, folder / "private"))
 
 
 def _imported(
@@ -222,17 +225,17 @@ def _imported(
     metric: FoundMetric,
     board: Board,
     rows: int,
-    left: list[str],
-    prepared: Prepared,
+    left_out: list[str],
+    files: PreparedFiles,
 ) -> Outcome:
     notes = [*columns.notes, *metric.notes]
-    if prepared.sample_is_private:
-        notes.append(f"only {prepared.sample.name} was taken from private/")
+    if files.sample_is_private:
+        notes.append(f"only {files.sample.name} was taken from private/")
     if board.unscored:
         entries = "entry without a score is" if board.unscored == 1 else "entries without a score are"
         notes.append(f"{board.unscored:,} {entries} left out of {LEADERBOARD}")
     return Outcome(
-        slug=prepared.slug,
+        slug=files.slug,
         status="imported",
         metric=metric.name,
         direction=metric.direction,
@@ -240,7 +243,7 @@ def _imported(
         rows=rows,
         teams=len(board.entries),
         files=sum(1 for _ in walk(folder / DATA)),
-        left_out=tuple(left),
+        left_out=tuple(left_out),
         notes=tuple(notes),
     )
 
@@ -248,6 +251,6 @@ def _imported(
 def _there_already(slug: str, target: Path) -> Outcome:
     manifest = read_manifest(target, Problems())
     if manifest is None or manifest.slug != slug:
-        what = "is in the way: it is not a snapshot of this competition, and nothing is replaced"
-        return Outcome(slug, "failed", problems=(Problem(str(target), None, what),))
+        reason = "is in the way: it is not a snapshot of this competition, and nothing is replaced"
+        return Outcome(slug, "failed", problems=(Problem(str(target), None, reason),))
     return Outcome(slug, "there already", metric=manifest.metric.name, direction=manifest.metric.direction)

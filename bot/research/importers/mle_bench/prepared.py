@@ -15,7 +15,7 @@ from scrapers.snapshots.manifest import DESCRIPTION
 from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError, UsageError
 
-PREPARED = "prepared"
+PREPARED_FOLDER = "prepared"
 CONFIG = "config.yaml"
 
 
@@ -28,7 +28,7 @@ class Place:
     package: Path
 
 
-def find_places(folders: Sequence[Path], package: Path | None, wanted: Sequence[str] = ()) -> list[Place]:
+def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[str] = ()) -> list[Place]:
     """Find the competitions below some folders, by id.
 
     A folder may hold data (`<id>/prepared/`), or be a competition's `<id>/` or its `<id>/prepared/`. The package is
@@ -40,36 +40,36 @@ def find_places(folders: Sequence[Path], package: Path | None, wanted: Sequence[
     """
     if package is not None and not package.is_dir():
         raise UsageError(f"--package: there is no folder {package}")
-    found: dict[str, Place] = {}
+    place_of: dict[str, Place] = {}
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"there is no folder {folder}")
-        here = list(_below(Path(os.path.abspath(folder)), package))  # noqa: PTH100 -- a link's own name is the id
-        if not here:
-            raise UsageError(f"{folder} holds no competition: no <id>/{PREPARED}/ lies in it")
-        for place in here:
-            if found.setdefault(place.slug, place) != place:
-                raise UsageError(f"{place.slug} lies both in {found[place.slug].prepared} and in {place.prepared}")
-    if unknown := sorted(set(wanted) - set(found)):
-        raise UsageError(f"no folder holds {', '.join(unknown)}; there are {', '.join(sorted(found)[:20])}")
-    return [found[slug] for slug in sorted(found) if not wanted or slug in wanted]
+        places = list(_places_below(Path(os.path.abspath(folder)), package))  # noqa: PTH100 -- a link's own name is the id
+        if not places:
+            raise UsageError(f"{folder} holds no competition: no <id>/{PREPARED_FOLDER}/ lies in it")
+        for place in places:
+            if place_of.setdefault(place.slug, place) != place:
+                raise UsageError(f"{place.slug} lies both in {place_of[place.slug].prepared} and in {place.prepared}")
+    if unknown := sorted(set(slugs) - set(place_of)):
+        raise UsageError(f"no folder holds {', '.join(unknown)}; there are {', '.join(sorted(place_of)[:20])}")
+    return [place_of[slug] for slug in sorted(place_of) if not slugs or slug in slugs]
 
 
-def _below(folder: Path, package: Path | None) -> Iterator[Place]:
-    if folder.name == PREPARED and ((folder / "public").is_dir() or (folder / "private").is_dir()):
+def _places_below(folder: Path, package: Path | None) -> Iterator[Place]:
+    if folder.name == PREPARED_FOLDER and ((folder / "public").is_dir() or (folder / "private").is_dir()):
         yield _place(folder.parent, package)
-    elif (folder / PREPARED).is_dir():
+    elif (folder / PREPARED_FOLDER).is_dir():
         yield _place(folder, package)
     else:
         for child in sorted(folder.iterdir()):
-            known = package is not None and (package / child.name / CONFIG).is_file()
-            if child.is_dir() and ((child / PREPARED).is_dir() or known):
+            in_package = package is not None and (package / child.name / CONFIG).is_file()
+            if child.is_dir() and ((child / PREPARED_FOLDER).is_dir() or in_package):
                 yield _place(child, package)
 
 
 def _place(folder: Path, package: Path | None) -> Place:
-    described = folder if package is None or not (package / folder.name).is_dir() else package / folder.name
-    return Place(folder.name, folder / PREPARED, described)
+    description_folder = folder if package is None or not (package / folder.name).is_dir() else package / folder.name
+    return Place(folder.name, folder / PREPARED_FOLDER, description_folder)
 
 
 _LARGEST_CONFIG = 1_000_000  # bytes; real ones have a thousand or two
@@ -113,9 +113,9 @@ def read_config(path: Path) -> Config:
             raise SnapshotError([Problem(CONFIG, None, "is far too large for a configuration")])
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        why = f"cannot be read from {path.parent}: {error.strerror or error}"
+        reason = f"cannot be read from {path.parent}: {error.strerror or error}"
         hint = "name MLE-bench's folder mlebench/competitions with --package, or put it beside prepared/"
-        raise SnapshotError([Problem(CONFIG, None, f"{why}; {hint}")]) from error
+        raise SnapshotError([Problem(CONFIG, None, f"{reason}; {hint}")]) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise SnapshotError([Problem(CONFIG, line, f"is not YAML: {error.problem}")]) from error
@@ -145,11 +145,11 @@ def is_pointer(path: Path) -> bool:
 GRADE = "grade.py"
 _GRADE_FUNCTION = ".grade:grade"
 _ANSWERS_SUFFIXES = (".csv", ".jsonl")
-_PACKED = (".zip", ".gz")
+_SUFFIXES = (".zip", ".gz")
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedFiles:
     """The files of one competition; all exist."""
 
     slug: str
@@ -172,76 +172,82 @@ class Prepared:
         return self.sample.is_relative_to(self.private)
 
 
-def open_prepared(place: Place) -> Prepared:
+def open_prepared(place: Place) -> PreparedFiles:
     """Find a competition's files. Raises SnapshotError, which names all that are missing, pointers, or elsewhere."""
     if not (place.prepared / "public").is_dir() or not (place.prepared / "private").is_dir():
-        what = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
-        raise SnapshotError([Problem(PREPARED, None, what)])
+        reason = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
+        raise SnapshotError([Problem(PREPARED_FOLDER, None, reason)])
     config = read_config(place.package / CONFIG)
-    found = Problems()
+    problems = Problems()
     if config.id != place.slug:
-        found.add(CONFIG, f"is that of {config.id!r}; the folder is called {place.slug!r}")
+        problems.add(CONFIG, f"is that of {config.id!r}; the folder is called {place.slug!r}")
     grade_fn = config.grader.grade_fn
     if grade_fn is not None and not grade_fn.endswith(_GRADE_FUNCTION):
-        found.add(CONFIG, f"`grader.grade_fn` is {grade_fn!r}; only the function `grade` of {GRADE} is called")
-    answers = _configured(place, config.dataset.answers, found)
+        problems.add(CONFIG, f"`grader.grade_fn` is {grade_fn!r}; only the function `grade` of {GRADE} is called")
+    answers = _configured(place, config.dataset.answers, problems)
     if answers is not None and answers.suffix.lower() not in _ANSWERS_SUFFIXES:
-        found.add(CONFIG, f"`dataset.answers` is {answers.name}; read are {' and '.join(_ANSWERS_SUFFIXES)}")
-    sample = _configured(place, config.dataset.sample_submission, found, packed=True)
+        problems.add(CONFIG, f"`dataset.answers` is {answers.name}; read are {' and '.join(_ANSWERS_SUFFIXES)}")
+    sample = _configured(place, config.dataset.sample_submission, problems, packed=True)
     gold = None
     if config.dataset.gold_submission is not None:
-        gold = _configured(place, config.dataset.gold_submission, found)
-    grader, board = (_of_package(place, name, found) for name in (GRADE, LEADERBOARD))
-    description = _description(place, found)
-    if found.problems or not (answers and sample and grader and board and description):
-        raise SnapshotError(found.problems)
+        gold = _configured(place, config.dataset.gold_submission, problems)
+    grader, board = (_of_package(place, name, problems) for name in (GRADE, LEADERBOARD))
+    description = _description(place, problems)
+    if problems.problems or not (answers and sample and grader and board and description):
+        raise SnapshotError(problems.problems)
     public, private = place.prepared / "public", place.prepared / "private"
-    other = gold if gold != answers else None
-    return Prepared(place.slug, config, public, private, answers, sample, other, grader, board, description)
+    other_gold = gold if gold != answers else None
+    return PreparedFiles(place.slug, config, public, private, answers, sample, other_gold, grader, board, description)
 
 
-def _configured(place: Place, path: str, found: Problems, *, packed: bool = False) -> Path | None:
+def _configured(place: Place, path: str, problems: Problems, *, packed: bool = False) -> Path | None:
     """Return the file below `prepared/` that a path of the configuration names."""
     parts = PurePosixPath(path).parts
-    below = parts[parts.index(PREPARED) + 1 :] if PREPARED in parts else ()
-    if escapes(path) or not below or below[0] not in ("public", "private"):
-        found.add(CONFIG, f"names {path!r}, which does not lie in {PREPARED}/public or {PREPARED}/private")
+    parts_below = parts[parts.index(PREPARED_FOLDER) + 1 :] if PREPARED_FOLDER in parts else ()
+    if escapes(path) or not parts_below or parts_below[0] not in ("public", "private"):
+        problems.add(
+            CONFIG, f"names {path!r}, which does not lie in {PREPARED_FOLDER}/public or {PREPARED_FOLDER}/private"
+        )
         return None
-    wanted = place.prepared.joinpath(*below)
-    choices = [wanted, *(wanted.with_name(wanted.name + suffix) for suffix in _PACKED)] if packed else [wanted]
+    path_wanted = place.prepared.joinpath(*parts_below)
+    choices = (
+        [path_wanted, *(path_wanted.with_name(path_wanted.name + suffix) for suffix in _SUFFIXES)]
+        if packed
+        else [path_wanted]
+    )
     if packed:
-        choices.append(wanted.with_suffix(".zip"))
+        choices.append(path_wanted.with_suffix(".zip"))
     file = next((choice for choice in choices if choice.is_file()), None)
-    name = "/".join((PREPARED, *below))
+    name = "/".join((PREPARED_FOLDER, *parts_below))
     if file is None:
-        found.add(name, f"is missing; {CONFIG} names it")
+        problems.add(name, f"is missing; {CONFIG} names it")
         return None
-    return None if _is_unfetched(file, name, found) else file
+    return None if _is_unfetched(file, name, problems) else file
 
 
-def _of_package(place: Place, name: str, found: Problems) -> Path | None:
+def _of_package(place: Place, name: str, problems: Problems) -> Path | None:
     file = place.package / name
     if not file.is_file():
-        found.add(name, f"is missing beside {CONFIG}")
+        problems.add(name, f"is missing beside {CONFIG}")
         return None
-    return None if _is_unfetched(file, name, found) else file
+    return None if _is_unfetched(file, name, problems) else file
 
 
-def _description(place: Place, found: Problems) -> Path | None:
+def _description(place: Place, problems: Problems) -> Path | None:
     choices = (place.package / DESCRIPTION, place.prepared / "public" / DESCRIPTION)
-    there = [choice for choice in choices if choice.is_file()]
-    if not there:
-        found.add(DESCRIPTION, f"is neither beside {CONFIG} nor in {PREPARED}/public")
+    existing = [choice for choice in choices if choice.is_file()]
+    if not existing:
+        problems.add(DESCRIPTION, f"is neither beside {CONFIG} nor in {PREPARED_FOLDER}/public")
         return None
-    fetched = next((choice for choice in there if not is_pointer(choice)), None)
+    fetched = next((choice for choice in existing if not is_pointer(choice)), None)
     if fetched is None:
-        found.add(DESCRIPTION, REMEDY)
+        problems.add(DESCRIPTION, REMEDY)
     return fetched
 
 
-def _is_unfetched(file: Path, name: str, found: Problems) -> bool:
-    with found.reading(name):
+def _is_unfetched(file: Path, name: str, problems: Problems) -> bool:
+    with problems.reading(name):
         if not is_pointer(file):
             return False
-        found.add(name, REMEDY)
+        problems.add(name, REMEDY)
     return True

@@ -61,8 +61,8 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
     try:
         if sample.suffix.lower() == ".gz":
             target = scratch / sample.stem
-            with gzip.open(sample) as packed, target.open("xb") as file:
-                shutil.copyfileobj(packed, file)
+            with gzip.open(sample) as compressed, target.open("xb") as file:
+                shutil.copyfileobj(compressed, file)
             return target
         if sample.suffix.lower() != ".zip":
             return sample

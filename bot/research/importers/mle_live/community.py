@@ -59,9 +59,9 @@ class _Open:
 
     def closed(self) -> ThreadMessage:
         name, tier = (self.found["name"], self.found["tier"].strip()) if self.found else (None, "")
-        named = TIERS.get(tier, tier.upper())
-        known = named if named in TIERS.values() else None
-        return ThreadMessage(title_of(name), known, "\n".join(self.lines).strip("\n"), self.parent)
+        tier_name = TIERS.get(tier, tier.upper())
+        known_tier = tier_name if tier_name in TIERS.values() else None
+        return ThreadMessage(title_of(name), known_tier, "\n".join(self.lines).strip("\n"), self.parent)
 
 
 def read_thread(text: str) -> Thread | None:
@@ -73,19 +73,19 @@ def read_thread(text: str) -> Thread | None:
         del lines[0]
     if not any(line.strip() for line in lines):
         return None
-    found = _OPENING.match(lines[0])
-    messages = [_Open(found, None, [found["rest"] or ""] if found else [lines[0]])]
+    match = _OPENING.match(lines[0])
+    messages = [_Open(match, None, [match["rest"] or ""] if match else [lines[0]])]
     path = [0]  # the last message and those it answers, outermost first
     for line in lines[1:]:
-        found = _COMMENT.match(line)
-        depth = len(found["indent"]) // 4 if found else 0
-        if found is None or depth > len(path):
+        match = _COMMENT.match(line)
+        depth = len(match["indent"]) // 4 if match else 0
+        if match is None or depth > len(path):
             messages[-1].lines.append(line)
             continue
         del path[depth:]
-        messages.append(_Open(found, path[-1], [found["rest"] or ""]))
+        messages.append(_Open(match, path[-1], [match["rest"] or ""]))
         path.append(len(messages) - 1)
-    return Thread(title, tuple(one.closed() for one in messages))
+    return Thread(title, tuple(m.closed() for m in messages))
 
 
 DISCUSSIONS_FOLDER = "discussions"
@@ -124,7 +124,7 @@ class CommunityWriter:
     def write(self, lower_is_better: bool, tick: Callable[[int], None]) -> ImportCounts:
         """Write the whole community; entries that contradict the task's direction get a remark. Raises OSError."""
         (self._target / TOPICS).parent.mkdir()
-        done = 0
+        count = 0
         with ExitStack() as stack:
             topics, messages, kernels = (
                 stack.enter_context((self._target / name).open("w", encoding="utf-8"))
@@ -132,7 +132,7 @@ class CommunityWriter:
             )
             for entry, text in self._texts(DISCUSSIONS_FOLDER):
                 self._discussion(entry, text, topics, messages)
-                tick(done := done + 1)
+                tick(count := count + 1)
             (self._target / KERNELS).parent.joinpath(KERNELS_FOLDER).mkdir()
             for entry, text in self._texts(KERNELS_FOLDER):
                 if entry.lower_is_better not in (None, lower_is_better):
@@ -142,7 +142,7 @@ class CommunityWriter:
                         entry.id,
                     )
                 self._kernel(entry, text, kernels)
-                tick(done := done + 1)
+                tick(count := count + 1)
         tallies = (self._left_out, self._remarks, self._broken)
         return ImportCounts(
             CountedRows(**self._rows), CountedRows(**self._undated), *(tally.reasons for tally in tallies)
@@ -154,7 +154,7 @@ class CommunityWriter:
         if not folder.is_dir():
             return
         entries = read_info(folder, kind, self._left_out, self._remarks, self._broken)
-        listed = len(entries) > 0
+        has_entries = len(entries) > 0
         for path in sorted(folder.iterdir()):
             if path.name == INFO or path.name.startswith("."):
                 continue
@@ -162,7 +162,7 @@ class CommunityWriter:
                 self._left_out.add(f"files of {kind}/ that are not MLE-Live's", path.name)
             elif path.stem not in entries:
                 entries[path.stem] = Entry(path.stem)
-                if listed:
+                if has_entries:
                     self._remarks.add(f"{kind} without an entry in {INFO}, so without a date or votes", path.stem)
         for entry in entries.values():
             read = read_text(folder, f"{entry.id}.txt")
@@ -241,10 +241,10 @@ class CommunityWriter:
         self._rows["kernels"] += 1
         self._undated["kernels"] += entry.created_at is None
 
-    def _time(self, own: datetime | None) -> tuple[datetime | None, str]:
+    def _time(self, own_time: datetime | None) -> tuple[datetime | None, str]:
         """Return a row's time and its `source`."""
-        if own is not None or self._deadline is None:
-            return own, FROM
+        if own_time is not None or self._deadline is None:
+            return own_time, FROM
         return self._deadline, DATED
 
 

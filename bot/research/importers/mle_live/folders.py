@@ -30,18 +30,18 @@ class CompetitionFolder:
 
 def find_competitions(root: Path) -> list[CompetitionFolder]:
     """Return the competitions below a folder, by slug; of two layouts the newer one counts. Raises OSError."""
-    if (alone := _community(root)) is not None:
-        whole = root.resolve()
-        return [CompetitionFolder(whole.parent.name if whole.name == "docs" else whole.name, alone)]
-    found: dict[str, CompetitionFolder] = {}
+    if (own_community := _community(root)) is not None:
+        resolved = root.resolve()
+        return [CompetitionFolder(resolved.parent.name if resolved.name == "docs" else resolved.name, own_community)]
+    by_slug: dict[str, CompetitionFolder] = {}
     for folder in (*_folders(root), *_folders(root / "docs")):
         community = _community(folder)
         if community is None and not any((folder / sign).exists() for sign in _SIGNS):
             continue
-        known = found.get(folder.name)
-        if known is None or known.community is None:
-            found[folder.name] = CompetitionFolder(folder.name, community)
-    return [found[slug] for slug in sorted(found)]
+        earlier = by_slug.get(folder.name)
+        if earlier is None or earlier.community is None:
+            by_slug[folder.name] = CompetitionFolder(folder.name, community)
+    return [by_slug[slug] for slug in sorted(by_slug)]
 
 
 def _community(folder: Path) -> Path | None:
@@ -68,17 +68,17 @@ class Task:
 def read_tasks(folder: Path) -> Mapping[str, Task]:
     """Return a folder's snapshots by slug, those with a broken manifest by folder. Raises UsageError if there are none."""
     try:
-        alone = (folder / MANIFEST).is_file()
-        inside = [] if alone else sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        is_snapshot = (folder / MANIFEST).is_file()
+        subfolders = [] if is_snapshot else sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise UsageError(f"--tasks {folder} cannot be read: {error.strerror or error}") from error
     tasks: dict[str, Task] = {}
-    for place in (folder,) if alone else inside:
+    for place in (folder,) if is_snapshot else subfolders:
         if not (place / MANIFEST).is_file():
             continue
-        found = Problems()
-        manifest = read_manifest(place, found)
-        tasks[manifest.slug if manifest else place.resolve().name] = Task(place, manifest, found.problems)
+        problems = Problems()
+        manifest = read_manifest(place, problems)
+        tasks[manifest.slug if manifest else place.resolve().name] = Task(place, manifest, problems.problems)
     if not tasks:
         raise UsageError(
             f"--tasks {folder} holds no snapshot: it must be one, or a folder of them, such as "

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from bot.research.importers.mle_live.community import CommunityWriter, ImportCounts
 from bot.research.importers.mle_live.folders import CompetitionFolder, Task, find_competitions, read_tasks
-from bot.research.importers.staging import importing_into, staged
+from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import COMMUNITY
 from scrapers.snapshots.linking import link_files
@@ -22,7 +22,7 @@ from state.words import iso
 
 IMPORTED = "community: an MLE-Live folder"
 """The beginning of the source in a manifest that marks an import."""
-_EVERY = 250
+_REPORT_EVERY = 250
 """Files between two progress lines."""
 
 
@@ -55,10 +55,10 @@ def _sources(counts: ImportCounts, at_deadline: bool) -> list[str]:
     ]
 
 
-def _ticker(what: str, report: Callable[[str], None]) -> Callable[[int], None]:
-    def tick(done: int) -> None:
-        if done % _EVERY == 0:
-            report(f"{done:,} {what}")
+def _ticker(noun: str, report: Callable[[str], None]) -> Callable[[int], None]:
+    def tick(count: int) -> None:
+        if count % _REPORT_EVERY == 0:
+            report(f"{count:,} {noun}")
 
     return tick
 
@@ -110,42 +110,46 @@ def import_mle_live(
     cannot be read or written at all.
     """
     tasks = read_tasks(request.tasks)
-    sources = _chosen(request)
+    sources = _choose_folders(request)
     _check_out(request)
     with importing_into(request.out):
         for number, source in enumerate(sources, start=1):
             title = f"{source.slug} ({number} of {len(sources)})"
             report_line(title)
 
-            def report(what: str, title: str = title) -> None:
-                report_line(f"{title}: {what}")
+            def report(activity: str, title: str = title) -> None:
+                report_line(f"{title}: {activity}")
 
             try:
-                yield _one(source, tasks, request, metrics, clock, report)
+                yield _import_one(source, tasks, request, metrics, clock, report)
             except OSError as error:
-                where = f" ({error.filename})" if error.filename else ""
-                yield Outcome(source.slug, "failed", sentence=f"{error.strerror or error}{where}")
+                location = f" ({error.filename})" if error.filename else ""
+                yield Outcome(source.slug, "failed", sentence=f"{error.strerror or error}{location}")
             except SnapshotError as error:
-                shown = "; ".join(str(problem) for problem in error.problems[:_SHOWN_PROBLEMS])
-                more = len(error.problems) - _SHOWN_PROBLEMS
-                yield Outcome(source.slug, "failed", sentence=f"{shown}{f'; and {more} more' if more > 0 else ''}")
+                first_problems = "; ".join(str(problem) for problem in error.problems[:_SHOWN_PROBLEMS])
+                more_count = len(error.problems) - _SHOWN_PROBLEMS
+                yield Outcome(
+                    source.slug,
+                    "failed",
+                    sentence=f"{first_problems}{f'; and {more_count} more' if more_count > 0 else ''}",
+                )
 
 
-def _chosen(request: ImportRequest) -> list[CompetitionFolder]:
+def _choose_folders(request: ImportRequest) -> list[CompetitionFolder]:
     try:
-        found = find_competitions(request.root)
+        folders = find_competitions(request.root)
     except OSError as error:
         raise UsageError(f"{request.root} cannot be read: {error.strerror or error}") from error
-    if not found:
+    if not folders:
         raise UsageError(
             f"{request.root} is no MLE-Live folder: neither it nor a folder in it, or in its docs/, has kernels/ or discussions/"
         )
-    missing = sorted(set(request.only) - {source.slug for source in found})
+    missing = sorted(set(request.only) - {source.slug for source in folders})
     if missing:
         raise UsageError(
-            f"{request.root} has no {', '.join(missing)}; it has {', '.join(source.slug for source in found)}"
+            f"{request.root} has no {', '.join(missing)}; it has {', '.join(source.slug for source in folders)}"
         )
-    return [source for source in found if not request.only or source.slug in request.only]
+    return [source for source in folders if not request.only or source.slug in request.only]
 
 
 def _check_out(request: ImportRequest) -> None:
@@ -158,7 +162,7 @@ def _check_out(request: ImportRequest) -> None:
         raise UsageError(f"--out {request.out} is the folder that is imported: name another one")
 
 
-def _one(
+def _import_one(
     source: CompetitionFolder,
     tasks: Mapping[str, Task],
     request: ImportRequest,
@@ -170,14 +174,14 @@ def _one(
     if source.community is None:
         return Outcome(source.slug, "nothing to import", sentence="it has neither kernels/ nor discussions/")
     if task is None:
-        what = f"--tasks has no snapshot {source.slug}: make one with `bot snapshot import mle-bench`, or name another folder"
-        return Outcome(source.slug, "no task", sentence=what)
+        hint = f"--tasks has no snapshot {source.slug}: make one with `bot snapshot import mle-bench`, or name another folder"
+        return Outcome(source.slug, "no task", sentence=hint)
     if task.manifest is None:
         raise SnapshotError(task.problems)
     place = request.out / source.slug
     if place.exists() or place.is_symlink():
         return _there_already(place, source.slug, task.folder, at_deadline=request.at_deadline)
-    with staged(place) as folder:
+    with staging_folder(place) as folder:
         link_files(task.folder, folder, _of_task, _ticker("files of the task", report))
         deadline = task.manifest.deadline if request.at_deadline else None
         writer = CommunityWriter(source.community, folder, source.slug, deadline)

@@ -30,8 +30,8 @@ class Reason:
     examples: tuple[str, ...]
 
     def __str__(self) -> str:
-        more = " …" if self.count > len(self.examples) else ""
-        return f"{self.count:,} {self.text} ({', '.join(self.examples)}{more})"
+        ellipsis = " …" if self.count > len(self.examples) else ""
+        return f"{self.count:,} {self.text} ({', '.join(self.examples)}{ellipsis})"
 
 
 class Tally:
@@ -80,8 +80,8 @@ class Decoded:
 def read_text(folder: Path, name: str, largest: int = LARGEST_FILE) -> Decoded | Unread:
     """Return the text of a file; a link that leads out of the folder is not followed."""
     if (path := resolve_inside(folder, name)) is None:
-        there = (folder / name).is_symlink() or (folder / name).exists()
-        return Unread("whose file is no plain file of its folder" if there else "whose file is missing")
+        is_there = (folder / name).is_symlink() or (folder / name).exists()
+        return Unread("whose file is no plain file of its folder" if is_there else "whose file is missing")
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
@@ -107,7 +107,7 @@ _LONGEST_TITLE = 1_000
 """Characters."""
 
 
-def _there(value: object) -> object:
+def _none_if_empty(value: object) -> object:
     """Read an empty value, and NaN, which pandas writes for it, as None."""
     return None if value == "" or value != value else value
 
@@ -117,9 +117,9 @@ def _whole_day(value: object) -> object:
     return f"{value}T23:59:59" if isinstance(value, str) and _DAY.fullmatch(value) else value
 
 
-VOTES = TypeAdapter(Annotated[Annotated[int, Field(ge=-(2**31), lt=2**31)] | None, BeforeValidator(_there)])
-SCORE = TypeAdapter(Annotated[FiniteFloat | None, BeforeValidator(_there)])
-TIME = TypeAdapter(Annotated[datetime | None, BeforeValidator(_whole_day), BeforeValidator(_there)])
+VOTES = TypeAdapter(Annotated[Annotated[int, Field(ge=-(2**31), lt=2**31)] | None, BeforeValidator(_none_if_empty)])
+SCORE = TypeAdapter(Annotated[FiniteFloat | None, BeforeValidator(_none_if_empty)])
+TIME = TypeAdapter(Annotated[datetime | None, BeforeValidator(_whole_day), BeforeValidator(_none_if_empty)])
 """A time without a zone is UTC, which is what Kaggle writes; see `in_utc`."""
 
 
@@ -158,7 +158,7 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: Tally) -> dict[str, Entry]:
+def read_info(folder: Path, kind: str, left_out_entries: Tally, remarks: Tally, broken: Tally) -> dict[str, Entry]:
     """Return the entries of a folder's `info.json` by id (the first with each id); none if it cannot be read.
 
     Each tally is of the `kind`, in the plural: of entries that cannot be used, of faults that exclude none and a missing
@@ -167,8 +167,8 @@ def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: 
     read = read_text(folder, INFO)
     place = f"{folder.name}/{INFO}"
     if isinstance(read, Unread):
-        there = (folder / INFO).is_symlink() or (folder / INFO).exists()
-        tally = broken if there else remarks
+        is_there = (folder / INFO).is_symlink() or (folder / INFO).exists()
+        tally = broken if is_there else remarks
         tally.add(f"list of {kind} {read.reason}, so that none of them has a date or votes", place)
         return {}
     try:
@@ -181,7 +181,7 @@ def read_info(folder: Path, kind: str, left_out: Tally, remarks: Tally, broken: 
     entries: dict[str, Entry] = {}
     for id, fields in _pairs(content):
         if not isinstance(fields, dict) or id is None or not is_id(id):
-            left_out.add(f"entries of {kind} without an id that can name a file", str(id))
+            left_out_entries.add(f"entries of {kind} without an id that can name a file", str(id))
         elif id in entries:
             remarks.add(f"{kind} named twice in {INFO}, of which the first entry counts", id)
         else:
@@ -204,11 +204,11 @@ def _id(value: object) -> str | None:
 
 
 def _entry(id: str, fields: dict[str, object], kind: str, remarks: Tally) -> Entry:
-    def read(values: TypeAdapter[ValueT | None], name: str, what: str) -> ValueT | None:
+    def read(values: TypeAdapter[ValueT | None], name: str, field_name: str) -> ValueT | None:
         try:
             return values.validate_python(fields.get(name))
         except ValidationError:
-            remarks.add(f"{kind} whose {what} cannot be read and counts as unknown", id)
+            remarks.add(f"{kind} whose {field_name} cannot be read and counts as unknown", id)
             return None
 
     created_at = read(TIME, "created_at", "time")

@@ -11,9 +11,9 @@ from bot.agents import AGENTS, agent_of
 from bot.execution.folder import run_folders
 from bot.replay.ablations import ABLATIONS
 from bot.report.result import write_result
-from bot.research.bench.bench import Bench, contender_of, prepared, read_bench, with_folders
+from bot.research.bench.bench import Bench, contender_of, prepare_bench, read_bench, with_folders
 from bot.research.bench.plan import BenchBudget
-from bot.research.bench.spending import Spent, left_to_do, most_needed, refusal, reserved, spent_by
+from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, refusal, reserved, spent_by
 from sandbox.leases import Leases
 from state.errors import ConfigurationError, UsageError
 from tests.bot.replay.conftest import Bot, bot, tiny
@@ -173,27 +173,27 @@ def test_a_plan_that_contradicts_itself_is_refused(place: Path, change: tuple[st
 
 
 def test_what_was_begun_is_found_again_and_only_the_rest_is_prepared(place: Path) -> None:
-    first = prepared(planned(place), HERE, 0, NOW)
+    first = prepare_bench(planned(place), HERE, 0, NOW)
     assert len(run_folders([first.out])) == 12
     for folder in run_folders([first.out])[:5]:
         shutil.rmtree(folder.path)
     again = planned(place)
     assert [run.folder is None for run in again.runs] == [True] * 5 + [False] * 7
-    done = prepared(again, HERE, 0, NOW)
+    done = prepare_bench(again, HERE, 0, NOW)
     assert len(run_folders([done.out])) == 12
     kept = [run.folder.path for run in done.runs[5:] if run.folder]
     assert kept == [run.folder.path for run in first.runs[5:] if run.folder], "in the same folders"
 
 
 def test_a_plan_may_grow_and_runs_that_left_it_are_let_be(place: Path) -> None:
-    prepared(planned(place), HERE, 0, NOW)
+    prepare_bench(planned(place), HERE, 0, NOW)
     more = planned(place, PLAN.replace("[3, 1]", "[3, 1, 2]").replace(', "aide"', ""))
     assert [run.folder is None for run in more.runs] == [False] * 8 + [True] * 4
     assert more.others == 4
 
 
 def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(place: Path) -> None:
-    prepared(planned(place), HERE, 0, NOW)
+    prepare_bench(planned(place), HERE, 0, NOW)
     with pytest.raises(
         UsageError, match=r"was begun with time 60.0, and the plan says 120.0: runs of both would not compare"
     ):
@@ -201,36 +201,38 @@ def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(pla
 
 
 def test_finished_runs_are_done_and_count_as_spent(place: Path) -> None:
-    found = prepared(planned(place), HERE, 0, NOW)
+    found = prepare_bench(planned(place), HERE, 0, NOW)
     llm = {"calls": 1, "cost_usd": 0.5}
     finish(found, 0, 4, wall_seconds=61.5, llm=llm)
     finish(found, 2, wall_seconds=20.0, llm=llm, status="stopped")
     assert [found.runs.index(run) for run in left_to_do(found.runs)] == [1, 2, 3, *range(5, 12)]
-    assert spent_by(found.runs[0]) == Spent(61.5, 0.5)
-    assert most_needed(found.groups[0]) == Spent(120.0, 0.0)
+    assert spent_by(found.runs[0]) == BenchSpending(61.5, 0.5)
+    assert most_needed(found.groups[0]) == BenchSpending(120.0, 0.0)
 
 
 def test_what_runs_under_way_may_yet_use_counts_as_used(place: Path) -> None:
-    bench = prepared(planned(place), HERE, 0, NOW)
+    bench = prepare_bench(planned(place), HERE, 0, NOW)
     finish(bench, 0)
     ended, begun, *_ = bench.runs
     assert reserved(bench.runs, []) == spent_by(ended)
-    assert reserved(bench.runs, [begun.key]) == spent_by(ended) + Spent(60.0, 0.0)
+    assert reserved(bench.runs, [begun.key]) == spent_by(ended) + BenchSpending(60.0, 0.0)
 
 
 def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() -> None:
     budget = BenchBudget(time=600.0, money=6.0)
-    assert refusal(budget, Spent(420.0, 3.0), Spent(180.0, 3.0)) is None
-    assert refusal(budget, Spent(450.0, 3.0), Spent(180.0, 3.0)) is None, "runs take a second more than their time"
-    assert refusal(BenchBudget(money=0.3), Spent(0.0, 0.1), Spent(0.0, 0.2)) is None
+    assert refusal(budget, BenchSpending(420.0, 3.0), BenchSpending(180.0, 3.0)) is None
+    assert refusal(budget, BenchSpending(450.0, 3.0), BenchSpending(180.0, 3.0)) is None, (
+        "runs take a second more than their time"
+    )
+    assert refusal(BenchBudget(money=0.3), BenchSpending(0.0, 0.1), BenchSpending(0.0, 0.2)) is None
     assert 0.1 + 0.2 > 0.3, "by a rounding error"
-    assert refusal(budget, Spent(451.0, 0.0), Spent(180.0, 0.0)) == (
+    assert refusal(budget, BenchSpending(451.0, 0.0), BenchSpending(180.0, 0.0)) == (
         "of the bench's 10 min 00 s 2 min 29 s are left, and the runs of the next competition may take 3 min 00 s"
     )
-    assert refusal(budget, Spent(0.0, 3.5), Spent(0.0, 3.0)) == (
+    assert refusal(budget, BenchSpending(0.0, 3.5), BenchSpending(0.0, 3.0)) == (
         "of the bench's $6.00 $2.50 are left, and the runs of the next competition may take $3.00"
     )
-    assert refusal(BenchBudget(), Spent(1e9, 1e9), Spent(1e9, 1e9)) is None
+    assert refusal(BenchBudget(), BenchSpending(1e9, 1e9), BenchSpending(1e9, 1e9)) is None
 
 
 @pytest.mark.parametrize("word", [word for word in ABLATIONS if word not in ("no-labs", "no-knowledge")])
@@ -245,7 +247,7 @@ def test_each_ablation_is_one_word_and_makes_a_contender_of_its_own(place: Path,
 
 def test_a_dry_run_lists_the_runs_and_begins_none(bot: Bot, place: Path) -> None:
     found = planned(place, PLAN + "[budget]\ntime = '9m'\n")
-    finish(prepared(found, HERE, 0, NOW), 0)
+    finish(prepare_bench(found, HERE, 0, NOW), 0)
     done = bot("bench", place / "plan.toml", "--dry-run")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()

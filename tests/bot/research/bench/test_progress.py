@@ -7,7 +7,7 @@ from rich.console import Console
 
 from bot.replay.several import Failed, Outcome
 from bot.report.result import read_result
-from bot.research.bench.bench import Bench, contender_of, prepared
+from bot.research.bench.bench import Bench, contender_of, prepare_bench
 from bot.research.bench.progress import BenchProgress
 from tests.bot.replay.conftest import tiny
 from tests.bot.research.bench.test_plan import HERE, NOW, finish, place, planned
@@ -31,7 +31,7 @@ def shown(bench: Bench, *, terminal: bool) -> str:
 
 
 def test_a_pipe_gets_a_line_for_each_run_that_ended(place: Path) -> None:
-    bench = prepared(planned(place), HERE, 0, NOW)
+    bench = prepare_bench(planned(place), HERE, 0, NOW)
     finish(bench, 0)
     one, two = shown(bench, terminal=False).splitlines()
     assert one == "[1/12] tiny-table-one, seed 3: comind: beats 50.0% of the teams, no medal; 9 min 50 s, $0.5000"
@@ -39,7 +39,7 @@ def test_a_pipe_gets_a_line_for_each_run_that_ended(place: Path) -> None:
 
 
 def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(place: Path) -> None:
-    bench = prepared(planned(place), HERE, 0, NOW)
+    bench = prepare_bench(planned(place), HERE, 0, NOW)
     finish(bench, 0)
     text = shown(bench, terminal=True)
     rows = {
@@ -55,7 +55,7 @@ def test_a_terminal_has_a_row_for_each_agent_and_a_line_of_what_is_done_now(plac
 
 
 def test_while_runs_are_under_way_each_has_a_line_and_their_competition_a_row(place: Path) -> None:
-    bench = prepared(planned(place), HERE, 0, NOW)
+    bench = prepare_bench(planned(place), HERE, 0, NOW)
     finish(bench, 0)
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=110, color_system=None)

@@ -10,7 +10,7 @@ from bot.evaluation.answers import GradeReport
 from bot.evaluation.client.worker import Worker
 from bot.research.grading.aggregate import aggregate, read_reports
 from bot.research.grading.grade_many import Failure, GradedList, find_snapshots, grade_many, write_report
-from bot.research.grading.submission_list import Listed
+from bot.research.grading.submission_list import SubmissionListItem
 from state.errors import UsageError
 from tests.tiny_snapshot import write_tiny
 
@@ -72,7 +72,7 @@ def files(snapshots, tmp_path):
 
 def listed(files, *entries):
     return [
-        Listed(line, competition, None if name is None else files / name)
+        SubmissionListItem(line, competition, None if name is None else files / name)
         for line, (competition, name) in enumerate(entries, 1)
     ]
 

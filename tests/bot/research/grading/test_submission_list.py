@@ -1,6 +1,6 @@
 import pytest
 
-from bot.research.grading.submission_list import Listed, read_list
+from bot.research.grading.submission_list import SubmissionListItem, read_list
 from state.errors import UsageError
 
 
@@ -21,7 +21,7 @@ def test_a_list_is_read_as_mle_bench_reads_it(tmp_path):
         '{"competition_id": "a", "submission_path": "/elsewhere/two.csv"}',
     )
     one, none, two = read_list(path)
-    assert one == Listed(2, "a", tmp_path / "one/submission.csv")
+    assert one == SubmissionListItem(2, "a", tmp_path / "one/submission.csv")
     assert (none.competition_id, none.path) == ("b", None)
     assert str(two.path) == "/elsewhere/two.csv"
 

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from bot.research.importers.staging import importing_into, staged
+from bot.research.importers.staging import importing_into, staging_folder
 from state.errors import UsageError
 
 
 def test_what_fails_leaves_nothing(tmp_path: Path):
-    with pytest.raises(ZeroDivisionError), staged(tmp_path / "a") as folder:
+    with pytest.raises(ZeroDivisionError), staging_folder(tmp_path / "a") as folder:
         (folder / "file").write_text("half")
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_killed_import_has_left_is_removed(tmp_path: Path):
-    with staged(tmp_path / "a") as folder:
+    with staging_folder(tmp_path / "a") as folder:
         (folder / "file").write_text("half")
-        with staged(tmp_path / "a") as again:
+        with staging_folder(tmp_path / "a") as again:
             assert list(again.iterdir()) == []
 
 
