@@ -27,10 +27,10 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     """
     try:
         parts = urlsplit(url)
-        here = parts.scheme in ("http", "https") and parts.port != 0 and is_loopback(parts.hostname or "")
+        is_local = parts.scheme in ("http", "https") and parts.port != 0 and is_loopback(parts.hostname or "")
     except ValueError:
-        here = False
-    if not here:
+        is_local = False
+    if not is_local:
         raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
     address = f"{parts.scheme}://{parts.netloc}/clock"
     try:
@@ -41,7 +41,7 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     if answer.status_code != 200:
         raise SiteUnavailable(f"{address} was answered with {answer.status_code}; is that `bot rehearse`?")
     try:
-        found = _SiteClock.model_validate_json(answer.content)
+        site_clock_now = _SiteClock.model_validate_json(answer.content)
     except ValidationError as error:
         raise SiteUnavailable(f"{address} reports no clock: {error.errors()[0]['msg']}") from error
-    return FastClock(found.start, found.speed, found.began)
+    return FastClock(site_clock_now.start, site_clock_now.speed, site_clock_now.began)

@@ -71,7 +71,7 @@ _EDITS = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class AgentCheckItem:
     """One thing that was to be seen of an agent."""
 
     what: str
@@ -81,7 +81,7 @@ class Seen:
 
 def check_coder(
     name: str, file: Path | None, back_end: BackEndChoice, folder: Path, show: Show
-) -> tuple[list[Seen], str]:
+) -> tuple[list[AgentCheckItem], str]:
     """Have an agent work in a lab in which its model follows a script; the run and its competition are put into `folder`.
 
     Returns:
@@ -102,13 +102,13 @@ def check_coder(
         [run] = prepare([(snapshot, settings)], folder, datetime.now(UTC))
         with open_leases(setup.configuration.leases, 0) as (leases, _):
             [outcome] = run_each([setup.job(run)], leases, lambda job: nullcontext(show))
-    failed = [Seen("the run", False, outcome.result.error)] if isinstance(outcome.result, Failed) else []
+    failed = [AgentCheckItem("the run", False, outcome.result.error)] if isinstance(outcome.result, Failed) else []
     logs = sorted(run.folder.labs.glob("lab*/logs/[0-9]*.txt"), key=lambda path: path.stat().st_mtime)
-    printed = logs[-1].read_text(encoding="utf-8", errors="replace")[-_PRINTED_CHARACTERS:] if logs else ""
-    return [*failed, *_seen(run.folder, run.id, model)], printed
+    last_output = logs[-1].read_text(encoding="utf-8", errors="replace")[-_PRINTED_CHARACTERS:] if logs else ""
+    return [*failed, *_check_items(run.folder, run.id, model)], last_output
 
 
-def _seen(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterator[Seen]:
+def _check_items(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterator[AgentCheckItem]:
     """Yield what a run's database and the model say of the agent."""
     with Store.open(folder.database, SystemClock()) as store, store.read() as session:
         reason = next((lab.reason for lab in labs(store, run_id)), None)
@@ -117,16 +117,18 @@ def _seen(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterator[Seen
         ).all()
         charged = spent(store, run_id).get("tokens", Spent())
     scores = [node.score for node in nodes if node.score is not None]
-    turns, used = max((answer.turn for answer in model.answers), default=0), model.usage
-    yield Seen("asked its model", bool(model.answers), f"{len(model.answers)} requests")
-    yield Seen("did as it was told", turns > 0, f"{turns} answers were followed")
-    yield Seen("had an experiment scored", bool(scores), f"scores: {', '.join(f'{score:.5g}' for score in scores)}")
+    turns, usage = max((answer.turn for answer in model.answers), default=0), model.usage
+    yield AgentCheckItem("asked its model", bool(model.answers), f"{len(model.answers)} requests")
+    yield AgentCheckItem("did as it was told", turns > 0, f"{turns} answers were followed")
+    yield AgentCheckItem(
+        "had an experiment scored", bool(scores), f"scores: {', '.join(f'{score:.5g}' for score in scores)}"
+    )
     better = len(scores) > 1 and scores[-1] < scores[0]
-    yield Seen("improved it", better, "the second is better" if better else "no second experiment is better")
-    yield Seen("ended in order", reason == "its coder was done", reason or "its lab was not opened")
+    yield AgentCheckItem("improved it", better, "the second is better" if better else "no second experiment is better")
+    yield AgentCheckItem("ended in order", reason == "its coder was done", reason or "its lab was not opened")
     tokens = (charged.prompt_tokens, charged.cached_tokens, charged.completion_tokens, charged.cost_usd)
-    counted = (used.prompt_tokens, used.cached_tokens, used.completion_tokens, _PRICE.cost(used))
-    equal = all(map(math.isclose, tokens, counted))
+    counts_of_model = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, _PRICE.cost(usage))
+    equal = all(map(math.isclose, tokens, counts_of_model))
     form = "{} tokens sent ({} cached), {} received, {:.4f} USD"
-    counts = "" if equal else f"; its model counted {form.format(*counted)}"
-    yield Seen("was charged for", equal, form.format(*tokens) + counts)
+    counts = "" if equal else f"; its model counted {form.format(*counts_of_model)}"
+    yield AgentCheckItem("was charged for", equal, form.format(*tokens) + counts)

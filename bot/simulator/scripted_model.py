@@ -56,17 +56,17 @@ class ScriptedModel:
         """Return content type and body of the answer to a request; raises KeyError for the path of no dialect."""
         write, request = _WRITERS[path.partition("?")[0]], json.loads(body)
         items = request["messages"] if "messages" in request else request["input"]
-        seen = [item for item in items if isinstance(item, dict)]
-        turn = sum(item.get("role") == "assistant" or item.get("type") in _CALLS for item in seen)
+        inputs = [item for item in items if isinstance(item, dict)]
+        turn = sum(item.get("role") == "assistant" or item.get("type") in _CALLS for item in inputs)
         text, call = self._next(request, turn)
-        sent = len(body) // _BYTES_PER_TOKEN
-        usage = Usage(sent, len(f"{text}{call}") // _BYTES_PER_TOKEN, sent // 2 if turn else 0)
+        tokens_sent = len(body) // _BYTES_PER_TOKEN
+        usage = Usage(tokens_sent, len(f"{text}{call}") // _BYTES_PER_TOKEN, tokens_sent // 2 if turn else 0)
         answer = ScriptedAnswer(request["model"], turn, text, call, usage)
         self.requests.append(body.decode())
         self.answers.append(answer)
-        whole, events = write(answer)
+        body_of_answer, events = write(answer)
         if not request.get("stream"):
-            return "application/json", json.dumps(whole).encode()
+            return "application/json", json.dumps(body_of_answer).encode()
         sent_events = [*map(_as_sent, events), *(["data: [DONE]\n\n"] if write is _chat else [])]
         return "text/event-stream", "".join(sent_events).encode()
 
@@ -78,12 +78,12 @@ class ScriptedModel:
                     return _LAST, None
                 schema = function.get("parameters") or function.get("input_schema") or {}
                 return "Next.", (function["name"], _arguments(schema, self.commands[turn]))
-        shown = json.dumps(request, ensure_ascii=False)
-        if _EDITS not in shown:  # the bot's own requests ask for other things
+        request_text = json.dumps(request, ensure_ascii=False)
+        if _EDITS not in request_text:  # the bot's own requests ask for other things
             return _LAST, None
         # Such agents start their conversations with examples, and each anew: the file shows how far they are.
-        made = max((number for number, text in enumerate(self.edits, 1) if text in shown), default=0)
-        return [*self.edits.values(), _LAST][made], None
+        edits_made = max((number for number, text in enumerate(self.edits, 1) if text in request_text), default=0)
+        return [*self.edits.values(), _LAST][edits_made], None
 
 
 def _arguments(schema: Mapping[str, Any], command: str) -> Json:
@@ -91,8 +91,8 @@ def _arguments(schema: Mapping[str, Any], command: str) -> Json:
     properties = schema.get("properties", {})
     name = "cmd" if "cmd" in properties else "command"
     is_list = properties.get(name, {}).get("type") == "array"
-    others = {key: "scripted" for key in schema.get("required", ()) if key != name}
-    return {**others, name: ["bash", "-c", command] if is_list else command}
+    required = {key: "scripted" for key in schema.get("required", ()) if key != name}
+    return {**required, name: ["bash", "-c", command] if is_list else command}
 
 
 def _as_sent(event: Json) -> str:
@@ -165,23 +165,26 @@ def _responses(answer: ScriptedAnswer) -> tuple[Json, list[Json]]:
         "total_tokens": answer.usage.prompt_tokens + answer.usage.completion_tokens,
     }
     head = {"id": f"resp_{answer.turn}", "object": "response", "created_at": 0, "model": answer.model}
-    whole = {**head, "status": "completed", "output": [item], "usage": usage}
+    response = {**head, "status": "completed", "output": [item], "usage": usage}
     events: list[Json] = [
         {"type": "response.created", "response": {**head, "status": "in_progress", "output": [], "usage": None}},
         {"type": "response.output_item.added", "output_index": 0, "item": item},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": whole},
+        {"type": "response.completed", "response": response},
     ]
-    return whole, [{**event, "sequence_number": number} for number, event in enumerate(events)]
+    return response, [{**event, "sequence_number": number} for number, event in enumerate(events)]
 
 
 def _messages(answer: ScriptedAnswer) -> tuple[Json, list[Json]]:
     """Return an answer of messages, whole and as the events of a stream."""
     block: Json = {"type": "text", "text": answer.text}
-    begun, delta = {**block, "text": ""}, {"type": "text_delta", "text": answer.text}
+    block_start, delta = {**block, "text": ""}, {"type": "text_delta", "text": answer.text}
     if answer.call:
         block = {"type": "tool_use", "id": f"toolu_{answer.turn}", "name": answer.call[0], "input": answer.call[1]}
-        begun, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(answer.call[1])}
+        block_start, delta = (
+            {**block, "input": {}},
+            {"type": "input_json_delta", "partial_json": json.dumps(answer.call[1])},
+        )
     usage = {
         # Here cached tokens are counted beside those that were sent, not among them.
         "input_tokens": answer.usage.prompt_tokens - answer.usage.cached_tokens,
@@ -195,7 +198,7 @@ def _messages(answer: ScriptedAnswer) -> tuple[Json, list[Json]]:
     opening: Json = {**head, "content": [], "stop_reason": None, "stop_sequence": None, "usage": started_usage}
     events: list[Json] = [
         {"type": "message_start", "message": opening},
-        {"type": "content_block_start", "index": 0, "content_block": begun},
+        {"type": "content_block_start", "index": 0, "content_block": block_start},
         {"type": "content_block_delta", "index": 0, "delta": delta},
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": end, "usage": {"output_tokens": answer.usage.completion_tokens}},

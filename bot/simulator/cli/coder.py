@@ -39,12 +39,12 @@ def check(
     """
     show = Show(lambda line: typer.echo(line, err=True), lambda context, stopwatch: None)
     with tempfile.TemporaryDirectory(prefix="bot-coder-") as folder:
-        seen, printed = check_coder(name, settings_file(config), sandbox, Path(folder), show)
-    ok = all(one.ok for one in seen)
-    record = {"coder": name, "ok": ok, "seen": [asdict(one) for one in seen], "printed": printed}
-    lines = (f"{'ok' if one.ok else 'fails':6} {one.what:24} {one.found}" for one in seen)
+        items, last_output = check_coder(name, settings_file(config), sandbox, Path(folder), show)
+    ok = all(i.ok for i in items)
+    record = {"coder": name, "ok": ok, "seen": [asdict(i) for i in items], "printed": last_output}
+    lines = (f"{'ok' if i.ok else 'fails':6} {i.what:24} {i.found}" for i in items)
     print_result(record, *lines, json=json)
     if not ok and not json:
-        typer.echo(f"What it printed last:\n{printed}", err=True)
+        typer.echo(f"What it printed last:\n{last_output}", err=True)
     if not ok:
         raise typer.Exit(1)

@@ -15,10 +15,10 @@ from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.live.kinds import Kind, in_words
 from bot.simulator.probe.asking import ask_all
-from bot.simulator.probe.exchange import Exchange, read_exchanges, write_exchanges
-from bot.simulator.probe.judging import Judged, judge
+from bot.simulator.probe.exchange import ProbeExchange, read_exchanges, write_exchanges
+from bot.simulator.probe.judging import ProbeResult, judge
 from bot.simulator.probe.masking import Masking
-from bot.simulator.probe.points import NotAnswered, Seen, Verdict
+from bot.simulator.probe.points import NotAnswered, ProbeAnswers, Verdict
 from scrapers.kaggle.competitions import Competition, DataSummary, Pages
 from scrapers.kaggle.credentials import find_credentials
 from scrapers.kaggle.kinds import kinds_of
@@ -51,24 +51,24 @@ def probe(
     if not exchanges:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} is not empty: remove it, or name another folder with --out")
-        exchanges = _asked(section, competition, folder)
+        exchanges = _ask_site(section, competition, folder)
         # Of what is kept, the pages' words are masked.
         kinds = _kinds(exchanges)
-    judged = judge(exchanges)
+    results = judge(exchanges)
     if json:
-        answer = _as_json(section.url, competition, exchanges, judged, folder)
+        answer = _as_json(section.url, competition, exchanges, results, folder)
         print_json(
-            answer | {"kinds": [{"kind": one.name, "about": str(one), "worked_on": one.worked_on} for one in kinds]}
+            answer | {"kinds": [{"kind": kind.name, "about": str(kind), "worked_on": kind.worked_on} for kind in kinds]}
         )
     else:
-        _show(judged, exchanges, folder)
+        _show(results, exchanges, folder)
         for kind in kinds:
             typer.echo(f"{competition} {kind}")
-    if any(one.finding.verdict == "different" for one in judged):
+    if any(r.finding.verdict == "different" for r in results):
         raise typer.Exit(1)
 
 
-def _asked(section: KaggleSection, competition: str, folder: Path) -> tuple[Exchange, ...]:
+def _ask_site(section: KaggleSection, competition: str, folder: Path) -> tuple[ProbeExchange, ...]:
     """Put the questions, keep the answers in the folder, and return them as they came."""
     key = find_credentials()
     with progress_line() as say:
@@ -77,45 +77,45 @@ def _asked(section: KaggleSection, competition: str, folder: Path) -> tuple[Exch
     return exchanges
 
 
-def _kinds(exchanges: Sequence[Exchange]) -> list[Kind]:
+def _kinds(exchanges: Sequence[ProbeExchange]) -> list[Kind]:
     """Return the kinds of the competition, as far as what was answered shows them."""
-    seen = Seen(exchanges)
+    answers = ProbeAnswers(exchanges)
     try:
-        competition, pages = seen.read("competition", Competition), seen.read("pages", Pages).pages
+        competition, pages = answers.read("competition", Competition), answers.read("pages", Pages).pages
     except NotAnswered:
         return []
     facts, size = None, 0
     for name in ("search-without-key", "search-competition"):
         with suppress(NotAnswered):
-            facts = facts_on(seen.read(name, SearchPage), competition.slug) or facts
+            facts = facts_on(answers.read(name, SearchPage), competition.slug) or facts
     with suppress(NotAnswered):
-        size = sum(one.total_size for one in seen.read("data-summary", DataSummary).types)
-    return [in_words(one, None) for one in kinds_of(competition, facts, pages, size)]
+        size = sum(t.total_size for t in answers.read("data-summary", DataSummary).types)
+    return [in_words(kind, None) for kind in kinds_of(competition, facts, pages, size)]
 
 
-def _show(judged: Sequence[Judged], exchanges: Sequence[Exchange], folder: Path) -> None:
-    ordered = sorted(judged, key=lambda one: _ORDER.index(one.finding.verdict))
-    rows = [(one.finding.verdict, one.point.assumed, _saw(one)) for one in ordered]
+def _show(results: Sequence[ProbeResult], exchanges: Sequence[ProbeExchange], folder: Path) -> None:
+    in_order = sorted(results, key=lambda r: _ORDER.index(r.finding.verdict))
+    rows = [(r.finding.verdict, r.point.assumed, _finding_text(r)) for r in in_order]
     print_table(("", "the bot assumes", "what was seen"), rows)
-    counts = Counter(one.finding.verdict for one in judged)
+    counts = Counter(r.finding.verdict for r in results)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER)
     typer.echo(f"{total}; {len(exchanges)} requests. The answers, masked: {folder}")
 
 
-def _saw(one: Judged) -> str:
-    settled = f" (settled by: {one.point.settled_by})" if one.finding.verdict == "could not tell" else ""
-    return f"{one.finding.saw}{settled}"
+def _finding_text(result: ProbeResult) -> str:
+    how_to_settle = f" (settled by: {result.point.settled_by})" if result.finding.verdict == "could not tell" else ""
+    return f"{result.finding.saw}{how_to_settle}"
 
 
 def _as_json(
-    url: str, competition: str, exchanges: Sequence[Exchange], judged: Sequence[Judged], folder: Path
+    url: str, competition: str, exchanges: Sequence[ProbeExchange], results: Sequence[ProbeResult], folder: Path
 ) -> dict[str, Any]:
     points = [
         {
-            **{"point": one.point.name, "assumed": one.point.assumed, "verdict": one.finding.verdict},
-            **{"saw": one.finding.saw, "settled_by": one.point.settled_by},
+            **{"point": r.point.name, "assumed": r.point.assumed, "verdict": r.finding.verdict},
+            **{"saw": r.finding.saw, "settled_by": r.point.settled_by},
         }
-        for one in judged
+        for r in results
     ]
     return {
         **{"site": url, "competition": competition, "requests": len(exchanges)},

@@ -76,7 +76,7 @@ def rehearse(
 
     Example: bot rehearse snapshots/spooky-author-identification --speed 2000 --until-end
     """
-    played = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
+    snapshot_list = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
     # Imported here: other commands should not pay for a web server.
     from bot.simulator.site.faults import Faults
     from bot.simulator.site.results import result_of
@@ -84,8 +84,8 @@ def rehearse(
     from bot.simulator.site.settings import SiteSettings
     from bot.simulator.site.site import Site
 
-    played = played if as_dated else align_starts(played)
-    begins = _begins(start, played)
+    snapshot_list = snapshot_list if as_dated else align_starts(snapshot_list)
+    begins = _begins(start, snapshot_list)
     settings = SiteSettings(
         seed=seed,
         kind=kind,
@@ -95,8 +95,8 @@ def rehearse(
     )
     injected = Faults() if faults is None else Faults.read(faults)
     clock = FastClock(begins, speed)
-    takes_notebooks = kind == "notebooks" or any(one.card.kind == "code" for one in played)
-    site = Site(played, clock, settings, injected, _chosen(sandbox) if takes_notebooks else None)
+    takes_notebooks = kind == "notebooks" or any(s.card.kind == "code" for s in snapshot_list)
+    site = Site(snapshot_list, clock, settings, injected, _choose_sandbox(sandbox) if takes_notebooks else None)
     with _stopping() as stop, serving(site, port) as url:
         site.warm()
         announce(site, clock, url, json=json)
@@ -110,14 +110,14 @@ def rehearse(
         raise typer.Exit(1)
 
 
-def _chosen(name: BackEndChoice) -> Sandbox:
+def _choose_sandbox(name: BackEndChoice) -> Sandbox:
     """Return the sandbox that notebooks run in, with the packages that the bot's own scripts find by default."""
     environment = chosen_environment(SandboxSettings().environments_folder, None)
     return choose(name, trusted=False, instance="rehearsal", environment=environment)
 
 
-def _begins(start: str | None, played: Sequence[Snapshot]) -> datetime:
-    first, last = min(one.card.enabled_at for one in played), max(one.card.deadline for one in played)
+def _begins(start: str | None, snapshots: Sequence[Snapshot]) -> datetime:
+    first, last = min(s.card.enabled_at for s in snapshots), max(s.card.deadline for s in snapshots)
     if start is None:
         return first
     try:
@@ -125,8 +125,8 @@ def _begins(start: str | None, played: Sequence[Snapshot]) -> datetime:
     except ValueError as error:
         raise UsageError(f"--start: {error}") from error
     if not first <= begins < last:
-        what = "competition" if len(played) == 1 else "competitions"
-        raise UsageError(f"--start lies outside of the {what}, {first:%Y-%m-%d} to {last:%Y-%m-%d}")
+        noun = "competition" if len(snapshots) == 1 else "competitions"
+        raise UsageError(f"--start lies outside of the {noun}, {first:%Y-%m-%d} to {last:%Y-%m-%d}")
     return begins
 
 
@@ -135,12 +135,12 @@ def _stopping() -> Iterator[threading.Event]:
     """Yield an event that Ctrl-C and SIGTERM set; the old handlers are restored afterwards."""
     stop = threading.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(one, lambda *_: stop.set()) for one in signals]
+    before = [signal.signal(number, lambda *_: stop.set()) for number in signals]
     try:
         yield stop
     finally:
-        for one, handler in zip(signals, before, strict=True):
-            signal.signal(one, handler)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime | None) -> None:
@@ -159,9 +159,9 @@ def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
     settings = site.settings
     variables = {"KAGGLE_API_ENVIRONMENT": "LOCALHOST", "http_proxy": url, "NO_PROXY": "", "no_proxy": ""}
     times = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
-    alone = {"competition": site.competitions[0].slug} if len(site.competitions) == 1 else {}
-    return alone | {
-        "competitions": [_played(one) for one in site.competitions],
+    own_slug = {"competition": site.competitions[0].slug} if len(site.competitions) == 1 else {}
+    return own_slug | {
+        "competitions": [_competition_facts(c) for c in site.competitions],
         "url": url,
         "token": settings.token,
         "clock": times,
@@ -177,12 +177,12 @@ def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
     if json:
         print_json(facts)
         return
-    settings, several = site.settings, len(site.competitions) > 1
+    settings, has_several = site.settings, len(site.competitions) > 1
     exports = " ".join(f"{name}={value}" for name, value in facts["environment"].items())
-    what = f"{len(site.competitions)} competitions are" if several else f"{site.competitions[0].slug} is"
-    listed = "".join(f"  {_line(one)}\n" for one in site.competitions) if several else ""
+    subject = f"{len(site.competitions)} competitions are" if has_several else f"{site.competitions[0].slug} is"
+    lines = "".join(f"  {_line(c)}\n" for c in site.competitions) if has_several else ""
     typer.echo(
-        f"{what} on at {url} (open it in a browser to look on)\n{listed}"
+        f"{subject} on at {url} (open it in a browser to look on)\n{lines}"
         f"token: {settings.token} (legacy: {settings.user_name} with the key {settings.legacy_key})\n"
         f"clock: {clock.start:%Y-%m-%d %H:%M} UTC at {clock.began:.3f}, {clock.speed:g} times faster\n"
         f"for the unmodified kaggle command, in a shell of its own:\n"
@@ -194,7 +194,7 @@ def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
 def progress(site: "Site", clock: FastClock) -> str:
     """Return the progress on one line."""
     now = clock.now()
-    parts = " | ".join(_progress_of(one, clock, now) for one in site.competitions)
+    parts = " | ".join(_progress_of(c, clock, now) for c in site.competitions)
     return f"{now:%Y-%m-%d %H:%M} UTC | {sum(site.requests.values())} requests | {len(site.faults.injected)} faults | {parts}"
 
 
@@ -220,24 +220,26 @@ def _print(result: Mapping[str, Any]) -> None:
     print_table(("", result["competition"]), rows, title="final standing" if result["over"] else "standing so far")
 
 
-def _played(one: "Competition") -> dict[str, Any]:
+def _competition_facts(competition: "Competition") -> dict[str, Any]:
     return {
-        "competition": one.slug,
-        "begins": one.card.enabled_at.isoformat(),
-        "deadline": one.card.deadline.isoformat(),
-        "shift_seconds": one.snapshot.shift.total_seconds(),
+        "competition": competition.slug,
+        "begins": competition.card.enabled_at.isoformat(),
+        "deadline": competition.card.deadline.isoformat(),
+        "shift_seconds": competition.snapshot.shift.total_seconds(),
     }
 
 
-def _line(one: "Competition") -> str:
-    words = shift_in_words(one.snapshot.shift)
-    span = f"{one.card.enabled_at:%Y-%m-%d %H:%M} to {one.card.deadline:%Y-%m-%d %H:%M}"
-    return f"{one.slug}: {span}{', all of it ' if words else ''}{words}"
+def _line(competition: "Competition") -> str:
+    words = shift_in_words(competition.snapshot.shift)
+    span = f"{competition.card.enabled_at:%Y-%m-%d %H:%M} to {competition.card.deadline:%Y-%m-%d %H:%M}"
+    return f"{competition.slug}: {span}{', all of it ' if words else ''}{words}"
 
 
-def _progress_of(one: "Competition", clock: FastClock, now: datetime) -> str:
-    sent = len(one.desk.all(now))
-    scores = [sent.public_score for sent in one.desk.best_public(now)]
+def _progress_of(competition: "Competition", clock: FastClock, now: datetime) -> str:
+    count = len(competition.desk.all(now))
+    scores = [s.public_score for s in competition.desk.best_public(now)]
     best = f", best {scores[0]:g}" if scores and scores[0] is not None else ""
-    seconds = max(0.0, (one.deadline(now) - now).total_seconds() / clock.speed)
-    return f"{one.slug}: {sent} submissions{best}, {'over' if one.over(now) else f'{seconds:.0f} s left'}"
+    seconds = max(0.0, (competition.deadline(now) - now).total_seconds() / clock.speed)
+    return (
+        f"{competition.slug}: {count} submissions{best}, {'over' if competition.over(now) else f'{seconds:.0f} s left'}"
+    )

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import httpx2
 from pydantic import Field, ValidationError
 
-from bot.simulator.probe.exchange import Exchange
+from bot.simulator.probe.exchange import ProbeExchange
 from scrapers.kaggle.client import AnswerT, KaggleClient, Method, open_http
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.credentials import Credentials
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 async def ask_all(
     section: KaggleSection, slug: str, clock: Clock, credentials: Credentials, say: Callable[[str], None]
-) -> tuple[Exchange, ...]:
+) -> tuple[ProbeExchange, ...]:
     """Put each question once, after saying it, and return what came of it; a refusal is an answer too.
 
     Without the competition itself nothing else is asked.
@@ -50,7 +50,7 @@ async def ask_all(
     patience = section.patience.model_copy(update={"attempts": 1})
     pace = section.pace.model_copy(update={"per_day": MOST_REQUESTS, "reserved": 0.0})
     section = section.model_copy(update={"patience": patience, "pace": pace})
-    recorded: list[Exchange] = []
+    recorded: list[ProbeExchange] = []
     async with open_http(patience) as http:
         meter = Tally()
 
@@ -64,10 +64,10 @@ async def ask_all(
 
 async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace) -> None:
     site, submissions, forum = Competitions(client), Submissions(client, slug), Forum(client)
-    found = await client.tried("competition", site.get(slug))
-    if found is None:
+    competition = await client.tried("competition", site.get(slug))
+    if competition is None:
         return
-    title = found.title or slug
+    title = competition.title or slug
     await client.tried("pages", site.pages(slug))
     await client.tried("files", anext(site.files(slug), None))
     await client.tried("data-summary", site.data_summary(slug))
@@ -76,8 +76,8 @@ async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace)
     await client.tried("quota", submissions.limits())
     await client.tried("submissions", anext(submissions.all(), None))
     topics = await client.tried("topics", forum.topics(slug))
-    short = (one for one in (topics.topics if topics else ()) if one.comment_count <= _MOST_MESSAGES)
-    if topic := max(short, key=lambda one: one.comment_count, default=None):
+    short = (t for t in (topics.topics if topics else ()) if t.comment_count <= _MOST_MESSAGES)
+    if topic := max(short, key=lambda t: t.comment_count, default=None):
         await client.tried("messages", forum.messages(slug, topic.id))
         await client.tried("topic", forum.topic(topic.id))
     await client.tried("kernels", Kernels(client).of(slug))
@@ -98,27 +98,27 @@ async def _search_without_key(client: KaggleClient, title: str) -> SearchPage:
     return await client.call(method, request_of("COMPETITION", title), SearchPage, subject=title)
 
 
-class _Whole(Answer):
+class _WholeAnswer(Answer):
     """An answer that is kept as it came."""
 
     content: Any = Field(default=None, exclude=True)
 
     @classmethod
-    def read(cls, body: Any, served_at: Any) -> "_Whole":
+    def read(cls, body: Any, served_at: Any) -> "_WholeAnswer":
         return cls.model_construct(content=body, served_at=served_at)
 
 
 class _Recorder(KaggleClient):
     """A client that keeps each answer, of refusals too."""
 
-    def into(self, recorded: list[Exchange], say: Callable[[str], None]) -> "_Recorder":
+    def into(self, recorded: list[ProbeExchange], say: Callable[[str], None]) -> "_Recorder":
         """Keep what comes in a list, and name each question before it is put."""
         self._recorded, self._say, self._name = recorded, say, ""
         self._head: httpx2.Response | None = None
         self._http.event_hooks["response"].append(self._note)
         return self
 
-    async def tried(self, name: str, asking: Awaitable[T], *, refused_key: bool = False) -> T | None:
+    async def tried(self, name: str, request: Awaitable[T], *, refused_key: bool = False) -> T | None:
         """Put a question; None if it was refused or not answered, with whatever came recorded.
 
         A missing key raises NotAuthenticated unless `refused_key` allows it.
@@ -126,7 +126,7 @@ class _Recorder(KaggleClient):
         self._name = name
         self._say(name)
         try:
-            return await asking
+            return await request
         except NotAuthenticated:
             if not refused_key:
                 raise
@@ -140,13 +140,13 @@ class _Recorder(KaggleClient):
         """Call as the client does, and keep the answer."""
         self._head = None
         try:
-            whole = await super().call(method, body, _Whole, subject=subject)
+            answer_as_sent = await super().call(method, body, _WholeAnswer, subject=subject)
         except (KaggleError, SiteUnavailable) as error:
             self._keep(method, body, error)
             raise
-        self._keep(method, body, whole.content)
+        self._keep(method, body, answer_as_sent.content)
         try:
-            return answer.read(whole.content, self.clock.now())  # type: ignore[return-value]
+            return answer.read(answer_as_sent.content, self.clock.now())  # type: ignore[return-value]
         except ValidationError as error:
             raise UnknownAnswer(str(error)) from None
 
@@ -169,8 +169,10 @@ class _Recorder(KaggleClient):
         elif isinstance(answer, SiteUnavailable):
             answer = None
         request = {name: value for name, value in body.items() if value is not None}
-        kept = {name: headers[name] for name in _HEADERS if name in headers}
-        self._recorded.append(Exchange(self._name, method.name, request, not method.open, status, kept, answer))
+        kept_headers = {name: headers[name] for name in _HEADERS if name in headers}
+        self._recorded.append(
+            ProbeExchange(self._name, method.name, request, not method.open, status, kept_headers, answer)
+        )
 
     async def _note(self, response: httpx2.Response) -> None:
         self._head = response

@@ -13,7 +13,7 @@ AnswerT = TypeVar("AnswerT", bound=Answer)
 
 
 @dataclass(frozen=True)
-class Exchange:
+class ProbeExchange:
     """One question and what came of it."""
 
     name: str
@@ -38,15 +38,15 @@ class Exchange:
         return kind.read(self.answer, datetime.fromtimestamp(0, UTC))  # type: ignore[return-value]
 
 
-def write_exchanges(folder: Path, exchanges: Sequence[Exchange]) -> None:
+def write_exchanges(folder: Path, exchanges: Sequence[ProbeExchange]) -> None:
     """Write each as a file of its own, in the order of the questions; the folder is made if there is none."""
     folder.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(exchanges, 1):
-        text = json.dumps(asdict(one), indent=1, ensure_ascii=False)
-        (folder / f"{number:02d}-{one.name}.json").write_text(f"{text}\n", encoding="utf-8")
+    for number, exchange in enumerate(exchanges, 1):
+        text = json.dumps(asdict(exchange), indent=1, ensure_ascii=False)
+        (folder / f"{number:02d}-{exchange.name}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
-def read_exchanges(folder: Path) -> tuple[Exchange, ...]:
+def read_exchanges(folder: Path) -> tuple[ProbeExchange, ...]:
     """Read what `write_exchanges` wrote, in order."""
     files = sorted(folder.glob("[0-9][0-9]-*.json"))
-    return tuple(Exchange(**json.loads(file.read_text(encoding="utf-8"))) for file in files)
+    return tuple(ProbeExchange(**json.loads(file.read_text(encoding="utf-8"))) for file in files)

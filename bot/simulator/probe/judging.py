@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.simulator.probe import on_community, on_competitions
-from bot.simulator.probe.exchange import Exchange
-from bot.simulator.probe.points import Finding, Point, Seen, told, unsure
+from bot.simulator.probe.exchange import ProbeExchange
+from bot.simulator.probe.points import Finding, Point, ProbeAnswers, finding, unsure
 from scrapers.kaggle.datasets import OwnDataSets
 from scrapers.kaggle.failures import code_and_words
 from scrapers.kaggle.notebooks import Quotas
@@ -15,31 +15,33 @@ from scrapers.kaggle.notebooks import Quotas
 _FIRST_PUSH = "a first notebook that the bot pushes: `bot logs` has the answers"
 
 
-def _gpu_hours(seen: Seen) -> Finding:
-    found = seen.read("gpu-hours", Quotas)
-    if found.gpu_quota is None:
-        return told(False, "it names no GPUs")
-    hours = found.gpu_quota.total_time_allowed / 3600
-    return told(1 <= hours <= 168, f"{hours:g} hours a week")
+def _gpu_hours(answers: ProbeAnswers) -> Finding:
+    quotas = answers.read("gpu-hours", Quotas)
+    if quotas.gpu_quota is None:
+        return finding(False, "it names no GPUs")
+    hours = quotas.gpu_quota.total_time_allowed / 3600
+    return finding(1 <= hours <= 168, f"{hours:g} hours a week")
 
 
-def _private_ones(seen: Seen) -> Finding:
-    found = seen.read("own-data-sets", OwnDataSets)
-    private = sum(one.is_private for one in found.datasets)
+def _private_ones(answers: ProbeAnswers) -> Finding:
+    own = answers.read("own-data-sets", OwnDataSets)
+    private = sum(d.is_private for d in own.datasets)
     return (
-        told(True, f"{private} of {len(found.datasets)} are private") if private else unsure("no private one is listed")
+        finding(True, f"{private} of {len(own.datasets)} are private")
+        if private
+        else unsure("no private one is listed")
     )
 
 
-def _missing(seen: Seen) -> Finding:
-    asked = seen.exchange("missing-data-set")
-    if asked is None or asked.status is None or asked.status >= 500 or asked.status == 429:
-        return seen.why_not("missing-data-set")
-    return told(asked.status in (403, 404), f"it was answered with {asked.status}")
+def _missing(answers: ProbeAnswers) -> Finding:
+    exchange = answers.exchange("missing-data-set")
+    if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
+        return answers.why_not("missing-data-set")
+    return finding(exchange.status in (403, 404), f"it was answered with {exchange.status}")
 
 
-def _never(name: str, assumed: str, settled_by: str, why: str = "reading alone does not show it") -> Point:
-    return Point(name, assumed, lambda seen: unsure(why), settled_by)
+def _never(name: str, assumed: str, settled_by: str, reason: str = "reading alone does not show it") -> Point:
+    return Point(name, assumed, lambda answers: unsure(reason), settled_by)
 
 
 def _pushed(name: str, assumed: str) -> Point:
@@ -72,61 +74,61 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(.*)")
 
 
 @dataclass(frozen=True)
-class Judged:
+class ProbeResult:
     """One assumption, and what was seen of it."""
 
     point: Point
     finding: Finding
 
 
-def judge(exchanges: Sequence[Exchange]) -> tuple[Judged, ...]:
+def judge(exchanges: Sequence[ProbeExchange]) -> tuple[ProbeResult, ...]:
     """Hold a probe's answers against every assumption; asks nothing."""
-    seen = Seen(exchanges)
-    return tuple(Judged(one, one.judge(seen)) for one in POINTS)
+    answers = ProbeAnswers(exchanges)
+    return tuple(ProbeResult(point, point.judge(answers)) for point in POINTS)
 
 
 def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        for key, one in value.items():
-            yield from _values(one, key)
+        for key, item in value.items():
+            yield from _values(item, key)
     elif isinstance(value, list):
-        for one in value:
-            yield from _values(one, name)
+        for item in value:
+            yield from _values(item, name)
     else:
         yield name, value
 
 
-def _numbers(seen: Seen) -> Finding:
-    ids = [value for one in seen.all for name, value in _values(one.answer) if name == "id" or name.endswith("Id")]
+def _numbers(answers: ProbeAnswers) -> Finding:
+    ids = [value for e in answers.all for name, value in _values(e.answer) if name == "id" or name.endswith("Id")]
     if not ids:
         return unsure("no answer has a number of 64 bits")
-    texts = sum(isinstance(one, str) for one in ids)
-    return told(not texts, f"{texts} of {len(ids)} come as text" if texts else f"all of {len(ids)} are numbers")
+    texts = sum(isinstance(id, str) for id in ids)
+    return finding(not texts, f"{texts} of {len(ids)} come as text" if texts else f"all of {len(ids)} are numbers")
 
 
-def _times(seen: Seen) -> Finding:
-    found = [
+def _times(answers: ProbeAnswers) -> Finding:
+    matches = [
         match
-        for one in seen.all
-        for _, value in _values(one.answer)
+        for exchange in answers.all
+        for _, value in _values(exchange.answer)
         if isinstance(value, str) and (match := _TIME.fullmatch(value))
     ]
-    if not found:
+    if not matches:
         return unsure("no answer has a time")
-    ends = sorted({match[2] or "nothing" for match in found})
-    return told(ends == ["Z"], f"{len(found)} times end in {', '.join(ends)}")
+    endings = sorted({match[2] or "nothing" for match in matches})
+    return finding(endings == ["Z"], f"{len(matches)} times end in {', '.join(endings)}")
 
 
-def _refusals(seen: Seen) -> list[Exchange]:
-    return [one for one in seen.all if one.status is not None and one.status >= 400 and one.answer]
+def _refusals(answers: ProbeAnswers) -> list[ProbeExchange]:
+    return [e for e in answers.all if e.status is not None and e.status >= 400 and e.answer]
 
 
-def _error_shape(seen: Seen) -> Finding:
-    found = _refusals(seen)
-    if not found:
+def _error_shape(answers: ProbeAnswers) -> Finding:
+    refusals = _refusals(answers)
+    if not refusals:
         return unsure("nothing was refused")
-    shapes = sorted({_shape(one.answer) for one in found})
-    return told("unknown" not in shapes, f"{len(found)} refusals: {', '.join(shapes)}")
+    shapes = sorted({_shape(e.answer) for e in refusals})
+    return finding("unknown" not in shapes, f"{len(refusals)} refusals: {', '.join(shapes)}")
 
 
 def _shape(answer: Any) -> str:
@@ -137,19 +139,19 @@ def _shape(answer: Any) -> str:
     return "flat" if "code" in answer and "message" in answer else "unknown"
 
 
-def _wrong_name(seen: Seen) -> Finding:
-    asked = seen.exchange("wrong-name") or seen.exchange("competition")
-    if asked is None or asked.status is None or asked.answered:
+def _wrong_name(answers: ProbeAnswers) -> Finding:
+    exchange = answers.exchange("wrong-name") or answers.exchange("competition")
+    if exchange is None or exchange.status is None or exchange.answered:
         return unsure("it was not asked")
-    return told(asked.status in (403, 404), f"status {asked.status} for {asked.request['competitionName']}")
+    return finding(exchange.status in (403, 404), f"status {exchange.status} for {exchange.request['competitionName']}")
 
 
-def _limits(seen: Seen) -> Finding:
-    limited = [one for one in seen.all if one.status == 429]
+def _limits(answers: ProbeAnswers) -> Finding:
+    limited = [e for e in answers.all if e.status == 429]
     if not limited:
-        return unsure(f"{len(seen.all)} requests, none refused as too many")
-    waits = ", ".join(one.headers.get("retry-after", "no Retry-After") for one in limited)
-    return Finding("different", f"{len(limited)} of {len(seen.all)} requests were refused as too many: {waits}")
+        return unsure(f"{len(answers.all)} requests, none refused as too many")
+    waits = ", ".join(e.headers.get("retry-after", "no Retry-After") for e in limited)
+    return Finding("different", f"{len(limited)} of {len(answers.all)} requests were refused as too many: {waits}")
 
 
 POINTS: tuple[Point, ...] = (

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.simulator.probe.exchange import Exchange
+from bot.simulator.probe.exchange import ProbeExchange
 
-_KEPT = frozenset(
+_PLAIN_FIELDS = frozenset(
     (
         *("extension", "mimeType", "category", "hostSegment", "evaluationMetric", "documentType", "tier"),
         *("status", "language", "kernelType", "sourceType", "topicType", "type"),
@@ -38,42 +38,42 @@ class Masking:
         self._hide = hide
         self._numbers: dict[int, int] = {}
 
-    def masked(self, exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    def masked(self, exchanges: Sequence[ProbeExchange]) -> tuple[ProbeExchange, ...]:
         """Return the exchanges without names, texts and numbers of people; the words of refusals stay."""
-        return tuple(self._masked(one) for one in exchanges)
+        return tuple(self._masked(exchange) for exchange in exchanges)
 
-    def _masked(self, one: Exchange) -> Exchange:
-        kept = _KEPT | ({"name"} if one.method in _NAMES_OF_THINGS else set())
-        if one.status is not None and not one.answered:
-            kept |= {"message", "error"}
-        request = self._value("", dict(one.request), kept)
-        return replace(one, request=request, answer=self._value("error", one.answer, kept))
+    def _masked(self, exchange: ProbeExchange) -> ProbeExchange:
+        plain_fields = _PLAIN_FIELDS | ({"name"} if exchange.method in _NAMES_OF_THINGS else set())
+        if exchange.status is not None and not exchange.answered:
+            plain_fields |= {"message", "error"}
+        request = self._value("", dict(exchange.request), plain_fields)
+        return replace(exchange, request=request, answer=self._value("error", exchange.answer, plain_fields))
 
-    def _value(self, name: str, value: Any, kept: Set[str]) -> Any:
+    def _value(self, name: str, value: Any, plain_fields: Set[str]) -> Any:
         if isinstance(value, dict):
-            return {key: self._value(key, one, kept) for key, one in value.items()}
+            return {key: self._value(key, item, plain_fields) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._value(name, one, kept) for one in value]
+            return [self._value(name, item, plain_fields) for item in value]
         if name == "id" or name == "ref" or name.endswith("Id"):
             value = self._number(value)
         elif name == "userRank" and value:
             value = 1  # beside a public leaderboard it names the user
-        return self._hide(self._text(name, value, kept)) if isinstance(value, str) else value
+        return self._hide(self._text(name, value, plain_fields)) if isinstance(value, str) else value
 
     def _number(self, value: Any) -> Any:
         """Return another number of the same form: an integer, or one as text."""
         if isinstance(value, bool) or not re.fullmatch(r"\d{1,20}", str(value)):
             return value
-        other = self._numbers.setdefault(int(value), len(self._numbers) + 1)
-        return str(other) if isinstance(value, str) else other
+        number = self._numbers.setdefault(int(value), len(self._numbers) + 1)
+        return str(number) if isinstance(value, str) else number
 
-    def _text(self, name: str, text: str, kept: Set[str]) -> str:
+    def _text(self, name: str, text: str, plain_fields: Set[str]) -> str:
         if name == "location":
             return f"{urlsplit(text).scheme}://{urlsplit(text).hostname}/masked"
         if name.endswith("Token"):
             return "token" if text else ""
         is_public = text == self._slug or text.rstrip("/") == f"{_ADDRESS}{self._slug}"
-        if name in kept or is_public or _LIKE_NUMBER.fullmatch(text):
+        if name in plain_fields or is_public or _LIKE_NUMBER.fullmatch(text):
             return text
         return _without_words(text)
 
@@ -82,5 +82,5 @@ def _without_words(text: str) -> str:
     """Return a text with its letters and digits replaced, and the attributes of its tags removed."""
     parts = _TAG.split(text)
     # Every third part is between two tags; the two after it are a tag's beginning and end.
-    shown = [part if place % 3 else _DIGIT.sub("0", _LETTER.sub("x", part)) for place, part in enumerate(parts)]
-    return "".join(shown)[:_LONGEST]
+    masked_parts = [part if place % 3 else _DIGIT.sub("0", _LETTER.sub("x", part)) for place, part in enumerate(parts)]
+    return "".join(masked_parts)[:_LONGEST]

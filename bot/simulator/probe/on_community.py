@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from bot.simulator.probe.points import Finding, Point, Seen, told, unsure
+from bot.simulator.probe.points import Finding, Point, ProbeAnswers, finding, unsure
 from scrapers.kaggle.competitions import Competition
 from scrapers.kaggle.forum import ForumMessage, OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage
@@ -14,153 +14,161 @@ _KERNELS_A_PAGE = 100
 _DEEPEST = 4
 
 
-def _topic_page(seen: Seen) -> Finding:
-    found = seen.read("topics", TopicPage)
-    rows, total = len(found.topics), found.total_count
-    return told(rows == min(_TOPICS_A_PAGE, total), f"{rows} topics on the first page, {total} in all")
+def _topic_page(answers: ProbeAnswers) -> Finding:
+    page = answers.read("topics", TopicPage)
+    rows, total = len(page.topics), page.total_count
+    return finding(rows == min(_TOPICS_A_PAGE, total), f"{rows} topics on the first page, {total} in all")
 
 
-def _topic_order(seen: Seen) -> Finding:
-    found = seen.read("topics", TopicPage).topics
-    times = [one.last_comment_post_date for one in found if not one.is_sticky and one.last_comment_post_date]
+def _topic_order(answers: ProbeAnswers) -> Finding:
+    topics = answers.read("topics", TopicPage).topics
+    times = [t.last_comment_post_date for t in topics if not t.is_sticky and t.last_comment_post_date]
     if len(times) < 3:
         return unsure(f"only {len(times)} topics that are not sticky")
     rising = sum(a < b for a, b in pairwise(times))
-    return told(not rising, f"{len(times)} topics, {rising} of them out of the order of their last comment")
+    return finding(not rising, f"{len(times)} topics, {rising} of them out of the order of their last comment")
 
 
-def _sticky(seen: Seen) -> Finding:
-    flags = [one.is_sticky for one in seen.read("topics", TopicPage).topics]
+def _sticky(answers: ProbeAnswers) -> Finding:
+    flags = [t.is_sticky for t in answers.read("topics", TopicPage).topics]
     if True not in flags or False not in flags:
         return unsure("no topic is sticky, or all are")
-    return told(flags == sorted(flags, reverse=True), f"{sum(flags)} sticky of {len(flags)} topics")
+    return finding(flags == sorted(flags, reverse=True), f"{sum(flags)} sticky of {len(flags)} topics")
 
 
-def _opening(seen: Seen) -> Finding:
-    found, topic = seen.read("messages", TopicMessages), seen.read("topic", OneTopic)
-    opened = topic.topic.post_date if topic.topic else None
-    if opened is None or not found.messages:
+def _opening(answers: ProbeAnswers) -> Finding:
+    messages, topic = answers.read("messages", TopicMessages), answers.read("topic", OneTopic)
+    opening_time = topic.topic.post_date if topic.topic else None
+    if opening_time is None or not messages.messages:
         return unsure("the topic has no time, or no messages")
-    included = any(abs((one.post_date - opened).total_seconds()) < 1 for one in found.messages if one.post_date)
-    return told(included, "it is among them" if included else "it is not among them (it is read by GetTopic then)")
+    included = any(abs((m.post_date - opening_time).total_seconds()) < 1 for m in messages.messages if m.post_date)
+    return finding(included, "it is among them" if included else "it is not among them (it is read by GetTopic then)")
 
 
 def _depth(messages: Sequence[ForumMessage]) -> int:
-    return 1 + max(map(_depth, (one.replies for one in messages)), default=0) if messages else 0
+    return 1 + max(map(_depth, (m.replies for m in messages)), default=0) if messages else 0
 
 
-def _replies(seen: Seen) -> Finding:
-    depth = _depth(seen.read("messages", TopicMessages).messages)
-    return unsure("no message has a reply") if depth < 2 else told(depth <= _DEEPEST, f"{depth} levels")
+def _replies(answers: ProbeAnswers) -> Finding:
+    depth = _depth(answers.read("messages", TopicMessages).messages)
+    return unsure("no message has a reply") if depth < 2 else finding(depth <= _DEEPEST, f"{depth} levels")
 
 
-def _all_messages(seen: Seen) -> list[ForumMessage]:
-    return [message for message, _ in seen.read("messages", TopicMessages).flat()]
+def _all_messages(answers: ProbeAnswers) -> list[ForumMessage]:
+    return [message for message, _ in answers.read("messages", TopicMessages).flat()]
 
 
-def _deleted(seen: Seen) -> Finding:
-    deleted = [one for one in _all_messages(seen) if one.is_deleted]
+def _deleted(answers: ProbeAnswers) -> Finding:
+    deleted = [m for m in _all_messages(answers) if m.is_deleted]
     if not deleted:
         return unsure("no message that was read is deleted")
-    empty = sum(not one.content and not one.author_name for one in deleted)
-    return told(empty == len(deleted), f"{empty} of {len(deleted)} deleted messages have neither")
+    empty = sum(not m.content and not m.author_name for m in deleted)
+    return finding(empty == len(deleted), f"{empty} of {len(deleted)} deleted messages have neither")
 
 
-def _texts(seen: Seen) -> Finding:
-    there = [one for one in _all_messages(seen) if not one.is_deleted]
-    if not there:
+def _texts(answers: ProbeAnswers) -> Finding:
+    present = [m for m in _all_messages(answers) if not m.is_deleted]
+    if not present:
         return unsure("there is no message")
-    html, markdown = sum(bool(one.content) for one in there), sum(bool(one.raw_markdown) for one in there)
-    saw = f"of {len(there)} messages {html} have HTML, {markdown} rawMarkdown"
-    return told(all(one.content or one.raw_markdown for one in there), saw)
+    html, markdown = sum(bool(m.content) for m in present), sum(bool(m.raw_markdown) for m in present)
+    observation = f"of {len(present)} messages {html} have HTML, {markdown} rawMarkdown"
+    return finding(all(m.content or m.raw_markdown for m in present), observation)
 
 
-def _get_topic(seen: Seen) -> Finding:
-    asked = seen.exchange("topic")
-    if asked is not None and asked.status is not None and not asked.answered:
-        return told(False, f"it was refused with {asked.status}")
-    found = seen.read("topic", OneTopic)
-    has_text = found.topic is not None and bool(found.topic.content)
-    return told(has_text, "it has the opening message" if has_text else "it has no text")
+def _get_topic(answers: ProbeAnswers) -> Finding:
+    exchange = answers.exchange("topic")
+    if exchange is not None and exchange.status is not None and not exchange.answered:
+        return finding(False, f"it was refused with {exchange.status}")
+    answer = answers.read("topic", OneTopic)
+    has_text = answer.topic is not None and bool(answer.topic.content)
+    return finding(has_text, "it has the opening message" if has_text else "it has no text")
 
 
-def _kernel_page(seen: Seen) -> Finding:
-    found, competition = seen.read("kernels", KernelPage), seen.exchange("competition")
-    rows = len(found.kernels)
+def _kernel_page(answers: ProbeAnswers) -> Finding:
+    page, competition = answers.read("kernels", KernelPage), answers.exchange("competition")
+    rows = len(page.kernels)
     total = competition.answer.get("kernelCount", 0) if competition and isinstance(competition.answer, dict) else 0
-    token = "a" if found.next_page_token else "no"
-    saw = f"{rows} kernels on the first page, {total} in all, {token} token for the next"
-    return unsure(saw) if rows < _KERNELS_A_PAGE and total <= rows else told(rows == _KERNELS_A_PAGE, saw)
+    token = "a" if page.next_page_token else "no"
+    observation = f"{rows} kernels on the first page, {total} in all, {token} token for the next"
+    return (
+        unsure(observation)
+        if rows < _KERNELS_A_PAGE and total <= rows
+        else finding(rows == _KERNELS_A_PAGE, observation)
+    )
 
 
-def _kernel_order(seen: Seen) -> Finding:
-    found = seen.read("kernels", KernelPage).kernels
-    times = [one.last_run_time for one in found if one.last_run_time is not None]
+def _kernel_order(answers: ProbeAnswers) -> Finding:
+    kernels = answers.read("kernels", KernelPage).kernels
+    times = [k.last_run_time for k in kernels if k.last_run_time is not None]
     if len(times) < 3:
         return unsure(f"only {len(times)} kernels with a time")
     rising = sum(a < b for a, b in pairwise(times))
-    return told(not rising, f"{len(times)} kernels, {rising} of them out of the order of their last run")
+    return finding(not rising, f"{len(times)} kernels, {rising} of them out of the order of their last run")
 
 
-def _version_numbers(seen: Seen) -> Finding:
-    found = seen.read("kernels", KernelPage).kernels
-    if not found:
-        return unsure("there is no kernel")
-    numbered = sum(one.current_version_number is not None for one in found)
-    return told(numbered == len(found), f"{numbered} of {len(found)} kernels have their version's number")
-
-
-def _documents(seen: Seen) -> list[Found]:
-    return [one for one in seen.read("search-kernels", SearchPage).documents if one.document_type == "KERNEL"]
-
-
-def _found(seen: Seen) -> Finding:
-    kernels, documents = seen.read("kernels", KernelPage).kernels, _documents(seen)
+def _version_numbers(answers: ProbeAnswers) -> Finding:
+    kernels = answers.read("kernels", KernelPage).kernels
     if not kernels:
         return unsure("there is no kernel")
-    both = {one.id for one in kernels} & {one.id for one in documents}
-    return told(bool(both), f"{len(both)} of the {len(kernels)} kernels listed are among {len(documents)} found")
+    count = sum(k.current_version_number is not None for k in kernels)
+    return finding(count == len(kernels), f"{count} of {len(kernels)} kernels have their version's number")
 
 
-def _scores(seen: Seen) -> Finding:
-    facts = [one.kernel_document for one in _documents(seen) if one.kernel_document]
-    linked = [one for one in facts if one.has_linked_submission]
+def _documents(answers: ProbeAnswers) -> list[Found]:
+    return [d for d in answers.read("search-kernels", SearchPage).documents if d.document_type == "KERNEL"]
+
+
+def _search_finds(answers: ProbeAnswers) -> Finding:
+    kernels, documents = answers.read("kernels", KernelPage).kernels, _documents(answers)
+    if not kernels:
+        return unsure("there is no kernel")
+    in_both = {item.id for item in kernels} & {item.id for item in documents}
+    return finding(
+        bool(in_both), f"{len(in_both)} of the {len(kernels)} kernels listed are among {len(documents)} found"
+    )
+
+
+def _scores(answers: ProbeAnswers) -> Finding:
+    facts = [d.kernel_document for d in _documents(answers) if d.kernel_document]
+    linked = [f for f in facts if f.has_linked_submission]
     if not linked or len(linked) == len(facts):
         return unsure(f"of {len(facts)} kernels {len(linked)} have a linked submission")
-    stray = sum(bool(one.best_public_score) for one in facts if not one.has_linked_submission)
-    scored = sum(one.best_public_score is not None for one in linked)
-    saw = f"{scored} of {len(linked)} with a submission have a score, and {stray} without one"
-    return told(scored > 0 and stray == 0, saw)
+    stray = sum(bool(f.best_public_score) for f in facts if not f.has_linked_submission)
+    count = sum(k.best_public_score is not None for k in linked)
+    observation = f"{count} of {len(linked)} with a submission have a score, and {stray} without one"
+    return finding(count > 0 and stray == 0, observation)
 
 
-def _tiers(seen: Seen) -> Finding:
-    owners = [one.owner_user for one in _documents(seen) if one.owner_user and one.owner_user.tier]
+def _tiers(answers: ProbeAnswers) -> Finding:
+    owners = [d.owner_user for d in _documents(answers) if d.owner_user and d.owner_user.tier]
     if not owners:
         return unsure("no document names its author's tier")
-    unknown = sorted({one.tier for one in owners if one.tier_name is None})
-    return told(
+    unknown = sorted({o.tier for o in owners if o.tier_name is None})
+    return finding(
         not unknown, f"{len(owners)} tiers" + (f", unknown: {', '.join(unknown)}" if unknown else ", all known")
     )
 
 
-def _needs_key(seen: Seen) -> Finding:
-    asked = seen.exchange("search-without-key")
-    if asked is None or asked.status is None or asked.status >= 500 or asked.status == 429:
-        return seen.why_not("search-without-key")
-    return told(not asked.answered, f"without a key it was answered with {asked.status}")
+def _needs_key(answers: ProbeAnswers) -> Finding:
+    exchange = answers.exchange("search-without-key")
+    if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
+        return answers.why_not("search-without-key")
+    return finding(not exchange.answered, f"without a key it was answered with {exchange.status}")
 
 
-def _environment(seen: Seen) -> Finding:
-    competition = seen.read("competition", Competition)
-    asked = seen.exchange("search-without-key")
-    name = "search-without-key" if asked is not None and asked.answered else "search-competition"
-    found = seen.read(name, SearchPage)
-    facts = facts_on(found, competition.slug)
+def _environment(answers: ProbeAnswers) -> Finding:
+    competition = answers.read("competition", Competition)
+    exchange = answers.exchange("search-without-key")
+    name = "search-without-key" if exchange is not None and exchange.answered else "search-competition"
+    page = answers.read(name, SearchPage)
+    facts = facts_on(page, competition.slug)
     if facts is None:
-        return told(False, "the search does not find the competition by its title")
+        return finding(False, "the search does not find the competition by its title")
     agrees = facts.only_allow_kernel_submissions == competition.is_kernels_submissions_only
-    saw = f"isEnvironmentEvaluation is {str(facts.is_environment_evaluation).lower()}"
-    return told(agrees, f"{saw}; both {'agree' if agrees else 'disagree'} on whether only notebooks are taken")
+    observation = f"isEnvironmentEvaluation is {str(facts.is_environment_evaluation).lower()}"
+    return finding(
+        agrees, f"{observation}; both {'agree' if agrees else 'disagree'} on whether only notebooks are taken"
+    )
 
 
 POINTS = (
@@ -175,7 +183,7 @@ POINTS = (
     Point("kernel-page", f"Kernels are listed {_KERNELS_A_PAGE} a page.", _kernel_page),
     Point("kernel-order", "DATE_RUN sorts kernels by their last run.", _kernel_order),
     Point("version-number", "A listed kernel has the number of its current version.", _version_numbers),
-    Point("search-finds", "A search for the competition's title finds its kernels.", _found),
+    Point("search-finds", "A search for the competition's title finds its kernels.", _search_finds),
     Point("best-score", "A kernel has a best public score only if it has a linked submission.", _scores),
     Point("tiers", "Authors' tiers are those that the bot knows.", _tiers),
     Point("search-key", "The search needs a key.", _needs_key),

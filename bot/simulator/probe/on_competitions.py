@@ -5,7 +5,7 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 from bot.simulator.probe.asking import BOARD_ROWS
-from bot.simulator.probe.points import Finding, Point, Seen, told, unsure
+from bot.simulator.probe.points import Finding, Point, ProbeAnswers, finding, unsure
 from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing
 from scrapers.kaggle.submissions import Limits, SentFiles
@@ -13,107 +13,107 @@ from scrapers.kaggle.submissions import Limits, SentFiles
 _TAG = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|br|a|strong|em)\b", re.IGNORECASE)
 
 
-def _fields(seen: Seen) -> Finding:
-    found = seen.read("competition", Competition)
-    given = {
-        "deadline": found.deadline,
-        "enabledDate": found.enabled_date,
-        "maxDailySubmissions": found.max_daily_submissions,
-        "evaluationMetric": found.evaluation_metric,
+def _fields(answers: ProbeAnswers) -> Finding:
+    competition = answers.read("competition", Competition)
+    values = {
+        "deadline": competition.deadline,
+        "enabledDate": competition.enabled_date,
+        "maxDailySubmissions": competition.max_daily_submissions,
+        "evaluationMetric": competition.evaluation_metric,
     }
-    absent = [name for name, value in given.items() if not value]
-    return told(not absent, f"absent: {', '.join(absent)}" if absent else "all are there")
+    absent = [name for name, value in values.items() if not value]
+    return finding(not absent, f"absent: {', '.join(absent)}" if absent else "all are there")
 
 
-def _page_format(seen: Seen) -> Finding:
-    found = seen.read("pages", Pages)
-    if not found.pages:
+def _page_format(answers: ProbeAnswers) -> Finding:
+    pages = answers.read("pages", Pages)
+    if not pages.pages:
         return unsure("there is no page")
-    forms = sorted({one.mime_type or "no mimeType" for one in found.pages})
+    forms = sorted({p.mime_type or "no mimeType" for p in pages.pages})
     wrong = [
-        one.name
-        for one in found.pages
-        if one.mime_type not in ("text/html", "text/markdown")
-        or (one.mime_type == "text/html" and one.content and not _TAG.search(one.content))
+        page.name
+        for page in pages.pages
+        if page.mime_type not in ("text/html", "text/markdown")
+        or (page.mime_type == "text/html" and page.content and not _TAG.search(page.content))
     ]
-    return told(not wrong, f"{', '.join(forms)}" + (f"; not so: {', '.join(wrong)}" if wrong else ""))
+    return finding(not wrong, f"{', '.join(forms)}" + (f"; not so: {', '.join(wrong)}" if wrong else ""))
 
 
-def _rules_page(seen: Seen) -> Finding:
-    found = seen.read("pages", Pages)
-    names = [one.name for one in found.pages]
-    return told("rules" in names, f"pages: {', '.join(names) or 'none'}")
+def _rules_page(answers: ProbeAnswers) -> Finding:
+    pages = answers.read("pages", Pages)
+    names = [p.name for p in pages.pages]
+    return finding("rules" in names, f"pages: {', '.join(names) or 'none'}")
 
 
-def _whole_list(seen: Seen) -> Finding:
-    files, summary = seen.read("files", DataFiles), seen.read("data-summary", DataSummary)
+def _whole_list(answers: ProbeAnswers) -> Finding:
+    files, summary = answers.read("files", DataFiles), answers.read("data-summary", DataSummary)
     if files.next_page_token:
         return unsure("the list has more than one page")
-    listed, size = len(files.files), sum(one.total_bytes for one in files.files)
-    counted, bytes_ = sum(one.file_count for one in summary.types), sum(one.total_size for one in summary.types)
-    saw = f"the list has {listed} files of {size:,} bytes, the summary {counted} of {bytes_:,}"
-    return told((listed, size) == (counted, bytes_), saw)
+    file_count, size = len(files.files), sum(f.total_bytes for f in files.files)
+    summary_count, bytes_ = sum(t.file_count for t in summary.types), sum(t.total_size for t in summary.types)
+    observation = f"the list has {file_count} files of {size:,} bytes, the summary {summary_count} of {bytes_:,}"
+    return finding((file_count, size) == (summary_count, bytes_), observation)
 
 
-def _download(seen: Seen) -> Finding:
-    found = seen.exchange("download")
-    if found is None or not found.answered:
-        return seen.why_not("download")
-    host = urlsplit(found.answer["location"]).hostname
-    return told(found.status == 302, f"status {found.status}, storage at {host}")
+def _download(answers: ProbeAnswers) -> Finding:
+    exchange = answers.exchange("download")
+    if exchange is None or not exchange.answered:
+        return answers.why_not("download")
+    host = urlsplit(exchange.answer["location"]).hostname
+    return finding(exchange.status == 302, f"status {exchange.status}, storage at {host}")
 
 
-def _board_size(seen: Seen) -> Finding:
-    found, competition = seen.read("leaderboard", Standing), seen.read("competition", Competition)
-    rows = len(found.submissions)
+def _board_size(answers: ProbeAnswers) -> Finding:
+    board, competition = answers.read("leaderboard", Standing), answers.read("competition", Competition)
+    rows = len(board.submissions)
     if rows < BOARD_ROWS and competition.team_count <= rows:
         return unsure(f"there are only {rows} teams")
-    return told(rows == BOARD_ROWS, f"{rows} rows, of {BOARD_ROWS} requested")
+    return finding(rows == BOARD_ROWS, f"{rows} rows, of {BOARD_ROWS} requested")
 
 
-def _board_order(seen: Seen) -> Finding:
-    found = seen.read("leaderboard", Standing)
-    order = read_order([one.score for one in found.submissions])
-    scores = ", ".join(one.score or "none" for one in found.submissions)
-    if len({one.score for one in found.submissions}) < 2:
+def _board_order(answers: ProbeAnswers) -> Finding:
+    board = answers.read("leaderboard", Standing)
+    order = read_order([s.score for s in board.submissions])
+    scores = ", ".join(s.score or "none" for s in board.submissions)
+    if len({s.score for s in board.submissions}) < 2:
         return unsure(f"too few different scores: {scores or 'none'}")
-    return told(order.direction is not None, f"scores in order: {scores}")
+    return finding(order.direction is not None, f"scores in order: {scores}")
 
 
-def _quota(seen: Seen) -> Finding:
-    limits = seen.read("quota", Limits)
+def _quota(answers: ProbeAnswers) -> Finding:
+    limits = answers.read("quota", Limits)
     if limits.known:
         return unsure(f"this team has a quota: {limits.num_today} sent today, {limits.num_allowed_now} allowed now")
-    sent = seen.read("submissions", SentFiles)
-    return told(not sent.submissions, f"all zeros, with {len(sent.submissions)} submissions sent")
+    submissions = answers.read("submissions", SentFiles)
+    return finding(not submissions.submissions, f"all zeros, with {len(submissions.submissions)} submissions sent")
 
 
-def _allowed_now(seen: Seen) -> Finding:
-    limits, competition = seen.read("quota", Limits), seen.read("competition", Competition)
+def _allowed_now(answers: ProbeAnswers) -> Finding:
+    limits, competition = answers.read("quota", Limits), answers.read("competition", Competition)
     if not limits.known or not competition.max_daily_submissions:
         return unsure("no quota is stated")
-    left = competition.max_daily_submissions - limits.num_today
-    return told(
-        limits.num_allowed_now == max(left, 0),
+    remaining = competition.max_daily_submissions - limits.num_today
+    return finding(
+        limits.num_allowed_now == max(remaining, 0),
         f"{limits.num_today} sent today, {limits.num_allowed_now} allowed now, {competition.max_daily_submissions} a day",
     )
 
 
-def _own_order(seen: Seen) -> Finding:
-    found = seen.read("submissions", SentFiles)
-    dates = [one.date for one in found.submissions if one.date is not None]
+def _own_order(answers: ProbeAnswers) -> Finding:
+    page = answers.read("submissions", SentFiles)
+    dates = [s.date for s in page.submissions if s.date is not None]
     if len(dates) < 2:
         return unsure(f"{len(dates)} submissions are listed")
-    token = "a next page" if found.next_page_token else "no next page"
-    return told(all(a >= b for a, b in pairwise(dates)), f"{len(dates)} listed, {token}")
+    token = "a next page" if page.next_page_token else "no next page"
+    return finding(all(a >= b for a, b in pairwise(dates)), f"{len(dates)} listed, {token}")
 
 
-def _own_text(seen: Seen) -> Finding:
-    found = seen.read("submissions", SentFiles)
-    if not found.submissions:
+def _own_text(answers: ProbeAnswers) -> Finding:
+    page = answers.read("submissions", SentFiles)
+    if not page.submissions:
         return unsure("nothing was submitted yet")
-    described = sum(bool(one.description) for one in found.submissions)
-    return told(described > 0, f"{described} of {len(found.submissions)} have their description")
+    count = sum(bool(s.description) for s in page.submissions)
+    return finding(count > 0, f"{count} of {len(page.submissions)} have their description")
 
 
 POINTS = (

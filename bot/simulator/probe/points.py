@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from bot.simulator.probe.exchange import AnswerT, Exchange
+from bot.simulator.probe.exchange import AnswerT, ProbeExchange
 
 Verdict = Literal["OK", "different", "could not tell"]
 
@@ -28,35 +28,35 @@ class NotAnswered(Exception):
         super().__init__(finding.saw)
 
 
-class Seen:
+class ProbeAnswers:
     """The answers of a probe, by the name of the question."""
 
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+    def __init__(self, exchanges: Sequence[ProbeExchange]) -> None:
         self.all = tuple(exchanges)
-        self._by_name = {one.name: one for one in exchanges}
+        self._by_name = {e.name: e for e in exchanges}
 
-    def exchange(self, name: str) -> Exchange | None:
+    def exchange(self, name: str) -> ProbeExchange | None:
         """Return a question and its answer, None if it was not put."""
         return self._by_name.get(name)
 
     def read(self, name: str, kind: type[AnswerT]) -> AnswerT:
         """Return an answer as the client reads it. Raises NotAnswered if there is none that it can read."""
-        found = self._by_name.get(name)
-        if found is not None and found.answered:
+        exchange = self._by_name.get(name)
+        if exchange is not None and exchange.answered:
             with suppress(ValidationError):
-                return found.read(kind)
+                return exchange.read(kind)
         raise NotAnswered(self.why_not(name))
 
     def why_not(self, name: str) -> Finding:
         """Return why a point stays open whose question has no answer."""
-        found = self._by_name.get(name)
-        if found is None:
+        exchange = self._by_name.get(name)
+        if exchange is None:
             return unsure("it was not asked")
-        if found.status is None:
-            return unsure(f"{found.method} was not answered")
-        if not found.answered:
-            return unsure(f"{found.method} was refused with {found.status}")
-        return Finding("different", f"the answer to {found.method} is not understood")
+        if exchange.status is None:
+            return unsure(f"{exchange.method} was not answered")
+        if not exchange.answered:
+            return unsure(f"{exchange.method} was refused with {exchange.status}")
+        return Finding("different", f"the answer to {exchange.method} is not understood")
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,23 @@ class Point:
     name: str
     assumed: str
     """What the bot takes for granted, in a sentence."""
-    check: Callable[[Seen], Finding]
+    check: Callable[[ProbeAnswers], Finding]
     settled_by: str = "another probe, of a competition where there is more to see"
     """What settles it where this probe could not tell."""
 
-    def judge(self, seen: Seen) -> Finding:
+    def judge(self, answers: ProbeAnswers) -> Finding:
         """Hold a probe's answers against it."""
         try:
-            return self.check(seen)
+            return self.check(answers)
         except NotAnswered as error:
             return error.finding
 
 
-def told(holds: bool, saw: str) -> Finding:
+def finding(holds: bool, observation: str) -> Finding:
     """Return a finding: the assumption holds, or Kaggle is different."""
-    return Finding("OK" if holds else "different", saw)
+    return Finding("OK" if holds else "different", observation)
 
 
-def unsure(why: str) -> Finding:
+def unsure(reason: str) -> Finding:
     """Return a finding that leaves the point open."""
-    return Finding("could not tell", why)
+    return Finding("could not tell", reason)

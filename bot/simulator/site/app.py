@@ -22,7 +22,7 @@ from bot.simulator.site.faulty_answers import Act, faulty_answer
 from bot.simulator.site.methods import OPEN, methods
 from bot.simulator.site.rendering import rendered, share_of
 from bot.simulator.site.site import Site
-from bot.simulator.site.wire import Binary, Call, Redirect, Refused, error_body, finished
+from bot.simulator.site.wire import ApiError, Binary, Call, Redirect, error_body, finished
 from state.clock import FastClock
 
 _TOP = 20
@@ -54,16 +54,16 @@ class App:
         request = Request({**scope, "path": _ABSOLUTE.sub("", scope["path"], count=1) or "/"}, receive)
         try:
             response = await self._respond(request, now)
-        except Refused as refused:
-            response = self._refusal(refused)
+        except ApiError as error:
+            response = self._refusal(error)
         except ClientDisconnect:
             return
         await response(request.scope, receive, _stamped(send, now, self._site.settings.api_version))
 
     async def _respond(self, request: Request, now: datetime) -> Response:
-        own = self._own_page(request.scope["path"], now) if request.method == "GET" else None
-        if own is not None:
-            return own
+        page = self._own_page(request.scope["path"], now) if request.method == "GET" else None
+        if page is not None:
+            return page
         routed = self._routed(request, now)
         if routed is None:
             return HTMLResponse("<!doctype html><title>Kaggle</title><h1>404</h1>", 404)
@@ -82,8 +82,8 @@ class App:
             return HTMLResponse(index_page(self._site, now))
         if path == "/clock" and isinstance(clock, FastClock):
             return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})
-        played = next((one for one in self._site.competitions if path == f"/competitions/{one.slug}"), None)
-        return None if played is None else HTMLResponse(competition_page(played, now))
+        competition = next((c for c in self._site.competitions if path == f"/competitions/{c.slug}"), None)
+        return None if competition is None else HTMLResponse(competition_page(competition, now))
 
     def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
         """Return a request's method, by the name that counts and faults use, and the function that carries it out."""
@@ -106,7 +106,7 @@ class App:
             authenticate(authorization, self._site.settings)
         method = self._methods.get(name)
         if method is None:
-            raise Refused(404, "Not found")
+            raise ApiError(404, "Not found")
         answer = method(Call(await _body(request), now, _base_url(request)))
         if isinstance(answer, Redirect) and self._site.settings.downloads == "address":
             return JSONResponse({"url": answer.url})
@@ -129,22 +129,22 @@ class App:
         if upload.complete:
             return PlainTextResponse("", 200)
         if not part:
-            raise Refused(400, "Fewer bytes than were announced")
+            raise ApiError(400, "Fewer bytes than were announced")
         arrived = {"range": f"bytes=0-{len(upload.content) - 1}"} if upload.content else {}
         return PlainTextResponse("", 308, arrived)
 
     async def _download(self, place: str, request: Request, now: datetime) -> Response:
         signature = request.query_params.get("X-Goog-Signature", "")
-        stored = await run_in_threadpool(self._site.storage.open, place, signature, now)
-        return FileResponse(stored.path, headers=stored.headers, media_type="application/octet-stream")
+        served = await run_in_threadpool(self._site.storage.open, place, signature, now)
+        return FileResponse(served.path, headers=served.headers, media_type="application/octet-stream")
 
-    def _refusal(self, refused: Refused) -> Response:
+    def _refusal(self, error: ApiError) -> Response:
         """Return a refusal in one of Kaggle's two shapes, as configured or drawn by seed."""
         self._refusals += 1
         shape = self._site.settings.error_shape
-        drawn = share_of(self._site.settings.seed, "shape", self._refusals) < 0.5
-        nested = refused.status == 401 or shape == "nested" or (shape == "mixed" and drawn)
-        return JSONResponse(error_body(refused, nested=nested), refused.status)
+        is_nested = share_of(self._site.settings.seed, "shape", self._refusals) < 0.5
+        nested = error.status == 401 or shape == "nested" or (shape == "mixed" and is_nested)
+        return JSONResponse(error_body(error, nested=nested), error.status)
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -152,13 +152,13 @@ async def _body(request: Request) -> dict[str, Any]:
     async for chunk in request.stream():
         content += chunk
         if len(content) > _LARGEST_BODY:
-            raise Refused(400, "Request payload is too large")
+            raise ApiError(400, "Request payload is too large")
     try:
         body = json.loads(content or b"{}")
     except ValueError as error:
-        raise Refused(400, "Invalid JSON payload received") from error
+        raise ApiError(400, "Invalid JSON payload received") from error
     if not isinstance(body, dict):
-        raise Refused(400, "Invalid JSON payload received")
+        raise ApiError(400, "Invalid JSON payload received")
     return body
 
 
@@ -181,7 +181,7 @@ def _stamped(send: Send, now: datetime, version: str) -> Send:
 
 def index_page(site: Site, now: datetime) -> str:
     """Return the page of all competitions as HTML."""
-    lines = [f"- [{one.card.title}](/competitions/{one.slug}): {_state(one, now)}" for one in site.competitions]
+    lines = [f"- [{c.card.title}](/competitions/{c.slug}): {_state(c, now)}" for c in site.competitions]
     counts = f"{sum(site.requests.values())} requests, {len(site.faults.injected)} faults injected"
     return _PAGE + rendered("\n".join([f"# {now:%Y-%m-%d %H:%M} UTC", "", counts, "", *lines]))
 
@@ -199,23 +199,23 @@ def competition_page(competition: Competition, now: datetime) -> str:
         for rank, team in enumerate(teams, 1)
         if rank <= _TOP or team.id == competition.team_id
     ]
-    sent = [
-        (f"{one.at:%m-%d %H:%M}", one.tag, one.status, score_text(one.public_score), one.error or "")
-        for one in reversed(competition.desk.all(now)[-_TOP:])
+    rows = [
+        (f"{s.at:%m-%d %H:%M}", s.tag, s.status, score_text(s.public_score), s.error or "")
+        for s in reversed(competition.desk.all(now)[-_TOP:])
     ]
     return _PAGE + rendered(
         f"# {card.title}\n\n{now:%Y-%m-%d %H:%M} UTC, {_state(competition, now)}\n\n"
         f"{metric_words(card)}, {'lower' if card.lower_is_better else 'higher'} is better\n\n"
         f"## {'Private' if over else 'Public'} leaderboard, {len(teams)} teams\n\n"
         f"{_table(('Rank', 'Team', 'Score'), ((rank, name, score_text(score)) for rank, name, score in places))}\n\n"
-        f"## Submissions\n\n{_table(('Made at', 'Description', 'Status', 'Public score', 'Error'), sent)}\n\n"
+        f"## Submissions\n\n{_table(('Made at', 'Description', 'Status', 'Public score', 'Error'), rows)}\n\n"
         f"{competition.pages.content['rules']}"
     )
 
 
-def _state(one: Competition, now: datetime) -> str:
-    ends = f"{'ended' if one.over(now) else 'ends'} {one.deadline(now):%Y-%m-%d %H:%M}"
-    return f"{ends}, {len(one.desk.all(now))} submissions"
+def _state(competition: Competition, now: datetime) -> str:
+    end_words = f"{'ended' if competition.over(now) else 'ends'} {competition.deadline(now):%Y-%m-%d %H:%M}"
+    return f"{end_words}, {len(competition.desk.all(now))} submissions"
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

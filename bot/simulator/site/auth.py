@@ -5,12 +5,12 @@ import hmac
 
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.settings import SiteSettings
-from bot.simulator.site.wire import Answer, Call, Refused
+from bot.simulator.site.wire import Answer, ApiError, Call
 
 
-def unauthenticated() -> Refused:
+def unauthenticated() -> ApiError:
     """Return Kaggle's 401."""
-    return Refused(401, "Unauthenticated")
+    return ApiError(401, "Unauthenticated")
 
 
 def authenticate(authorization: str | None, settings: SiteSettings) -> None:
@@ -21,8 +21,8 @@ def authenticate(authorization: str | None, settings: SiteSettings) -> None:
     """
     basic = base64.b64encode(f"{settings.user_name}:{settings.legacy_key}".encode()).decode()
     scheme, _, value = (authorization or "").partition(" ")
-    wanted = {"bearer": settings.token, "basic": basic}.get(scheme.lower())
-    if wanted is None or not _same(value.strip(), wanted):
+    expected = {"bearer": settings.token, "basic": basic}.get(scheme.lower())
+    if expected is None or not _same(value.strip(), expected):
         raise unauthenticated()
 
 
@@ -39,5 +39,5 @@ def introspect_token(call: Call, settings: SiteSettings) -> Answer:
     }
 
 
-def _same(left: str, right: str) -> bool:
-    return hmac.compare_digest(left.encode(), right.encode())
+def _same(first: str, second: str) -> bool:
+    return hmac.compare_digest(first.encode(), second.encode())

@@ -60,18 +60,18 @@ class Board:
         self._scores = tuple(snapshot.leaderboard)
         self._teams = _make_teams(snapshot, settings)
 
-    def standings(self, now: datetime, own: Team | None, *, private: bool) -> list[Team]:
+    def standings(self, now: datetime, own_team: Team | None, *, private: bool) -> list[Team]:
         """Return the teams that have arrived, best first; ties go to the earlier one."""
-        there = [team for team in self._teams if team.at <= now] + ([own] if own else [])
+        teams = [team for team in self._teams if team.at <= now] + ([own_team] if own_team else [])
         sign = -1 if not self._card.lower_is_better else 1
-        return sorted(there, key=lambda team: (sign * (team.private if private else team.public), team.at, team.id))
+        return sorted(teams, key=lambda team: (sign * (team.private if private else team.public), team.at, team.id))
 
     def final(self, score: float) -> Final:
         """Return a private score's rank among the private scores of all teams."""
-        stands = standing(self._scores, score, lower_is_better=self._card.lower_is_better)
-        better = sum(self._card.oriented(one) > self._card.oriented(score) for one in self._scores)
-        medal = next((name for name in ("gold", "silver", "bronze") if getattr(stands, f"{name}_medal")), None)
-        return Final(better + 1, len(self._scores), medal, stands.win_rate)
+        result = standing(self._scores, score, lower_is_better=self._card.lower_is_better)
+        better = sum(self._card.oriented(s) > self._card.oriented(score) for s in self._scores)
+        medal = next((name for name in ("gold", "silver", "bronze") if getattr(result, f"{name}_medal")), None)
+        return Final(better + 1, len(self._scores), medal, result.win_rate)
 
 
 def score_text(score: float | None) -> str:
@@ -86,13 +86,13 @@ def zipped(teams: list[Team], slug: str, now: datetime, *, private: bool) -> byt
     writer.writerow(COLUMNS)
     for rank, team in enumerate(teams, 1):
         score = score_text(team.private if private else team.public)
-        at = f"{team.at:%Y-%m-%d %H:%M:%S}"
-        writer.writerow((rank, team.id, team.name, at, score, team.submissions, team.user))
+        time = f"{team.at:%Y-%m-%d %H:%M:%S}"
+        writer.writerow((rank, team.id, team.name, time, score, team.submissions, team.user))
     name = f"{slug}-{'private' if private else 'public'}leaderboard-{now:%Y-%m-%dT%H:%M:%S}.csv"
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, "\ufeff" + text.getvalue())
-    return packed.getvalue()
+    return buffer.getvalue()
 
 
 def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
@@ -104,9 +104,9 @@ def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
     spread = _quarters(snapshot.leaderboard) * settings.board_noise
     span = card.deadline - card.enabled_at
     teams = []
-    for score, at, number in zip(snapshot.leaderboard, times, numbers, strict=True):
+    for score, time, number in zip(snapshot.leaderboard, times, numbers, strict=True):
         name = f"{rng.choice(_COLOURS)} {rng.choice(_BEASTS)} {number + 1}"
-        arrived = card.enabled_at + span * rng.random() if at is None else min(at, card.deadline)
+        arrived = card.enabled_at + span * rng.random() if time is None else min(time, card.deadline)
         public = _possible(score + rng.gauss(0.0, spread), card)
         entries = 1 + int(rng.expovariate(0.1))
         identifier = wire_id("team", f"{card.slug}/{number}")

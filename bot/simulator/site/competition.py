@@ -88,17 +88,17 @@ class Competition:
 
     def own_team(self, now: datetime) -> Team | None:
         """Return the user's own entry: its best public score, and the private score that counts in the end."""
-        best, final, taken = self.desk.best_public(now), self.desk.final(now), self.desk.all(now)
+        best, final, submissions = self.desk.best_public(now), self.desk.final(now), self.desk.all(now)
         if not best or best[0].public_score is None or final is None or final.private_score is None:
             return None
         return Team(
             id=self.team_id,
             name=self.settings.display_name,
             user=self.settings.user_name,
-            at=max(one.at for one in taken),
+            at=max(s.at for s in submissions),
             public=best[0].public_score,
             private=final.private_score,
-            submissions=len(taken),
+            submissions=len(submissions),
         )
 
     def standings(self, now: datetime, *, private: bool) -> list[Team]:

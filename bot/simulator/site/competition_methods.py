@@ -10,7 +10,7 @@ from bot.simulator.site.competition_kinds import NO_METRIC
 from bot.simulator.site.competition_pages import metric_words
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.site import Site
-from bot.simulator.site.wire import Answer, Binary, Call, Json, Redirect, Refused, denied, listed, wire_time
+from bot.simulator.site.wire import Answer, ApiError, Binary, Call, Json, Redirect, denied, list_answer, wire_time
 
 _TABS = ("GENERAL", "ENTERED", "COMMUNITY", "HOSTED", "UNLAUNCHED", "UNLAUNCHED_COMMUNITY", "EVERYTHING")
 _ADDRESS = "https://www.kaggle.com/competitions/"
@@ -26,22 +26,22 @@ class CompetitionMethods:
         """ListCompetitions: those that have begun; no token if a page number is given."""
         tab = call.enum("group", "COMPETITION_LIST_TAB_", _TABS)
         search = call.text("search").lower()
-        found = [
-            self._competition(one, call.now)
-            for one in self._site.competitions
-            if one.begun(call.now)
-            and (tab in ("GENERAL", "EVERYTHING") or (tab == "ENTERED" and one.entered))
-            and search in f"{one.card.title} {one.slug}".lower()
+        competitions = [
+            self._competition(c, call.now)
+            for c in self._site.competitions
+            if c.begun(call.now)
+            and (tab in ("GENERAL", "EVERYTHING") or (tab == "ENTERED" and c.entered))
+            and search in f"{c.card.title} {c.slug}".lower()
         ]
-        page, token = call.page(found)
-        return listed("competitions", page, token)
+        page, token = call.page(competitions)
+        return list_answer("competitions", page, token)
 
     def get_competition(self, call: Call) -> Answer:
         """GetCompetition: also one that the user has not joined, or that has not begun."""
-        found = next((one for one in self._site.competitions if one.slug == call.text("competitionName")), None)
-        if found is None:
+        competition = next((c for c in self._site.competitions if c.slug == call.text("competitionName")), None)
+        if competition is None:
             raise denied("competitions.get")
-        return self._competition(found, call.now)
+        return self._competition(competition, call.now)
 
     def list_pages(self, call: Call) -> Answer:
         """ListCompetitionPages: all pages, or one by name."""
@@ -56,18 +56,18 @@ class CompetitionMethods:
         files = [_file(competition, name) for name in page]
         if competition.is_now("unstable-lists", call.now) and not token:
             return self._unstable(files, first=not call.text("pageToken"))
-        return listed("files", files, token)
+        return list_answer("files", files, token)
 
     def summarise_files(self, call: Call) -> Answer:
         """GetCompetitionDataFilesSummary: numbers and sizes by extension."""
         competition = self._named(call)
-        found: dict[str, list[int]] = {}
+        sizes_by_suffix: dict[str, list[int]] = {}
         for name, size in competition.sizes.items():
-            found.setdefault(PurePosixPath(name).suffix, []).append(size)
-        more = 1 if competition.is_now("data-changed", call.now) else 0
+            sizes_by_suffix.setdefault(PurePosixPath(name).suffix, []).append(size)
+        added_bytes = 1 if competition.is_now("data-changed", call.now) else 0
         types = [
-            {"extension": one, "fileCount": len(sizes), "totalSize": sum(sizes) + more}
-            for one, sizes in sorted(found.items())
+            {"extension": suffix, "fileCount": len(sizes), "totalSize": sum(sizes) + added_bytes}
+            for suffix, sizes in sorted(sizes_by_suffix.items())
         ]
         return {"fileSummaryInfo": {"totalFileCount": len(competition.files.sizes), "fileTypes": types}}
 
@@ -80,7 +80,7 @@ class CompetitionMethods:
         odd["totalBytes"] += number
         odd["creationDate"] = None
         del files[(number + 1) % len(files)]
-        return listed("files", files, base64.urlsafe_b64encode(b"o:200").decode())
+        return list_answer("files", files, base64.urlsafe_b64encode(b"o:200").decode())
 
     def download_files(self, call: Call) -> Answer:
         """DownloadDataFiles: the address of one zip of all files."""
@@ -92,7 +92,7 @@ class CompetitionMethods:
         competition = self._joined(call)
         name = call.text("fileName")
         if name not in competition.files.sizes:
-            raise Refused(404, "Not found")
+            raise ApiError(404, "Not found")
         return Redirect(self._site.storage.link(f"data/{competition.slug}/{name}", call.base_url, call.now))
 
     def get_leaderboard(self, call: Call) -> Answer:
@@ -100,7 +100,7 @@ class CompetitionMethods:
         competition = self._named(call)
         private = competition.over(call.now) and not call.flag("overridePublic")
         page, token = call.page(competition.standings(call.now, private=private), largest=200)
-        return listed("submissions", [_entry(team, private=private) for team in page], token)
+        return list_answer("submissions", [_entry(team, private=private) for team in page], token)
 
     def download_leaderboard(self, call: Call) -> Answer:
         """DownloadLeaderboard: a zip, without Last-Modified."""
@@ -110,10 +110,10 @@ class CompetitionMethods:
         disposition = {"content-disposition": f"attachment; filename={slug}.zip"}
         return Binary(zipped(teams, slug, call.now, private=private), "application/zip", disposition)
 
-    def _competition(self, one: Competition, now: datetime) -> Json:
+    def _competition(self, competition: Competition, now: datetime) -> Json:
         """Return a Competition; `newEntrantDeadline` is absent, as it often is."""
-        card, settings, deadline = one.card, one.settings, one.deadline(now)
-        teams = one.standings(now, private=one.over(now))
+        card, settings, deadline = competition.card, competition.settings, competition.deadline(now)
+        teams = competition.standings(now, private=competition.over(now))
         merger = card.deadline - (card.deadline - card.enabled_at) / 10
         return {
             "id": wire_id("competition", card.slug),
@@ -132,17 +132,17 @@ class CompetitionMethods:
             "mergerDeadline": wire_time(min(deadline, merger)),
             "enabledDate": wire_time(card.enabled_at),
             "dateCreated": wire_time(card.enabled_at - timedelta(days=3)),
-            "kernelCount": len(self._site.kernels.of(one.slug, now)),
+            "kernelCount": len(self._site.kernels.of(competition.slug, now)),
             "teamCount": len(teams),
-            "userHasEntered": one.entered,
-            "userRank": next((rank for rank, team in enumerate(teams, 1) if team.id == one.team_id), None),
-            "maxDailySubmissions": one.daily,
+            "userHasEntered": competition.entered,
+            "userRank": next((rank for rank, team in enumerate(teams, 1) if team.id == competition.team_id), None),
+            "maxDailySubmissions": competition.daily,
             "maxTeamSize": settings.max_team_size,
             "evaluationMetric": metric_words(card)
             if settings.metric_shown and settings.kind not in NO_METRIC
             else None,
-            "isKernelsSubmissionsOnly": one.takes_notebooks,
-            "submissionsDisabled": one.is_now("closed-early", now),
+            "isKernelsSubmissionsOnly": competition.takes_notebooks,
+            "submissionsDisabled": competition.is_now("closed-early", now),
         }
 
     def _named(self, call: Call) -> Competition:
@@ -151,7 +151,7 @@ class CompetitionMethods:
     def _joined(self, call: Call) -> Competition:
         competition = self._named(call)
         if not competition.entered:
-            raise Refused(403, "You must accept this competition's rules before you'll be able to download files.")
+            raise ApiError(403, "You must accept this competition's rules before you'll be able to download files.")
         return competition
 
 

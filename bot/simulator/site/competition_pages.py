@@ -55,7 +55,12 @@ _PAGES = (
     ("data field", "data-description"),
     ("data description", "data-description"),
 )
-_WHOLE = {"data": "data-description", "files": "data-description", "submission file": "evaluation", "rules": "rules"}
+_WHOLE_TITLES = {
+    "data": "data-description",
+    "files": "data-description",
+    "submission file": "evaluation",
+    "rules": "rules",
+}
 _ORDER = ("description", "evaluation", "timeline", "prizes", "citation", "data-description", "rules")
 
 
@@ -66,12 +71,12 @@ class Pages:
     content: dict[str, str]
     settings: SiteSettings
 
-    def answer(self, wanted: str, *, rules_changed: bool) -> list[Json]:
+    def answer(self, page_name: str, *, rules_changed: bool) -> list[Json]:
         """Return the pages as ListCompetitionPages does, all or the one requested."""
         return [
             self._page(name, text + (CHANGED_RULES if name == "rules" and rules_changed else ""))
             for name, text in self.content.items()
-            if not wanted or wanted.lower() == name
+            if not page_name or page_name.lower() == name
         ]
 
     def _page(self, name: str, text: str) -> Json:
@@ -91,10 +96,10 @@ def make_pages(card: TaskCard, description: str, settings: SiteSettings, daily: 
     content = {name: text for name, text in _parts(description).items() if text.strip()}
     content.setdefault("description", card.title)
     content.setdefault("evaluation", _evaluation(card))
-    begins, ends = (f"{time:%Y-%m-%d %H:%M}" for time in (card.enabled_at, card.deadline))
-    content.setdefault("rules", RULES.format(team=settings.max_team_size, daily=daily, begins=begins, ends=ends))
-    ordered = {name: content[name] for name in _ORDER if name in content}
-    return Pages(pages_of_kind(settings.kind, ordered, daily), settings)
+    begins, end = (f"{time:%Y-%m-%d %H:%M}" for time in (card.enabled_at, card.deadline))
+    content.setdefault("rules", RULES.format(team=settings.max_team_size, daily=daily, begins=begins, ends=end))
+    in_order = {name: content[name] for name in _ORDER if name in content}
+    return Pages(pages_of_kind(settings.kind, in_order, daily), settings)
 
 
 def metric_words(card: TaskCard) -> str:
@@ -120,7 +125,7 @@ def _parts(description: str) -> dict[str, str]:
 
 def _turn(depth: int, title: str, current: str, level: int) -> tuple[str, int]:
     """Return the page that a heading begins or belongs to, and the level of the page's own heading."""
-    name = _WHOLE.get(title) or next((page for part, page in _PAGES if part in title), None)
+    name = _WHOLE_TITLES.get(title) or next((page for part, page in _PAGES if part in title), None)
     if level and depth > level:
         return current, level
     if name is not None:

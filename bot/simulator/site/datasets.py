@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.rendering import slugified
 from bot.simulator.site.site import Site
-from bot.simulator.site.wire import Answer, Call, Json, denied, listed, wire_time
+from bot.simulator.site.wire import Answer, Call, Json, denied, list_answer, wire_time
 
 _ADDRESS = "https://www.kaggle.com/datasets/"
 _LENGTHS = range(6, 51)
@@ -57,13 +57,13 @@ class DataSetMethods:
         error = None
         if len(title) not in _LENGTHS or len(ref.partition("/")[2]) not in _LENGTHS:
             error = "The title and the slug must be between 6 and 50 characters"
-        elif ref in self._sets or any(one.title == title for one in self._sets.values()):
+        elif ref in self._sets or any(s.title == title for s in self._sets.values()):
             error = f'The requested title "{title}" is already in use by a dataset. Please choose another title.'
         elif not call.many("files"):
             error = "At least one file must be specified"
         if error:
             return {"status": "error", "error": error}
-        folder = self._store([str(one.get("token")) for one in call.many("files") if isinstance(one, dict)], call.now)
+        folder = self._store([str(f.get("token")) for f in call.many("files") if isinstance(f, dict)], call.now)
         self._sets[ref] = _DataSet(
             title=title,
             private=call.flag("isPrivate"),
@@ -82,10 +82,10 @@ class DataSetMethods:
     def list(self, call: Call) -> Answer:
         """ListDatasets: the user's own, the last changed first; nobody else's are here."""
         group = str(call.body.get("group") or "").rpartition("GROUP_")[2]
-        mine = group.startswith("MY") or call.text("user") == self._site.settings.user_name
-        found = sorted(self._sets.items(), key=lambda one: one[1].at, reverse=True) if mine else []
-        page, token = call.page([self._shown(*one) for one in found])
-        return listed("datasets", page, token)
+        is_mine = group.startswith("MY") or call.text("user") == self._site.settings.user_name
+        sets = sorted(self._sets.items(), key=lambda item: item[1].at, reverse=True) if is_mine else []
+        page, token = call.page([self._shown(*item) for item in sets])
+        return list_answer("datasets", page, token)
 
     def delete(self, call: Call) -> Answer:
         """DeleteDataset: runs that have begun keep it."""
@@ -94,8 +94,8 @@ class DataSetMethods:
 
     def folder(self, ref: str, now: datetime) -> Path | None:
         """Return the files of a data set that is ready; None: there is none."""
-        found = self._sets.get(ref)
-        return found.folder if found and found.status(now) == "READY" else None
+        data_set = self._sets.get(ref)
+        return data_set.folder if data_set and data_set.status(now) == "READY" else None
 
     def _store(self, tokens: Sequence[str], now: datetime) -> Path:
         """Write uploaded files into a folder of their own."""
@@ -114,17 +114,17 @@ class DataSetMethods:
             raise denied("datasets.get")
         return ref
 
-    def _shown(self, ref: str, found: _DataSet) -> Json:
+    def _shown(self, ref: str, data_set: _DataSet) -> Json:
         return {
             "id": wire_id("dataset", ref),
             "ref": ref,
-            "title": found.title,
+            "title": data_set.title,
             "url": f"{_ADDRESS}{ref}",
             "ownerRef": ref.partition("/")[0],
             "ownerName": self._site.settings.display_name,
-            "isPrivate": found.private,
-            "licenseName": found.license,
-            "totalBytes": sum(path.stat().st_size for path in found.folder.iterdir()),
-            "lastUpdated": wire_time(found.at),
+            "isPrivate": data_set.private,
+            "licenseName": data_set.license,
+            "totalBytes": sum(path.stat().st_size for path in data_set.folder.iterdir()),
+            "lastUpdated": wire_time(data_set.at),
             "currentVersionNumber": 1,
         }

@@ -33,9 +33,11 @@ Kind = Literal[
     "datasets-fail",
     "sessions-fail",
 ]
-PASSING = frozenset(("token-expired", "datasets-fail", "sessions-fail"))
+TRANSIENT = frozenset(("token-expired", "datasets-fail", "sessions-fail"))
 """States of the site that last for `for_seconds`."""
-LASTING = frozenset(("submission-hidden", "rules-changed", "closed-early", "data-changed", "unstable-lists", *PASSING))
+LASTING = frozenset(
+    ("submission-hidden", "rules-changed", "closed-early", "data-changed", "unstable-lists", *TRANSIENT)
+)
 """Kinds that are a lasting state of the site, rather than the fault of one request."""
 OF_A_COMPETITION = frozenset(("rules-changed", "closed-early", "data-changed", "unstable-lists"))
 """Kinds that are a state of competitions, of all or of one."""
@@ -120,12 +122,12 @@ class Faults:
             UsageError: the file cannot be read, or holds an unknown or wrong key; the text names each.
         """
         try:
-            found = FaultFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+            faults = FaultFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"{path} cannot be read: {error}") from error
         except ValidationError as error:
             raise UsageError(f"{path}: {'; '.join(sentences(error))}") from None
-        return cls(found.fault)
+        return cls(faults.fault)
 
     def begin(self, start: datetime) -> None:
         """Set when the site began, which `after` counts from."""
@@ -147,8 +149,8 @@ class Faults:
 
     def since(self, kind: Kind, now: datetime, competition: str | None = None) -> datetime | None:
         """Return since when a lasting state, perhaps of a competition by its slug, holds; None if it does not hold now."""
-        begun = [at for fault, at in self._lasting(kind, now) if fault.competition in (None, competition)]
-        return min(begun, default=None)
+        starts = [start for fault, start in self._lasting(kind, now) if fault.competition in (None, competition)]
+        return min(starts, default=None)
 
     def hidden_seconds(self, now: datetime) -> float:
         """Return for how long a new submission is hidden from GetSubmission."""
@@ -160,8 +162,8 @@ class Faults:
 
     def remaining(self, fault: Fault, now: datetime) -> float:
         """Return the seconds for which a rate limit still lasts."""
-        ends = next((ends for limit, ends in self._limits if limit is fault), now)
-        return max(0.0, (ends - now).total_seconds())
+        end = next((end for limit, end in self._limits if limit is fault), now)
+        return max(0.0, (end - now).total_seconds())
 
     def _due(self, fault: Fault) -> datetime:
         after = self._start + timedelta(seconds=fault.after or 0.0)
@@ -171,14 +173,14 @@ class Faults:
         """Yield the states of that kind that hold, and since when."""
         for number, fault in enumerate(self._script):
             timed = fault.at is not None or fault.after is not None
-            begun = self._due(fault) if timed else self._begun.get(number)
-            if fault.kind != kind or begun is None or now < begun:
+            start = self._due(fault) if timed else self._begun.get(number)
+            if fault.kind != kind or start is None or now < start:
                 continue
-            if kind not in PASSING or now < begun + timedelta(seconds=fault.for_seconds):
-                yield fault, begun
+            if kind not in TRANSIENT or now < start + timedelta(seconds=fault.for_seconds):
+                yield fault, start
 
     def _limited(self, method: str, now: datetime) -> Fault | None:
-        self._limits = [(fault, ends) for fault, ends in self._limits if now < ends]
+        self._limits = [(fault, end) for fault, end in self._limits if now < end]
         return next((fault for fault, _ in self._limits if fnmatchcase(method, fault.method)), None)
 
     def _scripted(self, method: str, now: datetime) -> Fault | None:

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import Receive, Scope, Send
 
 from bot.simulator.site.faults import Fault, Faults
-from bot.simulator.site.wire import Refused
+from bot.simulator.site.wire import ApiError
 
 Act = Callable[[], Awaitable[Response]]
 
@@ -31,7 +31,7 @@ async def faulty_answer(fault: Fault, act: Act, request: Request, faults: Faults
     if fault.kind == "null-field":
         return _with_null(await act(), turn)
     if fault.acts:
-        with suppress(Refused):
+        with suppress(ApiError):
             await act()
     if fault.kind == "rate-limit":
         return _too_many(fault, faults.remaining(fault, now))
@@ -41,7 +41,7 @@ async def faulty_answer(fault: Fault, act: Act, request: Request, faults: Faults
         return HTMLResponse(_HTML)
     if fault.kind == "kernel-error":
         return JSONResponse({"error": _KERNEL_ERROR})
-    raise Refused(503, "Service unavailable") if fault.kind == "unavailable" else Refused(500, "Internal error")
+    raise ApiError(503, "Service unavailable") if fault.kind == "unavailable" else ApiError(500, "Internal error")
 
 
 def _with_null(answer: Response, turn: int) -> Response:
@@ -56,8 +56,8 @@ def _with_null(answer: Response, turn: int) -> Response:
         return answer
     lap, place = divmod(turn - 1, len(places))
     # Each name in turn, and in a list each time another row.
-    found = list(places.values())[place]
-    within, key = found[lap // 2 % len(found)]
+    field_places = list(places.values())[place]
+    within, key = field_places[lap // 2 % len(field_places)]
     if lap % 2:
         del within[key]
     else:
@@ -68,17 +68,17 @@ def _with_null(answer: Response, turn: int) -> Response:
 def _fields(value: object, name: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield all fields at any depth: a name without numbers of rows, the object that holds it, and its key there."""
     if isinstance(value, list):
-        for one in value:
-            yield from _fields(one, name)
+        for item in value:
+            yield from _fields(item, name)
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, item in value.items():
             yield f"{name}.{key}", value, key
-            yield from _fields(one, f"{name}.{key}")
+            yield from _fields(item, f"{name}.{key}")
 
 
 def _too_many(fault: Fault, seconds: float) -> Response:
-    shown = {"honest": math.ceil(seconds), "lying": max(1, math.floor(seconds / 20))}.get(fault.retry_after)
-    headers = {} if shown is None else {"retry-after": str(shown)}
+    stated_seconds = {"honest": math.ceil(seconds), "lying": max(1, math.floor(seconds / 20))}.get(fault.retry_after)
+    headers = {} if stated_seconds is None else {"retry-after": str(stated_seconds)}
     if fault.plain_text:
         return PlainTextResponse("Too many requests", 429, headers)
     error = {"code": 429, "message": "Too many requests", "status": "RESOURCE_EXHAUSTED"}

@@ -94,22 +94,22 @@ class Forum:
 
         A reply whose parent is not visible is at the top level; one deeper than the site nests is at its deepest level.
         """
-        shown = [row for row in thread.posts if opening or row is not thread.opening]
-        made = {
+        rows = [row for row in thread.posts if opening or row is not thread.opening]
+        post_of = {
             row.id: Post(row, self.number(row), _posted(row), self._readings.votes("message", row.id, now))
-            for row in shown
+            for row in rows
         }
         depths: dict[str, int] = {}
-        above: dict[str, Post | None] = {}
+        parent_of: dict[str, Post | None] = {}
         top: list[Post] = []
-        for row in shown:
-            parent = made.get(row.parent_id or "")
+        for row in rows:
+            parent = post_of.get(row.parent_id or "")
             parent = parent if parent is not None and parent.row.id in depths else None
             while parent is not None and depths[parent.row.id] >= self._depth:
-                parent = above[parent.row.id]
-            above[row.id] = parent
+                parent = parent_of[parent.row.id]
+            parent_of[row.id] = parent
             depths[row.id] = 0 if parent is None else depths[parent.row.id] + 1
-            (top if parent is None else parent.replies).append(made[row.id])
+            (top if parent is None else parent.replies).append(post_of[row.id])
         return top
 
     def visible(self, now: datetime) -> Iterable[tuple[Thread, MessageRow]]:
@@ -118,7 +118,7 @@ class Forum:
             yield from ((thread, row) for row in thread.posts if not row.deleted)
 
     def _thread(self, row: TopicRow, now: datetime) -> Thread:
-        posts = [message for message in self._messages[row.id] if _known(message) <= now]
+        posts = [message for message in self._messages[row.id] if _known_at(message) <= now]
         first = next((message for message in posts if message.parent_id is None), None)
         opens = (
             first is not None
@@ -143,6 +143,6 @@ def _posted(row: TopicRow | MessageRow) -> datetime:
     return row.posted_at
 
 
-def _known(row: MessageRow) -> datetime:
+def _known_at(row: MessageRow) -> datetime:
     posted = _posted(row)
     return max(posted, row.edited_at) if row.edited_at else posted

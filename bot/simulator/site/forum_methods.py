@@ -9,7 +9,7 @@ from bot.simulator.site.forum import Post, Thread
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.rendering import rendered, share_of, slugified
 from bot.simulator.site.site import Site
-from bot.simulator.site.wire import Answer, Call, Json, Refused, listed, wire_time
+from bot.simulator.site.wire import Answer, ApiError, Call, Json, list_answer, wire_time
 from scrapers.snapshots.community import MessageRow
 
 TOPICS_A_PAGE = 20
@@ -40,10 +40,10 @@ class ForumMethods:
         forum = self._site.competition(call.text("competitionName")).forum
         thread = forum.thread(call.number("topicId"), call.now)
         if thread is None:
-            raise Refused(404, "Not found")
+            raise ApiError(404, "Not found")
         order = call.enum("sortBy", "COMMENT_LIST_SORT_BY_", _MESSAGE_ORDERS)
         included = self._settings.opening_post == "included"
-        posts = _ordered(forum.posts(thread, call.now, opening=included), order, call.now)
+        posts = _in_order(forum.posts(thread, call.now, opening=included), order, call.now)
         size = call.number("pageSize") or _MESSAGES_A_PAGE
         return {"messages": [self._message(post) for post in (posts if size < 0 else posts[:size])]}
 
@@ -73,14 +73,14 @@ class ForumMethods:
         """ListComments: the messages below a topic's opening one, paged by token."""
         competition, thread = self._found(call.number("topicId"), call.now)
         page, token = call.page(competition.forum.posts(thread, call.now, opening=False))
-        return listed("comments", [self._comment(post) for post in page], token)
+        return list_answer("comments", [self._comment(post) for post in page], token)
 
     def _found(self, number: int | None, now: datetime) -> tuple[Competition, Thread]:
         for competition in self._site.competitions:
             thread = competition.forum.thread(number, now)
             if thread is not None:
                 return competition, thread
-        raise Refused(404, "Not found")
+        raise ApiError(404, "Not found")
 
     def _message(self, post: Post) -> Json:
         row = post.row
@@ -151,12 +151,12 @@ def _sorted(threads: list[Thread], order: str, now: datetime) -> list[Thread]:
     return sorted(threads, key=lambda t: (heat(t.votes + t.comments, t.last, now), t.row.id), reverse=True)
 
 
-def _ordered(posts: Sequence[Post], order: str, now: datetime) -> list[Post]:
+def _in_order(posts: Sequence[Post], order: str, now: datetime) -> list[Post]:
     if order == "OLD":
         return list(posts)
     return sorted(posts, key=lambda post: heat(post.votes + len(post.replies), post.at, now), reverse=True)
 
 
-def heat(interest: int, at: datetime, now: datetime) -> float:
+def heat(interest: int, time: datetime, now: datetime) -> float:
     """Return how hot something is: interest that fades over days."""
-    return (interest + 1) / math.pow((now - at) / timedelta(days=1) + 2, 1.5)
+    return (interest + 1) / math.pow((now - time) / timedelta(days=1) + 2, 1.5)

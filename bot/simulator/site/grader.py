@@ -47,13 +47,13 @@ class Grader:
             path = Path(folder) / name
             path.write_bytes(content)
             try:
-                with closing(self.test.truth.read(path)) as predicted:
-                    return Grade(self._score(predicted, self.public), self._score(predicted, self.private))
+                with closing(self.test.truth.read(path)) as predictions:
+                    return Grade(self._score(predictions, self.public), self._score(predictions, self.private))
             except InvalidSubmission as error:
                 return Grade(error=str(error))
 
-    def _score(self, predicted: PredictionSet, rows: Rows | None) -> float:
-        score = self.test.truth.score(predicted, rows)
+    def _score(self, predictions: PredictionSet, rows: Rows | None) -> float:
+        score = self.test.truth.score(predictions, rows)
         if score is None:
             raise InvalidSubmission("Evaluation Exception: the score is not a finite number.")
         return round(score, SCORE_DIGITS)
@@ -74,25 +74,25 @@ def open_grader(snapshot: Snapshot, *, seed: int, public_share: float) -> Grader
         answers = read_table(snapshot.answers)
         if USAGE in answers.header:
             usage = _usage(answers, snapshot.card.row_columns, ids)
-            return Grader(test, *(np.flatnonzero([one == part for one in usage]) for part in ("Public", "Private")))
+            return Grader(test, *(np.flatnonzero([p == part for p in usage]) for part in ("Public", "Private")))
         # If only the competition's own grader understands the answers, the sample shows which parts it can score.
-        whole = snapshot.answers if set(snapshot.card.columns) <= set(answers.header) else test.sample
-        return _drawn(test, whole, len(ids), seed, public_share)
+        perfect = snapshot.answers if set(snapshot.card.columns) <= set(answers.header) else test.sample
+        return _draw_parts(test, perfect, len(ids), seed, public_share)
 
 
 def _usage(answers: Table, key: Sequence[str], ids: Sequence[str]) -> list[str]:
     """Return the part that each row belongs to, in the order of `ids`."""
-    theirs, ours = Repeats(), Repeats()
-    known = dict(zip(map(theirs.numbered, answers.keys(key)), answers.column(USAGE), strict=True))
-    return [known[ours.numbered(one)] for one in ids]
+    numbered_answers, numbered_ids = Repeats(), Repeats()
+    usage_of = dict(zip(map(numbered_answers.numbered, answers.keys(key)), answers.column(USAGE), strict=True))
+    return [usage_of[numbered_ids.numbered(id)] for id in ids]
 
 
-def _drawn(test: HiddenTest, whole: Path, count: int, seed: int, public_share: float) -> Grader:
-    perfect = test.truth.perfect(whole)
+def _draw_parts(test: HiddenTest, answers: Path, count: int, seed: int, public_share: float) -> Grader:
+    perfect = test.truth.perfect(answers)
     for draw in range(_DRAWS):
-        chosen = random.Random(f"{seed}/public/{draw}").sample(range(count), max(1, round(count * public_share)))  # noqa: S311
+        public_rows = random.Random(f"{seed}/public/{draw}").sample(range(count), max(1, round(count * public_share)))  # noqa: S311
         public = np.zeros(count, dtype=bool)
-        public[chosen] = True
+        public[public_rows] = True
         parts = np.flatnonzero(public), np.flatnonzero(~public)
         if all(_defined(test, perfect, part) for part in parts):
             return Grader(test, *parts)

@@ -27,16 +27,16 @@ def publish(snapshot: Snapshot, folder: Path, *, share: float, seed: int) -> Non
     ids = _ids(snapshot.data / SAMPLE, key)
     if not ids:
         raise UsageError(f"{snapshot.card.slug} has no {SAMPLE} with the column {key}: its test rows cannot be hidden")
-    every = list(ids)
-    shown = set(random.Random(f"{seed}/shown").sample(every, max(1, round(share * len(every)))))  # noqa: S311 - nothing secret
+    all_ids = list(ids)
+    shown_ids = set(random.Random(f"{seed}/shown").sample(all_ids, max(1, round(share * len(all_ids)))))  # noqa: S311 - nothing secret
     for path in walk(snapshot.data):
         target = folder / path.relative_to(snapshot.data)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix == ".csv" and (found := _ids(path, key)) and found.keys() <= ids.keys():
-            _reduce(path, target, key, shown)
+        if path.suffix == ".csv" and (file_ids := _ids(path, key)) and file_ids.keys() <= ids.keys():
+            _reduce(path, target, key, shown_ids)
         else:
             _copy(path, target)
-    for place in (folder, *(one for one in folder.rglob("*") if one.is_dir())):
+    for place in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
         place.chmod(0o755)  # scripts may run as another user
 
 
@@ -48,14 +48,14 @@ def _ids(path: Path, key: str) -> dict[str, None]:
         return {row[key]: None for row in csv.DictReader(file) if row.get(key) is not None}
 
 
-def _reduce(path: Path, target: Path, key: str, shown: set[str]) -> None:
+def _reduce(path: Path, target: Path, key: str, shown_ids: set[str]) -> None:
     text = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
     with path.open(**text) as source, target.open("w", **text) as file:  # type: ignore[call-overload]  # open's own keywords
         rows, writer = csv.reader(source), csv.writer(file, lineterminator="\n")
         header = next(rows)
         place = [name.removeprefix("\ufeff") for name in header].index(key)
         writer.writerow(header)
-        writer.writerows(row for row in rows if len(row) > place and row[place] in shown)
+        writer.writerows(row for row in rows if len(row) > place and row[place] in shown_ids)
     target.chmod(0o644)
 
 

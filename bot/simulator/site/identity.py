@@ -35,14 +35,14 @@ class Numbers:
 
         It is that of `wire_id`, unless an earlier competition's row has it: then it is derived from the slug, too.
         """
-        given: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for identifier in identifiers:
             number, tries = wire_id(kind, identifier), count()
             while (kind, number) in self._taken:
                 number = _derived(f"{kind}/{competition}/{identifier}/{next(tries)}")
             self._taken.add((kind, number))
-            given[identifier] = number
-        return given
+            numbers[identifier] = number
+        return numbers
 
 
 def _derived(text: str) -> int:

@@ -6,7 +6,7 @@ from bot.simulator.site.forum_methods import heat
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.kernels import Version
 from bot.simulator.site.site import Site
-from bot.simulator.site.wire import Answer, Call, Json, Refused, denied, listed, wire_time
+from bot.simulator.site.wire import Answer, ApiError, Call, Json, denied, list_answer, wire_time
 
 _ORDERS = (
     *("HOTNESS", "COMMENT_COUNT", "DATE_CREATED", "DATE_RUN", "RELEVANCE"),
@@ -28,9 +28,9 @@ class KernelMethods:
         if competition:
             self._site.competition(competition)
         order = call.enum("sortBy", "", _ORDERS)
-        found = [version for version in self._kernels.current(call.now) if self._wanted(version, call)]
-        page, token = call.page(self._sorted(found, order, call.now))
-        return listed("kernels", [self.metadata(version, call.now) for version in page], token)
+        matching = [version for version in self._kernels.current(call.now) if self._wanted(version, call)]
+        page, token = call.page(self._sorted(matching, order, call.now))
+        return list_answer("kernels", [self.metadata(version, call.now) for version in page], token)
 
     def get_kernel(self, call: Call) -> Answer:
         """GetKernel: metadata and source of the current version, or of `versionLabel`, which is `vN`."""
@@ -52,10 +52,10 @@ class KernelMethods:
         label = call.text("versionLabel")
         if not label:
             return versions[-1]
-        named = next((version for version in versions if f"v{version.number}" == label), None)
-        if named is None:
-            raise Refused(404, "Not found")
-        return named
+        labelled = next((version for version in versions if f"v{version.number}" == label), None)
+        if labelled is None:
+            raise ApiError(404, "Not found")
+        return labelled
 
     def metadata(self, version: Version, now: datetime) -> Json:
         """Return the metadata of a version."""
@@ -86,11 +86,11 @@ class KernelMethods:
 
     def _wanted(self, version: Version, call: Call) -> bool:
         user, search = call.text("user"), call.text("search").lower()
-        mine = call.body.get("group") in ("PROFILE", 1)
+        own_only = call.body.get("group") in ("PROFILE", 1)
         competition = call.text("competition")
         return (
             self._readable(version)
-            and (not mine or version.owner == self._settings.user_name)
+            and (not own_only or version.owner == self._settings.user_name)
             and (not user or version.owner == user)
             and (not competition or competition.rsplit("/", 1)[-1] in version.competition_sources)
             and call.text("language") in ("", "all", version.language)

@@ -21,7 +21,7 @@ from bot.simulator.site.sessions import Sessions, gpu_quota
 from bot.simulator.site.site import Site
 from bot.simulator.site.submission_methods import SubmissionMethods
 from bot.simulator.site.submissions import RerunFailed
-from bot.simulator.site.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
+from bot.simulator.site.wire import Answer, ApiError, Call, Json, denied, list_answer, precondition, wire_time
 
 
 class KernelRuns:
@@ -44,11 +44,11 @@ class KernelRuns:
         owner, _, slug = call.text("slug").rpartition("/")
         owner = owner or self._site.settings.user_name
         error = self._mistake(call, owner, slug) or self._sessions.refusal(call.now, gpu=_wants_gpu(call))
-        played = {one.slug for one in self._site.competitions}
+        slugs = {c.slug for c in self._site.competitions}
         unknown = {
-            "invalidCompetitionSources": [one for one in _names(call, "competitionDataSources") if one not in played],
+            "invalidCompetitionSources": [name for name in _names(call, "competitionDataSources") if name not in slugs],
             "invalidDatasetSources": [
-                one for one in _names(call, "datasetDataSources") if self._data_sets.folder(one, call.now) is None
+                name for name in _names(call, "datasetDataSources") if self._data_sets.folder(name, call.now) is None
             ],
         }
         if error:
@@ -77,20 +77,20 @@ class KernelRuns:
 
     def cancel(self, call: Call) -> Answer:
         """CancelKernelSession: of a session that the search names."""
-        found = self._sessions.numbered(call.number("kernelSessionId") or 0)
-        if found is None:
+        session = self._sessions.numbered(call.number("kernelSessionId") or 0)
+        if session is None:
             raise denied("kernels.update")
-        if found.ended(call.now):
+        if session.ended(call.now):
             return {"errorMessage": "The session has already ended."}
-        found.cancel()
+        session.cancel()
         return {}
 
     def accelerator_quota(self, call: Call) -> Answer:
         """GetAcceleratorQuotaStatistics: the week's hours on GPUs, and none on TPUs."""
-        used, reserved = self._sessions.gpu_seconds(call.now)
+        used_seconds, reserved = self._sessions.gpu_seconds(call.now)
         return {
             "quotaRefreshTime": wire_time(self._sessions.refresh(call.now)),
-            "gpuQuota": gpu_quota(used, reserved, self._site.settings.gpu_hours),
+            "gpuQuota": gpu_quota(used_seconds, reserved, self._site.settings.gpu_hours),
             "tpuQuota": gpu_quota(0, 0, 0),
         }
 
@@ -106,7 +106,7 @@ class KernelRuns:
             files[name] = self._site.storage.link(place, call.base_url, call.now)
         page, token = call.page([{"url": url, "fileName": name} for name, url in files.items()])
         log = json.dumps([{"stream_name": "stdout", "time": 0.5, "data": outcome.log}]) if outcome.log else None
-        return listed("files", page, token, log=log)
+        return list_answer("files", page, token, log=log)
 
     def create_code_submission(self, call: Call) -> Answer:
         """CreateCodeSubmission: submits what a run wrote, or what it writes when it runs again on all rows."""
@@ -119,7 +119,7 @@ class KernelRuns:
             raise precondition("Submission not allowed: Your Notebook cannot use internet access in this competition.")
         name = call.text("fileName")
         if name != competition.card.submission_file:
-            raise Refused(400, f'Submission files must be named "{competition.card.submission_file}"')
+            raise ApiError(400, f'Submission files must be named "{competition.card.submission_file}"')
         content = session.outcome(call.now).files.get(name) if session else None
         if content is None:
             raise precondition(f"Submission not allowed: The Notebook has no output file {name}.")
@@ -131,37 +131,39 @@ class KernelRuns:
         """Run a version again, on all rows; return what waits for its file."""
         run = self._run(version, now, hidden=True)
 
-        def written() -> bytes:
-            done = run.future.result()
-            if done.error or name not in done.files:
-                raise RerunFailed(done.error or "Submission CSV Not Found")
-            return done.files[name]
+        def output_file() -> bytes:
+            output = run.future.result()
+            if output.error or name not in output.files:
+                raise RerunFailed(output.error or "Submission CSV Not Found")
+            return output.files[name]
 
-        return written
+        return output_file
 
     def _run(self, version: Version, now: datetime, *, hidden: bool, seconds: int | None = None) -> Run:
         """Start a version's run on the public data, or on all rows."""
-        played = [one for one in self._site.competitions if one.slug in version.competition_sources]
+        competitions = [c for c in self._site.competitions if c.slug in version.competition_sources]
         if self._site.runner is None:
-            return _sample(played)
+            return _sample(competitions)
         settings = self._site.settings
-        drawn = share_of(settings.seed, "layout", version.ref, version.number, hidden) < 0.5
-        long = settings.input_layout == "long" or (settings.input_layout == "mixed" and drawn)
+        is_long = share_of(settings.seed, "layout", version.ref, version.number, hidden) < 0.5
+        long = settings.input_layout == "long" or (settings.input_layout == "mixed" and is_long)
         inputs: dict[str, Path] = {}
-        for one in played:
-            inputs[f"competitions/{one.slug}" if long else one.slug] = one.snapshot.data if hidden else one.data
+        for competition in competitions:
+            inputs[f"competitions/{competition.slug}" if long else competition.slug] = (
+                competition.snapshot.data if hidden else competition.data
+            )
         for ref in version.dataset_sources:
             if folder := self._data_sets.folder(ref, now):
                 inputs[f"datasets/{ref}" if long else ref.rpartition("/")[2]] = folder
         limit = min(seconds or settings.run_seconds, settings.run_seconds)
-        keep = played[0].card.submission_file if played else "submission.csv"
+        keep = competitions[0].card.submission_file if competitions else "submission.csv"
         return self._site.runner.start(version.source, inputs, seconds=limit, keep=keep)
 
     def _submitted(self, call: Call) -> Version:
         number = call.number("kernelVersion")
-        named: Json = {"userName": call.text("kernelOwner"), "kernelSlug": call.text("kernelSlug")}
+        names: Json = {"userName": call.text("kernelOwner"), "kernelSlug": call.text("kernelSlug")}
         return self._notebooks.find(
-            Call(named | ({"versionLabel": f"v{number}"} if number else {}), call.now, call.base_url)
+            Call(names | ({"versionLabel": f"v{number}"} if number else {}), call.now, call.base_url)
         )
 
     def _mistake(self, call: Call, owner: str, slug: str) -> str | None:
@@ -174,8 +176,8 @@ class KernelRuns:
             return "Kernel type must be script or notebook"
         if not call.text("text"):
             return "The kernel's source must be specified"
-        mine = [one for one in self._site.kernels.current(call.now) if one.owner == owner]
-        if title and any(one.title == title and one.slug != slug for one in mine):
+        own_kernels = [k for k in self._site.kernels.current(call.now) if k.owner == owner]
+        if title and any(k.title == title and k.slug != slug for k in own_kernels):
             return f'The requested title "{title}" is already in use by a notebook. Please choose another title.'
         if call.text("kernelType") == "notebook":
             return _notebook_mistake(call.text("text"))
@@ -214,10 +216,10 @@ def _wants_gpu(call: Call) -> bool:
     return call.flag("enableGpu") or call.text("machineShape").startswith("Nvidia")
 
 
-def _sample(played: list[Competition]) -> Run:
+def _sample(competitions: list[Competition]) -> Run:
     """Return a run that wrote the sample submission of the first competition that has one, without any code."""
     run = Run()
-    for competition in played:
+    for competition in competitions:
         path = competition.snapshot.data / SAMPLE
         if path.is_file():
             files = {competition.card.submission_file: path.read_bytes()}
@@ -237,7 +239,7 @@ def _published(version: Version) -> Outcome:
 
 
 def _names(call: Call, name: str) -> list[str]:
-    return [str(one) for one in call.many(name)]
+    return [str(name) for name in call.many(name)]
 
 
 def _notebook_mistake(text: str) -> str | None:

@@ -68,9 +68,9 @@ class Kernels:
         rows = sorted(snapshot.community.kernels, key=lambda row: (row.ref, row.version or 0))
         dated = [(row, row.created_at) for row in rows if row.created_at is not None]
         refs = self._named({wire_ref(row) for row, _ in dated}, slug)
-        for row, at in dated:
+        for row, time in dated:
             ref = refs[wire_ref(row)]
-            version = _read(snapshot.path / COMMUNITY, row, at, ref, len(self._versions[ref]) + 1)
+            version = _read(snapshot.path / COMMUNITY, row, time, ref, len(self._versions[ref]) + 1)
             self._versions[ref].append(replace(version, home=slug, competition_sources=(slug,)))
 
     def push(self, version: Version) -> None:
@@ -79,16 +79,16 @@ class Kernels:
 
     def pushed(self) -> list[Version]:
         """Return all versions that were pushed."""
-        return [one for versions in self._versions.values() for one in versions if one.row_id is None]
+        return [v for versions in self._versions.values() for v in versions if v.row_id is None]
 
     def versions(self, ref: str, now: datetime) -> list[Version]:
         """Return the visible versions of a kernel, the current one last."""
-        seen = [version for version in self._versions.get(ref, ()) if version.at <= now]
-        return sorted(seen, key=lambda version: (version.at, version.number))
+        visible = [version for version in self._versions.get(ref, ()) if version.at <= now]
+        return sorted(visible, key=lambda version: (version.at, version.number))
 
     def current(self, now: datetime) -> list[Version]:
         """Return the current version of each visible kernel, by the time it was run."""
-        latest = [found[-1] for ref in list(self._versions) if (found := self.versions(ref, now))]
+        latest = [known[-1] for ref in list(self._versions) if (known := self.versions(ref, now))]
         return sorted(latest, key=lambda version: (version.at, version.ref))
 
     def of(self, competition: str, now: datetime) -> list[Version]:
@@ -113,14 +113,14 @@ class Kernels:
 
     def _named(self, refs: set[str], slug: str) -> dict[str, str]:
         """Return the reference under which each of a snapshot's kernels is found."""
-        taken, named = set(self._versions) | refs, {}
+        used_names, names = set(self._versions) | refs, {}
         for ref in sorted(refs):
             name = ref
-            while name in self._versions or (name != ref and name in taken):
+            while name in self._versions or (name != ref and name in used_names):
                 name = f"{name}-{slug}"
-            taken.add(name)
-            named[ref] = name
-        return named
+            used_names.add(name)
+            names[ref] = name
+        return names
 
 
 def wire_ref(row: KernelRow) -> str:
@@ -130,7 +130,7 @@ def wire_ref(row: KernelRow) -> str:
     return f"{slugified(row.author or '') or 'unknown'}/{slugified(row.ref)}"
 
 
-def _read(folder: Path, row: KernelRow, at: datetime, ref: str, position: int) -> Version:
+def _read(folder: Path, row: KernelRow, time: datetime, ref: str, position: int) -> Version:
     path = resolve_inside(folder, row.path) if row.path else None
     suffix = path.suffix.lower() if path else ""
     source = path.read_text(encoding="utf-8", errors="replace") if path else ""
@@ -145,7 +145,7 @@ def _read(folder: Path, row: KernelRow, at: datetime, ref: str, position: int) -
         author=row.author or owner,
         language=(row.language or _LANGUAGES.get(suffix) or "python").lower(),
         kernel_type="notebook" if notebook else "script",
-        at=at,
+        at=time,
         source=_as_notebook(source) if prose else source,
         dataset_sources=tuple(map(str, row.datasets or ())),
         row_id=row.id,

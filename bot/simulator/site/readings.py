@@ -24,14 +24,14 @@ class Readings:
                 if value is not None:
                     self._add((row.target, row.id, field), row.at, value)
 
-    def _add(self, key: tuple[str, str, str], at: datetime, value: Any) -> None:
+    def _add(self, key: tuple[str, str, str], time: datetime, value: Any) -> None:
         times, values = self._series.setdefault(key, ([], []))
-        if times and times[-1] == at:
+        if times and times[-1] == time:
             values[-1] = max(
                 values[-1], value
             )  # of two readings at one moment the larger one, as in the engine's queries
         else:
-            times.append(at)
+            times.append(time)
             values.append(value)
 
     def _latest(self, target: Target, identifier: str, field: str, now: datetime) -> Any:
@@ -45,10 +45,10 @@ class Readings:
 
     def score(self, identifier: str, now: datetime) -> float | None:
         """Return a kernel version's public score; None before the first reading."""
-        found: float | None = self._latest("kernel", identifier, "public_score", now)
-        return found
+        value: float | None = self._latest("kernel", identifier, "public_score", now)
+        return value
 
     def tier(self, target: Target, identifier: str, now: datetime) -> str | None:
         """Return the author's tier by Kaggle's name, None before the first reading."""
-        found = self._latest(target, identifier, "tier", now)
-        return None if found is None else "_".join(str(found).upper().split())
+        value = self._latest(target, identifier, "tier", now)
+        return None if value is None else "_".join(str(value).upper().split())

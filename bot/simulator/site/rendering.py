@@ -23,7 +23,7 @@ def slugified(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def share_of(seed: int, *what: object) -> float:
+def share_of(seed: int, *parts: object) -> float:
     """Return a number from 0 to 1 that is always the same for the same arguments."""
-    text = "/".join(map(str, (seed, *what)))
+    text = "/".join(map(str, (seed, *parts)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big") / 2**48

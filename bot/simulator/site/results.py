@@ -16,10 +16,10 @@ def result_of(site: Site, competition: Competition, now: datetime) -> dict[str, 
         `private_score`, `rank` among all real teams, `medal` and `win_rate`, else None; the numbers of `requests` and
         `faults` of the whole site.
     """
-    taken = competition.desk.all(now)
+    submissions = competition.desk.all(now)
     best = competition.desk.best_public(now)
     board = competition.standings(now, private=False)
-    pushed = [one for one in site.kernels.pushed() if competition.slug in one.competition_sources]
+    pushed = [v for v in site.kernels.pushed() if competition.slug in v.competition_sources]
     final = competition.desk.final(now) if competition.over(now) else None
     score = final.private_score if final else None
     end = None if score is None else competition.board.final(score)
@@ -27,11 +27,11 @@ def result_of(site: Site, competition: Competition, now: datetime) -> dict[str, 
         "competition": competition.slug,
         "time": now.isoformat(),
         "over": competition.over(now),
-        "submissions": len(taken),
-        "scored": sum(one.status == "COMPLETE" for one in taken),
-        "failed": sum(one.status == "ERROR" for one in taken),
+        "submissions": len(submissions),
+        "scored": sum(s.status == "COMPLETE" for s in submissions),
+        "failed": sum(s.status == "ERROR" for s in submissions),
         "pushes": len(pushed),
-        "notebooks": len({one.ref for one in pushed}),
+        "notebooks": len({v.ref for v in pushed}),
         "public_score": best[0].public_score if best else None,
         "public_rank": next((rank for rank, team in enumerate(board, 1) if team.id == competition.team_id), None),
         "teams": len(board),

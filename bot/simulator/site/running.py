@@ -13,7 +13,7 @@ from pathlib import Path
 from sandbox import Breach, ExecutionRequest, ExitReason, Limits, Sandbox, Usage
 from sandbox import Outcome as Execution
 
-_SAID = {
+_END_WORDS = {
     ExitReason.TIMED_OUT: "Notebook Timeout",
     ExitReason.OUT_OF_MEMORY: "Notebook Exceeded Allowed Compute",
     ExitReason.DISK_LIMIT: "Notebook Exceeded Allowed Compute",
@@ -110,8 +110,8 @@ def code_of(source: str) -> str:
     return "\n\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
 
 
-def _outcome(done: Execution) -> Outcome:
-    files = {name: path.read_bytes() for name, path in done.kept.items()}
-    if done.reason is ExitReason.FINISHED:
-        return Outcome(files, done.output)
-    return Outcome({}, f"{done.output}{done.detail or ''}\n", _SAID.get(done.reason, _THREW))
+def _outcome(execution: Execution) -> Outcome:
+    files = {name: path.read_bytes() for name, path in execution.kept.items()}
+    if execution.reason is ExitReason.FINISHED:
+        return Outcome(files, execution.output)
+    return Outcome({}, f"{execution.output}{execution.detail or ''}\n", _END_WORDS.get(execution.reason, _THREW))

@@ -10,7 +10,7 @@ from bot.simulator.site.identity import wire_id
 from bot.simulator.site.kernels import Version
 from bot.simulator.site.rendering import slugified
 from bot.simulator.site.site import Site
-from bot.simulator.site.wire import Answer, Call, Json, listed, wire_time
+from bot.simulator.site.wire import Answer, Call, Json, list_answer, wire_time
 from scrapers.snapshots.community import MessageRow
 
 _LATEST = "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED"
@@ -42,19 +42,19 @@ class Search:
             "TOPIC": self._topic_documents,
             "COMMENT": self._comment_documents,
         }
-        made = (make(call.now) for kind, make in makers.items() if not types or kind in types)
-        found = [document for documents in made for document in documents if _matches(document, words)]
+        by_kind = (make(call.now) for kind, make in makers.items() if not types or kind in types)
+        matching = [document for documents in by_kind for document in documents if _matches(document, words)]
         if call.text("canonicalOrderBy") == _LATEST:
-            found.sort(key=lambda document: document["_at"], reverse=True)
-        if self._site.settings.unknown_enums and found:
-            found.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
-        page, token = call.page(found, default=20)
-        return listed("documents", [_shown(one) for one in page], token, totalDocuments=len(found) if page else 0)
+            matching.sort(key=lambda document: document["_at"], reverse=True)
+        if self._site.settings.unknown_enums and matching:
+            matching.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
+        page, token = call.page(matching, default=20)
+        return list_answer("documents", [_shown(d) for d in page], token, totalDocuments=len(matching) if page else 0)
 
     def _competition_documents(self, now: datetime) -> Iterator[Json]:
-        for one in self._site.competitions:
-            if one.begun(now):
-                yield _competition(one, now)
+        for competition in self._site.competitions:
+            if competition.begun(now):
+                yield _competition(competition, now)
 
     def _kernel_documents(self, now: datetime) -> Iterator[Json]:
         for version in self._kernels.current(now):
@@ -62,7 +62,7 @@ class Search:
                 yield self._kernel(version, now)
 
     def _kernel(self, version: Version, now: datetime) -> Json:
-        competitions = [one for one in self._site.competitions if one.slug in version.competition_sources]
+        competitions = [c for c in self._site.competitions if c.slug in version.competition_sources]
         best = self._best(version, now)
         return {
             "id": wire_id("kernel", version.ref),
@@ -81,17 +81,17 @@ class Search:
             },
             "isPrivate": version.private,
             "_at": version.at,
-            "_competition": " ".join(one.card.title for one in competitions),
+            "_competition": " ".join(c.card.title for c in competitions),
         }
 
     def _best(self, version: Version, now: datetime) -> float | None:
         """Return the best public score of a kernel's versions, as last read; pushed versions have none."""
         versions = self._kernels.versions(version.ref, now)
-        known = [(one, score) for one in versions if (score := self._kernels.score(one, now)) is not None]
-        if not known:
+        with_score = [(v, score) for v in versions if (score := self._kernels.score(v, now)) is not None]
+        if not with_score:
             return None
-        card = self._site.competition(known[0][0].home).card
-        return max((score for _, score in known), key=card.oriented)
+        card = self._site.competition(with_score[0][0].home).card
+        return max((score for _, score in with_score), key=card.oriented)
 
     def _topic_documents(self, now: datetime) -> Iterator[Json]:
         for competition in self._site.competitions:

@@ -33,10 +33,10 @@ class _Server(uvicorn.Server):
     _wake: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     async def main_loop(self) -> None:
-        ended = asyncio.Event()
-        self._wake = asyncio.get_running_loop(), ended
+        end_event = asyncio.Event()
+        self._wake = asyncio.get_running_loop(), end_event
         if not self.should_exit:
-            await ended.wait()
+            await end_event.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
@@ -45,8 +45,8 @@ class _Server(uvicorn.Server):
             connection.shutdown()
         tasks = set(self.server_state.tasks)
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=_LAST_ANSWERS)
-            for task in late:
+            _, unfinished = await asyncio.wait(tasks, timeout=_LAST_ANSWERS)
+            for task in unfinished:
                 task.cancel()
         await asyncio.sleep(0)  # so that connections are closed by the time that the loop is
 
@@ -54,8 +54,8 @@ class _Server(uvicorn.Server):
         """End; called from another thread."""
         self.should_exit = True
         if self._wake is not None:
-            loop, ended = self._wake
-            loop.call_soon_threadsafe(ended.set)
+            loop, end_event = self._wake
+            loop.call_soon_threadsafe(end_event.set)
 
 
 @contextmanager

@@ -76,12 +76,12 @@ class Sessions:
 
     def numbered(self, number: int) -> Session | None:
         """Return the session of that number, which is made of the version's name as the search does."""
-        named = {wire_id("session", f"{ref}/{version}"): one for (ref, version), one in self._by_version.items()}
-        return named.get(number)
+        by_id = {wire_id("session", f"{ref}/{version}"): s for (ref, version), s in self._by_version.items()}
+        return by_id.get(number)
 
     def refusal(self, now: datetime, *, gpu: bool) -> str | None:
         """Return why no further session may begin; None: one may."""
-        going = sum(not one.ended(now) for one in self._by_version.values())
+        going = sum(not s.ended(now) for s in self._by_version.values())
         if going >= self._settings.sessions_at_once:
             return (
                 f"Maximum batch {'GPU' if gpu else 'CPU'} session count of {self._settings.sessions_at_once} reached."
@@ -97,11 +97,11 @@ class Sessions:
 
     def gpu_seconds(self, now: datetime) -> tuple[int, int]:
         """Return the seconds on GPUs that this week's ended sessions took, and those that running ones may take."""
-        week = [one for one in self._by_version.values() if one.version.gpu and one.runs_at > self.refresh(now) - _WEEK]
-        used = sum((one.ends_at - one.runs_at).total_seconds() for one in week if one.ended(now))
-        return int(used), int(sum(not one.ended(now) for one in week) * self._settings.run_seconds)
+        week = [s for s in self._by_version.values() if s.version.gpu and s.runs_at > self.refresh(now) - _WEEK]
+        used_seconds = sum((s.ends_at - s.runs_at).total_seconds() for s in week if s.ended(now))
+        return int(used_seconds), int(sum(not s.ended(now) for s in week) * self._settings.run_seconds)
 
 
-def gpu_quota(used: int, reserved: int, hours: float) -> Json:
+def gpu_quota(used_seconds: int, reserved: int, hours: float) -> Json:
     """Return a kind of accelerator's quota as it is sent; durations are as Protocol Buffers write them."""
-    return {"timeUsed": f"{used}s", "timeReserved": f"{reserved}s", "totalTimeAllowed": f"{int(hours * 3600)}s"}
+    return {"timeUsed": f"{used_seconds}s", "timeReserved": f"{reserved}s", "totalTimeAllowed": f"{int(hours * 3600)}s"}

@@ -29,7 +29,7 @@ class Site:
 
     def __init__(
         self,
-        played: Snapshot | Sequence[Snapshot],
+        snapshot_or_list: Snapshot | Sequence[Snapshot],
         clock: Clock,
         settings: SiteSettings | None = None,
         faults: Faults | None = None,
@@ -43,7 +43,7 @@ class Site:
             UsageError: no snapshot, the same competition twice, a fault of a competition that is not played, or test rows that
                 cannot be hidden.
         """
-        snapshots = [played] if isinstance(played, Snapshot) else list(played)
+        snapshots = [snapshot_or_list] if isinstance(snapshot_or_list, Snapshot) else list(snapshot_or_list)
         settings, faults = settings or SiteSettings(), faults or Faults()
         _check(snapshots, faults)
         self.clock = clock
@@ -56,46 +56,45 @@ class Site:
         self.runner = Runner(sandbox) if sandbox else None
         published = self.runner.folder / "published" if self.runner else None
         self.competitions = tuple(
-            Competition(one, settings, faults, numbers, refs, published and published / one.card.slug)
-            for one in snapshots
+            Competition(s, settings, faults, numbers, refs, published and published / s.card.slug) for s in snapshots
         )
         """In the order given."""
-        self._by_slug = {one.slug: one for one in self.competitions}
+        self._by_slug = {c.slug: c for c in self.competitions}
         self.kernels = Kernels()
-        for one in self.competitions:
-            self.kernels.add(one.snapshot, one.readings)
+        for competition in self.competitions:
+            self.kernels.add(competition.snapshot, competition.readings)
         self.uploads = Uploads()
-        self.storage = Storage([one.files for one in self.competitions])
+        self.storage = Storage([c.files for c in self.competitions])
 
     @property
     def submissions(self) -> Sequence[Submission]:
         """The user's submissions to all competitions as they stand now, in order of arrival."""
         now = self.clock.now()
-        return sorted((sent for one in self.competitions for sent in one.desk.all(now)), key=lambda sent: sent.ref)
+        return sorted((s for c in self.competitions for s in c.desk.all(now)), key=lambda s: s.ref)
 
     @property
     def last_deadline(self) -> datetime:
         """When the last competition ends, if no host closes one early."""
-        return max(one.card.deadline for one in self.competitions)
+        return max(c.card.deadline for c in self.competitions)
 
     def warm(self) -> None:
         """Read all answers now, so that the first submissions do not wait for that."""
-        for one in self.competitions:
-            one.desk.warm()
+        for competition in self.competitions:
+            competition.desk.warm()
 
     def settle(self) -> None:
         """Return when all notebooks have run and all submissions have been graded, which takes real time."""
         if self.runner is not None:
             self.runner.settle()
-        for one in self.competitions:
-            one.desk.settle()
+        for competition in self.competitions:
+            competition.desk.settle()
 
     def close(self) -> None:
         """Stop running and grading, and remove all files written."""
         if self.runner is not None:
             self.runner.close()
-        for one in self.competitions:
-            one.desk.close()
+        for competition in self.competitions:
+            competition.desk.close()
         self.storage.close()
 
     def competition(self, slug: str) -> Competition:
@@ -112,7 +111,7 @@ class Site:
 def _check(snapshots: Sequence[Snapshot], faults: Faults) -> None:
     if not snapshots:
         raise UsageError("there is no snapshot to play back")
-    slugs = Counter(one.card.slug for one in snapshots)
+    slugs = Counter(s.card.slug for s in snapshots)
     twice = [slug for slug, count in slugs.items() if count > 1]
     if twice:
         raise UsageError(f"the competition {twice[0]} is given twice; a site has each competition once")

@@ -14,12 +14,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bot.simulator.site.uploads import LINK_LIFE
-from bot.simulator.site.wire import Refused
+from bot.simulator.site.wire import ApiError
 from scrapers.snapshots.files import walk
 
 
 @dataclass(frozen=True)
-class Stored:
+class ServedFile:
     """A file that may be sent, and its headers."""
 
     path: Path
@@ -39,8 +39,8 @@ class DataFiles:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Size in bytes by the path below the folder, in order."""
-        found = {path.relative_to(self.folder).as_posix(): path for path in walk(self.folder) if path.is_file()}
-        return {name: found[name].stat().st_size for name in sorted(found)}
+        files = {path.relative_to(self.folder).as_posix(): path for path in walk(self.folder) if path.is_file()}
+        return {name: files[name].stat().st_size for name in sorted(files)}
 
 
 class Storage:
@@ -48,7 +48,7 @@ class Storage:
 
     def __init__(self, data: Sequence[DataFiles]) -> None:
         """Prepare the storage; nothing is written before it is asked for."""
-        self._data = {one.slug: one for one in data}
+        self._data = {d.slug: d for d in data}
         self._links: dict[str, tuple[str, datetime]] = {}
         """The place that each signature is for, and until when it is valid."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -81,7 +81,7 @@ class Storage:
         path.write_bytes(content)
         self._added[place] = path, made_at
 
-    def open(self, place: str, signature: str, now: datetime) -> Stored:
+    def open(self, place: str, signature: str, now: datetime) -> ServedFile:
         """Return the file at a signed address; the zip of all data is made at the first request.
 
         Raises:
@@ -89,23 +89,23 @@ class Storage:
         """
         signed, expires = self._links.get(signature, ("", now))
         if signed != place or now > expires:
-            raise Refused(403, "The signature does not match, or the address has expired")
-        found = self._find(place)
-        if found is None:
-            raise Refused(404, "Not found")
-        path, made_at = found
+            raise ApiError(403, "The signature does not match, or the address has expired")
+        place_found = self._find(place)
+        if place_found is None:
+            raise ApiError(404, "Not found")
+        path, made_at = place_found
         size = path.stat().st_size
         etag = hashlib.sha256(f"{place}/{size}".encode()).hexdigest()[:32]
-        return Stored(path, {"etag": f'"{etag}"', "last-modified": format_datetime(made_at, usegmt=True)})
+        return ServedFile(path, {"etag": f'"{etag}"', "last-modified": format_datetime(made_at, usegmt=True)})
 
     def _find(self, place: str) -> tuple[Path, datetime] | None:
         """Return the file at a place, and when it was made."""
-        area, _, rest = place.partition("/")
+        area, _, path_in_area = place.partition("/")
         if area == "archive":
-            zipped = self._data.get(rest.removesuffix(".zip"))
-            return (self._zip(zipped), zipped.made_at) if zipped and rest.endswith(".zip") else None
+            zipped = self._data.get(path_in_area.removesuffix(".zip"))
+            return (self._zip(zipped), zipped.made_at) if zipped and path_in_area.endswith(".zip") else None
         if area == "data":
-            slug, _, name = rest.partition("/")
+            slug, _, name = path_in_area.partition("/")
             data = self._data.get(slug)
             return (data.folder / name, data.made_at) if data and name in data.sizes else None
         return self._added.get(place)

@@ -6,7 +6,7 @@ from bot.simulator.site.board import score_text
 from bot.simulator.site.competition import Competition
 from bot.simulator.site.site import Site
 from bot.simulator.site.submissions import Submission
-from bot.simulator.site.wire import Answer, Call, Json, Refused, denied, listed, precondition, wire_time
+from bot.simulator.site.wire import Answer, ApiError, Call, Json, denied, list_answer, precondition, wire_time
 from scrapers.snapshots.tables import is_table
 
 
@@ -20,7 +20,7 @@ class SubmissionMethods:
         """StartSubmissionUpload: a token, and the address to PUT the file to; the competition is optional."""
         if call.text("competitionName"):
             self._joined(call)
-        elif not any(one.entered for one in self._site.competitions):
+        elif not any(c.entered for c in self._site.competitions):
             raise denied("competitions.participate")
         upload, place = self._site.uploads.start(call.text("fileName"), call.number("contentLength") or 0, call.now)
         return {"token": upload.token, "createUrl": f"{call.base_url}/upload/{place}"}
@@ -35,7 +35,7 @@ class SubmissionMethods:
         upload = self._site.uploads.finished(call.text("blobFileTokens"), call.now)
         # Where tables are asked for, Kaggle takes them under any name.
         if upload.file_name != card.submission_file and not is_table(card.submission_file):
-            raise Refused(400, f'Submission files must be named "{card.submission_file}"')
+            raise ApiError(400, f'Submission files must be named "{card.submission_file}"')
         tag = call.text("submissionDescription")
         ref = competition.desk.take(bytes(upload.content), upload.file_name, tag, call.now)
         return {"message": f"Successfully submitted to {card.title}", "ref": ref}
@@ -58,20 +58,20 @@ class SubmissionMethods:
         if not competition.begun(call.now):
             raise denied("competitions.participate")
         page, token = call.page(list(reversed(competition.desk.all(call.now))))
-        return listed("submissions", [_shown(one, competition, call.now) for one in page], token)
+        return list_answer("submissions", [_shown(s, competition, call.now) for s in page], token)
 
     def get(self, call: Call) -> Answer:
         """GetSubmission: a submission to any competition, by its number."""
         faults = self._site.faults
         for competition in self._site.competitions:
-            found = competition.desk.find(call.number("ref") or 0, call.now)
-            if found is None:
+            submission = competition.desk.find(call.number("ref") or 0, call.now)
+            if submission is None:
                 continue
-            if (call.now - found.at).total_seconds() < faults.hidden_seconds(call.now):
+            if (call.now - submission.at).total_seconds() < faults.hidden_seconds(call.now):
                 faults.note("GetSubmission", "submission-hidden", call.now)
                 break
-            return _shown(found, competition, call.now)
-        raise Refused(404, "Not found")
+            return _shown(submission, competition, call.now)
+        raise ApiError(404, "Not found")
 
     def limits(self, call: Call) -> Answer:
         """GetSubmissionLimits: of the UTC day by the site's clock; all zero before the first submission makes a team."""
@@ -101,20 +101,20 @@ def _may_submit(competition: Competition, now: datetime) -> None:
         )
 
 
-def _shown(one: Submission, competition: Competition, now: datetime) -> Json:
+def _shown(submission: Submission, competition: Competition, now: datetime) -> Json:
     settings = competition.settings
     return {
-        "ref": one.ref,
-        "date": wire_time(one.at),
-        "status": one.status,
-        "publicScore": score_text(one.public_score),
-        "privateScore": score_text(one.private_score) if competition.over(now) else "",
-        "fileName": one.file_name,
-        "totalBytes": one.size,
-        "description": one.tag,
-        "errorDescription": one.error,
+        "ref": submission.ref,
+        "date": wire_time(submission.at),
+        "status": submission.status,
+        "publicScore": score_text(submission.public_score),
+        "privateScore": score_text(submission.private_score) if competition.over(now) else "",
+        "fileName": submission.file_name,
+        "totalBytes": submission.size,
+        "description": submission.tag,
+        "errorDescription": submission.error,
         "submittedBy": settings.display_name,
         "submittedByRef": settings.user_name,
         "teamName": settings.display_name,
-        "url": f"https://www.kaggle.com/submissions/{one.ref}/{one.ref}.raw",
+        "url": f"https://www.kaggle.com/submissions/{submission.ref}/{submission.ref}.raw",
     }

@@ -41,7 +41,7 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class _Taken:
+class _ReceivedSubmission:
     sent: Submission
     graded: "Future[Grade]"
     ready_at: datetime
@@ -65,7 +65,7 @@ class SubmissionDesk:
         self._settings = settings
         self._daily = daily
         self._refs = refs
-        self._taken: list[_Taken] = []
+        self._taken: list[_ReceivedSubmission] = []
         self._rng = random.Random(f"{settings.seed}/grading/{snapshot.card.slug}")  # noqa: S311 - nothing secret
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
         self._grader: Grader | None = None
@@ -76,7 +76,7 @@ class SubmissionDesk:
 
     def settle(self) -> None:
         """Return when all submissions have been graded, which takes real time whatever the site's clock."""
-        wait([kept.graded for kept in list(self._taken)])
+        wait([r.graded for r in list(self._taken)])
 
     def close(self) -> None:
         """Stop grading."""
@@ -89,41 +89,43 @@ class SubmissionDesk:
         """
         ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
-        known = content if isinstance(content, bytes) else b""
-        sent = Submission(ref, tag, hashlib.sha256(known).hexdigest(), now, file_name, len(known))
+        content_or_empty = content if isinstance(content, bytes) else b""
+        submission = Submission(
+            ref, tag, hashlib.sha256(content_or_empty).hexdigest(), now, file_name, len(content_or_empty)
+        )
         graded = self._thread.submit(self._grade, content, file_name)
-        self._taken.append(_Taken(sent, graded, ready))
+        self._taken.append(_ReceivedSubmission(submission, graded, ready))
         return ref
 
     def all(self, now: datetime) -> list[Submission]:
         """Return all submissions as they stand, in order of arrival."""
-        return [_as_of(kept, now) for kept in list(self._taken)]
+        return [_as_of(r, now) for r in list(self._taken)]
 
     def find(self, ref: int, now: datetime) -> Submission | None:
         """Return the submission of that number."""
-        return next((_as_of(kept, now) for kept in list(self._taken) if kept.sent.ref == ref), None)
+        return next((_as_of(r, now) for r in list(self._taken) if r.sent.ref == ref), None)
 
     def limits(self, now: datetime, *, closed: bool) -> Limits:
         """Return the quota of the UTC day; submissions that failed do not count."""
-        taken = self.all(now)
-        today = sum(one.at.date() == now.date() and one.status != "ERROR" for one in taken)
-        return Limits(today, len(taken), 0 if closed else max(0, self._daily - today))
+        submissions = self.all(now)
+        today = sum(s.at.date() == now.date() and s.status != "ERROR" for s in submissions)
+        return Limits(today, len(submissions), 0 if closed else max(0, self._daily - today))
 
     def best_public(self, now: datetime, count: int = 1) -> list[Submission]:
         """Return the submissions with the best public scores, best first; ties go to the earliest."""
         card = self._snapshot.card
-        scored = [(one, one.public_score) for one in self.all(now) if one.status == "COMPLETE"]
-        ranked = sorted(
-            ((one, score) for one, score in scored if score is not None),
+        with_score = [(s, s.public_score) for s in self.all(now) if s.status == "COMPLETE"]
+        ranking = sorted(
+            ((s, score) for s, score in with_score if score is not None),
             key=lambda pair: (-card.oriented(pair[1]), pair[0].at),
         )
-        return [one for one, _ in ranked[:count]]
+        return [s for s, _ in ranking[:count]]
 
     def final(self, now: datetime) -> Submission | None:
         """Return the submission that counts in the end: of the two best public ones, the one with the better private score."""
-        chosen = [(one, one.private_score) for one in self.best_public(now, 2)]
-        known = [(self._snapshot.card.oriented(score), one) for one, score in chosen if score is not None]
-        return max(known, key=lambda pair: pair[0])[1] if known else None
+        best = [(s, s.private_score) for s in self.best_public(now, 2)]
+        by_score = [(self._snapshot.card.oriented(score), s) for s, score in best if score is not None]
+        return max(by_score, key=lambda pair: pair[0])[1] if by_score else None
 
     def _grade(self, content: bytes | Callable[[], bytes], file_name: str) -> "Grade":
         grader = self._open()
@@ -157,15 +159,15 @@ def references(seed: int) -> Iterator[int]:
         yield ref
 
 
-def _as_of(kept: _Taken, now: datetime) -> Submission:
-    if now < kept.ready_at or not kept.graded.done() or kept.graded.cancelled():
-        return kept.sent
-    if failure := kept.graded.exception():
+def _as_of(received: _ReceivedSubmission, now: datetime) -> Submission:
+    if now < received.ready_at or not received.graded.done() or received.graded.cancelled():
+        return received.sent
+    if failure := received.graded.exception():
         # The stand-in's own error may quote the answers, so only its type is shown.
-        return replace(kept.sent, status="ERROR", error=f"Evaluation Exception: {type(failure).__name__}")
-    grade = kept.graded.result()
+        return replace(received.sent, status="ERROR", error=f"Evaluation Exception: {type(failure).__name__}")
+    grade = received.graded.result()
     return replace(
-        kept.sent,
+        received.sent,
         status="ERROR" if grade.error else "COMPLETE",
         public_score=grade.public,
         private_score=grade.private,

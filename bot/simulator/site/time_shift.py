@@ -19,19 +19,19 @@ def align_starts(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
     return [shifted(snapshot, begins - snapshot.card.enabled_at) for snapshot in snapshots]
 
 
-def shifted(snapshot: Snapshot, by: timedelta) -> Snapshot:
+def shifted(snapshot: Snapshot, shift: timedelta) -> Snapshot:
     """Return a snapshot with all its times moved; times within texts stay, and no file is changed."""
-    if not by:
+    if not shift:
         return snapshot
     card, rows = snapshot.card, snapshot.community
     community = Community(
-        topics=[_row(row, by, "posted_at") for row in rows.topics],
-        messages=[_row(row, by, "posted_at", "edited_at") for row in rows.messages],
-        kernels=[_row(row, by, "created_at") for row in rows.kernels],
-        observations=[_row(row, by, "at") for row in rows.observations],
+        topics=[_row(row, shift, "posted_at") for row in rows.topics],
+        messages=[_row(row, shift, "posted_at", "edited_at") for row in rows.messages],
+        kernels=[_row(row, shift, "created_at") for row in rows.kernels],
+        observations=[_row(row, shift, "at") for row in rows.observations],
     )
-    card = _row(card, by, "enabled_at", "deadline")
-    return replace(snapshot, card=card, community=community, shift=snapshot.shift + by)
+    card = _row(card, shift, "enabled_at", "deadline")
+    return replace(snapshot, card=card, community=community, shift=snapshot.shift + shift)
 
 
 def shift_in_words(shift: timedelta) -> str:
@@ -44,6 +44,6 @@ def shift_in_words(shift: timedelta) -> str:
     return f"{words} {'later' if shift > timedelta(0) else 'earlier'} than it was"
 
 
-def _row(row: RowT, by: timedelta, *names: str) -> RowT:
+def _row(row: RowT, shift: timedelta, *names: str) -> RowT:
     times = {name: getattr(row, name) for name in names}
-    return row.model_copy(update={name: time + by for name, time in times.items() if time is not None})
+    return row.model_copy(update={name: time + shift for name, time in times.items() if time is not None})

@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.simulator.site.wire import Refused
+from bot.simulator.site.wire import ApiError
 
 LINK_LIFE = timedelta(days=7)
 """By the site's clock, for which an address to upload to or to download from is valid."""
@@ -35,7 +35,7 @@ class Upload:
             Refused: more bytes than were announced.
         """
         if len(self.content) + len(chunk) > self.length:
-            raise Refused(400, "More bytes than were announced")
+            raise ApiError(400, "More bytes than were announced")
         self.content += chunk
 
 
@@ -49,9 +49,9 @@ class Uploads:
     def start(self, file_name: str, length: int, now: datetime) -> tuple[Upload, str]:
         """Announce a file; return its upload, and the last part of the address to PUT it to."""
         if not file_name or "/" in file_name or "\\" in file_name or "\0" in file_name or file_name in (".", ".."):
-            raise Refused(400, "Invalid file name")
+            raise ApiError(400, "Invalid file name")
         if not 0 <= length <= _MAX_BYTES:
-            raise Refused(400, f"Invalid content length; the largest file has {_MAX_BYTES} bytes")
+            raise ApiError(400, f"Invalid content length; the largest file has {_MAX_BYTES} bytes")
         upload = Upload(secrets.token_urlsafe(48), file_name, length, now + LINK_LIFE)
         place = secrets.token_urlsafe(24)
         self._by_place[place] = self._by_token[upload.token] = upload
@@ -66,7 +66,7 @@ class Uploads:
         """Return the upload that a token names; refused unless it is complete."""
         upload = self._by_token.get(token)
         if upload is None or now >= upload.expires:
-            raise Refused(400, "Invalid upload token")
+            raise ApiError(400, "Invalid upload token")
         if not upload.complete:
-            raise Refused(400, "The upload has not been completed")
+            raise ApiError(400, "The upload has not been completed")
         return upload

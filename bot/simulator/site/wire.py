@@ -27,7 +27,7 @@ _OPTIONAL = frozenset(
 """Fields that are sent even with a default value, as a client must distinguish that from their absence."""
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """A request that the site answers with an error status."""
 
     def __init__(self, status: int, message: str, code: str | None = None) -> None:
@@ -37,14 +37,14 @@ class Refused(Exception):
         self.code = code or _CODES.get(status, "UNKNOWN")
 
 
-def precondition(message: str) -> Refused:
+def precondition(message: str) -> ApiError:
     """Return Kaggle's 400 for a valid request that is not allowed now."""
-    return Refused(400, message, "FAILED_PRECONDITION")
+    return ApiError(400, message, "FAILED_PRECONDITION")
 
 
-def denied(permission: str) -> Refused:
+def denied(permission: str) -> ApiError:
     """Return Kaggle's 403, which is also the answer for what does not exist."""
-    return Refused(403, f"Permission '{permission}' was denied")
+    return ApiError(403, f"Permission '{permission}' was denied")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Call:
         try:
             return int(value)
         except (TypeError, ValueError, OverflowError) as error:
-            raise Refused(400, f"Invalid value for {name}") from error
+            raise ApiError(400, f"Invalid value for {name}") from error
 
     def flag(self, name: str) -> bool:
         """Return whether a boolean field is true."""
@@ -98,14 +98,14 @@ class Call:
         """Return a field that is a list, empty if it is not there."""
         value = self.body.get(name)
         if value is not None and not isinstance(value, list):
-            raise Refused(400, f"Invalid value for {name}")
+            raise ApiError(400, f"Invalid value for {name}")
         return value or []
 
     def inner(self, name: str) -> "Call":
         """Return a field that is an object, as a call of its own; an empty one if it is not there."""
         value = self.body.get(name)
         if value is not None and not isinstance(value, dict):
-            raise Refused(400, f"Invalid value for {name}")
+            raise ApiError(400, f"Invalid value for {name}")
         return replace(self, body=value or {})
 
     def enum(self, name: str, prefix: str, names: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ class Call:
             return names[value]
         short = value.upper().removeprefix(prefix) if isinstance(value, str) else ""
         if short not in names:
-            raise Refused(400, f"Invalid value for {name}")
+            raise ApiError(400, f"Invalid value for {name}")
         return short
 
     def page(self, items: Sequence[ItemT], *, default: int = 20, largest: int = 100) -> tuple[list[ItemT], str]:
@@ -141,12 +141,12 @@ def _offset(token: str) -> int:
     if not token:
         return 0
     try:
-        found = re.fullmatch(r"o:(\d{1,9})", base64.urlsafe_b64decode(token.encode()).decode())
+        match = re.fullmatch(r"o:(\d{1,9})", base64.urlsafe_b64decode(token.encode()).decode())
     except (ValueError, binascii.Error):
-        found = None
-    if found is None:
-        raise Refused(400, "Invalid page token")
-    return int(found[1])
+        match = None
+    if match is None:
+        raise ApiError(400, "Invalid page token")
+    return int(match[1])
 
 
 def wire_time(time: datetime | None) -> str | None:
@@ -154,16 +154,16 @@ def wire_time(time: datetime | None) -> str | None:
     if time is None:
         return None
     text = f"{time:%Y-%m-%dT%H:%M:%S}"
-    needed = len(f"{time.microsecond:06d}".rstrip("0"))
-    digits = max(needed, zlib.crc32(text.encode()) % 10)
+    digits_needed = len(f"{time.microsecond:06d}".rstrip("0"))
+    digits = max(digits_needed, zlib.crc32(text.encode()) % 10)
     return f"{text}.{time.microsecond:06d}000"[: len(text) + 1 + digits] + "Z" if digits else f"{text}Z"
 
 
-def error_body(refused: Refused, *, nested: bool) -> Json:
+def error_body(error: ApiError, *, nested: bool) -> Json:
     """Return the body of a refusal in the gateway's shape, or in the legacy one."""
     if nested:
-        return {"error": {"code": refused.status, "message": refused.message, "status": refused.code}}
-    return {"code": refused.status, "message": refused.message}
+        return {"error": {"code": error.status, "message": error.message, "status": error.code}}
+    return {"code": error.status, "message": error.message}
 
 
 def finished(answer: Json, *, unknown_fields: bool) -> Json:
@@ -177,14 +177,14 @@ def _without_defaults(value: Any, unknown_fields: bool) -> Any:
         return [_without_defaults(item, unknown_fields) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {
+    fields = {
         name: _without_defaults(item, unknown_fields)
         for name, item in value.items()
         if item or isinstance(item, dict) or (name in _OPTIONAL and item is not None)
     }
-    return kept | ({"renderHint": 3} if unknown_fields and "id" in kept else {})
+    return fields | ({"renderHint": 3} if unknown_fields and "id" in fields else {})
 
 
-def listed(name: str, items: Iterable[Any], token: str = "", **more: Any) -> Json:
+def list_answer(name: str, items: Iterable[Any], token: str = "", **further_fields: Any) -> Json:
     """Return the answer of a list method; past the end it becomes `{}` when defaults are left out."""
-    return {name: list(items), "nextPageToken": token, **more}
+    return {name: list(items), "nextPageToken": token, **further_fields}

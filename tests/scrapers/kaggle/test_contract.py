@@ -17,7 +17,7 @@ from kagglesdk.kaggle_object import KaggleObject
 from kagglesdk.kernels.types.kernels_enums import KernelWorkerStatus
 
 import scrapers.kaggle
-from bot.simulator.probe.asking import _Whole
+from bot.simulator.probe.asking import _WholeAnswer
 from scrapers.kaggle.account import own_name, who_am_i
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.datasets import DataSets, DataSetStatus
@@ -99,7 +99,9 @@ OURS: dict[str, type[Wire]] = {
     f"{module.__name__.rsplit('.', 1)[-1]}.{name}": kind
     for module in modules(scrapers.kaggle)
     for name, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, Wire) and kind.__module__ == module.__name__ and kind not in (Wire, Answer, PageOfItems, _Whole)
+    if issubclass(kind, Wire)
+    and kind.__module__ == module.__name__
+    and kind not in (Wire, Answer, PageOfItems, _WholeAnswer)
 }
 OURS["datasets.Upload"] = Upload
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.simulator.probe.exchange import Exchange, read_exchanges, write_exchanges
+from bot.simulator.probe.exchange import ProbeExchange, read_exchanges, write_exchanges
 from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing
 from scrapers.kaggle.datasets import OwnDataSets, StatusOfDataSet
 from scrapers.kaggle.failures import failure
@@ -47,7 +47,7 @@ def rows(value: Any) -> int:
 
 
 @pytest.mark.parametrize("exchange", ALL)
-def test_what_a_probe_has_left_is_read_by_the_clients_types(exchange: Exchange) -> None:
+def test_what_a_probe_has_left_is_read_by_the_clients_types(exchange: ProbeExchange) -> None:
     if not exchange.answered:
         found = failure(exchange.status or 0, str(exchange.answer), method=exchange.method, subject="x")
         assert isinstance(found, KaggleError | SiteUnavailable)

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from bot.simulator.probe.exchange import Exchange, read_exchanges
+from bot.simulator.probe.exchange import ProbeExchange, read_exchanges
 from bot.simulator.probe.judging import POINTS, judge
 from tests.bot.simulator.probe.folders import EXAMPLE
 
 Change = Callable[[Any], None]
 
 
-def verdicts(exchanges: list[Exchange]) -> dict[str, str]:
+def verdicts(exchanges: list[ProbeExchange]) -> dict[str, str]:
     return {one.point.name: one.finding.verdict for one in judge(exchanges)}
 
 
-def changed(name: str, change: Change, **fields: Any) -> list[Exchange]:
+def changed(name: str, change: Change, **fields: Any) -> list[ProbeExchange]:
     """Return the example with one answer changed."""
     found = []
     for one in read_exchanges(EXAMPLE):

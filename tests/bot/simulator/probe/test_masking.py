@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.simulator.probe.exchange import Exchange, read_exchanges
+from bot.simulator.probe.exchange import ProbeExchange, read_exchanges
 from bot.simulator.probe.judging import judge
 from bot.simulator.probe.masking import Masking
 from tests.bot.simulator.probe.folders import EXAMPLE
@@ -15,12 +15,12 @@ from tests.bot.simulator.probe.folders import EXAMPLE
 SLUG = "demo-dim-digits"
 
 
-def masked(*exchanges: Exchange) -> tuple[Exchange, ...]:
+def masked(*exchanges: ProbeExchange) -> tuple[ProbeExchange, ...]:
     return Masking(SLUG, lambda text: text.replace("KGAT_abcdef", "[the key]")).masked(exchanges)
 
 
 def of(answer: Any, method: str = "ListEntities", status: int = 200) -> Any:
-    (found,) = masked(Exchange("x", method, {"competitionName": SLUG}, True, status, {}, answer))
+    (found,) = masked(ProbeExchange("x", method, {"competitionName": SLUG}, True, status, {}, answer))
     return found.answer
 
 

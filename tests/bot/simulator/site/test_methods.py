@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.simulator.site.methods import methods
 from bot.simulator.site.site import Site
-from bot.simulator.site.wire import Call, Refused, finished
+from bot.simulator.site.wire import ApiError, Call, finished
 from tests.bot.simulator.site.parts import START, HandClock, tiny
 
 FIELDS = (
@@ -45,7 +45,7 @@ def sound(site: Site, name: str, body: dict[str, Any]) -> None:
     """Check that a method answers what can be sent, or refuses."""
     try:
         answer = methods(site)[name](Call({"competitionName": "tiny-table"} | body, START, "http://here"))
-    except Refused as refused:
+    except ApiError as refused:
         assert refused.status in (400, 403, 404)
         return
     if isinstance(answer, dict):
