@@ -10,7 +10,7 @@ from typer.main import get_command
 from bot.agents.settings import ReplayOptions
 from bot.cli.app import all_commands, app
 from bot.cli.options import field_options
-from bot.configuration.fields import described, holds
+from bot.configuration.fields import content_of, description_of
 from bot.configuration.toml_values import toml_value
 from tests.installation import follow_pyproject
 from tests.source_tree import ROOT
@@ -60,15 +60,15 @@ def settings_page() -> str:
 def _keys(model: type[BaseModel], *path: str) -> Iterator[str]:
     """Yield a row for each key of a table, those of the tables within it after them."""
     options = {option.path: option.name for option in field_options(ReplayOptions)}
-    inner = {name: field for name, field in model.model_fields.items() if holds(field)[0] == "table"}
+    inner = {name: field for name, field in model.model_fields.items() if content_of(field)[0] == "table"}
     for name in sorted(model.model_fields.keys() - inner.keys()):
         field = model.model_fields[name]
         default = "" if field.default is None else f"`{toml_value(field.default)}`"
         option = f"`--{options[(*path, name)]}`" if (*path, name) in options else ""
-        yield f"| `{name}` | {option} | {described(field)} | {default} |\n"
+        yield f"| `{name}` | {option} | {description_of(field)} | {default} |\n"
     for name, field in inner.items():
-        yield f"| **`[{'.'.join(('run', *path, name))}]`** | | {described(field)} | |\n"
-        yield from _keys(holds(field)[1] or BaseModel, *path, name)
+        yield f"| **`[{'.'.join(('run', *path, name))}]`** | | {description_of(field)} | |\n"
+        yield from _keys(content_of(field)[1] or BaseModel, *path, name)
 
 
 if __name__ == "__main__":

@@ -53,11 +53,11 @@ def by_kind(amounts: Mapping[str, float]) -> dict[Kind, float]:
     Raises:
         ValueError: a name is no kind's, or an amount is negative or not finite.
     """
-    found = {Kind(name): float(value) for name, value in amounts.items()}
-    for kind, amount in found.items():
+    amount_of = {Kind(name): float(value) for name, value in amounts.items()}
+    for kind, amount in amount_of.items():
         if not (math.isfinite(amount) and amount >= 0):
             raise ValueError(f"{amount} is no amount of {kind}")
-    return found
+    return amount_of
 
 
 def name(kind: Kind) -> str:

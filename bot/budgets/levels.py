@@ -10,11 +10,11 @@ from bot.budgets.kinds import KNOWN_AFTERWARDS, Kind, by_kind, name, words
 from bot.budgets.settings import Caps
 from state.errors import BudgetExceeded
 
-Measured = Mapping[Kind, Callable[[], float]]
+Measures = Mapping[Kind, Callable[[], float]]
 """Kinds that are measured, as by a stopwatch, instead of being added up."""
 
 
-class Held:
+class Reservation:
     """The reserved amounts of one piece of work; if it spends more, that is counted too."""
 
     def __init__(self, level: "Level", amounts: Mapping[Kind, float]) -> None:
@@ -39,12 +39,12 @@ class _Refusal:
 
 
 @dataclass(frozen=True)
-class _Waiting:
+class _Waiter:
     """A request for amounts that others have reserved."""
 
     level: "Level"
     wanted: Mapping[Kind, float]
-    held: asyncio.Future[Held]
+    held: asyncio.Future[Reservation]
 
 
 class Level:
@@ -58,16 +58,16 @@ class Level:
         name: str,
         caps: Caps,
         *,
-        spent: Mapping[Kind, float] | None = None,
-        measured: Measured | None = None,
+        amounts: Mapping[Kind, float] | None = None,
+        measures: Measures | None = None,
         period: Callable[[], date] | None = None,
         around: "Level | None" = None,
     ) -> None:
         """Begin a level.
 
         Args:
-            spent: earlier spending by kind; it is not counted at the levels around, which get their own.
-            measured: functions that measure a kind; added to its value in `spent`.
+            amounts: earlier spending by kind; it is not counted at the levels around, which get their own.
+            measures: functions that measure a kind; added to its value in `amounts`.
             period: returns the current day; with a new one, spending starts at zero again.
             around: the level that contains this one.
         """
@@ -77,12 +77,12 @@ class Level:
         """This level and all around it, the widest last."""
         self.renews = period is not None
         """Whether spending is reset with each new period."""
-        self._spent = dict(spent or {})
-        self._measured = dict(measured or {})
+        self._spent = dict(amounts or {})
+        self._measured = dict(measures or {})
         self._period = period
         self._now = period() if period else None
-        self._held: dict[int, Held] = {}
-        self._waiting: list[_Waiting] = []
+        self._held: dict[int, Reservation] = {}
+        self._waiting: list[_Waiter] = []
         """Requests at any level within this one, if it is the widest."""
 
     @property
@@ -117,19 +117,19 @@ class Level:
     def held(self, kind: Kind) -> float:
         """Return the reserved amount of a kind for work in progress."""
         # Summed each time, so that no rounding error is left once all is released.
-        return sum(held.left.get(kind, 0.0) for held in self._held.values())
+        return sum(reservation.left.get(kind, 0.0) for reservation in self._held.values())
 
     def capped(self, kind: Kind) -> bool:
         """Return whether this level, or one around it, has a cap on a kind."""
         return any(level.caps.of(kind) is not None for level in self.levels)
 
-    def refusal(self, **wanted: float) -> BudgetExceeded | None:
+    def refusal(self, **amounts: float) -> BudgetExceeded | None:
         """Return why amounts cannot be reserved now; None: they can."""
-        refusal = self._refusal(by_kind(wanted))
+        refusal = self._refusal(by_kind(amounts))
         return None if refusal is None else refusal.error
 
     @asynccontextmanager
-    async def reserve(self, **wanted: float) -> AsyncIterator[Held]:
+    async def reserve(self, **amounts: float) -> AsyncIterator[Reservation]:
         """Reserve amounts for a block, and release the unspent rest, however the block ends.
 
         It waits for other reservations, and refuses only what would not fit if all of them came back unspent. Waiting
@@ -139,11 +139,11 @@ class Level:
         Raises:
             BudgetExceeded: names the level, its cap, what is spent and what was wanted.
         """
-        held = await self._enter({kind: amount for kind, amount in by_kind(wanted).items() if amount > 0})
+        reservation = await self._enter({kind: amount for kind, amount in by_kind(amounts).items() if amount > 0})
         try:
-            yield held
+            yield reservation
         finally:
-            self._release(held)
+            self._release(reservation)
 
     def spend(self, **amounts: float) -> None:
         """Add amounts to what is spent here and at all levels around."""
@@ -155,65 +155,67 @@ class Level:
 
     def retry(self) -> None:
         """Grant or finally refuse, in their order, the waiting requests at any level within the widest one."""
-        for waiting in tuple(self.levels[-1]._waiting):
-            if waiting.held.done():
+        for waiter in tuple(self.levels[-1]._waiting):
+            if waiter.held.done():
                 continue
-            refusal = waiting.level._refusal(waiting.wanted)
+            refusal = waiter.level._refusal(waiter.wanted)
             if refusal is None:
-                waiting.held.set_result(waiting.level._hold(waiting.wanted))
+                waiter.held.set_result(waiter.level._hold(waiter.wanted))
             elif refusal.final:
-                waiting.held.set_exception(refusal.error)
+                waiter.held.set_exception(refusal.error)
 
-    async def _enter(self, wanted: Mapping[Kind, float]) -> Held:
-        refusal = self._refusal(wanted)
+    async def _enter(self, amounts: Mapping[Kind, float]) -> Reservation:
+        refusal = self._refusal(amounts)
         if refusal is None:
-            return self._hold(wanted)
+            return self._hold(amounts)
         if refusal.final:
             raise refusal.error
-        line, waiting = self.levels[-1]._waiting, _Waiting(self, wanted, asyncio.get_running_loop().create_future())
-        line.append(waiting)
+        line, waiter = self.levels[-1]._waiting, _Waiter(self, amounts, asyncio.get_running_loop().create_future())
+        line.append(waiter)
         try:
-            return await waiting.held
+            return await waiter.held
         except asyncio.CancelledError:
-            if not (waiting.held.cancelled() or waiting.held.exception()):  # it was granted just before
-                self._release(waiting.held.result())
+            if not (waiter.held.cancelled() or waiter.held.exception()):  # it was granted just before
+                self._release(waiter.held.result())
             raise
         finally:
-            line.remove(waiting)
+            line.remove(waiter)
 
-    def _hold(self, wanted: Mapping[Kind, float]) -> Held:
-        held = Held(self, wanted)
+    def _hold(self, amounts: Mapping[Kind, float]) -> Reservation:
+        reservation = Reservation(self, amounts)
         for level in self.levels:
-            level._held[id(held)] = held
-        return held
+            level._held[id(reservation)] = reservation
+        return reservation
 
-    def _release(self, held: Held) -> None:
+    def _release(self, reservation: Reservation) -> None:
         for level in self.levels:
-            level._held.pop(id(held), None)
+            level._held.pop(id(reservation), None)
         self.retry()
 
-    def _refusal(self, wanted: Mapping[Kind, float]) -> _Refusal | None:
+    def _refusal(self, amounts: Mapping[Kind, float]) -> _Refusal | None:
         """Return why a level, here or around, has no room; None if all have."""
-        refusals = [refusal for level in self.levels if (refusal := level._own_refusal(wanted)) is not None]
+        refusals = [refusal for level in self.levels if (refusal := level._own_refusal(amounts)) is not None]
         # If one level will never have room, another one's renewal tomorrow does not help.
         return min(refusals, key=lambda refusal: (not refusal.final, refusal.error.renews), default=None)
 
-    def _own_refusal(self, wanted: Mapping[Kind, float]) -> _Refusal | None:
+    def _own_refusal(self, amounts: Mapping[Kind, float]) -> _Refusal | None:
         blocked = None
         for kind in Kind:
-            cap, amount = self.caps.of(kind), wanted.get(kind, 0.0)
+            cap, amount = self.caps.of(kind), amounts.get(kind, 0.0)
             if cap is None or not (amount or kind in KNOWN_AFTERWARDS):
                 continue
-            spent, held = self.spent(kind), self.held(kind)
-            reached = f"the {self.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, spent)} are spent"
-            if kind in KNOWN_AFTERWARDS and spent >= cap:
+            already, reserved = self.spent(kind), self.held(kind)
+            reached = f"the {self.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, already)} are spent"
+            if kind in KNOWN_AFTERWARDS and already >= cap:
                 return _Refusal(self._error(f"{reached}, so nothing more is begun"), final=True)
-            needed = f"and the next step may take {words(kind, amount)}"
-            if spent + amount > cap:
-                return _Refusal(self._error(f"{reached}, {needed}"), final=True)
-            if spent + held + amount > cap:
-                under_way = f"{words(kind, held)} are held back for what is under way"
-                blocked = blocked or _Refusal(self._error(f"{reached}, {under_way}, {needed}"), final=False)
+            need_in_words = f"and the next step may take {words(kind, amount)}"
+            if already + amount > cap:
+                return _Refusal(self._error(f"{reached}, {need_in_words}"), final=True)
+            if already + reserved + amount > cap:
+                reserved_in_words = f"{words(kind, reserved)} are held back for what is under way"
+                blocked = blocked or _Refusal(
+                    self._error(f"{reached}, {reserved_in_words}, {need_in_words}"), final=False
+                )
         return blocked
 
     def _error(self, sentence: str) -> BudgetExceeded:

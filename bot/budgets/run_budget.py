@@ -37,12 +37,12 @@ def open_budget(
         InfrastructureFailure: the run's own database cannot be read.
     """
     ever, this_day = list[Ledger](), list[Ledger]()
-    for other in sorted(database.parent.parent.glob(f"*/{database.name}")):
+    for other_database in sorted(database.parent.parent.glob(f"*/{database.name}")):
         try:
-            with read_only(other) as session:
+            with read_only(other_database) as session:
                 ledgers, day_ledgers = read_ledger(session), read_ledger(session, midnight(clock.now()))
         except InfrastructureFailure as error:
-            if other.parent == database.parent:
+            if other_database.parent == database.parent:
                 raise
             say(f"what a run has spent is left out of the budgets of competition and day: {error}")
             continue
@@ -60,20 +60,20 @@ def open_budget(
         now = clock.now()
         return min(wall(), (now - midnight(now)).total_seconds())
 
-    measured = {Kind.WALL_SECONDS: wall}
-    day = Level("day", settings.day, spent=total(this_day), measured={Kind.WALL_SECONDS: wall_today}, period=today)
-    own = [one for one in ever if one.competition == competition]
-    around = Level("competition", settings.competition, spent=total(own), measured=measured, around=day)
-    spent = total([one for one in own if one.run_id == run_id])
-    return Level("run", run, spent=spent, measured=measured, around=around)
+    measures = {Kind.WALL_SECONDS: wall}
+    day = Level("day", settings.day, amounts=total(this_day), measures={Kind.WALL_SECONDS: wall_today}, period=today)
+    of_competition = [ledger for ledger in ever if ledger.competition == competition]
+    around = Level("competition", settings.competition, amounts=total(of_competition), measures=measures, around=day)
+    amounts = total([ledger for ledger in of_competition if ledger.run_id == run_id])
+    return Level("run", run, amounts=amounts, measures=measures, around=around)
 
 
 def wall_limit(level: Level, seconds: float) -> float:
     """Return a run's wall seconds to its end, counted from its first start, where levels leave less than `seconds`."""
-    left = [room for one in level.levels if (room := one.remaining[Kind.WALL_SECONDS]) is not None]
-    return min([seconds, *(level.spent(Kind.WALL_SECONDS) + room for room in left)])
+    rooms = [room for ledger in level.levels if (room := ledger.remaining[Kind.WALL_SECONDS]) is not None]
+    return min([seconds, *(level.spent(Kind.WALL_SECONDS) + room for room in rooms)])
 
 
 def total(ledgers: Collection[Ledger]) -> dict[Kind, float]:
     """Return what several runs have spent, by kind."""
-    return {kind: sum(one.spent.get(kind, 0) for one in ledgers) for kind in Kind}
+    return {kind: sum(ledger.spent.get(kind, 0) for ledger in ledgers) for kind in Kind}

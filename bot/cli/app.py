@@ -56,8 +56,8 @@ def all_commands() -> dict[str, str]:
 class _LazyGroup(TyperGroup):
     """Lists commands with their first paragraphs, and imports only the one that is used."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.commands = {name: TyperCommand(name) for name in all_commands() if "." not in name}
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -66,8 +66,8 @@ class _LazyGroup(TyperGroup):
         super().format_commands(ctx, formatter)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, _imported(name) if name else command, rest
+        name, command, arguments = super().resolve_command(ctx, args)
+        return name, _imported(name) if name else command, arguments
 
 
 app = typer.Typer(

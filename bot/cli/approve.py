@@ -50,14 +50,14 @@ def approve(
         row = decide(store, id, "refused" if refuse else "approved", who())
         running = daemon_is_running(store)
     answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
-    what = "is refused, and will not be sent" if refuse else "is approved"
+    state = "is refused, and will not be sent" if refuse else "is approved"
     later = "" if running else "; no daemon runs now: the decision takes effect when `bot run` starts"
-    print_result({**answer, "daemon_runs": running}, f"submission {row.id} {what}{later}", json=json)
+    print_result({**answer, "daemon_runs": running}, f"submission {row.id} {state}{later}", json=json)
 
 
 def _list_waiting(store: Store, *, json: bool) -> None:
-    found = waiting(store)
-    print_result({"waiting": found}, *(found or ["nothing waits for you"]), json=json)
+    waiting_lines = waiting(store)
+    print_result({"waiting": waiting_lines}, *(waiting_lines or ["nothing waits for you"]), json=json)
 
 
 def _confirm_card(store: Store, competition: str, *, json: bool) -> None:
@@ -76,6 +76,6 @@ def _accept_rules(store: Store, competition: str, *, json: bool) -> None:
     with store.write() as tx:
         sha, lines = accept_rules(tx, competition, who())
         end(tx, to_confirm(competition))
-    record = {"competition": competition, "rules": sha, "lines": [one.model_dump(mode="json") for one in lines]}
-    what = "the rules page as last read" if sha else "that there is no rules page"
-    print_result(record, f"{competition}: {what} is accepted", *(f"- {one}" for one in lines), json=json)
+    record = {"competition": competition, "rules": sha, "lines": [line.model_dump(mode="json") for line in lines]}
+    page = "the rules page as last read" if sha else "that there is no rules page"
+    print_result(record, f"{competition}: {page} is accepted", *(f"- {line}" for line in lines), json=json)

@@ -12,7 +12,7 @@ from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_result, print_table
 from bot.configuration import Configuration, read_configuration
 from bot.configuration.example import example as example_text
-from bot.configuration.shown_settings import given, keys, shown
+from bot.configuration.shown_settings import effective_settings, given_settings, keys
 from state.errors import ConfigurationError
 from state.words import plural
 
@@ -29,16 +29,16 @@ def check(file: File = None, config: Config = None, json: Json = False) -> None:
 
     Example: bot config check bot.toml
     """
-    found = settings_file(file or config)
+    path = settings_file(file or config)
     try:
-        configuration = read_configuration(found)
+        configuration = read_configuration(path)
     except ConfigurationError as error:
         if not json:
             raise
-        print_json({"file": str(found), "ok": False, "problems": [asdict(one) for one in error.problems]})
+        print_json({"file": str(path), "ok": False, "problems": [asdict(p) for p in error.problems]})
         raise typer.Exit(2) from None
     summary = _summary(configuration)
-    record = {"file": found and str(found), "ok": True, "problems": [], **summary}
+    record = {"file": path and str(path), "ok": True, "problems": [], **summary}
     print_result(record, *_lines(configuration, summary), json=json)
 
 
@@ -48,12 +48,12 @@ def show(file: File = None, config: Config = None, json: Json = False) -> None:
 
     Example: bot config show
     """
-    found = settings_file(file or config)
-    settings = list(shown(read_configuration(found)))
+    path = settings_file(file or config)
+    settings = list(effective_settings(read_configuration(path)))
     if json:
-        print_json({"file": found and str(found), "settings": [asdict(one) for one in settings]})
+        print_json({"file": path and str(path), "settings": [asdict(s) for s in settings]})
         return
-    print_table(("key", "value", "source"), [(one.key, one.text, one.source) for one in settings])
+    print_table(("key", "value", "source"), [(s.key, s.text, s.source) for s in settings])
 
 
 @config_app.command()
@@ -68,9 +68,9 @@ def example() -> None:
 def _summary(configuration: Configuration) -> dict[str, Any]:
     competitions = configuration.settings.competitions
     return {
-        "given": {one.key: one.value for one in given(configuration)},
+        "given": {s.key: s.value for s in given_settings(configuration)},
         "keys": keys(configuration),
-        "competitions": {slug: {"submit": one.submit, "approve": one.approve} for slug, one in competitions.items()},
+        "competitions": {slug: {"submit": s.submit, "approve": s.approve} for slug, s in competitions.items()},
     }
 
 
@@ -79,10 +79,10 @@ def _lines(configuration: Configuration, summary: dict[str, Any]) -> Iterator[st
         yield "there is no bot.toml here: all settings are the defaults (`bot config example` prints a bot.toml)"
     else:
         yield f"{configuration.file}: nothing is wrong; it sets {plural(len(summary['given']), 'key')}"
-    for one in given(configuration):
-        yield f"  {one.key} = {one.text}"
+    for setting in given_settings(configuration):
+        yield f"  {setting.key} = {setting.text}"
     for name, is_set in summary["keys"].items():
         yield f"{name}: {'set, not shown' if is_set else 'not set'}"
-    for slug, one in summary["competitions"].items():
-        sent = {"auto": "at once", "ask": "when approved"}[one["approve"]]
-        yield f"{slug}: files are {f'sent to Kaggle {sent}' if one['submit'] else 'not sent to Kaggle'}"
+    for slug, setting in summary["competitions"].items():
+        when_sent = {"auto": "at once", "ask": "when approved"}[setting["approve"]]
+        yield f"{slug}: files are {f'sent to Kaggle {when_sent}' if setting['submit'] else 'not sent to Kaggle'}"

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from state.redaction import Redactor
 
 
-def settings_file(given: Path | None) -> Path | None:
+def settings_file(path: Path | None) -> Path | None:
     """Return the file as an absolute path; None if none is given and the current folder has none."""
     default = Path("bot.toml")
-    file = given or (default if default.is_file() else None)
+    file = path or (default if default.is_file() else None)
     return file.resolve() if file else None
 
 
@@ -25,13 +25,13 @@ def daemon_folder(file: Path | None) -> Path | None:
     It is quick: reading all settings imports every part with a table.
     """
     try:
-        given = tomllib.loads(file.read_text(encoding="utf-8")).get("daemon", {}).get("dir") if file else None
-        return state_folder(beside(Path(given), file.parent) if file and given is not None else None)
+        folder = tomllib.loads(file.read_text(encoding="utf-8")).get("daemon", {}).get("dir") if file else None
+        return state_folder(beside(Path(folder), file.parent) if file and folder is not None else None)
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError):
         return None
 
 
-def configured(given: Path | None) -> "Settings":
+def configured(path: Path | None) -> "Settings":
     """Read the settings from the given file, else from bot.toml in the current folder, else return the defaults.
 
     Raises:
@@ -40,7 +40,7 @@ def configured(given: Path | None) -> "Settings":
     # Imported here: it imports every part with a table, which only commands that read one should pay for.
     from bot.configuration import read_settings
 
-    return read_settings(settings_file(given))
+    return read_settings(settings_file(path))
 
 
 def model_settings(settings: "Settings") -> "ModelSettings":

@@ -39,8 +39,8 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     if competition is None:
         return runs
     if competition not in runs:
-        near = did_you_mean(competition, runs) if runs else "there is no run yet"
-        raise UsageError(f"there is no run on {competition}: {near}")
+        suggestion = did_you_mean(competition, runs) if runs else "there is no run yet"
+        raise UsageError(f"there is no run on {competition}: {suggestion}")
     return {competition: runs[competition]}
 
 
@@ -54,5 +54,5 @@ def daemon_now(store: Store) -> datetime:
 
 def as_json(value: Any) -> dict[str, Any]:
     """Return a frozen value as JSON data, with times as ISO strings in UTC."""
-    found: dict[str, Any] = TypeAdapter(type(value)).dump_python(value, mode="json")
-    return found
+    fields: dict[str, Any] = TypeAdapter(type(value)).dump_python(value, mode="json")
+    return fields

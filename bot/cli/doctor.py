@@ -50,7 +50,7 @@ def doctor(
 def show_findings(findings: Sequence[Finding], *, json: bool = False) -> bool:
     """Print the findings; return whether nothing fails."""
     ok = all(finding.status != "fails" for finding in findings)
-    lines = (f"{one.status:8} {one.part:15} {one.found}{f' -> {one.fix}' if one.fix else ''}" for one in findings)
+    lines = (f"{f.status:8} {f.part:15} {f.found}{f' -> {f.fix}' if f.fix else ''}" for f in findings)
     print_result({"ok": ok, "checks": [asdict(finding) for finding in findings]}, *lines, json=json)
     return ok
 
@@ -95,13 +95,13 @@ def _check_fleet(settings: Settings) -> Iterator[Finding]:
         environment = chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment)
     except UsageError:
         environment = None
-    here = choose("auto", trusted=True, settings=settings.sandbox, environment=environment).describe()
+    back_end = choose("auto", trusted=True, settings=settings.sandbox, environment=environment).describe()
     try:
         check_fleet = extension("checks", "fleet")
     except UsageError as error:
         yield Finding("fleet", "fails", str(error))
         return
-    yield from check_fleet(settings.fleet, settings.sandbox, here)
+    yield from check_fleet(settings.fleet, settings.sandbox, back_end)
 
 
 def _configuration(file: Path | None) -> tuple[list[Finding], Settings]:
@@ -111,5 +111,5 @@ def _configuration(file: Path | None) -> tuple[list[Finding], Settings]:
     except ConfigurationError as error:
         fix = "fix that line; `bot config example` shows what is allowed. The other checks use the defaults"
         return [Finding("configuration", "fails", str(problem), fix) for problem in error.problems], Settings()
-    found = str(file) if file else "there is no bot.toml: all settings are the defaults"
-    return [Finding("configuration", "ok", found)], settings
+    description = str(file) if file else "there is no bot.toml: all settings are the defaults"
+    return [Finding("configuration", "ok", description)], settings

@@ -49,15 +49,15 @@ def create(
     """
     folder = _folder(config)
     recipe = Recipe(_groups(with_), cuda, requirements, configured_installer())
-    more = " and what the requirements need" if requirements else ""
+    needs_words = " and what the requirements need" if requirements else ""
     typer.echo(
         f"creating {folder / name} with {recipe.installer}: {', '.join(recipe.groups)} take about "
-        f"{estimate_gigabytes(recipe):.1f} GB of disk{more}, and minutes on a quick network",
+        f"{estimate_gigabytes(recipe):.1f} GB of disk{needs_words}, and minutes on a quick network",
         err=True,
     )
-    made = make_environment(folder, name, recipe)
-    line = f"{name}: {made.about()}, made in {made.record.seconds:.0f} s; `bot env check {name}` tests it"
-    print_result(_record(made), line, json=json)
+    environment = make_environment(folder, name, recipe)
+    line = f"{name}: {environment.about()}, made in {environment.record.seconds:.0f} s; `bot env check {name}` tests it"
+    print_result(_record(environment), line, json=json)
 
 
 @env_app.command("list")
@@ -67,12 +67,12 @@ def list_environments(config: Config = None, json: Json = False) -> None:
     Example: bot env list
     """
     folder = _folder(config)
-    complete, begun = environments_in(folder)
+    complete, incomplete = environments_in(folder)
     if json:
-        print_json({"dir": str(folder), "environments": [_record(one) for one in complete], "incomplete": begun})
+        print_json({"dir": str(folder), "environments": [_record(e) for e in complete], "incomplete": incomplete})
         return
-    rows = [(one.name, one.about(), f"{one.record.made:%Y-%m-%d}") for one in complete]
-    rows += [(name, f"incomplete: `bot env create {name}` finishes it", "") for name in begun]
+    rows = [(e.name, e.about(), f"{e.record.made:%Y-%m-%d}") for e in complete]
+    rows += [(name, f"incomplete: `bot env create {name}` finishes it", "") for name in incomplete]
     print_table(("name", "contents", "created"), rows, title=str(folder))
 
 
@@ -92,16 +92,16 @@ def check(
     settings = configured(config).sandbox
     environment = environment_named(settings.environments_folder, name)
     back_end = choose(sandbox, trusted=True, settings=settings, environment=environment)
-    found = check_environment(back_end, environment)
-    ok = all(one.error is None for one in found.trials) and found.error is None
-    used = back_end.describe().name
+    result = check_environment(back_end, environment)
+    ok = all(t.error is None for t in result.trials) and result.error is None
+    back_end_name = back_end.describe().name
     lines = [
-        f"{'ok' if one.error is None else 'fails':6} {one.seconds:6.2f} s  {one.what}  {one.error or ''}".rstrip()
-        for one in found.trials
+        f"{'ok' if t.error is None else 'fails':6} {t.seconds:6.2f} s  {t.what}  {t.error or ''}".rstrip()
+        for t in result.trials
     ]
-    lines += [found.error] if found.error else []
-    lines += [f"{name} under {used}: {'all of it works' if ok else 'not all of it works'}"]
-    record = {"ok": ok, "sandbox": used, "error": found.error, "trials": [asdict(one) for one in found.trials]}
+    lines += [result.error] if result.error else []
+    lines += [f"{name} under {back_end_name}: {'all of it works' if ok else 'not all of it works'}"]
+    record = {"ok": ok, "sandbox": back_end_name, "error": result.error, "trials": [asdict(t) for t in result.trials]}
     print_result(record, *lines, json=json)
     raise typer.Exit(0 if ok else 1)
 
@@ -117,12 +117,12 @@ def remove(name: Annotated[str, typer.Argument(help="the environment's name")], 
 
 
 def _groups(names: str) -> tuple[Group, ...]:
-    chosen = {"tabular", *map(str.strip, names.split(","))}
-    if unknown := chosen - {*GROUPS, "all"}:
+    names_chosen = {"tabular", *map(str.strip, names.split(","))}
+    if unknown := names_chosen - {*GROUPS, "all"}:
         raise UsageError(
             f"--with takes {', '.join(GROUPS)} or all, several with commas, not {', '.join(sorted(unknown))}"
         )
-    return tuple(group for group in GROUPS if "all" in chosen or group in chosen)
+    return tuple(group for group in GROUPS if "all" in names_chosen or group in names_chosen)
 
 
 def _folder(config: Path | None) -> Path:

@@ -9,7 +9,7 @@ import typer
 
 from bot.cli.configured import model_settings
 from bot.cli.doctor import all_checks, show_findings
-from bot.cli.keys import KAGGLE, asked, place_of
+from bot.cli.keys import KAGGLE, ask_for_key, place_of
 from bot.configuration import Settings, read_settings
 from bot.configuration.first_file import FirstFile
 from bot.models import Usage
@@ -74,7 +74,7 @@ def init(
     is_rehearsal = url != SITE
     key = _credentials(asks=asks and not is_rehearsal)
     choice = _model(model, asks=asks)
-    slug = _chosen(competition, asyncio.run(_entered(KaggleSection(url=url), key)), asks=asks)
+    slug = _choose_competition(competition, asyncio.run(_entered_competitions(KaggleSection(url=url), key)), asks=asks)
     first = FirstFile(
         competition=slug,
         model=choice.name if choice.kind == "openai" else "builtin",
@@ -86,15 +86,15 @@ def init(
     config.write_text(first.text(), encoding="utf-8")
     typer.echo(f"{config}:\n\n{first.text()}")
     _make_environment(config, env, asks=asks)
-    passed = show_findings(list(all_checks(Path("runs"), config.resolve())))
+    is_fine = show_findings(list(all_checks(Path("runs"), config.resolve())))
     if key.variables is not None:
         typer.echo(
             f"\nKaggle's key comes from this shell's {key.variables}: `bot run` needs that, too, or `bot keys set {KAGGLE}`"
         )
     option = "" if config == Path("bot.toml") else f" --config {config}"
-    typer.echo(f"\nnext: bot run{option}{'' if passed else ', once what fails is fixed'}")
+    typer.echo(f"\nnext: bot run{option}{'' if is_fine else ', once what fails is fixed'}")
     typer.echo(f"then, from another shell: bot status{option}, and bot approve for each file that it asks about")
-    if not passed:
+    if not is_fine:
         raise typer.Exit(1)
 
 
@@ -105,49 +105,49 @@ def _credentials(*, asks: bool) -> Credentials:
         if not asks:
             raise UsageError(f"{error} `bot keys set {KAGGLE}` does it.") from None
     typer.echo("There is no key for Kaggle yet: make one at kaggle.com/settings/api.")
-    keep(place_of(KAGGLE), asked(KAGGLE))
+    keep(place_of(KAGGLE), ask_for_key(KAGGLE))
     return find_credentials()
 
 
-async def _entered(section: KaggleSection, credentials: Credentials) -> "list[Competition]":
+async def _entered_competitions(section: KaggleSection, credentials: Credentials) -> "list[Competition]":
     """Return the competitions that this user has entered and that still run, the next deadline first."""
     async with open_client(section, SystemClock(), Tally(), lambda: credentials) as client:
-        found = [one async for one in Competitions(client).entered()]
-    running = [one for one in found if not (one.deadline and one.served_at and one.deadline <= one.served_at)]
-    return sorted(running, key=lambda one: (one.deadline is None, str(one.deadline)))
+        entered_ones = [c async for c in Competitions(client).entered()]
+    running = [c for c in entered_ones if not (c.deadline and c.served_at and c.deadline <= c.served_at)]
+    return sorted(running, key=lambda c: (c.deadline is None, str(c.deadline)))
 
 
-def _chosen(named: str | None, entered: "list[Competition]", *, asks: bool) -> str:
-    slugs = [one.slug for one in entered]
-    if named is not None:
-        if named not in slugs:
+def _choose_competition(slug: str | None, competitions: "list[Competition]", *, asks: bool) -> str:
+    slugs = [c.slug for c in competitions]
+    if slug is not None:
+        if slug not in slugs:
             raise UsageError(
-                f"{named} is not among the running competitions that you have entered ({did_you_mean(named, slugs)}): "
-                f"enter it and accept its rules at https://www.kaggle.com/competitions/{named}/rules"
+                f"{slug} is not among the running competitions that you have entered ({did_you_mean(slug, slugs)}): "
+                f"enter it and accept its rules at https://www.kaggle.com/competitions/{slug}/rules"
             )
-        return named
+        return slug
     if not slugs:
         raise UsageError("you have entered no running competition: enter one on kaggle.com, and accept its rules")
     if len(slugs) == 1:
         return slugs[0]
     if not asks:
         raise UsageError(f"name one of the competitions that you have entered: {', '.join(slugs)}")
-    for number, one in enumerate(entered, 1):
-        ends = f"{one.deadline:%Y-%m-%d}" if one.deadline else "no deadline"
-        typer.echo(f"{number:3}  {ends}  {one.slug}")
+    for number, competition in enumerate(competitions, 1):
+        end = f"{competition.deadline:%Y-%m-%d}" if competition.deadline else "no deadline"
+        typer.echo(f"{number:3}  {end}  {competition.slug}")
     number = 0
     while not 1 <= number <= len(slugs):
         number = typer.prompt(f"which of them (1 to {len(slugs)})", type=int)
     return slugs[number - 1]
 
 
-def _model(named: str | None, *, asks: bool) -> ModelChoice:
+def _model(name: str | None, *, asks: bool) -> ModelChoice:
     """Return the model: the one that is named, else that of the environment."""
     models = model_settings(Settings())
     try:
-        choice = models.resolve(named)
+        choice = models.resolve(name)
     except UsageError as error:
-        if named is not None or not asks:
+        if name is not None or not asks:
             raise
         typer.echo(str(error))
         choice = models.resolve(f"openai:{typer.prompt('the name of the model')}")
@@ -165,19 +165,19 @@ def _cap(choice: ModelChoice) -> float | None:
 def _sandbox(choice: ModelChoice) -> BackEndChoice:
     """Return the first back end that works here; `auto` where none does, which the doctor then explains."""
     try:
-        found = choose("auto", trusted=choice.kind == "builtin")
+        sandbox = choose("auto", trusted=choice.kind == "builtin")
     except UsageError:
         return "auto"
-    return found.describe().name
+    return sandbox.describe().name
 
 
-def _make_environment(config: Path, wanted: bool | None, *, asks: bool) -> None:
+def _make_environment(config: Path, is_wanted: bool | None, *, asks: bool) -> None:
     settings = read_settings(config.resolve()).sandbox
     if chosen_environment(settings.environments_folder, settings.environment) is not None:
         return
-    if wanted is None and asks:
-        wanted = typer.confirm("Create the packages that scripts use (LightGBM, XGBoost and more; minutes)?")
-    if not wanted:
+    if is_wanted is None and asks:
+        is_wanted = typer.confirm("Create the packages that scripts use (LightGBM, XGBoost and more; minutes)?")
+    if not is_wanted:
         typer.echo("scripts have the bot's own packages until you run: bot env create\n")
         return
     from bot.cli.env import create

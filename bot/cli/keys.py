@@ -35,14 +35,14 @@ def set_key(
 
     Example: bot keys set OPENAI_API_KEY
     """
-    known = _names(config)
-    if name not in known:
-        near = did_you_mean(name, known)
+    names = _names(config)
+    if name not in names:
+        suggestion = did_you_mean(name, names)
         raise UsageError(
-            f"nothing reads a key called {name} ({near}); bot.toml must name it first, or it is one of these"
+            f"nothing reads a key called {name} ({suggestion}); bot.toml must name it first, or it is one of these"
         )
     place = CREDENTIALS / name if service else place_of(name)
-    keep(place, asked(name))
+    keep(place, ask_for_key(name))
     typer.echo(f"{name}: kept in {place}")
     if os.environ.get(name) and not service:
         typer.echo(f"the variable {name} is set, too, and may go first: unset it", err=True)
@@ -54,19 +54,19 @@ def list_keys(config: Config = None, json: Json = False) -> None:
 
     Example: bot keys list
     """
-    found = {name: _source(name) for name in _names(config)}
-    lines = (f"{name:20} {source or f'not set: bot keys set {name}'}" for name, source in found.items())
-    print_result({"keys": found}, *lines, json=json)
+    sources = {name: _source(name) for name in _names(config)}
+    lines = (f"{name:20} {source or f'not set: bot keys set {name}'}" for name, source in sources.items())
+    print_result({"keys": sources}, *lines, json=json)
 
 
-def asked(name: str) -> str:
+def ask_for_key(name: str) -> str:
     """Return a key that is typed without being shown, or comes on standard input.
 
     Raises:
         UsageError: it is none.
     """
-    given = typer.prompt(f"{name} (not shown)", hide_input=True) if sys.stdin.isatty() else sys.stdin.read()
-    key = str(given).strip()
+    text = typer.prompt(f"{name} (not shown)", hide_input=True) if sys.stdin.isatty() else sys.stdin.read()
+    key = str(text).strip()
     if not (key and key.isascii() and key.isprintable()):
         raise UsageError("that is no key: it is empty, has several lines, or characters that no key has")
     return key
@@ -80,7 +80,7 @@ def place_of(name: str) -> Path:
 
 def _names(config: Path | None) -> tuple[str, ...]:
     settings = configured(config)
-    fallbacks = (one.key for one in settings.models.fallback if one.key)
+    fallbacks = (f.key for f in settings.models.fallback if f.key)
     return tuple(dict.fromkeys((KAGGLE, "OPENAI_API_KEY", *fallbacks, *settings.notify.services)))
 
 
@@ -96,5 +96,5 @@ def _source(name: str) -> str | None:
     if os.environ.get(name):
         return f"the variable {name}"
     folder = os.environ.get(DIRECTORY) or str(own_folder(os.environ))
-    file = next((one for one in (Path(folder) / name, Path(folder) / name.lower()) if one.is_file()), None)
+    file = next((path for path in (Path(folder) / name, Path(folder) / name.lower()) if path.is_file()), None)
     return str(file) if file is not None and file.stat().st_size else None

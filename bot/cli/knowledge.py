@@ -40,9 +40,9 @@ def list_entries(
     """
     entries = _base(config).visible(without or "", as_of.replace(tzinfo=UTC) if as_of else None)
     if label is not None:
-        entries = [one for one in entries if any(label in (name, name.partition("/")[0]) for name in one.labels)]
+        entries = [e for e in entries if any(label in (name, name.partition("/")[0]) for name in e.labels)]
     if kind is not None:
-        entries = [one for one in entries if one.kind == kind]
+        entries = [e for e in entries if e.kind == kind]
     if json:
         for entry in entries:
             print_json(entry.model_dump(mode="json"))
@@ -61,13 +61,13 @@ def show(
 
     Example: bot knowledge show out-of-fold-target-encoding
     """
-    found = {entry.id: entry for entry in _base(config).entries}
-    if id not in found:
+    by_id = {entry.id: entry for entry in _base(config).entries}
+    if id not in by_id:
         raise UsageError(f"there is no entry {id}: `bot knowledge list` shows all ids")
     if json:
-        print_json(found[id].model_dump(mode="json"))
+        print_json(by_id[id].model_dump(mode="json"))
     else:
-        typer.echo(clean(format_entry(found[id])), nl=False)
+        typer.echo(clean(format_entry(by_id[id])), nl=False)
 
 
 @knowledge_app.command()
@@ -87,14 +87,14 @@ def check(
     folders = paths or [SHIPPED, configured(config).knowledge.folder]
     entries, problems = list[Entry](), list[Any]()
     for path in folders:
-        found, wrong = read_folder(path)
-        entries += found
+        read_entries, wrong = read_folder(path)
+        entries += read_entries
         problems += wrong
-        if path in (paths or ()) and not found and not wrong:
+        if path in (paths or ()) and not read_entries and not wrong:
             raise UsageError(f"{path}: there is no entry, which is a file that ends in .md")
-    shown = [{"file": one.file, "line": one.line, "message": one.message} for one in problems]
+    problem_records = [{"file": p.file, "line": p.line, "message": p.message} for p in problems]
     total = f"{len(entries)} entries are in order" + (f", {len(problems)} problem(s)" if problems else "")
-    record = {"ok": not problems, "entries": len(entries), "problems": shown}
+    record = {"ok": not problems, "entries": len(entries), "problems": problem_records}
     print_result(record, *map(str, problems), total, json=json)
     raise typer.Exit(1 if problems else 0)
 

@@ -24,7 +24,7 @@ from state.clock import SystemClock
 from state.errors import UsageError
 from state.store import Store
 
-_EVERY = 1.0
+_POLL_SECONDS = 1.0
 """Seconds between two looks at the database."""
 _LONGEST = 10 * 365 * 86_400
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -41,7 +41,7 @@ def logs(
     lab: Annotated[
         int | None, typer.Option(min=1, help="what the coder did in this lab, as a terminal shows it")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="also show each call, step and charge")] = False,
+    all_events: Annotated[bool, typer.Option("--all", help="also show each call, step and charge")] = False,
     config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object per event")] = False,
 ) -> None:
@@ -57,18 +57,18 @@ def logs(
         return
     back = None if since is None else _duration(since)
     with daemon_to_read(config) as store:
-        log = EventLog(store, competition, everything or json)
+        log = EventLog(store, competition, all_events or json)
         if competition is not None and not follow and not log.newest(1):
             raise UsageError(f"nothing has happened in {competition}: `bot status` lists the competitions")
         last = log.last()
-        found = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
-        _print(found, json=json)
+        events = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
+        _print(events, json=json)
         if follow:
             # Ctrl-C ends it.
             with suppress(KeyboardInterrupt):
-                _follow(log, max([last, *(one.id for one in found)]), json=json)
+                _follow(log, max([last, *(e.id for e in events)]), json=json)
         elif not json:
-            typer.echo(_where(config), err=True)
+            typer.echo(_log_place(config), err=True)
 
 
 def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> None:
@@ -85,8 +85,8 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
             run_id = runs_of(store, run)[run].id
         row = labs.lab(store, run_id, lab)
         if row is None:
-            known = ", ".join(str(one.id) for one in labs.labs(store, run_id)) or "none"
-            raise UsageError(f"there is no lab {lab} in this run; its labs: {known}")
+            labs_known = ", ".join(str(lab_row.id) for lab_row in labs.labs(store, run_id)) or "none"
+            raise UsageError(f"there is no lab {lab} in this run; its labs: {labs_known}")
         typer.echo(f"lab {lab}: {row.title}")
         last = 0
         with suppress(KeyboardInterrupt):
@@ -102,41 +102,43 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
                     return
                 if not follow:
                     return
-                time.sleep(_EVERY)
+                time.sleep(_POLL_SECONDS)
 
 
 def _turn(turn: TurnText) -> str:
     prose, command = prose_and_command(turn.reply) or (turn.reply, "")
-    said = [f"# {line}" for line in clean(prose).strip().splitlines()]
+    remarks = [f"# {line}" for line in clean(prose).strip().splitlines()]
     typed = [f"$ {clean(command)}"] if command else []
-    return "\n".join(["", f"[{turn.turn}] {turn.at:%H:%M:%S}", *said, *typed, clean(turn.seen)])
+    return "\n".join(["", f"[{turn.turn}] {turn.at:%H:%M:%S}", *remarks, *typed, clean(turn.seen)])
 
 
 def _follow(log: EventLog, last: int, *, json: bool) -> None:
     while True:
-        time.sleep(_EVERY)
-        found, last = log.news(last)
-        _print(found, json=json)
+        time.sleep(_POLL_SECONDS)
+        events, last = log.news(last)
+        _print(events, json=json)
 
 
-def _print(found: Iterable[LoggedEvent], *, json: bool) -> None:
-    for one in found:
+def _print(events: Iterable[LoggedEvent], *, json: bool) -> None:
+    for event in events:
         if json:
-            print_json(one.to_json())
+            print_json(event.to_json())
             continue
-        about = " ".join(part for part in (one.competition, None if one.node is None else f"node {one.node}") if part)
-        mark = "!" if one.level == "warning" else " "
-        typer.echo(f"{one.at:%Y-%m-%d %H:%M:%S} {mark} {about or 'bot':30} {clean(one.sentence)}")
+        subject = " ".join(
+            part for part in (event.competition, None if event.node is None else f"node {event.node}") if part
+        )
+        mark = "!" if event.level == "warning" else " "
+        typer.echo(f"{event.at:%Y-%m-%d %H:%M:%S} {mark} {subject or 'bot':30} {clean(event.sentence)}")
 
 
 def _duration(text: str) -> timedelta:
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd])", text)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd])", text)
+    if match is None:
         raise UsageError(f"{text} is not a duration: write 90s, 30m, 1h or 2d")
-    return timedelta(seconds=min(float(found[1]) * _UNITS[found[2]], _LONGEST))
+    return timedelta(seconds=min(float(match[1]) * _UNITS[match[2]], _LONGEST))
 
 
-def _where(config: Path | None) -> str:
+def _log_place(config: Path | None) -> str:
     file = configured(config).daemon.log_file
-    there = f"in {file}" if file else "on its stderr; under systemd: journalctl -u kaggle-bot"
-    return f"the daemon's own log is {there}"
+    place = f"in {file}" if file else "on its stderr; under systemd: journalctl -u kaggle-bot"
+    return f"the daemon's own log is {place}"

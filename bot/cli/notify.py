@@ -39,8 +39,8 @@ def test(
     now = SystemClock().now()
     notice = Notice("notify.trial", "", {"at": now})
     title, body = render(notice)
-    about: dict[str, Any] = {"key": notice.key, "kind": notice.kind, "title": title, "body": body}
-    letter = Letter(service="", **about, created_at=now, due_at=now)
+    content: dict[str, Any] = {"key": notice.key, "kind": notice.kind, "title": title, "body": body}
+    letter = Letter(service="", **content, created_at=now, due_at=now)
     outcomes = asyncio.run(_try_all(services, letter))
     for name, outcome in outcomes.items():
         kind = services[name].service
@@ -53,7 +53,7 @@ def test(
 
 
 async def _try_all(services: dict[str, AppriseNotifier], letter: Letter) -> dict[str, str | None]:
-    return dict(zip(services, await asyncio.gather(*(_try(one, letter) for one in services.values())), strict=True))
+    return dict(zip(services, await asyncio.gather(*(_try(s, letter) for s in services.values())), strict=True))
 
 
 async def _try(service: AppriseNotifier, letter: Letter) -> str | None:

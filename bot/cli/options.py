@@ -43,20 +43,20 @@ class FieldOption(NamedTuple):
     field: FieldInfo
 
 
-def field_options(model: type[BaseModel], above: tuple[str, ...] = ()) -> Iterator[FieldOption]:
+def field_options(model: type[BaseModel], parent: tuple[str, ...] = ()) -> Iterator[FieldOption]:
     """Yield the options of a model, those of tables within it too."""
     for key, field in model.model_fields.items():
         for mark in field.metadata:
             if isinstance(mark, Option):
-                yield FieldOption(mark.name or key.replace("_", "-"), (*above, key), field)
+                yield FieldOption(mark.name or key.replace("_", "-"), (*parent, key), field)
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from field_options(field.annotation, (*above, key))
+            yield from field_options(field.annotation, (*parent, key))
 
 
 def with_options(
     model: type[BaseModel], without: Collection[str] = (), usual: Mapping[str, Any] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a model; its parameter `given` gets a table of those that were typed.
+    """Give a command the options of a model; its parameter `chosen_options` gets a table of those that were typed.
 
     Args:
         model: the settings.
@@ -68,18 +68,18 @@ def with_options(
         options = {"_".join(option.path): option for option in field_options(model) if option.path[-1] not in without}
 
         def run(**arguments: Any) -> None:
-            given: dict[str, Any] = {}
+            chosen_options: dict[str, Any] = {}
             for parameter, option in options.items():
                 if (value := arguments.pop(parameter)) is not None:
-                    table = given
+                    table = chosen_options
                     for key in option.path[:-1]:
                         table = table.setdefault(key, {})
                     table[option.path[-1]] = value.resolve() if isinstance(value, Path) else value
-            command(**arguments, given=given)
+            command(**arguments, chosen_options=chosen_options)
 
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command).parameters.values():
-            if parameter.name == "given":
+            if parameter.name == "chosen_options":
                 parameters += [_parameter(name, option, usual or {}) for name, option in options.items()]
             else:
                 parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))

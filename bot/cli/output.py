@@ -71,9 +71,9 @@ def _print_stacked(
 
     if title:
         console.print(Text(title, style="italic"))
-    for first, *others in rows:
+    for first, *cells in rows:
         console.print(Text(" ".join((columns[0], *first.split())).strip(), style="bold", overflow="fold"))
-        for column, cell in zip(columns[1:], others, strict=True):
+        for column, cell in zip(columns[1:], cells, strict=True):
             if cell:
                 line = Text(f"{' '.join(column.split())}: {', '.join(cell.splitlines())}", overflow="fold")
                 console.print(Padding(line, (0, 0, 0, 2), expand=False))
@@ -87,48 +87,48 @@ def number(value: float | None, digits: int = 5) -> str:
 class Say(Protocol):
     """Shows what is being done, and how far that is."""
 
-    def __call__(self, what: str, share: float | None = None) -> None:
+    def __call__(self, activity: str, share: float | None = None) -> None:
         """Show it; `share` is that of the whole work which is done, from 0 to 1, and None if that is unknown."""
 
 
 @contextmanager
-def progress_line(every: float = 0.0) -> Iterator[Say]:
+def progress_line(interval: float = 0.0) -> Iterator[Say]:
     """Show progress on stderr: on a terminal a line that changes, with a bar and the time left, else plain lines.
 
-    Between two plain lines there are at least `every` seconds; what comes sooner is not shown.
+    Between two plain lines there are at least `interval` seconds; what comes sooner is not shown.
     """
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
     live = Live(console=console, transient=True, refresh_per_second=4)
-    began, shown = time.monotonic(), -math.inf
+    start, last_line = time.monotonic(), -math.inf
 
-    def say(what: str, share: float | None = None) -> None:
-        nonlocal shown
+    def say(activity: str, share: float | None = None) -> None:
+        nonlocal last_line
         if console.is_terminal:
-            live.update(_line(what, share, time.monotonic() - began))
-        elif time.monotonic() - shown >= every:
-            shown = time.monotonic()
-            typer.echo(what, err=True)
+            live.update(_line(activity, share, time.monotonic() - start))
+        elif time.monotonic() - last_line >= interval:
+            last_line = time.monotonic()
+            typer.echo(activity, err=True)
 
     with live if console.is_terminal else nullcontext():
         yield say
 
 
-def _line(what: str, share: float | None, seconds: float) -> "RenderableType":
+def _line(activity: str, share: float | None, seconds: float) -> "RenderableType":
     """Return a line, and below it a bar with the time that is left if the rest goes on as fast as what was done."""
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
-    line = Text(what, overflow="ellipsis", no_wrap=True)
+    line = Text(activity, overflow="ellipsis", no_wrap=True)
     if share is None:
         return line
-    left = "" if share <= 0 else f", {_time_left(seconds * (1 - share) / share)} left"
+    time_left = "" if share <= 0 else f", {_time_left(seconds * (1 - share) / share)} left"
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=_BAR), Text(f"{share:.0%}{left}"))
+    bar.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=_BAR), Text(f"{share:.0%}{time_left}"))
     return Group(line, bar)
 
 

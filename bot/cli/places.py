@@ -21,7 +21,7 @@ _DO = {
 
 def of_place(error: OSError) -> str | None:
     """Return what is wrong with the file or folder that an error names, and what to do; None for any other error."""
-    what = _DO.get(error.errno or 0)
-    if what is None or not isinstance(error.filename, str | bytes):
+    remedy = _DO.get(error.errno or 0)
+    if remedy is None or not isinstance(error.filename, str | bytes):
         return None
-    return f"{os.fsdecode(error.filename)} cannot be used ({error.strerror}): {what}"
+    return f"{os.fsdecode(error.filename)} cannot be used ({error.strerror}): {remedy}"

@@ -43,8 +43,8 @@ def ideas(
         for run in runs:
             pool, sources = read_ideas(store, run, daemon_now(store))
             if json:
-                for one in pool:
-                    print_json(_idea_as_json(run, one, sources))
+                for evidence in pool:
+                    print_json(_idea_as_json(run, evidence, sources))
             else:
                 _print_pool(run.row.competition, pool, sources)
     if not runs and not json:
@@ -86,17 +86,17 @@ def _runs(config: Path | None, competition: str | None) -> "Iterator[tuple[Store
         yield store, [RunRecord(session, rows[slug], daemon_now(store)) for slug in sorted(rows)]
 
 
-def _idea_as_json(run: RunRecord, one: Evidence, sources: Mapping[str, Source]) -> dict[str, Any]:
+def _idea_as_json(run: RunRecord, evidence: Evidence, sources: Mapping[str, Source]) -> dict[str, Any]:
     return {
         "competition": run.row.competition,
-        "number": one.idea.id,
-        **one.idea.model_dump(mode="json", exclude={"run_id", "id", "created_at"}),
-        "support": one.support,
-        "basis": one.basis_in_words,
-        "times_used": one.times_used,
-        "gains": one.gains,
-        "error": one.error,
-        "sources": [as_json(sources[item]) for item in one.sources],
+        "number": evidence.idea.id,
+        **evidence.idea.model_dump(mode="json", exclude={"run_id", "id", "created_at"}),
+        "support": evidence.support,
+        "basis": evidence.basis_in_words,
+        "times_used": evidence.times_used,
+        "gains": evidence.gains,
+        "error": evidence.error,
+        "sources": [as_json(sources[item]) for item in evidence.sources],
     }
 
 
@@ -115,34 +115,34 @@ def _print_pool(slug: str, pool: Sequence[Evidence], sources: Mapping[str, Sourc
         return
     rows = [
         (
-            str(one.idea.id),
-            _plain(one.idea.text) if one.live else f"{_closed(one)}\n{_plain(one.idea.text)}",
-            f"{one.support:.1f}",
-            str(one.times_used),
-            _gains(one),
-            "\n".join(_sources([sources[item] for item in one.sources])),
+            str(e.idea.id),
+            _plain(e.idea.text) if e.live else f"{_closed(e)}\n{_plain(e.idea.text)}",
+            f"{e.support:.1f}",
+            str(e.times_used),
+            _gains(e),
+            "\n".join(_sources([sources[item] for item in e.sources])),
         )
-        for one in pool
+        for e in pool
     ]
     columns = ("no.", "idea", "support", "used", "gain", "from")
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
 
 
-def _gains(one: Evidence) -> str:
-    gains = ", ".join(f"{gain:+.3g}" for gain in one.gains) or "–"
-    return gains if one.error is None else f"{gains} ± {one.error:.2g}"
+def _gains(evidence: Evidence) -> str:
+    gains = ", ".join(f"{gain:+.3g}" for gain in evidence.gains) or "–"
+    return gains if evidence.error is None else f"{gains} ± {evidence.error:.2g}"
 
 
-def _closed(one: Evidence) -> str:
-    idea = one.idea
-    into = f" into {', '.join(map(str, idea.successors))}" if idea.successors else ""
-    return _plain(f"{idea.state}{into}: {idea.reason}" if idea.reason else f"{idea.state}{into}")
+def _closed(evidence: Evidence) -> str:
+    idea = evidence.idea
+    successors = f" into {', '.join(map(str, idea.successors))}" if idea.successors else ""
+    return _plain(f"{idea.state}{successors}: {idea.reason}" if idea.reason else f"{idea.state}{successors}")
 
 
 def _sources(sources: Sequence[Source]) -> Iterator[str]:
-    for one in sources[:_SHOWN_SOURCES]:
-        author = f" by {_plain(one.author)}" if one.author else ""
-        yield f"{one.item}: {_plain(one.title)}{author}" if one.title is not None else one.item
+    for source in sources[:_SHOWN_SOURCES]:
+        author = f" by {_plain(source.author)}" if source.author else ""
+        yield f"{source.item}: {_plain(source.title)}{author}" if source.title is not None else source.item
     if len(sources) > _SHOWN_SOURCES:
         yield f"and {len(sources) - _SHOWN_SOURCES} more"
 
@@ -150,8 +150,8 @@ def _sources(sources: Sequence[Source]) -> Iterator[str]:
 def _find_report(run: RunRecord, id: str) -> Report:
     row = next((row for row in run.reports if row.id == id), None)
     if row is None:
-        known = f"there are {', '.join(row.id for row in run.reports)}" if run.reports else "there are none yet"
-        raise UsageError(f"there is no report {id} on {run.row.competition}: {known}")
+        known_reports = f"there are {', '.join(row.id for row in run.reports)}" if run.reports else "there are none yet"
+        raise UsageError(f"there is no report {id} on {run.row.competition}: {known_reports}")
     return row
 
 

@@ -51,13 +51,13 @@ def prune(
         raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
     settings = configured(config).disk
     days = settings.keep_days if keep_days is None else keep_days
-    found = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
-    total, free = sum(one.bytes for one in found), free_bytes(folder)
-    removed = [asdict(one) for one in found]
+    pruned = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
+    total, free = sum(p.bytes for p in pruned), free_bytes(folder)
+    removed = [asdict(p) for p in pruned]
     record = {"folder": str(folder), "dry_run": dry_run, "removed": removed, "bytes": total, "free_bytes": free}
-    lines = [f"{one.said}: {one.bytes / 1e6:.1f} MB" for one in found]
+    lines = [f"{p.said}: {p.bytes / 1e6:.1f} MB" for p in pruned]
     verb = "would free" if dry_run else "freed"
-    lines += [f"{verb} {total / 1e6:.1f} MB in {len(found)} place(s); the disk has {free / 1e9:.1f} GB free"]
+    lines += [f"{verb} {total / 1e6:.1f} MB in {len(pruned)} place(s); the disk has {free / 1e9:.1f} GB free"]
     print_result(record, *lines, json=json)
 
 

@@ -29,7 +29,7 @@ from state.words import did_you_mean
 @with_options(ReplayOptions, without=("agent",))
 def replay(
     snapshots: Annotated[list[Path], typer.Argument(help="folders of snapshots")],
-    given: dict[str, Any],
+    chosen_options: dict[str, Any],
     agent: Annotated[str | None, typer.Option(help=f"{' or '.join(AGENTS)}, or several with commas")] = None,
     model: Annotated[
         str | None,
@@ -48,27 +48,27 @@ def replay(
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """
-    setup = Setup.of(given, model, out, settings_file(config), fleet)
+    setup = Setup.of(chosen_options, model, out, settings_file(config), fleet)
     if setup.caution:
         typer.echo(setup.caution, err=True)
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]
     options = setup.options
     _check_notes(options, len(loaded))
     agents = [options.agent] if agent is None else _agents(agent)
-    wanted = [*product(loaded, agents, range(options.seed, options.seed + seeds))]
+    planned = [*product(loaded, agents, range(options.seed, options.seed + seeds))]
     for snapshot in loaded:
         if note := cutoff_note(cutoff_on(snapshot.card, options.cutoff), snapshot.card.deadline):
             typer.echo(f"{snapshot.card.slug}: {note}", err=True)
-    if record is not None and len(wanted) > 1:
+    if record is not None and len(planned) > 1:
         raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
     check_free(out, setup.configuration.disk)
     remove_leftovers(out)
     configured = setup.configuration
-    with open_leases(configured.leases, options.gpus, configured.fleet, configured.sandbox) as (leases, held):
-        here = replace(setup, gpus=held, leases=leases)
+    with open_leases(configured.leases, options.gpus, configured.fleet, configured.sandbox) as (leases, gpus):
+        local_setup = replace(setup, gpus=gpus, leases=leases)
         recorded = {"record": record and record.resolve()}
-        runs = [(s, here.settings(s, a, n).model_copy(update=recorded)) for s, a, n in wanted]
-        outcomes = run_all([here.job(run) for run in prepare(runs, out, datetime.now(UTC))], leases, json=json)
+        runs = [(s, local_setup.settings(s, a, n).model_copy(update=recorded)) for s, a, n in planned]
+        outcomes = run_all([local_setup.job(run) for run in prepare(runs, out, datetime.now(UTC))], leases, json=json)
     report(outcomes, json=json)
 
 

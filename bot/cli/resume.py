@@ -34,28 +34,28 @@ def resume(
     folders = run_folders(paths)
     if not folders:
         raise UsageError(f"there is no run in {', '.join(map(str, paths))}")
-    moved = {found.card.slug: found for found in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
+    moved_snapshots = {s.card.slug: s for s in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
     for out in dict.fromkeys(folder.path.resolve().parent for folder in folders):
         remove_leftovers(out)
-    jobs = list(jobs_left(folders, moved))
+    jobs = list(jobs_left(folders, moved_snapshots))
     work = [job.run for job in jobs if isinstance(job, Job)]
     settings = configured(work[0].settings.config if work else None)
     for run in work:
         check_free(run.folder.path.parent, settings.disk)
     outcomes: list[Outcome] = []
-    for address, here in _by_fleet(jobs, fleet).items():
-        gpus = max((job.run.settings.gpus for job in here if isinstance(job, Job)), default=0)
+    for address, fleet_jobs in _by_fleet(jobs, fleet).items():
+        gpus = max((job.run.settings.gpus for job in fleet_jobs if isinstance(job, Job)), default=0)
         with open_leases(settings.leases, gpus, settings.fleet.at(address), settings.sandbox) as (leases, _):
-            outcomes += run_all(here, leases, json=json)
+            outcomes += run_all(fleet_jobs, leases, json=json)
         if outcomes[-1].result.status == "stopped":
             break
     report(outcomes, json=json)
 
 
-def _by_fleet(jobs: Sequence[Job | Outcome], asked: str | None) -> Mapping[str, Sequence[Job | Outcome]]:
+def _by_fleet(jobs: Sequence[Job | Outcome], fleet: str | None) -> Mapping[str, Sequence[Job | Outcome]]:
     """Return the jobs by where their scripts run: where that is asked for, else where it was when their run began."""
-    found: dict[str, list[Job | Outcome]] = {}
+    by_fleet: dict[str, list[Job | Outcome]] = {}
     for job in jobs:
-        begun = job.run.settings.fleet if isinstance(job, Job) else None
-        found.setdefault(asked or begun or NO_FLEET, []).append(job)
-    return found
+        fleet_before = job.run.settings.fleet if isinstance(job, Job) else None
+        by_fleet.setdefault(fleet or fleet_before or NO_FLEET, []).append(job)
+    return by_fleet

@@ -79,9 +79,9 @@ def tell_of_missing_key(terminal: TextIO) -> None:
     try:
         find_credentials()
     except UsageError as error:
-        how = "`bot keys set KAGGLE_API_TOKEN` in another shell keeps one, which is found without a restart"
-        how += "; or press Ctrl-C, set the variable, and run this again"
-        print(f"bot: nothing can be done yet. {error}\n{how}.", file=terminal)
+        hint = "`bot keys set KAGGLE_API_TOKEN` in another shell keeps one, which is found without a restart"
+        hint += "; or press Ctrl-C, set the variable, and run this again"
+        print(f"bot: nothing can be done yet. {error}\n{hint}.", file=terminal)
 
 
 def _refuse_second(file: Path | None) -> None:

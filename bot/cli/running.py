@@ -34,38 +34,38 @@ def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> lis
     outcomes: list[Outcome] = []
     progress = ReplayProgress(console, jobs)
     with progress.shown(transient=True):
-        for one in run_each(jobs, leases, progress.started):
-            if isinstance(one.result, Failed):
-                print_line(console, f"{one.run_id}: {one.result.error}")
+        for outcome in run_each(jobs, leases, progress.started):
+            if isinstance(outcome.result, Failed):
+                print_line(console, f"{outcome.run_id}: {outcome.result.error}")
             if json:
-                print_outcome(one)
-            outcomes.append(one)
-            progress.ended(one)
-    if left := len(jobs) - len(outcomes):
-        console.print(f"{left} more were not started: `bot resume` with the folder of all runs finishes them")
+                print_outcome(outcome)
+            outcomes.append(outcome)
+            progress.ended(outcome)
+    if not_started := len(jobs) - len(outcomes):
+        console.print(f"{not_started} more were not started: `bot resume` with the folder of all runs finishes them")
     return outcomes
 
 
 def remove_leftovers(out: Path) -> None:
     """Remove what killed bots left behind in a folder of runs, and tell it."""
-    for left in left_by_killed(out):
-        typer.echo(f"left by a killed bot: {left.remove()}", err=True)
+    for orphan in left_by_killed(out):
+        typer.echo(f"left by a killed bot: {orphan.remove()}", err=True)
 
 
-def print_outcome(one: Outcome) -> None:
+def print_outcome(outcome: Outcome) -> None:
     """Print a run's result, or why it has none, as one JSON object."""
-    print_json({"run": str(one.run), "run_id": one.run_id, **to_jsonable_python(one.result)})
+    print_json({"run": str(outcome.run), "run_id": outcome.run_id, **to_jsonable_python(outcome.result)})
 
 
 def report(outcomes: Sequence[Outcome], *, json: bool) -> None:
     """Print the table, unless results were printed as JSON, and exit with the worst status of all."""
     if not json:
-        if rows := [_row(one.result) for one in outcomes if isinstance(one.result, Failed) or not one.result.own_data]:
+        if rows := [_row(o.result) for o in outcomes if isinstance(o.result, Failed) or not o.result.own_data]:
             print_table(_COLUMNS, rows)
-        for one in outcomes:
-            for line in _lines(one):
+        for outcome in outcomes:
+            for line in _lines(outcome):
                 typer.echo(line)
-    raise typer.Exit(max(status_of(one.result) for one in outcomes))
+    raise typer.Exit(max(status_of(o.result) for o in outcomes))
 
 
 def status_of(result: RunResult | Failed) -> int:
@@ -96,10 +96,10 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield f"second look: {result.second_look}"
     if result.self_reported:
         yield f"validation scores are self-reported, that is, scripts print them: {result.self_reported}"
-    doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
+    doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
-        of = "the data" if node is None else f"node {node}"
-        yield f"guard{'s' if ',' in guards else ''} of {of}, {guards} ({verdict}): {sentence}"
+        subject = "the data" if node is None else f"node {node}"
+        yield f"guard{'s' if ',' in guards else ''} of {subject}, {guards} ({verdict}): {sentence}"
     if result.stopped_by:
         yield f"ended early: {result.stopped_by}"
     if result.status != "finished":
@@ -117,18 +117,18 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _row(result: RunResult | Failed) -> tuple[str, ...]:
-    of = (result.competition_id, result.agent, str(result.seed))
+    run_cells = (result.competition_id, result.agent, str(result.seed))
     if isinstance(result, Failed):
-        return (*of, "–", "–", "–", "–", "failed", "–")
+        return (*run_cells, "–", "–", "–", "–", "failed", "–")
     lines = " / ".join(number(result.thresholds.get(name)) for name in (*MEDALS, "median"))
     return (
-        *of,
+        *run_cells,
         number(result.score),
         _expected(result),
         lines,
         f"{result.win_rate:.1%}",
         _medal(result),
-        _spent(result),
+        _spending(result),
     )
 
 
@@ -141,7 +141,7 @@ def _medal(result: RunResult) -> str:
     return medal(result) or ("above median" if result.above_median else "none")
 
 
-def _spent(result: RunResult) -> str:
+def _spending(result: RunResult) -> str:
     cost = "unknown cost" if result.llm.cost_usd is None else f"${result.llm.cost_usd:.2f}"
     return f"{result.wall_seconds:.0f} s, {result.nodes} nodes, {result.llm.calls} model calls, {cost}"
 

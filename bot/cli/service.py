@@ -39,10 +39,10 @@ def install(
     from bot.configuration.example import example
 
     if root == _MACHINE:
-        own = (Path(sysconfig.get_path("scripts")) / "bot", Path(sys.executable))
-        files.check_program(*((program,) if program else own))
+        own_programs = (Path(sysconfig.get_path("scripts")) / "bot", Path(sys.executable))
+        files.check_program(*((program,) if program else own_programs))
         require_systemd(root=True)
-        program = program or own[0]
+        program = program or own_programs[0]
     # The first bot.toml names the state folder, so that `bot status` and others find it, too.
     folder = f'dir = "{files.STATE}"'
     configuration = example().replace(f"#{folder}", folder)

@@ -83,7 +83,7 @@ def solve(
         bool, typer.Option("--yes", help="where the data can be read in two ways, take the likelier")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="hand in the result even if a constant scores better")] = False,
-    given: dict[str, Any],
+    chosen_options: dict[str, Any],
     model: Annotated[
         str, typer.Option(help="builtin, openai:NAME or recorded:DIR, which is asked for ideas and scripts")
     ] = "builtin",
@@ -97,7 +97,7 @@ def solve(
 
     Example: bot solve my-data --target price --time 10m
     """
-    setup = Setup.of(given, model, out, settings_file(config), usual=_USUAL)
+    setup = Setup.of(chosen_options, model, out, settings_file(config), usual=_USUAL)
     options = setup.options
     if setup.caution:
         typer.echo(setup.caution, err=True)
@@ -107,22 +107,22 @@ def solve(
     out.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     configured = setup.configuration
-    with open_leases(configured.leases, options.gpus, configured.fleet, configured.sandbox) as (leases, held):
+    with open_leases(configured.leases, options.gpus, configured.fleet, configured.sandbox) as (leases, gpus):
         with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
             typer.echo(f"reading {data}{_size(data)}", err=True)
-            grown, detected = _build(data, Path(scratch), data_options, out, now)
-            settings = replace(setup, gpus=held, leases=leases).settings(grown, options.agent, options.seed)
+            snapshot, detected = _build(data, Path(scratch), data_options, out, now)
+            settings = replace(setup, gpus=gpus, leases=leases).settings(snapshot, options.agent, options.seed)
             if options.notes is not None and not options.notes.is_dir():
                 raise UsageError(f"--notes {options.notes}: there is no such folder")
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
             settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
-            detected.add("validation", asyncio.run(_split(grown, options.split_seed, settings.withholding)))
-            for what, sentence in detected.lines:
-                typer.echo(f"{what}: {sentence}", err=json)
+            detected.add("validation", asyncio.run(_split(snapshot, options.split_seed, settings.withholding)))
+            for topic, sentence in detected.lines:
+                typer.echo(f"{topic}: {sentence}", err=json)
             # What was read until here counts: the time is that of the whole command.
             remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
             settings = settings.model_copy(update={"time": max(_SHORTEST_SEARCH, remaining)})
-            run = prepare_own(grown, settings, out, now)
+            run = prepare_own(snapshot, settings, out, now)
         outcomes = run_all([setup.job(run)], leases, json=json)
     report(outcomes, json=json)
 
@@ -149,10 +149,10 @@ def _slug(data: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80] or "own-data"
 
 
-async def _split(grown: Snapshot, seed: int, withholding: Withholding) -> str:
+async def _split(snapshot: Snapshot, seed: int, withholding: Withholding) -> str:
     """Return how rows will be withheld, or why none can be."""
     async with aclosing(Worker()) as worker:
         try:
-            return await worker.describe_split(grown.data, grown.card, seed, withholding)
+            return await worker.describe_split(snapshot.data, snapshot.card, seed, withholding)
         except UnsupportedLayout as error:
             return f"no rows can be withheld, so that only what scripts print counts: {error}"

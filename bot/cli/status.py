@@ -60,8 +60,8 @@ def status(
         )
 
 
-def _show_runs(asked: list[Path], *, json: bool) -> None:
+def _show_runs(folders: list[Path], *, json: bool) -> None:
     # Imported here: only a command on runs should pay for what reads them.
     from bot.cli.status_runs import show_runs
 
-    show_runs(asked, json=json)
+    show_runs(folders, json=json)

@@ -28,11 +28,11 @@ def show_daemon(config: Path | None, names: Sequence[str], *, json: bool) -> Non
     with daemon_to_read(config) as store:
         status = status_of(store, Allowance(settings.budget, settings.competitions), names)
         if len(status.competitions) < len(set(names)):
-            known = [one.competition for one in status_of(store, Allowance()).competitions]
-            known = sorted({*known, *settings.competitions})
-            unknown = next(name for name in names if name not in known)
-            near = did_you_mean(unknown, known)
-            raise UsageError(f"{unknown} is neither a folder nor a competition of the daemon: {near}")
+            known_names = [c.competition for c in status_of(store, Allowance()).competitions]
+            known_names = sorted({*known_names, *settings.competitions})
+            unknown = next(name for name in names if name not in known_names)
+            suggestion = did_you_mean(unknown, known_names)
+            raise UsageError(f"{unknown} is neither a folder nor a competition of the daemon: {suggestion}")
     if json:
         print_json(as_json(status))
         return

@@ -22,81 +22,89 @@ _LABEL = 10
 _NAME = 22
 
 
-def daemon_lines(one: DaemonStatus, competitions: Sequence[CompetitionStatus] = ()) -> Iterator[str]:
+def daemon_lines(status: DaemonStatus, competitions: Sequence[CompetitionStatus] = ()) -> Iterator[str]:
     """Yield the lines on the daemon itself, and on what came of the competitions once all are over."""
-    yield from _wrapped("daemon", f"{_running(one, competitions)}; {_disk(one)}")
-    spent = one.spent
-    yield from _wrapped("today", f"{_money(spent)}, {_tokens(spent)}")
+    yield from _wrapped("daemon", f"{_running(status, competitions)}; {_disk(status)}")
+    spending = status.spent
+    yield from _wrapped("today", f"{_money(spending)}, {_tokens(spending)}")
     for competition in competitions:
         yield from (_wrapped("NEEDS YOU", _to_approve(competition)) if competition.held else ())
-    for problem in one.problems:
-        yield from _wrapped("NEEDS YOU", f"{problem.sentence} (for {span(one.now, problem.since)})")
-    for cause in one.dead:
+    for problem in status.problems:
+        yield from _wrapped("NEEDS YOU", f"{problem.sentence} (for {span(status.now, problem.since)})")
+    for cause in status.dead:
         yield from _wrapped("given up", _given_up(cause))
-    for service, letters in one.letters.items():
+    for service, letters in status.letters.items():
         failing = f", {letters.failing} of them failed: {letters.error}" if letters.failing else ""
-        to = f" through {service}" if service else ""
-        yield from _wrapped("notices", f"{letters.waiting} not sent yet{to}{failing}")
-    if one.next:
-        yield from _wrapped("next", _due(one.next, one.now))
+        service_words = f" through {service}" if service else ""
+        yield from _wrapped("notices", f"{letters.waiting} not sent yet{service_words}{failing}")
+    if status.next:
+        yield from _wrapped("next", _due(status.next, status.now))
 
 
-def row(one: CompetitionStatus) -> tuple[str, ...]:
+def row(status: CompetitionStatus) -> tuple[str, ...]:
     """Return a competition's row of the table."""
-    day = next((account for account in one.spent if account.level == "competition day"), None)
-    left = "" if one.sent.left_today is None else f", {one.sent.left_today} left"
+    day = next((account for account in status.spent if account.level == "competition day"), None)
+    remaining = "" if status.sent.left_today is None else f", {status.sent.left_today} left"
     return (
-        "\n".join(textwrap.wrap(one.competition, _NAME)),
-        one.state if one.control == "running" else f"{one.state}, {one.control} by you",
-        "–" if one.days_left is None else "over" if one.days_left == 0 else _span(one.days_left * 86_400),
-        "–" if one.rank.rank is None else f"{one.rank.rank} of {one.rank.teams or '?'}\n{one.rank.medal or ''}".strip(),
-        number(one.nodes.best_score),
-        str(one.nodes.all),
-        f"{one.sent.today}{left}" if one.submit else "off",
+        "\n".join(textwrap.wrap(status.competition, _NAME)),
+        status.state if status.control == "running" else f"{status.state}, {status.control} by you",
+        "–" if status.days_left is None else "over" if status.days_left == 0 else _span(status.days_left * 86_400),
+        "–"
+        if status.rank.rank is None
+        else f"{status.rank.rank} of {status.rank.teams or '?'}\n{status.rank.medal or ''}".strip(),
+        number(status.nodes.best_score),
+        str(status.nodes.all),
+        f"{status.sent.today}{remaining}" if status.submit else "off",
         "–" if day is None else f"${day.figures[Kind.MONEY].spent:.2f}",
     )
 
 
-def detail_lines(one: CompetitionStatus, now: datetime, *, running: bool = True) -> Iterator[str]:
+def detail_lines(status: CompetitionStatus, now: datetime, *, running: bool = True) -> Iterator[str]:
     """Yield what the table has no room for; `running`: whether a daemon works on it."""
-    run = f": {one.run.agent} with {one.run.model}, run {one.run.id} ({one.run.status})" if one.run else ": no run yet"
-    yield from textwrap.wrap(one.competition + run, _WIDTH, subsequent_indent="  ")
-    stands = running or one.state != "working"
-    since = "" if one.since is None else f" for {span(now, one.since)}" if stands else " when the daemon stopped"
-    parts = [f"{one.state}{since}", one.why]
-    if one.control != "running":
-        parts.append(f"you have {one.control} it")
-    if not one.configured:
+    run = (
+        f": {status.run.agent} with {status.run.model}, run {status.run.id} ({status.run.status})"
+        if status.run
+        else ": no run yet"
+    )
+    yield from textwrap.wrap(status.competition + run, _WIDTH, subsequent_indent="  ")
+    is_current = running or status.state != "working"
+    since = (
+        "" if status.since is None else f" for {span(now, status.since)}" if is_current else " when the daemon stopped"
+    )
+    parts = [f"{status.state}{since}", status.why]
+    if status.control != "running":
+        parts.append(f"you have {status.control} it")
+    if not status.configured:
         parts.append("it has no table in bot.toml")
     yield from _wrapped("state", "; ".join(part for part in parts if part))
-    if one.deadline is not None:
-        yield from _wrapped("ends", f"{moment(one.deadline)}, {_ends(one)}")
-    yield from _polled(one, now)
-    if one.posts != Posts():
-        yield from _wrapped("knows", _known(one))
-    if one.run is not None:
-        yield from _wrapped("nodes", _nodes(one))
-    yield from doubt_lines(one.doubts)
-    for work in one.doing:
+    if status.deadline is not None:
+        yield from _wrapped("ends", f"{moment(status.deadline)}, {_time_to_end(status)}")
+    yield from _poll_lines(status, now)
+    if status.posts != Posts():
+        yield from _wrapped("knows", _knowledge(status))
+    if status.run is not None:
+        yield from _wrapped("nodes", _nodes(status))
+    yield from doubt_lines(status.doubts)
+    for work in status.doing:
         yield from _wrapped("now", _doing(work, now if running else None))
-    if one.submit or one.sent.all:
-        yield from _wrapped("sent", _sent(one))
-    for notebook in one.notebooks:
+    if status.submit or status.sent.all:
+        yield from _wrapped("sent", _submissions(status))
+    for notebook in status.notebooks:
         line = f"of node {notebook.node}: {notebook.sentence} (for {span(now, notebook.since)})"
         yield from _wrapped("notebook", line)
-    yield from _wrapped("rank", _rank(one, now))
-    for account in one.spent if one.run is not None else ():
-        yield from _wrapped("spent", _spent(account))
-    yield from _wrapped("next", _due(one.next, now))
-    for note in one.notes:
+    yield from _wrapped("rank", _rank(status, now))
+    for account in status.spent if status.run is not None else ():
+        yield from _wrapped("spent", _spending(account))
+    yield from _wrapped("next", _due(status.next, now))
+    for note in status.notes:
         yield from _wrapped("note", _note(note))
 
 
 def doubt_lines(doubts: Sequence[Doubt]) -> Iterator[str]:
     """Yield the guards' doubts about nodes and data."""
     for doubt in doubts:
-        about = "the data" if doubt.node is None else f"node {doubt.node}"
-        yield from _wrapped("doubts", f"{about}: {doubt.sentence}")
+        subject = "the data" if doubt.node is None else f"node {doubt.node}"
+        yield from _wrapped("doubts", f"{subject}: {doubt.sentence}")
 
 
 def span(now: datetime, since: datetime) -> str:
@@ -123,52 +131,60 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
     yield from lines or [first.rstrip()]
 
 
-def _running(one: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> str:
-    if one.since is None:
-        return "running" if one.running else "never started: `bot run` starts it"
-    began = f"{moment(one.since)} ({span(one.now, one.since)}), version {one.version}, process {one.process}"
-    if one.running:
+def _running(daemon: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> str:
+    if daemon.since is None:
+        return "running" if daemon.running else "never started: `bot run` starts it"
+    since = (
+        f"{moment(daemon.since)} ({span(daemon.now, daemon.since)}), version {daemon.version}, process {daemon.process}"
+    )
+    if daemon.running:
         # A sign of life from before it began is an earlier daemon's.
-        alive = f", last sign of life {span(one.now, one.alive)} ago" if one.alive and one.alive >= one.since else ""
-        return f"running since {began}{alive}"
-    if one.ended and competitions and all(known.state == "over" for known in competitions):
-        ranks = "; ".join(f"{_ended_with(known)}" for known in competitions)
-        return f"finished {moment(one.ended)}: {ranks}"
-    if one.ended:
-        return f"stopped {moment(one.ended)}, after it had begun {began}; `bot run` goes on"
-    return f"stopped without ending in order (killed, or the machine went down); it began {began}; `bot run` goes on"
+        alive = (
+            f", last sign of life {span(daemon.now, daemon.alive)} ago"
+            if daemon.alive and daemon.alive >= daemon.since
+            else ""
+        )
+        return f"running since {since}{alive}"
+    if daemon.ended and competitions and all(c.state == "over" for c in competitions):
+        ranks = "; ".join(f"{_ended_with(c)}" for c in competitions)
+        return f"finished {moment(daemon.ended)}: {ranks}"
+    if daemon.ended:
+        return f"stopped {moment(daemon.ended)}, after it had begun {since}; `bot run` goes on"
+    return f"stopped without ending in order (killed, or the machine went down); it began {since}; `bot run` goes on"
 
 
-def _to_approve(one: CompetitionStatus) -> str:
-    orders = ", ".join(f"`bot approve {id}`" for id in one.held)
-    return f"{plural(len(one.held), 'file')} of {one.competition} to approve, or to refuse with --refuse: {orders}"
+def _to_approve(status: CompetitionStatus) -> str:
+    orders = ", ".join(f"`bot approve {id}`" for id in status.held)
+    return (
+        f"{plural(len(status.held), 'file')} of {status.competition} to approve, or to refuse with --refuse: {orders}"
+    )
 
 
 def _given_up(cause: GivenUp) -> str:
-    why = cause.error or "no reason is known"
-    return f"{plural(cause.tasks, 'task')} ({', '.join(cause.of)}), last {moment(cause.at)}: {why}"
+    reason = cause.error or "no reason is known"
+    return f"{plural(cause.tasks, 'task')} ({', '.join(cause.of)}), last {moment(cause.at)}: {reason}"
 
 
-def _ended_with(one: CompetitionStatus) -> str:
+def _ended_with(status: CompetitionStatus) -> str:
     """Return what came of a competition that is over."""
-    rank = "no rank" if one.rank.rank is None else f"rank {one.rank.rank} of {one.rank.teams or '?'}"
-    medal = f", {one.rank.medal}" if one.rank.medal else ""
-    return f"{rank}{medal} on {one.competition}"
+    rank = "no rank" if status.rank.rank is None else f"rank {status.rank.rank} of {status.rank.teams or '?'}"
+    medal = f", {status.rank.medal}" if status.rank.medal else ""
+    return f"{rank}{medal} on {status.competition}"
 
 
-def _disk(one: DaemonStatus) -> str:
-    return f"{one.folder} has {one.free_bytes / 1e9:.1f} GB free, its database takes {one.database_bytes / 1e6:.1f} MB"
+def _disk(daemon: DaemonStatus) -> str:
+    return f"{daemon.folder} has {daemon.free_bytes / 1e9:.1f} GB free, its database takes {daemon.database_bytes / 1e6:.1f} MB"
 
 
-def _ends(one: CompetitionStatus) -> str:
-    return "which is past" if not one.days_left else f"in {_span(one.days_left * 86_400)}"
+def _time_to_end(status: CompetitionStatus) -> str:
+    return "which is past" if not status.days_left else f"in {_span(status.days_left * 86_400)}"
 
 
-def _polled(one: CompetitionStatus, now: datetime) -> Iterator[str]:
-    read = sorted((part for part in one.polled if part.at), key=lambda part: part.at or now, reverse=True)
+def _poll_lines(status: CompetitionStatus, now: datetime) -> Iterator[str]:
+    read = sorted((part for part in status.polled if part.at), key=lambda part: part.at or now, reverse=True)
     ages = ", ".join(f"{part.part} {span(now, part.at)}" for part in read if part.at)
     yield from _wrapped("polled", f"{ages} ago" if ages else "never yet")
-    for part in one.polled:
+    for part in status.polled:
         if part.failures:
             yield from _wrapped("problem", _failed(part, now))
 
@@ -179,15 +195,15 @@ def _failed(part: PartPolled, now: datetime) -> str:
     return f"{part.part} {'was refused' if part.refused else 'failed'} {times}{since}: {part.error}"
 
 
-def _known(one: CompetitionStatus) -> str:
-    posts, pool = one.posts, one.pool
+def _knowledge(status: CompetitionStatus) -> str:
+    posts, pool = status.posts, status.pool
     read = f"{plural(posts.messages, 'message')} in {plural(posts.topics, 'topic')}, {plural(posts.kernels, 'kernel')}"
-    made = f"{plural(pool.ideas, 'idea')}, {plural(pool.drafts, 'draft')}, {plural(pool.reports, 'report')}"
-    return f"{read}, {pool.analyses} analysed; {made}"
+    ideas = f"{plural(pool.ideas, 'idea')}, {plural(pool.drafts, 'draft')}, {plural(pool.reports, 'report')}"
+    return f"{read}, {pool.analyses} analysed; {ideas}"
 
 
-def _nodes(one: CompetitionStatus) -> str:
-    nodes = one.nodes
+def _nodes(status: CompetitionStatus) -> str:
+    nodes = status.nodes
     best = "" if nodes.best is None else f"; best by validation: {number(nodes.best_score)} of node {nodes.best}"
     return (
         f"{nodes.all}: {nodes.running} running, {nodes.valid} valid, {nodes.buggy} buggy, {nodes.failed} failed{best}"
@@ -195,27 +211,30 @@ def _nodes(one: CompetitionStatus) -> str:
 
 
 def _doing(work: Doing, now: datetime | None) -> str:
-    what = work.action if work.execution is None else f"{work.execution} on {work.view}"
+    activity = work.action if work.execution is None else f"{work.execution} on {work.view}"
     if now is None:
-        return f"node {work.node}: {what}, when the daemon stopped"
-    return f"node {work.node}: {what} for {span(now, datetime.fromisoformat(work.since))}"
+        return f"node {work.node}: {activity}, when the daemon stopped"
+    return f"node {work.node}: {activity} for {span(now, datetime.fromisoformat(work.since))}"
 
 
-def _sent(one: CompetitionStatus) -> str:
-    sent = one.sent
-    left = "an unknown number left" if sent.left_today is None else f"{sent.left_today} left today"
-    parts = [f"{sent.today} today, {left}, {sent.all} in all", f"last public score {number(sent.last_score)}"]
-    if sent.open:
-        parts.append(f"{sent.open} not settled")
-    if one.held:
-        parts.append(f"held until you approve: {', '.join(f'`bot approve {id}`' for id in one.held)}")
-    if not one.submit:
+def _submissions(status: CompetitionStatus) -> str:
+    counts = status.sent
+    remaining = "an unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
+    parts = [
+        f"{counts.today} today, {remaining}, {counts.all} in all",
+        f"last public score {number(counts.last_score)}",
+    ]
+    if counts.open:
+        parts.append(f"{counts.open} not settled")
+    if status.held:
+        parts.append(f"held until you approve: {', '.join(f'`bot approve {id}`' for id in status.held)}")
+    if not status.submit:
         parts.append("nothing is sent: submit is not true")
     return "; ".join(parts)
 
 
-def _rank(one: CompetitionStatus, now: datetime) -> str:
-    rank = one.rank
+def _rank(status: CompetitionStatus, now: datetime) -> str:
+    rank = status.rank
     if rank.rank is None:
         return f"none yet{f' among {rank.teams} teams' if rank.teams else ''}"
     score = "" if rank.score is None else f", {'private' if rank.private else 'public'} score {number(rank.score)}"
@@ -223,37 +242,37 @@ def _rank(one: CompetitionStatus, now: datetime) -> str:
     return f"{rank.rank} of {rank.teams or '?'}, {rank.medal or 'no medal'}{score}{since}"
 
 
-def _spent(account: Account) -> str:
+def _spending(account: Account) -> str:
     name = {"competition": "in all", "competition day": "today", "run": "this run"}.get(account.level, account.name)
     executions = account.figures[Kind.EXECUTIONS]
-    run = f"{plural(round(executions.spent), 'execution')}{_of(executions, '{:.0f}')}"
+    run = f"{plural(round(executions.spent), 'execution')}{_cap_words(executions, '{:.0f}')}"
     return f"{name}: {_money(account)}, {_tokens(account)}, {run}"
 
 
 def _money(account: Account) -> str:
     figure = account.figures[Kind.MONEY]
-    more = f" and {plural(account.unpriced, 'call')} of unknown price" if account.unpriced else ""
-    return f"${figure.spent:.2f}{_of(figure, '${:.2f}')}{more}"
+    unpriced = f" and {plural(account.unpriced, 'call')} of unknown price" if account.unpriced else ""
+    return f"${figure.spent:.2f}{_cap_words(figure, '${:.2f}')}{unpriced}"
 
 
 def _tokens(account: Account) -> str:
     figure = account.figures[Kind.TOKENS]
-    return f"{figure.spent:,.0f} new tokens{_of(figure, '{:,.0f}')}"
+    return f"{figure.spent:,.0f} new tokens{_cap_words(figure, '{:,.0f}')}"
 
 
-def _of(figure: Figure, form: str) -> str:
+def _cap_words(figure: Figure, form: str) -> str:
     if figure.cap is None or figure.left is None:
         return ""
     return f" of {form.format(figure.cap)} ({form.format(figure.left)} left)"
 
 
 def _due(tasks: Sequence[Queued], now: datetime) -> str:
-    found = []
+    due_tasks = []
     for task in tasks:
         due = f"in {_span((task.due_at - now).total_seconds())}" if task.due_at > now else "due"
-        tried = f" ({_tried(task.tries)})" if task.tries else ""
-        found.append(f"{task.kind} {'runs' if task.status == 'leased' else due}{tried}")
-    return ", ".join(found) or "nothing is due"
+        tries = f" ({_times(task.tries)})" if task.tries else ""
+        due_tasks.append(f"{task.kind} {'runs' if task.status == 'leased' else due}{tries}")
+    return ", ".join(due_tasks) or "nothing is due"
 
 
 def _note(note: NoteRead) -> str:
@@ -261,5 +280,5 @@ def _note(note: NoteRead) -> str:
     return f"{note.id} of {moment(note.at)}, {read}: {note.text}"
 
 
-def _tried(tries: int) -> str:
+def _times(tries: int) -> str:
     return f"failed {'once' if tries == 1 else f'{tries} times'}"

@@ -27,40 +27,40 @@ _COLUMNS = (
 )
 
 
-def show_runs(asked: list[Path], *, json: bool) -> None:
+def show_runs(folders: list[Path], *, json: bool) -> None:
     """Print the status of the runs in some folders, and exit with 1 if one of them cannot be read.
 
     Raises:
         UsageError: there is no such folder.
     """
-    if missing := [path for path in asked if not path.is_dir()]:
+    if missing := [path for path in folders if not path.is_dir()]:
         raise UsageError(f"there is no folder {missing[0]}: name a run, or the folder that holds the runs")
     now = datetime.now(UTC)
-    found = [run_status(folder, now) for folder in run_folders(asked)]
+    statuses = [run_status(folder, now) for folder in run_folders(folders)]
     if json:
-        for one in found:
-            print_json(asdict(one))
-    elif found:
-        print_table(_COLUMNS, [_row(one, now) for one in found])
+        for status in statuses:
+            print_json(asdict(status))
+    elif statuses:
+        print_table(_COLUMNS, [_row(s, now) for s in statuses])
     else:
-        typer.echo(f"there are no runs in {', '.join(map(str, asked))}")
-    raise typer.Exit(int(any(one.status == "unreadable" for one in found)))
+        typer.echo(f"there are no runs in {', '.join(map(str, folders))}")
+    raise typer.Exit(int(any(s.status == "unreadable" for s in statuses)))
 
 
-def _row(one: RunStatus, now: datetime) -> tuple[str, ...]:
-    doing = "; ".join(_doing(work, now) for work in one.doing) or one.note or ""
-    if not one.budget:
-        return (one.run_id, one.status, *["–"] * 7, doing)
-    nodes = str(one.nodes) if one.steps is None else f"{one.nodes} of {one.steps}"
-    more = f", and {one.unpriced_calls} calls of unknown price" if one.unpriced_calls else ""
+def _row(status: RunStatus, now: datetime) -> tuple[str, ...]:
+    doing = "; ".join(_doing(work, now) for work in status.doing) or status.note or ""
+    if not status.budget:
+        return (status.run_id, status.status, *["–"] * 7, doing)
+    nodes = str(status.nodes) if status.steps is None else f"{status.nodes} of {status.steps}"
+    unpriced = f", and {status.unpriced_calls} calls of unknown price" if status.unpriced_calls else ""
     return (
-        one.run_id,
-        one.status,
+        status.run_id,
+        status.status,
         nodes,
-        number(one.best_score),
-        _three(one.budget["wall_seconds"], "{:.0f} s"),
-        _three(one.budget["money"], "${:.2f}") + more,
-        *(_count(one.budget[kind]) for kind in ("calls", "executions", "submissions")),
+        number(status.best_score),
+        _three(status.budget["wall_seconds"], "{:.0f} s"),
+        _three(status.budget["money"], "${:.2f}") + unpriced,
+        *(_count(status.budget[kind]) for kind in ("calls", "executions", "submissions")),
         doing,
     )
 
@@ -77,5 +77,5 @@ def _count(figure: Figure) -> str:
 
 def _doing(work: Doing, now: datetime) -> str:
     seconds = max(0.0, (now - datetime.fromisoformat(work.since)).total_seconds())
-    what = work.action if work.execution is None else f"{work.execution} on {work.view}"
-    return f"node {work.node}: {what} for {seconds:.0f} s"
+    activity = work.action if work.execution is None else f"{work.execution} on {work.view}"
+    return f"node {work.node}: {activity} for {seconds:.0f} s"

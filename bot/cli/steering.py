@@ -21,7 +21,7 @@ from state.words import did_you_mean, iso
 def note(
     competition: Competition,
     text: Annotated[list[str] | None, typer.Argument(help="the note's text; - reads it from stdin")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="show the notes, with --json one object each")] = False,
+    list_notes: Annotated[bool, typer.Option("--list", help="show the notes, with --json one object each")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -31,10 +31,10 @@ def note(
 
     Example: bot note titanic "the tickets' prefixes are worth a look"
     """
-    if listed and text:
+    if list_notes and text:
         raise UsageError("--list shows the notes, and takes no text")
     _check_configured(config, competition)
-    if listed:
+    if list_notes:
         with open_daemon_store(config) as store:
             _show_notes(store, competition, json=json)
         return
@@ -42,7 +42,7 @@ def note(
     refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
         added = leave_note(store, competition, words, who())
-        _report(store, _shown(added), f"note {added.id} on {competition} is kept", json=json)
+        _report(store, _as_record(added), f"note {added.id} on {competition} is kept", json=json)
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
@@ -75,19 +75,19 @@ def _change(config: Path | None, competition: str, state: ControlState, *, json:
         before = order(store, competition, state, who())
         changed = before != state
         message = f"{competition} is {state}, and was {before}" if changed else f"{competition} is already {state}"
-        shown = {"competition": competition, "state": state, "before": before, "changed": changed}
-        _report(store, shown, message, json=json)
+        record = {"competition": competition, "state": state, "before": before, "changed": changed}
+        _report(store, record, message, json=json)
 
 
 def _check_configured(config: Path | None, competition: str) -> None:
     """Refuse an order that the daemon would never read."""
     file = settings_file(config)
-    known = sorted(configured(file).competitions)
-    if competition in known:
+    slugs = sorted(configured(file).competitions)
+    if competition in slugs:
         return
     if file is None:
         raise UsageError(f"there is no bot.toml here, so {competition} is not configured: name the file with --config")
-    raise UsageError(f"{competition} is not among the competitions of {file}: {did_you_mean(competition, known)}")
+    raise UsageError(f"{competition} is not among the competitions of {file}: {did_you_mean(competition, slugs)}")
 
 
 def _words(text: list[str]) -> str:
@@ -97,25 +97,25 @@ def _words(text: list[str]) -> str:
     return sys.stdin.read(LONGEST_NOTE * 4)
 
 
-def _shown(one: Note) -> dict[str, Any]:
-    return {"competition": one.competition, "note": one.id, "text": one.text, "at": iso(one.at), "by": one.by}
+def _as_record(row: Note) -> dict[str, Any]:
+    return {"competition": row.competition, "note": row.id, "text": row.text, "at": iso(row.at), "by": row.by}
 
 
 def _show_notes(store: Store, competition: str, *, json: bool) -> None:
     with store.read() as session:
-        found = notes(session, competition, store.clock.as_of())
-    for one in found:
+        all_notes = notes(session, competition, store.clock.as_of())
+    for row in all_notes:
         if json:
-            print_json(_shown(one))
+            print_json(_as_record(row))
         else:
-            typer.echo(f"note {one.id}, {one.at:%Y-%m-%d %H:%M} UTC, {one.by}:")
-            typer.echo("".join(f"  {line}\n" for line in one.text.splitlines()), nl=False)
-    if not found and not json:
+            typer.echo(f"note {row.id}, {row.at:%Y-%m-%d %H:%M} UTC, {row.by}:")
+            typer.echo("".join(f"  {line}\n" for line in row.text.splitlines()), nl=False)
+    if not all_notes and not json:
         typer.echo(f"there are no notes on {competition}")
 
 
-def _report(store: Store, shown: dict[str, Any], message: str, *, json: bool) -> None:
+def _report(store: Store, facts: dict[str, Any], message: str, *, json: bool) -> None:
     running = daemon_is_running(store)
     when = "the daemon sees it within seconds" if running else "no daemon runs: it takes effect when one starts"
-    record = {**shown, "database": str(store.path), "daemon_running": running}
+    record = {**facts, "database": str(store.path), "daemon_running": running}
     print_result(record, f"{message}; {when}", json=json)

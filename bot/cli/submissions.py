@@ -26,30 +26,32 @@ def submissions(
     with daemon_to_read(config) as store, store.read() as session:
         last_runs = runs_of(store, competition)
         runs = [RunRecord(session, row) for row in (live_runs(session, *last_runs) if last_runs else ())]
-        found = sorted((one for run in runs for one in shown_submissions(session, run)), key=lambda one: one.at)
+        sent_files = sorted((s for run in runs for s in shown_submissions(session, run)), key=lambda s: s.at)
         latest_ids = {row.id for row in last_runs.values()}
-        others = [last for run in runs if run.id in latest_ids and (last := not_submitted(run)) is not None]
+        unsent = [last for run in runs if run.id in latest_ids and (last := not_submitted(run)) is not None]
     if json:
-        for one in found:
-            print_json(as_json(one))
+        for sent_file in sent_files:
+            print_json(as_json(sent_file))
         return
-    if found:
+    if sent_files:
         rows = [
             (
-                f"{one.at:%Y-%m-%d %H:%M}",
-                one.competition,
-                str(one.node),
-                one.how,
-                number(one.validation),
-                number(one.public),
-                one.status,
-                one.why,
-                one.tag,
+                f"{s.at:%Y-%m-%d %H:%M}",
+                s.competition,
+                str(s.node),
+                s.how,
+                number(s.validation),
+                number(s.public),
+                s.status,
+                s.why,
+                s.tag,
             )
-            for one in found
+            for s in sent_files
         ]
         print_table(_COLUMNS, rows)
     else:
         typer.echo("nothing was submitted yet")
-    for other in others:
-        typer.echo(f"{other.competition}, {other.at:%Y-%m-%d %H:%M}: node {other.node} is not sent: {other.why}")
+    for decision in unsent:
+        typer.echo(
+            f"{decision.competition}, {decision.at:%Y-%m-%d %H:%M}: node {decision.node} is not sent: {decision.why}"
+        )

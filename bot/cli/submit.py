@@ -70,12 +70,12 @@ def _awaited(store: Store, wish: Wish, seconds: float) -> Wish:
 
 
 def _sentence(competition: str, wish: Wish, *, running: bool) -> str:
-    what = f"node {wish.node} on {competition}"
+    subject = f"node {wish.node} on {competition}"
     if wish.seen_at is None:
-        why = (
+        reason = (
             "the daemon has not answered yet" if running else "no daemon runs: it will be decided when `bot run` starts"
         )
-        return f"{what} is requested; {why}"
+        return f"{subject} is requested; {reason}"
     if wish.state == "intended":
-        return f"{what} is submission {wish.submission} of its run: {wish.why}; `bot submissions` shows its progress"
-    return f"{what} is not sent: {wish.why}" if wish.state == "refused" else f"{what} waits: {wish.why}"
+        return f"{subject} is submission {wish.submission} of its run: {wish.why}; `bot submissions` shows its progress"
+    return f"{subject} is not sent: {wish.why}" if wish.state == "refused" else f"{subject} waits: {wish.why}"

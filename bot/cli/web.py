@@ -41,9 +41,9 @@ def web(
     file = settings_file(config)
     settings = configured(file)
     token = read_token(settings.daemon.folder)
-    chosen = settings.web if port is None else settings.web.model_copy(update={"port": port})
+    web_settings = settings.web if port is None else settings.web.model_copy(update={"port": port})
     if address:
-        typer.echo(address_of(chosen.listen, chosen.port, token))
+        typer.echo(address_of(web_settings.listen, web_settings.port, token))
         return
     folders = tuple(paths or ([_RUNS] if _RUNS.is_dir() else []))
-    serve(Sources(file, folders), chosen, token, lambda opened: typer.echo(f"the page: {opened}"))
+    serve(Sources(file, folders), web_settings, token, lambda address: typer.echo(f"the page: {address}"))

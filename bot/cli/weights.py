@@ -57,22 +57,22 @@ def pull(
     folder = _folder(config)
     if bool(names) == all_:
         raise UsageError("name what to download (`bot weights list` shows the names), or pass --all")
-    wanted = list(folder.catalog) if all_ else [folder.find(name) for name in names or ()]
-    failed = asyncio.run(_pull(folder, wanted))
-    for name, why in failed.items():
-        typer.echo(f"{name}: {why}", err=True)
-    records = [_record(folder, weights) | {"error": failed.get(weights.name)} for weights in wanted]
-    lines = (f"{weights.name}: {folder.state(weights)}" for weights in wanted)
+    chosen_weights = list(folder.catalog) if all_ else [folder.find(name) for name in names or ()]
+    failed = asyncio.run(_pull(folder, chosen_weights))
+    for name, error in failed.items():
+        typer.echo(f"{name}: {error}", err=True)
+    records = [_record(folder, weights) | {"error": failed.get(weights.name)} for weights in chosen_weights]
+    lines = (f"{weights.name}: {folder.state(weights)}" for weights in chosen_weights)
     print_result({"dir": str(folder.path), "weights": records}, *lines, json=json)
     raise typer.Exit(1 if failed else 0)
 
 
-async def _pull(folder: WeightsFolder, wanted: Sequence[Weights]) -> dict[str, str]:
+async def _pull(folder: WeightsFolder, chosen_weights: Sequence[Weights]) -> dict[str, str]:
     """Download the wanted weights; return what could not be downloaded, and why."""
     failed = {}
     async with public_opener() as open_:
         with progress_line(_LINE) as say:
-            for weights in wanted:
+            for weights in chosen_weights:
                 try:
                     await folder.pull(open_, weights, partial(_show, say, weights.name))
                 except (BotError, OSError) as error:
@@ -88,6 +88,6 @@ def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
     return weights.model_dump(mode="json") | {"state": folder.state(weights), "bytes": weights.bytes}
 
 
-def _show(say: Say, name: str, file: WeightFile, have: int) -> None:
+def _show(say: Say, name: str, file: WeightFile, loaded_bytes: int) -> None:
     """Show how much of a file is downloaded."""
-    say(f"{name}/{file.name}: {have / 1e6:.0f} of {file.bytes / 1e6:.0f} MB", have / file.bytes)
+    say(f"{name}/{file.name}: {loaded_bytes / 1e6:.0f} of {file.bytes / 1e6:.0f} MB", loaded_bytes / file.bytes)

@@ -23,8 +23,8 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
             "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`",
         )
     if settings.run.agent in REPLAYS_ONLY:
-        for slug, one in settings.competitions.items():
-            if "agent" not in one.model_fields_set:
+        for slug, competition in settings.competitions.items():
+            if "agent" not in competition.model_fields_set:
                 yield (
                     ("competitions", slug),
                     f"needs an agent: {settings.run.agent}, that of [run], is for replays alone",
@@ -32,76 +32,76 @@ def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     yield from _almost_built_in(settings)
     yield from _prices(settings)
     yield from _uncapped(settings)
-    for slug, one in settings.competitions.items():
-        yield from _scoring(("competitions", slug), one)
+    for slug, competition in settings.competitions.items():
+        yield from _scoring(("competitions", slug), competition)
 
 
 def _almost_built_in(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the models whose names are nearly `builtin`, which would be asked for at an endpoint."""
     models = settings.models
-    named: dict[KeyPath, str | None] = {("models", "model"): models.model}
-    named |= {("models", "roles", role): model for role, model in models.roles.items()}
-    for slug, one in settings.competitions.items():
-        named[("competitions", slug, "model")] = one.model
-        named |= {("competitions", slug, "roles", role): model for role, model in one.roles.items()}
-    for path, model in named.items():
+    models_at: dict[KeyPath, str | None] = {("models", "model"): models.model}
+    models_at |= {("models", "roles", role): model for role, model in models.roles.items()}
+    for slug, competition in settings.competitions.items():
+        models_at[("competitions", slug, "model")] = competition.model
+        models_at |= {("competitions", slug, "roles", role): model for role, model in competition.roles.items()}
+    for path, model in models_at.items():
         if model and is_almost_built_in(model):
             yield path, 'is the name of no model; did you mean "builtin"?'
 
 
-def _scoring(path: KeyPath, one: CompetitionSettings) -> Iterator[tuple[KeyPath, str]]:
+def _scoring(path: KeyPath, competition: CompetitionSettings) -> Iterator[tuple[KeyPath, str]]:
     """Yield metrics that no competition can be scored by. A missing grader is no contradiction: the bot waits for it."""
-    if one.grader is not None:
+    if competition.grader is not None:
         kinds = get_args(PredictionKind)
-        predictions = (one.metric_params or {}).get("predictions", kinds[0])
+        predictions = (competition.metric_params or {}).get("predictions", kinds[0])
         if predictions not in kinds:
-            either = ", ".join(f'"{kind}"' for kind in kinds)
-            yield (*path, "metric_params", "predictions"), f"must be one of {either} where a {OWN_GRADER} scores"
-    elif one.metric is not None and one.metric not in METRICS:
-        yield (*path, "metric"), _unknown_metric(one.metric)
+            choices = ", ".join(f'"{kind}"' for kind in kinds)
+            yield (*path, "metric_params", "predictions"), f"must be one of {choices} where a {OWN_GRADER} scores"
+    elif competition.metric is not None and competition.metric not in METRICS:
+        yield (*path, "metric"), _unknown_metric(competition.metric)
 
 
 def _unknown_metric(name: str) -> str:
     if "/" in name or name.endswith(".py"):
         return f"must be the path of a file called {OWN_GRADER}, or a metric's name: a grader has no other name"
-    near = nearest_metric(name)
-    return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {near}"
+    suggestion = nearest_metric(name)
+    return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {suggestion}"
 
 
 def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the models for which no cap on money could be kept."""
-    named, all_capped = _capped_models(settings), settings.budget.money(settings.run.budget) is not None
-    yield from _unpriced(named, Pricing(settings.models.prices))
-    for number, fallback in enumerate(settings.models.fallback if named or all_capped else ()):
-        here: KeyPath = ("models", "fallback", number)
-        own = {(*here, "model"): fallback.model} if fallback.model else {}
-        own |= {(*here, "roles", role): model for role, model in fallback.roles.items()}
-        yield from _unpriced(own, Pricing({**settings.models.prices, **fallback.prices}))
+    models_at, all_capped = _capped_models(settings), settings.budget.money(settings.run.budget) is not None
+    yield from _unpriced(models_at, Pricing(settings.models.prices))
+    for number, fallback in enumerate(settings.models.fallback if models_at or all_capped else ()):
+        place: KeyPath = ("models", "fallback", number)
+        own_models = {(*place, "model"): fallback.model} if fallback.model else {}
+        own_models |= {(*place, "roles", role): model for role, model in fallback.roles.items()}
+        yield from _unpriced(own_models, Pricing({**settings.models.prices, **fallback.prices}))
 
 
 def _uncapped(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the competitions whose models cost money without a cap a day."""
     models = settings.models
-    for slug, one in settings.competitions.items():
-        named = [one.model] if one.model else [models.model, *models.roles.values()]
-        names = [name.removeprefix("openai:") for name in (*named, *one.roles.values()) if name]
-        if one.model != "builtin" and (reason := cost_without_cap(settings, one, names)):
+    for slug, competition in settings.competitions.items():
+        model_names = [competition.model] if competition.model else [models.model, *models.roles.values()]
+        names = [name.removeprefix("openai:") for name in (*model_names, *competition.roles.values()) if name]
+        if competition.model != "builtin" and (reason := cost_without_cap(settings, competition, names)):
             yield ("competitions", slug), reason
 
 
-def cost_without_cap(settings: Settings, one: CompetitionSettings, names: Sequence[str]) -> str | None:
+def cost_without_cap(settings: Settings, competition: CompetitionSettings, names: Sequence[str]) -> str | None:
     """Return what is wrong where a competition's models cost money without a cap a day: its run lasts for weeks, unattended.
 
     `names` are the models that it asks at the first endpoint; those to fall back on are added.
     """
-    if one.max_cost_per_day is not None or settings.budget.day.money is not None:
+    if competition.max_cost_per_day is not None or settings.budget.day.money is not None:
         return None
     models, call = settings.models, Usage(prompt_tokens=1, completion_tokens=1)
-    asked = [(name, models.prices) for name in names]
+    prices_of = [(name, models.prices) for name in names]
     for fallback in models.fallback:
-        own = [fallback.model] if fallback.model else names
-        asked += [(name, {**models.prices, **fallback.prices}) for name in (*own, *fallback.roles.values())]
-    priced = sorted({name for name, prices in asked if Pricing(prices).cost(name, call)})
+        own_names = [fallback.model] if fallback.model else names
+        prices_of += [(name, {**models.prices, **fallback.prices}) for name in (*own_names, *fallback.roles.values())]
+    priced = sorted({name for name, prices in prices_of if Pricing(prices).cost(name, call)})
     if not priced:
         return None
     return f"needs max_cost_per_day, or money under [budget.day]: what it asks costs money ({', '.join(priced)})"
@@ -110,24 +110,26 @@ def cost_without_cap(settings: Settings, one: CompetitionSettings, names: Sequen
 def _capped_models(settings: Settings) -> dict[KeyPath, str]:
     """Return the models that are asked under a cap on money, by the keys that name them."""
     models, all_capped = settings.models, settings.budget.money(settings.run.budget) is not None
-    named: dict[KeyPath, str] = {}
+    models_at: dict[KeyPath, str] = {}
     if all_capped:
-        named |= {("models", "model"): models.model} if models.model else {}
-        named |= {("models", "roles", role): model for role, model in models.roles.items()}
-    for slug, one in settings.competitions.items():
-        if not all_capped and {one.max_cost, one.max_cost_per_day, one.budget.money} == {None}:
+        models_at |= {("models", "model"): models.model} if models.model else {}
+        models_at |= {("models", "roles", role): model for role, model in models.roles.items()}
+    for slug, competition in settings.competitions.items():
+        if not all_capped and {competition.max_cost, competition.max_cost_per_day, competition.budget.money} == {None}:
             continue
-        if model := one.model or models.model:
-            named[("competitions", slug, "model") if one.model else ("models", "model")] = model
-        for role, model in {**models.roles, **one.roles}.items():
-            named[("competitions", slug, "roles", role) if role in one.roles else ("models", "roles", role)] = model
-    return named
+        if model := competition.model or models.model:
+            models_at[("competitions", slug, "model") if competition.model else ("models", "model")] = model
+        for role, model in {**models.roles, **competition.roles}.items():
+            models_at[
+                ("competitions", slug, "roles", role) if role in competition.roles else ("models", "roles", role)
+            ] = model
+    return models_at
 
 
-def _unpriced(named: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple[KeyPath, str]]:
+def _unpriced(models_at: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple[KeyPath, str]]:
     # Without an address, as a variable may name another one: only models that nobody sells under that name are reported.
-    for path, given in named.items():
-        model = given.removeprefix("openai:")
+    for path, name in models_at.items():
+        model = name.removeprefix("openai:")
         if model != "builtin" and pricing.cost(model, Usage(prompt_tokens=1, completion_tokens=1)) is None:
             yield (
                 path,

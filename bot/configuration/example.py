@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.agents.settings import RunOptions
-from bot.configuration.fields import described, holds
+from bot.configuration.fields import content_of, description_of
 from bot.configuration.settings import Settings
 from bot.configuration.toml_values import toml_key, toml_value
 
@@ -19,7 +19,7 @@ _HEAD = (
     "Secrets never stand in this file."
 )
 _WIDTH = 118
-_NAMED = {"competitions": "some-competition", "coders": "some-coder"}
+_EXAMPLE_NAMES = {"competitions": "some-competition", "coders": "some-coder"}
 """A name for the example of a table by name."""
 
 
@@ -33,18 +33,18 @@ def example() -> str:
 
 def _table(path: tuple[str, ...], field: FieldInfo) -> Iterator[str]:
     """Yield a table, the tables within it after its keys."""
-    kind, model = holds(field)
+    kind, model = content_of(field)
     yield ""
-    yield from _prose(_sentence(described(field)))
+    yield from _prose(_sentence(description_of(field)))
     yield f"[{'.'.join(map(toml_key, path))}]"
     if model is None:
         return
     if kind == "tables by name":
-        yield from _keys(model, f"{_NAMED[path[-1]]}.")
+        yield from _keys(model, f"{_EXAMPLE_NAMES[path[-1]]}.")
         return
     yield from _keys(model)
     for name, inner in model.model_fields.items():
-        if holds(inner)[0] == "table":
+        if content_of(inner)[0] == "table":
             yield from _table((*path, name), inner)
 
 
@@ -53,26 +53,26 @@ def _keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
     # A model's own keys come before inherited ones: they are the purpose of its table.
     for name in sorted(model.model_fields, key=lambda name: name not in model.__annotations__):
         field = model.model_fields[name]
-        kind, inner = holds(field)
+        kind, inner = content_of(field)
         if kind == "table" or (before and name in RunOptions.model_fields and name not in model.__annotations__):
             continue
         default = field.default
         unset = default is None or default == () or default == {}
-        yield from _prose(_sentence(described(field)) + (" Not set by default; for example:" if unset else ""))
-        for key, one in inner.model_fields.items() if inner else ():
-            yield from _prose(f"{key}: {described(one)}", "   ")
+        yield from _prose(_sentence(description_of(field)) + (" Not set by default; for example:" if unset else ""))
+        for key, inner_field in inner.model_fields.items() if inner else ():
+            yield from _prose(f"{key}: {description_of(inner_field)}", "   ")
         yield f"#{before}{name} = {toml_value(_example(field) if unset else default)}"
 
 
 def _example(field: FieldInfo) -> Any:
     """Return a key's example, in its TOML type."""
-    (shown,) = field.examples or [None]
-    if isinstance(shown, str) and shown.endswith("Z"):
+    (example,) = field.examples or [None]
+    if isinstance(example, str) and example.endswith("Z"):
         try:
-            return datetime.fromisoformat(shown)
+            return datetime.fromisoformat(example)
         except ValueError:
-            return shown
-    return shown
+            return example
+    return example
 
 
 def _sentence(text: str) -> str:

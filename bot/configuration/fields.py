@@ -9,33 +9,33 @@ from pydantic.fields import FieldInfo
 
 from bot.configuration.lines import KeyPath
 
-Holds = Literal["value", "table", "tables by name", "list of tables"]
+ContentKind = Literal["value", "table", "tables by name", "list of tables"]
 
 
-def holds(field: FieldInfo) -> tuple[Holds, type[BaseModel] | None]:
+def content_of(field: FieldInfo) -> tuple[ContentKind, type[BaseModel] | None]:
     """Return what a key holds, and the model of its table or tables."""
-    return _holds(field.annotation)
+    return _content_of(field.annotation)
 
 
-def _holds(annotation: Any) -> tuple[Holds, type[BaseModel] | None]:
+def _content_of(annotation: Any) -> tuple[ContentKind, type[BaseModel] | None]:
     if get_origin(annotation) is Annotated:
-        return _holds(get_args(annotation)[0])
+        return _content_of(get_args(annotation)[0])
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
-        one = [argument for argument in arguments if argument is not type(None)]
-        return _holds(one[0]) if len(one) == 1 else ("value", None)
+        not_none = [argument for argument in arguments if argument is not type(None)]
+        return _content_of(not_none[0]) if len(not_none) == 1 else ("value", None)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "table", annotation
-    if origin in (dict, Mapping) and (model := _holds(arguments[1])[1]):
+    if origin in (dict, Mapping) and (model := _content_of(arguments[1])[1]):
         return "tables by name", model
-    if origin in (tuple, list) and (model := _holds(arguments[0])[1]):
+    if origin in (tuple, list) and (model := _content_of(arguments[0])[1]):
         return "list of tables", model
     return "value", None
 
 
-def described(field: FieldInfo) -> str:
+def description_of(field: FieldInfo) -> str:
     """Return the description of a key; for a table without one, its model's docstring."""
-    _, model = holds(field)
+    _, model = content_of(field)
     of_model = " ".join((model.__doc__ or "").split()) if model else ""
     return field.description or of_model
 
@@ -47,24 +47,24 @@ def find(tree: type[BaseModel], path: KeyPath) -> tuple[FieldInfo | None, type[B
     """
     model: type[BaseModel] | None = tree
     field: FieldInfo | None = None
-    kind: Holds = "table"
+    kind: ContentKind = "table"
     for part in path:
         if kind in ("tables by name", "list of tables"):
             kind, field = "table", None
             continue
         field = model.model_fields.get(str(part)) if model else None
-        kind, model = holds(field) if field else ("value", None)
+        kind, model = content_of(field) if field else ("value", None)
     return field, model if kind == "table" else None
 
 
-def places_of(tree: type[BaseModel], name: str, above: KeyPath = ()) -> Iterator[KeyPath]:
+def places_of(tree: type[BaseModel], name: str, parent: KeyPath = ()) -> Iterator[KeyPath]:
     """Yield every place in the tables with a key of this name."""
     for key, field in tree.model_fields.items():
-        kind, model = holds(field)
+        kind, model = content_of(field)
         if key == name:
-            yield (*above, key)
+            yield (*parent, key)
         if kind == "table" and model:
-            yield from places_of(model, name, (*above, key))
+            yield from places_of(model, name, (*parent, key))
 
 
 def entries(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object]]:
@@ -72,12 +72,12 @@ def entries(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object
     if isinstance(value, BaseModel):
         for key in type(value).model_fields:
             yield from entries(getattr(value, key), (*path, key))
-    elif isinstance(value, Mapping) and any(isinstance(one, BaseModel) for one in value.values()):
-        for key, one in value.items():
-            yield from entries(one, (*path, key))
-    elif isinstance(value, tuple) and any(isinstance(one, BaseModel) for one in value):
-        for number, one in enumerate(value):
-            yield from entries(one, (*path, number))
+    elif isinstance(value, Mapping) and any(isinstance(v, BaseModel) for v in value.values()):
+        for key, item in value.items():
+            yield from entries(item, (*path, key))
+    elif isinstance(value, tuple) and any(isinstance(v, BaseModel) for v in value):
+        for number, item in enumerate(value):
+            yield from entries(item, (*path, number))
     else:
         yield path, value
 

@@ -40,5 +40,5 @@ class FirstFile:
         return "\n".join(lines) + "\n"
 
 
-def _line(key: str, value: object, about: str = "") -> str:
-    return f"{key} = {toml_value(value)}" + (f"  # {about}" if about else "")
+def _line(key: str, value: object, comment: str = "") -> str:
+    return f"{key} = {toml_value(value)}" + (f"  # {comment}" if comment else "")

@@ -32,19 +32,19 @@ def scan(text: str) -> Lines:
     Of a text that is no valid TOML everything before the first mistake is found; its lines end with line feeds.
     """
     lines = text.split("\n")
-    at: dict[KeyPath, int] = {}
+    line_of: dict[KeyPath, int] = {}
     last: dict[KeyPath, int] = {}
     table: KeyPath = ()
     for begin, content in _statements(lines):
         header = lines[begin].lstrip()
         if header.startswith("["):
             table = _table(content, last, of_array=header.startswith("[["))
-            held = [table[:length] for length in range(1, len(table) + 1)]
+            paths = [table[:length] for length in range(1, len(table) + 1)]
         else:
-            held = [(*table, *inner) for inner in _paths(content)]
-        for path in held:
-            at.setdefault(path, begin + 1)
-    return Lines(at)
+            paths = [(*table, *inner) for inner in _paths(content)]
+        for path in paths:
+            line_of.setdefault(path, begin + 1)
+    return Lines(line_of)
 
 
 def _statements(lines: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -89,4 +89,4 @@ def _paths(value: Any) -> Iterator[KeyPath]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (key,)
-        yield from ((key, *below) for below in _paths(inner))
+        yield from ((key, *path) for path in _paths(inner))

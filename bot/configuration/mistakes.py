@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from bot.configuration.fields import described, find, name_of, places_of
+from bot.configuration.fields import description_of, find, name_of, places_of
 from bot.configuration.lines import KeyPath, Lines
 from bot.configuration.secret_texts import SECRET_NAME, masked
 from state.errors import Problem
@@ -48,7 +48,7 @@ class Mistake(Problem):
 
 
 @dataclass(frozen=True)
-class Where:
+class TomlFile:
     """A file, and the lines of its content."""
 
     file: Path
@@ -60,23 +60,23 @@ class Where:
         return Mistake(str(self.file), self.lines.line(path), masked(f"{key} {sentence}".strip()), kind, key)
 
 
-def invalid(errors: Sequence[Any], where: Where, tree: type[BaseModel]) -> Iterator[Mistake]:
+def invalid(errors: Sequence[Any], file: TomlFile, tree: type[BaseModel]) -> Iterator[Mistake]:
     """Word the findings of a validation, one mistake per key."""
     by_key: dict[KeyPath, list[Any]] = {}
     for error in errors:
         # The key may be followed by names of a union's branches.
-        known = where.lines.known(tuple(error["loc"]))
-        by_key.setdefault(tuple(error["loc"]) if error["type"] == "missing" else known, []).append(error)
-    for path, found in by_key.items():
-        first = found[0]
+        known_path = file.lines.known(tuple(error["loc"]))
+        by_key.setdefault(tuple(error["loc"]) if error["type"] == "missing" else known_path, []).append(error)
+    for path, errors_there in by_key.items():
+        first = errors_there[0]
         if first["type"] == "extra_forbidden":
-            yield replace(where.mistake("unknown", path, ""), message=masked(_unknown(tree, path)))
+            yield replace(file.mistake("unknown", path, ""), message=masked(_unknown(tree, path)))
         elif first["type"] == "missing":
-            yield where.mistake("missing", path, f"is missing{_meaning(tree, path)}")
+            yield file.mistake("missing", path, f"is missing{_meaning(tree, path)}")
         else:
-            first_way, *others = dict.fromkeys(expected(error) for error in found)
-            either = ", or ".join([first_way, *(other.removeprefix("must be ") for other in others)])
-            yield where.mistake("wrong", path, f"{either}{_instead(first)}{_meaning(tree, path)}")
+            first_way, *other_ways = dict.fromkeys(expected(error) for error in errors_there)
+            ways = ", or ".join([first_way, *(w.removeprefix("must be ") for w in other_ways)])
+            yield file.mistake("wrong", path, f"{ways}{_instead(first)}{_meaning(tree, path)}")
 
 
 def expected(error: Any) -> str:
@@ -109,21 +109,21 @@ def _instead(error: Any) -> str:
 
 def _meaning(tree: type[BaseModel], path: KeyPath) -> str:
     field, _ = find(tree, path)
-    return f" ({described(field).rstrip('.')})" if field and described(field) else ""
+    return f" ({description_of(field).rstrip('.')})" if field and description_of(field) else ""
 
 
 def _unknown(tree: type[BaseModel], path: KeyPath) -> str:
     name, (_, table) = str(path[-1]), find(tree, path[:-1])
-    known = tuple(table.model_fields) if table else ()
+    keys = tuple(table.model_fields) if table else ()
     key = f"unknown key {name!r}" + (f" in [{name_of(path[:-1])}]" if len(path) > 1 else "")
     if SECRET_NAME.search(name):
         key += ", and secrets stand in the environment or in systemd's credentials alone"
-    return f"{key}; {_nearest(name, known, places_of(tree, name))}"
+    return f"{key}; {_nearest(name, keys, places_of(tree, name))}"
 
 
-def _nearest(name: str, known: Sequence[str], elsewhere: Iterable[KeyPath]) -> str:
-    if near := get_close_matches(name.lower(), known, 1, 0.5):
-        return f"did you mean {near[0]!r}?"
+def _nearest(name: str, keys: Sequence[str], elsewhere: Iterable[KeyPath]) -> str:
+    if matches := get_close_matches(name.lower(), keys, 1, 0.5):
+        return f"did you mean {matches[0]!r}?"
     if place := next(iter(elsewhere), None):
         return f"did you mean {name_of(place)!r}?"
-    return f"known keys: {', '.join(known)}"
+    return f"known keys: {', '.join(keys)}"

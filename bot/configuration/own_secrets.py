@@ -33,19 +33,19 @@ def collect_secrets(
     tokens in addresses. Unreadable values are left out, as are those that cannot be secrets (see `can_be_secret`).
     """
     variables = os.environ if environment is None else environment
-    found: dict[str, str] = {}
+    name_of: dict[str, str] = {}
     for name, value in (*_variables(settings, variables), *_credentials(variables), *_of_kaggle(variables, home)):
         for part in (value, value.strip(), *_lines(value), *_of_address(value.strip())):
-            found.setdefault(part, name)
+            name_of.setdefault(part, name)
     for name, value in variables.items():
         # A password in the address of a proxy, or of an endpoint, whatever the variable is called.
         for password in _passwords(value):
-            found.setdefault(password, name)
-    return {secret: name for secret, name in sorted(found.items()) if can_be_secret(secret)}
+            name_of.setdefault(password, name)
+    return {secret: name for secret, name in sorted(name_of.items()) if can_be_secret(secret)}
 
 
 def _variables(settings: "Settings", variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    configured = {*settings.notify.services, *(one.key for one in settings.models.fallback if one.key)}
+    configured = {*settings.notify.services, *(f.key for f in settings.models.fallback if f.key)}
     for name, value in variables.items():
         if name.removesuffix("_FILE") in configured and name.endswith("_FILE"):
             yield name, _file(Path(value))
@@ -67,12 +67,12 @@ def _credentials(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _of_kaggle(variables: Mapping[str, str], home: Path | None) -> Iterator[tuple[str, str]]:
     try:
-        found = find_credentials(variables, home)
+        credentials = find_credentials(variables, home)
     except UsageError:
         return
-    yield found.source, found.secret
-    if found.refresh is not None:
-        yield found.source, found.refresh
+    yield credentials.source, credentials.secret
+    if credentials.refresh is not None:
+        yield credentials.source, credentials.refresh
 
 
 def _of_address(value: str) -> Iterator[str]:
@@ -85,8 +85,8 @@ def _of_address(value: str) -> Iterator[str]:
     except ValueError:
         return
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
-    named = [given for name, given in parse_qsl(parts.query) if SECRET_NAME.search(name) or name == "auth"]
-    yield from (password, unquote(password), *named)
+    parameters = [g for name, g in parse_qsl(parts.query) if SECRET_NAME.search(name) or name == "auth"]
+    yield from (password, unquote(password), *parameters)
     # The part in the place of the host is often the first token; a user without a password may be one, too.
     places = [*parts.path.split("/"), parts.fragment, "" if password else user, "" if "." in host else host]
     for place in places:
@@ -94,8 +94,8 @@ def _of_address(value: str) -> Iterator[str]:
 
 
 def _passwords(value: str) -> Iterator[str]:
-    for found in re.finditer(r"://[^\s/:@]{0,256}:([^\s/@]{1,256})@", value):
-        yield from (found[1], unquote(found[1]))
+    for match in re.finditer(r"://[^\s/:@]{0,256}:([^\s/@]{1,256})@", value):
+        yield from (match[1], unquote(match[1]))
 
 
 def _lines(value: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.configuration.contradictions import contradictions
 from bot.configuration.fields import name_of
 from bot.configuration.lines import KeyPath, Lines, scan
-from bot.configuration.mistakes import Mistake, Where, invalid
+from bot.configuration.mistakes import Mistake, TomlFile, invalid
 from bot.configuration.secret_texts import Secret, find_secrets, masked
 from bot.configuration.settings import Settings
 from state.errors import ConfigurationError
@@ -55,8 +55,8 @@ def read_configuration(file: Path | None) -> Configuration:
     settings, lines = read_toml(file, Settings, contradictions)
     of_all = settings.run.model_dump(exclude_unset=True, include=set(RunOptions.model_fields))
     competitions = {
-        slug: CompetitionSettings.model_validate(merge(of_all, own.model_dump(exclude_unset=True)))
-        for slug, own in settings.competitions.items()
+        slug: CompetitionSettings.model_validate(merge(of_all, of_competition.model_dump(exclude_unset=True)))
+        for slug, of_competition in settings.competitions.items()
     }
     return Configuration(file, settings.model_copy(update={"competitions": competitions}), lines)
 
@@ -66,19 +66,19 @@ def merge(*tables: Mapping[str, Any]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for table in tables:
         for key, value in table.items():
-            below = merged.get(key)
-            if isinstance(value, Mapping) and isinstance(below, Mapping):
-                value = merge(below, value)
+            merged_value = merged.get(key)
+            if isinstance(value, Mapping) and isinstance(merged_value, Mapping):
+                value = merge(merged_value, value)
             merged[key] = value
     return merged
 
 
 def read_toml(
-    file: Path, model: type[ModelT], together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]]
+    file: Path, model: type[ModelT], check_together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]]
 ) -> tuple[ModelT, Lines]:
     """Read a TOML file as a model: its content, and the lines of it.
 
-    Relative paths in it start at its folder. `together` returns the key of each contradiction between keys that are
+    Relative paths in it start at its folder. `check_together` returns the key of each contradiction between keys that are
     each right, and the rest of a sentence that begins with that key.
 
     Raises:
@@ -86,17 +86,17 @@ def read_toml(
     """
     text = _text(file)
     lines = scan(text)
-    where = Where(file, lines)
-    mistakes = list(_secrets(text, where))
+    toml = TomlFile(file, lines)
+    mistakes = list(_secrets(text, toml))
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigurationError(_sorted([*mistakes, _syntax(file, text, error)])) from None
-    mistakes += _hidden_secrets(content, where, text)
-    settings, found = _validated(content, where, model, together)
+    mistakes += _hidden_secrets(content, toml, text)
+    settings, validation_mistakes = _validated(content, toml, model, check_together)
     # Mistakes with secrets are reported already.
-    secret = {one.line for one in mistakes if one.kind == "secret"}
-    mistakes += [one for one in found if one.kind == "unknown" or one.line not in secret]
+    secret = {m.line for m in mistakes if m.kind == "secret"}
+    mistakes += [m for m in validation_mistakes if m.kind == "unknown" or m.line not in secret]
     if mistakes or settings is None:
         raise ConfigurationError(_sorted(mistakes))
     return settings, lines
@@ -125,61 +125,61 @@ def _syntax(file: Path, text: str, error: Exception) -> Mistake:
     return Mistake(str(file), line, f"column {column}: no TOML: {_PLACE.sub('', message)}", "syntax")
 
 
-def _secrets(text: str, where: Where) -> Iterator[Mistake]:
+def _secrets(text: str, toml: TomlFile) -> Iterator[Mistake]:
     """Find secrets line by line, wherever they are, even in comments and in invalid TOML."""
-    keys = {line: path for path, line in where.lines.at.items()}
+    keys = {line: path for path, line in toml.lines.at.items()}
     for number, line in enumerate(text.split("\n"), 1):
         for secret in find_secrets(line):
-            yield _secret(where.file, number, keys.get(number, ()), secret)
+            yield _secret(toml.file, number, keys.get(number, ()), secret)
 
 
-def _hidden_secrets(content: object, where: Where, text: str, path: KeyPath = ()) -> Iterator[Mistake]:
+def _hidden_secrets(content: object, toml: TomlFile, text: str, path: KeyPath = ()) -> Iterator[Mistake]:
     """Find secrets that become visible only when the text's escapes are resolved."""
     if isinstance(content, str):
         for secret in find_secrets(content):
             if secret.text not in text:
-                yield _secret(where.file, where.lines.line(path), path, secret)
+                yield _secret(toml.file, toml.lines.line(path), path, secret)
     elif isinstance(content, Mapping):
         for key, value in content.items():
-            yield from _hidden_secrets(key, where, text, (*path, key))
-            yield from _hidden_secrets(value, where, text, (*path, key))
+            yield from _hidden_secrets(key, toml, text, (*path, key))
+            yield from _hidden_secrets(value, toml, text, (*path, key))
     elif isinstance(content, list):
         for number, value in enumerate(content):
-            yield from _hidden_secrets(value, where, text, (*path, number))
+            yield from _hidden_secrets(value, toml, text, (*path, number))
 
 
 def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
     key = masked(name_of(path)) or None
-    holds = f"{key} holds" if key else "here stands"
-    sentence = f"{holds} {secret.what}, and no secret may stand in this file: put it into {secret.place}"
+    beginning = f"{key} holds" if key else "here stands"
+    sentence = f"{beginning} {secret.what}, and no secret may stand in this file: put it into {secret.place}"
     return Mistake(str(file), line, sentence, "secret", key)
 
 
 def _validated(
     content: dict[str, Any],
-    where: Where,
+    toml: TomlFile,
     model: type[ModelT],
-    together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]],
+    check_together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]],
 ) -> tuple[ModelT | None, list[Mistake]]:
     """Return the settings of all tables that are right, and the mistakes of the others and between those that are.
 
     Without settings: a key that is wrong is one that must be there.
     """
     mistakes: list[Mistake] = []
-    folder = where.file.absolute().parent
+    folder = toml.file.absolute().parent
     settings: ModelT | None
     try:
         settings = _settings(content, folder, model)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        mistakes += invalid(errors, where, model)
-        wrong = {one["loc"][0] for one in errors}
+        mistakes += invalid(errors, toml, model)
+        wrong = {e["loc"][0] for e in errors}
         try:
             settings = _settings({name: table for name, table in content.items() if name not in wrong}, folder, model)
         except ValidationError:
             settings = None
     if settings is not None:
-        mistakes += [where.mistake("together", path, sentence) for path, sentence in together(settings)]
+        mistakes += [toml.mistake("together", path, sentence) for path, sentence in check_together(settings)]
     return settings, mistakes
 
 
@@ -195,4 +195,4 @@ def _time(value: object) -> str:
 
 
 def _sorted(mistakes: list[Mistake]) -> list[Mistake]:
-    return sorted(mistakes, key=lambda one: (one.line or 0, one.key or ""))
+    return sorted(mistakes, key=lambda m: (m.line or 0, m.key or ""))

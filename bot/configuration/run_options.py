@@ -19,19 +19,23 @@ from sandbox.share import Share
 from state.errors import UsageError
 
 
-def run_options(settings: Settings, given: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> ReplayOptions:
+def run_options(
+    settings: Settings, chosen_options: Mapping[str, Any], usual: Mapping[str, Any] | None = None
+) -> ReplayOptions:
     """Return the options of a command's runs.
 
     Args:
         settings: bot.toml.
-        given: what the command, or the plan, sets.
+        chosen_options: what the command, or the plan, sets.
         usual: what the command has in place of the defaults.
 
     Raises:
         UsageError: an option is wrong.
     """
     try:
-        return ReplayOptions.model_validate(merge(usual or {}, settings.run.model_dump(exclude_unset=True), given))
+        return ReplayOptions.model_validate(
+            merge(usual or {}, settings.run.model_dump(exclude_unset=True), chosen_options)
+        )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise UsageError(f"--{str(first['loc'][-1]).replace('_', '-')}: {expected(first)}") from None
@@ -63,8 +67,8 @@ def resolve(
     rounds = options.rounds
     more_drafts = {"drafts_per_round": max(rounds.drafts_per_round, parallel)}
     fields = (ReplayOptions if isinstance(options, ReplayOptions) else RunOptions).model_fields
-    chosen = {name: getattr(options, name) for name in fields}
-    return chosen | {
+    values = {name: getattr(options, name) for name in fields}
+    return values | {
         "agent": agent,
         "blend": blends(agent) if options.blend is None else options.blend,
         "model": choice.spec,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from state.redaction import SecretPattern
 
 MASK = "[a secret]"
-_ANY = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
+_ANY_PLACE = "a variable of the environment, a systemd credential, or the file that its program keeps it in"
 _MODEL = "the variable that names it (OPENAI_API_KEY, or that of the fallback), or the systemd credential of that name"
 _KAGGLE = "the variable KAGGLE_API_TOKEN, the systemd credential of that name, or ~/.kaggle/access_token"
 # Bounded, and starting only at the start of a word: a text of megabytes must not take quadratic time.
@@ -30,7 +30,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
     ),
     (
         "the address of a webhook, which is a secret",
-        _ANY,
+        _ANY_PLACE,
         re.compile(
             r"https?://(?:hooks\.slack(?:-gov)?\.com|(?:[a-z]+\.)?discord(?:app)?\.com/api/webhooks|"
             r"[a-z0-9.-]+\.webhook\.office\.com)/[^\s\"'<>]+",
@@ -40,29 +40,29 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
     ),
     (
         "an address with a password",
-        _ANY,
+        _ANY_PLACE,
         re.compile(_SCHEME + r"[^\s/:@\"']{0,256}:[^\s@\"'/]{1,256}@[^\s\"']*"),
         ("@",),
     ),
-    ("an address with a password", _ANY, _PARAMETER, ("=",)),
+    ("an address with a password", _ANY_PLACE, _PARAMETER, ("=",)),
     (
         "a token",
-        _ANY,
+        _ANY_PLACE,
         re.compile(r"(?<![A-Za-z0-9])(?:xox[a-z]-|xapp-|gh[opsur]_|github_pat_|glpat-)[A-Za-z0-9_-]{8,}"),
         ("xox", "xapp-", "gh", "github_pat_", "glpat-"),
     ),
-    ("a token", _ANY, re.compile(r"(?:slack|tgram|discord|pover)://[^\s\"']{8,}"), ("://",)),
+    ("a token", _ANY_PLACE, re.compile(r"(?:slack|tgram|discord|pover)://[^\s\"']{8,}"), ("://",)),
     (
         "a token",
-        _ANY,
+        _ANY_PLACE,
         re.compile(r"(?<![A-Za-z0-9])(?:AKIA[A-Z0-9]{12,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]{10,})"),
         ("AKIA", "eyJ"),
     ),
-    ("a private key", _ANY, _KEY_HEAD, ("-----BEGIN",)),
+    ("a private key", _ANY_PLACE, _KEY_HEAD, ("-----BEGIN",)),
 )
 
 SECRET_PATTERNS = (
-    *(SecretPattern(one, hints) for _, _, one, hints in _KINDS if one not in (_LEGACY_KEY, _PARAMETER, _KEY_HEAD)),
+    *(SecretPattern(p, hints) for _, _, p, hints in _KINDS if p not in (_LEGACY_KEY, _PARAMETER, _KEY_HEAD)),
     # The parameter alone, as searching for the address around it takes long in a long text without one.
     SecretPattern(re.compile(r"(?<=[?&])(?:pass(?:word)?|token|secret)=[^\s\"'&]+", re.IGNORECASE), ("?", "&")),
     SecretPattern(
@@ -88,10 +88,10 @@ class Secret:
 def find_secrets(text: str) -> Iterator[Secret]:
     """Yield the first secret of each kind in a text."""
     found_kinds = set()
-    for what, place, pattern, _ in _KINDS:
-        if (found := pattern.search(text)) and what not in found_kinds:
-            found_kinds.add(what)
-            yield Secret(what, place, found[0])
+    for secret_kind, place, pattern, _ in _KINDS:
+        if (match := pattern.search(text)) and secret_kind not in found_kinds:
+            found_kinds.add(secret_kind)
+            yield Secret(secret_kind, place, match[0])
 
 
 def masked(text: str) -> str:

@@ -20,7 +20,7 @@ _BEFORE: Mapping[KeyPath, str] = {("models", "base_url"): "OPENAI_BASE_URL", ("m
 
 
 @dataclass(frozen=True)
-class Shown:
+class EffectiveSetting:
     """One key, its effective value, and the source of that: `default`, `FILE:LINE`, or a variable's name."""
 
     key: str
@@ -34,7 +34,9 @@ class Shown:
         return "–" if self.value is None else toml_value(self.value)
 
 
-def shown(configuration: Configuration, environment: Mapping[str, str] | None = None) -> Iterator[Shown]:
+def effective_settings(
+    configuration: Configuration, environment: Mapping[str, str] | None = None
+) -> Iterator[EffectiveSetting]:
     """Yield every key.
 
     Without an environment it is this process's.
@@ -43,28 +45,28 @@ def shown(configuration: Configuration, environment: Mapping[str, str] | None = 
     for path, value in entries(configuration.settings):
         name = _BEFORE.get(path, "")
         if set_there := variables.get(name):
-            yield Shown(name_of(path), masked(set_there), name)
+            yield EffectiveSetting(name_of(path), masked(set_there), name)
             continue
         of_all = ("run", *path[2:]) if path[0] == "competitions" else path
         line = configuration.lines.at.get(path) or configuration.lines.at.get(of_all)
         source = f"{configuration.file}:{line}" if line else "default"
-        yield Shown(name_of(path), _plain(value), source)
+        yield EffectiveSetting(name_of(path), _plain(value), source)
 
 
-def given(configuration: Configuration) -> list[Shown]:
+def given_settings(configuration: Configuration) -> list[EffectiveSetting]:
     """Return the keys that the file sets, in the order of the tables."""
     names = {name_of(path) for path in configuration.lines.at}
-    return [one for one in shown(configuration, {}) if one.key in names and one.value != {}]
+    return [s for s in effective_settings(configuration, {}) if s.key in names and s.value != {}]
 
 
 def keys(configuration: Configuration, environment: Mapping[str, str] | None = None) -> dict[str, bool]:
     """Return the names of the variables that hold models' keys, and whether each is set; never their values."""
     variables = os.environ if environment is None else environment
     credentials = variables.get("CREDENTIALS_DIRECTORY")
-    names = ["OPENAI_API_KEY", *(one.key for one in configuration.settings.models.fallback if one.key)]
+    names = ["OPENAI_API_KEY", *(f.key for f in configuration.settings.models.fallback if f.key)]
     return {
         name: bool(variables.get(name))
-        or bool(credentials and any(_holds_something(Path(credentials) / one) for one in (name, name.lower())))
+        or bool(credentials and any(_holds_something(Path(credentials) / n) for n in (name, name.lower())))
         for name in dict.fromkeys(names)
     }
 
@@ -78,9 +80,9 @@ def _plain(value: object) -> Any:
     if isinstance(value, BaseModel):
         return _plain(value.model_dump(exclude_defaults=True))
     if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str | Path):

@@ -31,10 +31,10 @@ def toml_value(value: object) -> str:
     if isinstance(value, BaseModel):
         return toml_value(value.model_dump(exclude_defaults=True))
     if isinstance(value, Mapping):
-        pairs = (f"{toml_key(str(name))} = {toml_value(one)}" for name, one in value.items())
+        pairs = (f"{toml_key(str(name))} = {toml_value(item)}" for name, item in value.items())
         return f"{{ {', '.join(pairs)} }}" if value else "{}"
     if isinstance(value, tuple | list):
-        return f"[{', '.join(toml_value(one) for one in value)}]"
+        return f"[{', '.join(toml_value(item) for item in value)}]"
     raise TypeError(f"TOML has no {type(value).__name__}")
 
 

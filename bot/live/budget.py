@@ -21,7 +21,7 @@ def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Level:
         StateUnavailable: the ledger cannot be read now.
     """
     spent = _total(_ledgers(store, midnight(clock.now())))
-    return Level("day", settings.day, spent=spent, period=lambda: clock.now().date())
+    return Level("day", settings.day, amounts=spent, period=lambda: clock.now().date())
 
 
 def open_run(
@@ -36,9 +36,9 @@ def open_run(
         return store.clock.now().date()
 
     of_day, of_all = allowance.caps("competition day", competition), allowance.caps("competition", competition)
-    days = Level(f"day of {competition}", of_day, spent=_total(today), period=this_day, around=day)
-    whole = Level(f"competition {competition}", of_all, spent=_total(ever), around=days)
-    return Level("run", own.budget, spent=_total([one for one in ever if one.run_id == run_id]), around=whole)
+    days = Level(f"day of {competition}", of_day, amounts=_total(today), period=this_day, around=day)
+    whole = Level(f"competition {competition}", of_all, amounts=_total(ever), around=days)
+    return Level("run", own.budget, amounts=_total([one for one in ever if one.run_id == run_id]), around=whole)
 
 
 def _ledgers(store: Store, since: datetime | None) -> list[Ledger]:

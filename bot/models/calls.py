@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from sqlmodel import col, select
 
 from bot.budgets.kinds import Kind
-from bot.budgets.levels import Held, Level, unbounded
+from bot.budgets.levels import Level, Reservation, unbounded
 from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Totals, Usage
 from bot.models.bounds import Bound, Estimate, Sent, bounds, free, most_sent
 from bot.models.fingerprint import prompt_hash
@@ -181,7 +181,7 @@ class Calls:
     @asynccontextmanager
     async def _reserved(
         self, prompt: Prompt[Any], asked: Attempt, limits: CallLimits
-    ) -> AsyncIterator[tuple[Held, Bound]]:
+    ) -> AsyncIterator[tuple[Reservation, Bound]]:
         """Reserve the most that a call may use, for a shorter answer if a long one does not fit."""
         async with AsyncExitStack() as stack:
             refused: BudgetExceeded | None = None

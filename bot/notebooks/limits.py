@@ -24,9 +24,9 @@ class NotebookLimits:
     wheels: Path | None = None
     """A folder of wheels that its notebooks bring along; None: they bring none."""
 
-    def hidden(self, shown: int) -> int:
+    def hidden(self, shown_rows: int) -> int:
         """Return the rows of the hidden test set to reckon with, by those of the sample submission that is published."""
-        return self.rows or HIDDEN * shown
+        return self.rows or HIDDEN * shown_rows
 
     @property
     def hidden_words(self) -> str:
@@ -36,8 +36,8 @@ class NotebookLimits:
     @property
     def packages(self) -> tuple[str, ...]:
         """The packages of its wheels, such as `lightgbm 4.6.0`; none where their folder is missing."""
-        found = () if self.wheels is None else sorted(path.name for path in self.wheels.glob("*.whl"))
-        return tuple(" ".join(name.split("-")[:2]) for name in found)
+        names = () if self.wheels is None else sorted(path.name for path in self.wheels.glob("*.whl"))
+        return tuple(" ".join(name.split("-")[:2]) for name in names)
 
     @property
     def seconds(self) -> float:

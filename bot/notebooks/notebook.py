@@ -32,7 +32,7 @@ class NotebookScript:
     def cells(self) -> tuple[str, ...]:
         """Return the notebook's code cells."""
         first, running = _opening(self, self.seconds)
-        last = _filled("last_cell.py.txt", {"name": self.name})
+        last = _fill_in("last_cell.py.txt", {"name": self.name})
         return first, f"# {self.name}\nSOURCE = {_literal(self.code)}\n", running, last
 
     def as_script(self) -> str:
@@ -61,9 +61,9 @@ class NotebookBlend:
     def cells(self) -> tuple[str, ...]:
         """Return the notebook's code cells."""
         first, running = _opening(self, self.seconds / len(self.codes))
-        sources = [f"# infer.py of {name}\nSOURCES[{name!r}] = {_literal(one)}\n" for name, one in self.codes.items()]
+        sources = [f"# infer.py of {name}\nSOURCES[{name!r}] = {_literal(code)}\n" for name, code in self.codes.items()]
         sources[0] = f"SOURCES = {{}}\n{sources[0]}"
-        last = _filled("blend_cell.py.txt", {"facts": repr(self.facts)})
+        last = _fill_in("blend_cell.py.txt", {"facts": repr(self.facts)})
         return first, *sources, running, f"{self.combine}\n", last
 
     def as_script(self) -> str:
@@ -109,14 +109,14 @@ def _opening(notebook: Notebook, seconds: float) -> tuple[str, str]:
     values = {
         "competition": repr(notebook.competition),
         "data_set": repr(weights_slug(notebook.weights)),
-        "weights": repr({one.flat: one.path for one in notebook.weights}),
+        "weights": repr({w.flat: w.path for w in notebook.weights}),
         "trains": repr(notebook.trains),
         "seconds": repr(f"{seconds:.0f}"),
     }
-    return _filled("first_cell.py.txt", values), _filled("run_cell.py.txt", values)
+    return _fill_in("first_cell.py.txt", values), _fill_in("run_cell.py.txt", values)
 
 
-def _filled(part: str, values: dict[str, str]) -> str:
+def _fill_in(part: str, values: dict[str, str]) -> str:
     text = Path(__file__).with_name(part).read_text(encoding="utf-8")
     for name, value in values.items():
         text = text.replace(f"{{{{ {name} }}}}", value)

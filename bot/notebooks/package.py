@@ -61,7 +61,7 @@ class Package:
     @property
     def weights(self) -> Mapping[str, str]:
         """SHA-256 of each file of the data set, by its name there; empty: no data set is needed."""
-        return {one.flat: one.sha256 for one in self.facts.weights}
+        return {w.flat: w.sha256 for w in self.facts.weights}
 
     @property
     def weights_slug(self) -> str:
@@ -124,7 +124,10 @@ def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> 
     with replacing(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
         for name, text in texts.items():
             archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), text)
-        for one in facts.weights:
-            info = zipfile.ZipInfo(f"weights/{one.flat}", _LONG_AGO)
-            with (weights / one.flat).open("rb") as source, archive.open(info, "w", force_zip64=True) as target:
+        for weights_file in facts.weights:
+            info = zipfile.ZipInfo(f"weights/{weights_file.flat}", _LONG_AGO)
+            with (
+                (weights / weights_file.flat).open("rb") as source,
+                archive.open(info, "w", force_zip64=True) as target,
+            ):
                 shutil.copyfileobj(source, target, 1 << 20)

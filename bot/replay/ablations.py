@@ -47,11 +47,14 @@ def without(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
 
 def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     """Return what a run does otherwise than its agent usually does, in words, as `RunResult.variant` has it."""
-    left_out = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
+    ablated = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
     has_lab = settings.agent == "solo" or "labs" in agent_of(settings.agent).parts
-    own = settings.chosen_coder.own if has_lab and settings.chosen_coder.labs else None
-    more = [*([BLENDS] if settings.blend and not blends(settings.agent) else []), *([own.name] if own else [])]
-    return (*left_out, *more)
+    own_coder = settings.chosen_coder.own if has_lab and settings.chosen_coder.labs else None
+    additions = [
+        *([BLENDS] if settings.blend and not blends(settings.agent) else []),
+        *([own_coder.name] if own_coder else []),
+    ]
+    return (*ablated, *additions)
 
 
 def _is_off(settings: ReplaySettings, word: str) -> bool:

@@ -19,30 +19,30 @@ from scrapers.snapshots.leaderboard import LEADERBOARD
 
 
 async def grade_and_report(
-    ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker, *, force: bool = False
+    run: EndedRun, submission: HandedIn, snapshot: Path, worker: Worker, *, force: bool = False
 ) -> RunResult:
     """Grade the run and write its files; returns the content of result.json.
 
     A result on own data that a constant beats, on validation or on withheld rows, is taken back unless `force` says otherwise.
     This is the run's first use of the hidden test; the search has ended, so that nothing can leak into it.
     """
-    ended.context.say("grading")
-    with ended.stopwatch.measure("grading"):
-        graded = await _grade(ended, handed, snapshot, worker)
-        if not force and (reason := _worse_than_constant(ended.context, handed, graded)):
-            ended.folder.submission.unlink(missing_ok=True)
-            handed = replace(handed, how=None, boldest=None, note=f"{reason}; --force hands it in all the same")
-            graded = GradedRun(_ungraded(ended, 0), graded.nodes)
-    return await write_run_files(ended, handed, graded, worker)
+    run.context.say("grading")
+    with run.stopwatch.measure("grading"):
+        graded = await _grade(run, submission, snapshot, worker)
+        if not force and (reason := _worse_than_constant(run.context, submission, graded)):
+            run.folder.submission.unlink(missing_ok=True)
+            submission = replace(submission, how=None, boldest=None, note=f"{reason}; --force hands it in all the same")
+            graded = GradedRun(_ungraded(run, 0), graded.nodes)
+    return await write_run_files(run, submission, graded, worker)
 
 
-def _worse_than_constant(context: RunContext, handed: HandedIn, graded: GradedRun) -> str | None:
+def _worse_than_constant(context: RunContext, submission: HandedIn, graded: GradedRun) -> str | None:
     """Return in a clause that a constant is better than the result; None if it is not, as far as is known."""
     constant = next((node for node, name in simple_nodes(context).items() if name == CONSTANT), None)
-    if constant is None or handed.node is None or handed.how is None:
+    if constant is None or submission.node is None or submission.how is None:
         return None
     tree, constant_hidden = load_tree(context), graded.nodes.get(constant)
-    pairs = [("validation", tree[handed.node].score, tree[constant].score)]
+    pairs = [("validation", tree[submission.node].score, tree[constant].score)]
     pairs += [("withheld rows", graded.grade.score, None if constant_hidden is None else constant_hidden.score)]
     for rows, score, constant_score in pairs:
         if score is None or constant_score is None:
@@ -52,15 +52,15 @@ def _worse_than_constant(context: RunContext, handed: HandedIn, graded: GradedRu
     return None
 
 
-async def report_so_far(ended: EndedRun, teams: int) -> None:
+async def report_so_far(run: EndedRun, teams: int) -> None:
     """Write the page of a run with the status `running`; nothing is graded before its end."""
-    best = load_tree(ended.context).best_candidate()
-    handed = HandedIn(None if best is None else best.id, None, "the run goes on")
-    await write_so_far(ended, handed, GradedRun(_ungraded(ended, teams)))
+    best = load_tree(run.context).best_candidate()
+    submission = HandedIn(None if best is None else best.id, None, "the run goes on")
+    await write_so_far(run, submission, GradedRun(_ungraded(run, teams)))
 
 
-def _ungraded(ended: EndedRun, teams: int) -> GradeReport:
-    card = ended.context.card
+def _ungraded(run: EndedRun, teams: int) -> GradeReport:
+    card = run.context.card
     return GradeReport(
         competition_id=card.slug,
         score=None,
@@ -76,23 +76,21 @@ def _ungraded(ended: EndedRun, teams: int) -> GradeReport:
         submission_exists=False,
         valid_submission=False,
         is_lower_better=card.lower_is_better,
-        created_at=ended.context.clock.now().isoformat(),
+        created_at=run.context.clock.now().isoformat(),
         submission_path="None",
         win_rate=0.0,
         n_teams=teams,
-        grader="registry" if ended.context.executor.settings.grader is None else "competition",
+        grader="registry" if run.context.executor.settings.grader is None else "competition",
     )
 
 
-async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Worker) -> GradedRun:
-    context = ended.context
+async def _grade(run: EndedRun, submission: HandedIn, snapshot: Path, worker: Worker) -> GradedRun:
+    context = run.context
     if not (snapshot / ANSWERS).is_file():  # one's own data
-        exists = ended.folder.submission.is_file()
-        found = {"submission_exists": exists, "valid_submission": exists and handed.how is not None}
-        return GradedRun(
-            _ungraded(ended, 0).model_copy(update={**found, "submission_path": str(ended.folder.submission)})
-        )
-    grade = await worker.grade(snapshot, context.card, ended.folder.submission)
+        exists = run.folder.submission.is_file()
+        facts = {"submission_exists": exists, "valid_submission": exists and submission.how is not None}
+        return GradedRun(_ungraded(run, 0).model_copy(update={**facts, "submission_path": str(run.folder.submission)}))
+    grade = await worker.grade(snapshot, context.card, run.folder.submission)
     valid = load_tree(context).candidates()
     # A failed script's file does not count, though it may look like a result (a copy of the sample submission).
     files = {node.id: context.executor.submission_of(node.id, GUARDED) for node in valid}
@@ -108,7 +106,7 @@ async def _grade(ended: EndedRun, handed: HandedIn, snapshot: Path, worker: Work
         nodes=hidden.nodes,
         rank_correlation=hidden.rank_correlation,
         # Between hold-out runs, which are comparable; a refit is not.
-        selection_regret=None if handed.node is None else hidden.regret.get(handed.node),
+        selection_regret=None if submission.node is None else hidden.regret.get(submission.node),
         # The real leaderboard may be used now that the run is over.
         findings=() if grade.score is None or not board else (board_finding(grade.score, board, context.card),),
     )

@@ -36,35 +36,35 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
     Raises:
         OSError: a folder cannot be created.
     """
-    prepared = []
+    prepared_runs = []
     for snapshot, settings in runs:
         folder = _new_folder(snapshot, settings, out, now)
         grader = snapshot.path / GRADER
         if snapshot.card.metric.name not in METRIC_DIRECTIONS and grader.is_file():
             keep_grader(grader, folder)
-        prepared.append(_recorded(snapshot, settings, folder))
-    return prepared
+        prepared_runs.append(_recorded(snapshot, settings, folder))
+    return prepared_runs
 
 
-def prepare_own(grown: Snapshot, settings: ReplaySettings, out: Path, now: datetime) -> PreparedRun:
+def prepare_own(snapshot: Snapshot, settings: ReplaySettings, out: Path, now: datetime) -> PreparedRun:
     """Create the folder of a run on one's own data, and move the snapshot-like folder that was grown of it there.
 
     Raises:
         OSError: the folder cannot be created, or not be moved.
     """
-    folder = _new_folder(grown, settings, out, now)
-    grown.path.rename(folder.task)
+    folder = _new_folder(snapshot, settings, out, now)
+    snapshot.path.rename(folder.task)
     settings = settings.model_copy(update={"snapshot": folder.task.resolve(), "own_data": True})
-    return _recorded(replace(grown, path=settings.snapshot), settings, folder)
+    return _recorded(replace(snapshot, path=settings.snapshot), settings, folder)
 
 
 def _new_folder(snapshot: Snapshot, settings: ReplaySettings, out: Path, now: datetime) -> RunFolder:
     """Create a run's folder; if there is one of this time already, of a later microsecond."""
-    of = (snapshot.card.slug, settings.agent, settings.model, settings.seed)
-    at = now
-    while (out / run_id(*of, at)).exists():
-        at += timedelta(microseconds=1)
-    folder = RunFolder(out / run_id(*of, at))
+    run_key = (snapshot.card.slug, settings.agent, settings.model, settings.seed)
+    time = now
+    while (out / run_id(*run_key, time)).exists():
+        time += timedelta(microseconds=1)
+    folder = RunFolder(out / run_id(*run_key, time))
     folder.make()
     return folder
 
@@ -85,12 +85,14 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
         if is_live(record):
-            why = "is a live run of the daemon: its clock was the present, and there are no hidden answers to look for"
-            raise UsageError(f"{folder.path} {why}; see `bot status` and its report")
+            reason = (
+                "is a live run of the daemon: its clock was the present, and there are no hidden answers to look for"
+            )
+            raise UsageError(f"{folder.path} {reason}; see `bot status` and its report")
         return str(record["run_id"]), ReplaySettings.model_validate(record["settings"])
     except ValidationError as error:
-        why = "; ".join(sentences(error))
-        raise UsageError(f"{folder.path} is not a replay's folder of this version: config.json: {why}") from error
+        reason = "; ".join(sentences(error))
+        raise UsageError(f"{folder.path} is not a replay's folder of this version: config.json: {reason}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
 

@@ -42,9 +42,9 @@ class ProgressLine:
         self._run: tuple[RunContext, Stopwatch] | None = None
         self._printed = time.monotonic()
 
-    def say(self, what: str) -> None:
+    def say(self, activity: str) -> None:
         """Show what is being done now: on a terminal in the line, else in a new one."""
-        self._doing = what
+        self._doing = activity
         if not self._console.is_terminal:
             self._print()
 
@@ -79,11 +79,11 @@ class ProgressLine:
         if self._run is None:
             return Group(line)
         context, stopwatch = self._run
-        spent, limit = stopwatch.wall(), context.budget.seconds
+        seconds, limit = stopwatch.wall(), context.budget.seconds
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
-            ProgressBar(total=limit, completed=min(spent, limit), width=_BAR),
-            Text(f"{duration(spent)} of {duration(limit)}, at most {duration(max(0.0, limit - spent))} left"),
+            ProgressBar(total=limit, completed=min(seconds, limit), width=_BAR),
+            Text(f"{duration(seconds)} of {duration(limit)}, at most {duration(max(0.0, limit - seconds))} left"),
         )
         return Group(line, bar)
 
@@ -130,8 +130,8 @@ class Progress(ABC):
 
     def __rich__(self) -> Group:
         lines = list(self._lines.values())
-        more = [Text(f"and {len(lines) - MAX_LINES} more")] if len(lines) > MAX_LINES else []
-        return Group(*self.summary(), *lines[:MAX_LINES], *more)
+        more_line = [Text(f"and {len(lines) - MAX_LINES} more")] if len(lines) > MAX_LINES else []
+        return Group(*self.summary(), *lines[:MAX_LINES], *more_line)
 
 
 class ReplayProgress(Progress):
@@ -170,20 +170,20 @@ class ReplayProgress(Progress):
         return table, Text(f"{len(self._outcomes)} of {len(self._jobs)} runs have ended")
 
     def _row(self, place: int, job: Job | Outcome) -> tuple[str, ...]:
-        ended = self._outcomes[place] if place < len(self._outcomes) else job
-        if isinstance(ended, Outcome):
-            return _ended(ended.result)
-        settings = ended.run.settings
+        job_or_outcome = self._outcomes[place] if place < len(self._outcomes) else job
+        if isinstance(job_or_outcome, Outcome):
+            return _result_row(job_or_outcome.result)
+        settings = job_or_outcome.run.settings
         state = "running" if self._lines and place == len(self._outcomes) else "waits"
-        return (ended.run.snapshot.card.slug, settings.agent, str(settings.seed), state, NONE, NONE, NONE)
+        return (job_or_outcome.run.snapshot.card.slug, settings.agent, str(settings.seed), state, NONE, NONE, NONE)
 
 
-def _ended(result: RunResult | Failed) -> tuple[str, ...]:
-    of = (result.competition_id, result.agent, str(result.seed), result.status)
+def _result_row(result: RunResult | Failed) -> tuple[str, ...]:
+    cells = (result.competition_id, result.agent, str(result.seed), result.status)
     if isinstance(result, Failed):
-        return (*of, NONE, NONE, NONE)
+        return (*cells, NONE, NONE, NONE)
     beaten = percent(result.win_rate) if result.valid_submission else NONE
-    return (*of, score(result.score), beaten, duration(result.wall_seconds))
+    return (*cells, score(result.score), beaten, duration(result.wall_seconds))
 
 
 def print_line(console: Console, text: str) -> None:

@@ -86,11 +86,11 @@ async def replay(
     clock = _clock(run)
     with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
-        ended = await begin(run, store, show.say)
+        end_event = await begin(run, store, show.say)
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
-            opened(
+            open_run_context(
                 run, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, show.say
             ) as context,
         ):
@@ -98,14 +98,14 @@ async def replay(
             agent = open_agent(run.settings.agent, context)
             search = SolutionSearch(context, agent, run.settings.parallel, _pacing(run, context, agent))
             with _interruptible(search):
-                if ended is None:
-                    so_far = partial(
+                if end_event is None:
+                    write_report = partial(
                         report_so_far, _as_it_is(run, context, sandbox, stopwatch), len(run.snapshot.leaderboard)
                     )
-                    async with written_meanwhile(context, so_far, pause_of(context.budget.seconds)):
+                    async with written_meanwhile(context, write_report, pause_of(context.budget.seconds)):
                         await search.run()
                 else:
-                    search.stopped_by = ended.data["error"]
+                    search.stopped_by = end_event.data["error"]
                 ending = _end(run, context, search, worker, sandbox, stopwatch)
                 result = await _unless_stopped(ending, search, grace=GRACE)
                 if result is None:
@@ -134,21 +134,21 @@ async def _end(
     stopwatch: Stopwatch,
 ) -> RunResult:
     """Hand in, grade and report."""
-    handed = await _hand_in(run, context, search, worker)
+    submission = await _hand_in(run, context, search, worker)
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
-    ended = replace(
+    ended_run = replace(
         _as_it_is(run, context, sandbox, stopwatch),
         status=search.status,
         stopped_by=search.stopped_by,
         misconfigured=search.misconfigured,
     )
-    result = await grade_and_report(ended, handed, run.snapshot.path, worker, force=run.settings.force)
+    result = await grade_and_report(ended_run, submission, run.snapshot.path, worker, force=run.settings.force)
     if run.settings.own_data and result.handed_in:
         try:
             restore_form(run.snapshot.path / FORM, run.folder.submission)
             reason = await write_package(
-                context, handed, run.folder.solution, run.snapshot.path, run.settings.model, worker
+                context, submission, run.folder.solution, run.snapshot.path, run.settings.model, worker
             )
         except (BotError, OSError) as error:  # it must not cost the result
             reason = str(error)
@@ -173,14 +173,14 @@ def _as_it_is(run: PreparedRun, context: RunContext, sandbox: Sandbox, stopwatch
 
 async def _hand_in(run: PreparedRun, context: RunContext, search: SolutionSearch, worker: Worker) -> HandedIn:
     """Hand in; without the refit if a stop is requested before or during it."""
-    file, blending, own = run.folder.submission, search.blending, search.hands_in_own
+    file, blending, own_file = run.folder.submission, search.blending, search.hands_in_own
     if not search.interrupted:
         over = search.status == "finished"
-        work = hand_in(context, blending, file, worker, hurried=False, own=own, over=over)
-        handed = await _unless_stopped(work, search, grace=0.0)
-        if handed is not None:
-            return handed
-    return await hand_in(context, blending, file, worker, hurried=True, own=own)
+        work = hand_in(context, blending, file, worker, hurried=False, own=own_file, over=over)
+        submission = await _unless_stopped(work, search, grace=0.0)
+        if submission is not None:
+            return submission
+    return await hand_in(context, blending, file, worker, hurried=True, own=own_file)
 
 
 async def _unless_stopped(work: Coroutine[Any, Any, Result], search: SolutionSearch, *, grace: float) -> Result | None:
@@ -200,13 +200,15 @@ async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> E
     """Record that the run begins or is resumed; return the event of its search's end, if it has ended."""
     settings, slug = run.settings, run.snapshot.card.slug
     with store.read() as session:
-        known = session.get(Run, run.id)
-        ends = select(Event).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
-        ended = session.exec(ends.limit(1)).first()
-    if known is not None:
+        known_run = session.get(Run, run.id)
+        end_events = (
+            select(Event).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
+        )
+        end_event = session.exec(end_events.limit(1)).first()
+    if known_run is not None:
         with store.write() as tx:
             resume_run(tx, run.id)
-        return ended if ended is not None and ended.data["status"] == "finished" else None
+        return end_event if end_event is not None and end_event.data["status"] == "finished" else None
     if settings.community:
         # Before the run is recorded, so that it is done again if the bot is killed meanwhile.
         async with Cleaners() as cleaners:
@@ -238,8 +240,8 @@ async def _take_in_notes(
     slug = run.snapshot.card.slug
     _, problems = await take_in(store, slug, folder, cleaners, _clock(run).as_of())
     with store.read() as session:
-        found = notes_of(session, slug)
-    times = found.times if found is not None else []
+        notes = notes_of(session, slug)
+    times = notes.times if notes is not None else []
     later = sum(time is not None and time > run.settings.cutoff for time in times)
     hidden = f"; dated after the cutoff and never shown: {later}" if later else ""
     say(f"{plural(len(times), 'note')} of {folder} read{hidden}")
@@ -250,7 +252,7 @@ async def _take_in_notes(
 
 
 @asynccontextmanager
-async def opened(
+async def open_run_context(
     run: PreparedRun, store: Store, clock: Clock, machinery: Machinery, stopwatch: Stopwatch, say: Callable[[str], None]
 ) -> AsyncIterator[RunContext]:
     """Open a run's budget and services."""

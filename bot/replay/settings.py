@@ -61,13 +61,13 @@ def cutoff_on(card: TaskCard, cutoff: datetime | Literal["deadline"]) -> datetim
 
 def config_record(run_id: str, settings: ReplaySettings) -> dict[str, Any]:
     """Return the content of config.json: every setting, versions, the commit if there is one, and a hash of the settings."""
-    chosen = settings.model_dump(mode="json")
+    values = settings.model_dump(mode="json")
     return {
         "run_id": run_id,
-        "settings": chosen,
+        "settings": values,
         "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
         "git_commit": _commit(),
-        "hash": hashlib.sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest(),
+        "hash": hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest(),
     }
 
 
@@ -77,7 +77,9 @@ def _commit() -> str | None:
     if not (root / ".git").exists():
         return None
     try:
-        done = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        result = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    return result.stdout.strip()

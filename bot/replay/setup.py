@@ -45,7 +45,7 @@ class Setup:
     @classmethod
     def of(
         cls,
-        given: Mapping[str, Any],
+        chosen_options: Mapping[str, Any],
         model: str | None,
         out: Path,
         file: Path | None,
@@ -55,7 +55,7 @@ class Setup:
     ) -> Self:
         """Find out what runs in a folder would run with.
 
-        `given` and `usual` are as in `run_options`, `model` and `fleet` as the options of those names, `file` is bot.toml,
+        `chosen_options` and `usual` are as in `run_options`, `model` and `fleet` as the options so named, `file` is bot.toml,
         and `models` take the place of those of the environment and bot.toml.
 
         Raises:
@@ -63,7 +63,7 @@ class Setup:
         """
         configuration = read_settings(file)
         configuration = configuration.model_copy(update={"fleet": configuration.fleet.at(fleet)})
-        options = run_options(configuration, given, usual)
+        options = run_options(configuration, chosen_options, usual)
         models = models or ModelSettings(Environment.read(), configuration.models)
         choice, settings = models.resolve(model), configuration.sandbox
         sandbox = choose(
@@ -96,9 +96,9 @@ class Setup:
             gpus=self.gpus,
             file=self.file,
         )
-        here = {"snapshot": snapshot.path.resolve(), "fleet": configured.fleet.address, "seed": seed}
+        run_values = {"snapshot": snapshot.path.resolve(), "fleet": configured.fleet.address, "seed": seed}
         cutoff = cutoff_on(snapshot.card, options.cutoff)
-        settings = ReplaySettings.model_validate({**resolved, **here, "cutoff": cutoff})
+        settings = ReplaySettings.model_validate({**resolved, **run_values, "cutoff": cutoff})
         return without(settings, ablations)
 
     def share(self) -> Share:

@@ -66,22 +66,22 @@ class Outcome:
 
 
 def run_each(
-    jobs: Iterable[Job | Outcome], leases: Leases, shown: Callable[[Job], AbstractContextManager[Show]]
+    jobs: Iterable[Job | Outcome], leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]
 ) -> Iterator[Outcome]:
     """Run one after another, and yield each outcome; existing outcomes are passed on.
 
     After a request to stop, the run's outcome is the last. The next job is asked for only when the one before has ended.
     """
     for job in jobs:
-        outcome = job if isinstance(job, Outcome) else _run(job, leases, shown)
+        outcome = job if isinstance(job, Outcome) else _run(job, leases, show_job)
         yield outcome
         if outcome.result.status == "stopped":
             return
 
 
-def _run(job: Job, leases: Leases, shown: Callable[[Job], AbstractContextManager[Show]]) -> Outcome:
+def _run(job: Job, leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]) -> Outcome:
     run = job.run
-    with shown(job) as show:
+    with show_job(job) as show:
         try:
             result: RunResult | Failed = asyncio.run(replay(run, job.sandbox, leases, job.models, job.redactor, show))
         except (BotError, OSError) as error:
@@ -91,7 +91,7 @@ def _run(job: Job, leases: Leases, shown: Callable[[Job], AbstractContextManager
     return Outcome(run.folder.path, run.id, result)
 
 
-def jobs_left(folders: Sequence[RunFolder], known: Mapping[str, Snapshot]) -> Iterator[Job | Outcome]:
+def jobs_left(folders: Sequence[RunFolder], snapshots: Mapping[str, Snapshot]) -> Iterator[Job | Outcome]:
     """Yield the outcome of each finished run, and for each other run its job, or why it cannot be resumed.
 
     The known snapshots, by slug, take the place of those at the paths that the runs began with.
@@ -102,16 +102,16 @@ def jobs_left(folders: Sequence[RunFolder], known: Mapping[str, Snapshot]) -> It
             continue
         run_id, settings = read_config(folder)
         try:
-            yield _job(folder, run_id, settings, known)
+            yield _job(folder, run_id, settings, snapshots)
         except BotError as error:
             yield Outcome(folder.path, run_id, Failed.by(error, settings, settings.snapshot.name))
 
 
-def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, known: Mapping[str, Snapshot]) -> Job:
+def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, snapshots: Mapping[str, Snapshot]) -> Job:
     if settings.blended:
         raise UsageError(f"{folder.path} is an unfinished blend: remove it, and blend the runs again with `bot blend`")
-    found = next((one for slug, one in known.items() if is_run_on(slug, run_id)), None)
-    snapshot = found or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
+    moved = next((s for slug, s in snapshots.items() if is_run_on(slug, run_id)), None)
+    snapshot = moved or Snapshot.load(settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
     configuration = read_settings(settings.config)
     models = ModelSettings(Environment.read(), configuration.models)
     environments, name = configuration.sandbox.environments_folder, settings.environment

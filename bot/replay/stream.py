@@ -22,7 +22,7 @@ _STEP_SHARE, _LEAST_STEP = 0.02, 5.0
 """Share of the run's time, and least seconds, between two moves beside a lab."""
 
 
-def clock_progress(begun: float, total: float, round_size: int) -> float:
+def clock_progress(started: float, total: float, round_size: int) -> float:
     """Return how far the clock has moved from its start to the cutoff, 0 to 1.
 
     It arrives while there is time for the rest of a round and one more, so that the last posts can still be used; if the
@@ -30,7 +30,7 @@ def clock_progress(begun: float, total: float, round_size: int) -> float:
     time.
     """
     arrival = max(1.0, min(_ARRIVED * total, max(total / 2, total - (round_size + 1))))
-    return min(1.0, max(0.0, begun / arrival))
+    return min(1.0, max(0.0, started / arrival))
 
 
 class Stream(Unpaced):
@@ -54,13 +54,13 @@ class Stream(Unpaced):
         self._unused = False
         """Whether posts were read for which no round was opened."""
         with context.store.read() as session:
-            made = clock_advances(session, context.run_id)
-        found = looks(context)
-        for move in made:
+            moves = clock_advances(session, context.run_id)
+        looks_of_run = looks(context)
+        for move in moves:
             clock.move(move.as_of)
             self._moves[move.number] = move
-            if move.number in found:
-                self._note_news(move, found[move.number])
+            if move.number in looks_of_run:
+                self._note_news(move, looks_of_run[move.number])
 
     def renewed_after(self) -> int | None:
         """Return the last node that was started before the latest posts worth another round."""
@@ -91,12 +91,12 @@ class Stream(Unpaced):
 
     def _move(self, number: int, tree: Tree) -> bool:
         """Move the clock, if it has not arrived; the move is recorded before anything later can be known."""
-        context, to = self._context, self._clock.at(self._progress(tree))
-        if to <= self._clock.as_of():
+        context, target = self._context, self._clock.at(self._progress(tree))
+        if target <= self._clock.as_of():
             return False
-        node = max((one.id for one in tree.all), default=0) + 1
+        node = max((node_view.id for node_view in tree.all), default=0) + 1
         with context.store.write() as tx:
-            move = add_clock_advance(tx, context.run_id, number, to, node)
+            move = add_clock_advance(tx, context.run_id, number, target, node)
         self._clock.move(move.as_of)
         self._moves[number] = move
         context.say(f"the clock stands at {iso(move.as_of)}")
@@ -107,13 +107,13 @@ class Stream(Unpaced):
         size = context.settings_of(RoundsSettings).drafts_per_round
         if budget.steps is not None:
             return clock_progress(len(tree.nodes), budget.steps, size)
-        took = [node.seconds for node in tree.nodes if node.state != "running"]
-        each = max(1.0, sum(took) / max(1, len(took))) / self._slots
+        node_seconds = [node.seconds for node in tree.nodes if node.state != "running"]
+        seconds_per_node = max(1.0, sum(node_seconds) / max(1, len(node_seconds))) / self._slots
         usable = budget.seconds - budget.reserve - budget.kept(best_seconds(context, tree))
-        return clock_progress(budget.elapsed.wall() / each, usable / each, size)
+        return clock_progress(budget.elapsed.wall() / seconds_per_node, usable / seconds_per_node, size)
 
-    def _note_news(self, move: ClockAdvance, found: NewsLook) -> None:
+    def _note_news(self, move: ClockAdvance, look: NewsLook) -> None:
         """Open a new round for strong posts, and at the cutoff for all posts without a round."""
-        self._unused = self._unused or bool(found.posts)
-        if found.strong or (self._unused and move.as_of == self._clock.cutoff):
+        self._unused = self._unused or bool(look.posts)
+        if look.strong or (self._unused and move.as_of == self._clock.cutoff):
             self._renewed, self._unused = move.node - 1, False

@@ -31,7 +31,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.grading import grade_and_report
 from bot.replay.prepare import PreparedRun, finished_result, prepare, read_config
-from bot.replay.run import begin, opened
+from bot.replay.run import begin, open_run_context
 from bot.replay.settings import ReplaySettings
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
@@ -162,7 +162,7 @@ async def _blend(
             await begin(run, store, say)
             async with (
                 beating(store, run.id, stopwatch),
-                opened(rule_based, store, clock, machinery, stopwatch, say) as context,
+                open_run_context(rule_based, store, clock, machinery, stopwatch, say) as context,
             ):
                 if _withheld(run.folder) != _withheld(runs[0].folder):
                     raise UsageError(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.agents import AgentName
 from bot.configuration.lines import KeyPath
-from bot.configuration.mistakes import Where
+from bot.configuration.mistakes import TomlFile
 from bot.configuration.reading import read_settings, read_toml
 from bot.configuration.run_options import run_options
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -93,7 +93,7 @@ def read_bench(file: Path, configured: Path | None, fleet: str | None = None) ->
     out = plan.out or file.absolute().parent / f"{file.stem}-runs"
     checked = _Checked(plan, out, configured, fleet)
     if checked.mistakes:
-        plan_file = Where(file, lines)
+        plan_file = TomlFile(file, lines)
         raise ConfigurationError([plan_file.mistake("wrong", path, sentence) for path, sentence in checked.mistakes])
     return Bench(plan, out, tuple(checked.groups()))
 

@@ -44,7 +44,7 @@ def tricks(
 
     An entry is known since the latest of the posts that it was drawn from. A document that was read before is not paid for again.
 
-    Example: bot knowledge build tricks snapshots/spooky-author-identification --most 3
+    Example: bot knowledge build tricks snapshots/spooky-author-identification --limit 3
     """
     settings, folder, clock = configured(config), _folder(config, out), SystemClock()
     models, redactor = model_settings(settings), redactor_of(settings)

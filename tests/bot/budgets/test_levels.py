@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.budgets.kinds import Kind
-from bot.budgets.levels import Held, Level, unbounded
+from bot.budgets.levels import Level, Reservation, unbounded
 from bot.budgets.settings import Caps
 from state.errors import BudgetExceeded
 
 
 async def test_what_is_spent_at_the_run_counts_at_all_levels_around_it() -> None:
-    day = Level("day", Caps(money=10), spent={Kind.MONEY: 4.0})
-    competition = Level("competition", Caps(money=5), spent={Kind.MONEY: 1.0}, around=day)
+    day = Level("day", Caps(money=10), amounts={Kind.MONEY: 4.0})
+    competition = Level("competition", Caps(money=5), amounts={Kind.MONEY: 1.0}, around=day)
     run = Level("run", Caps(), around=competition)
     async with run.reserve(money=0.5, calls=1) as held:
         assert (day.remaining[Kind.MONEY], competition.remaining[Kind.MONEY]) == (5.5, 3.5)
@@ -28,7 +28,7 @@ async def test_what_is_spent_at_the_run_counts_at_all_levels_around_it() -> None
 
 
 async def test_a_refusal_names_the_level_its_cap_what_is_spent_and_what_was_wanted_and_holds_nothing_anywhere() -> None:
-    day = Level("day", Caps(money=1), spent={Kind.MONEY: 0.75})
+    day = Level("day", Caps(money=1), amounts={Kind.MONEY: 0.75})
     run = Level("run", Caps(money=9), around=day)
     spent = r"^the day's cap on money is reached: of 1\.0000 USD 0\.7500 USD are spent"
     sentence = spent + r", and the next step may take 0\.5000 USD$"
@@ -41,8 +41,8 @@ async def test_a_refusal_names_the_level_its_cap_what_is_spent_and_what_was_want
 
 async def test_the_share_that_is_left_is_the_least_of_all_caps_that_are_not_renewed() -> None:
     today = date(2026, 1, 1)
-    day = Level("day", Caps(money=2), spent={Kind.MONEY: 1.9}, period=lambda: today)
-    competition = Level("competition", Caps(money=8), spent={Kind.MONEY: 4.0}, around=day)
+    day = Level("day", Caps(money=2), amounts={Kind.MONEY: 1.9}, period=lambda: today)
+    competition = Level("competition", Caps(money=8), amounts={Kind.MONEY: 4.0}, around=day)
     run = Level("run", Caps(tokens=100), around=competition)
     assert unbounded().share_left(Kind.MONEY) is None
     assert day.share_left(Kind.MONEY) is None, "tomorrow it is whole again"
@@ -76,7 +76,7 @@ async def test_more_than_was_reserved_is_counted_as_it_is() -> None:
 
 async def test_what_is_known_only_afterwards_stops_everything_when_its_cap_is_reached() -> None:
     wall = [5.0]
-    level = Level("run", Caps(wall_seconds=10, disk_bytes=1000), measured={Kind.WALL_SECONDS: lambda: wall[0]})
+    level = Level("run", Caps(wall_seconds=10, disk_bytes=1000), measures={Kind.WALL_SECONDS: lambda: wall[0]})
     async with level.reserve(executions=1) as held:
         held.spend(disk_bytes=900)
     async with level.reserve(calls=1):
@@ -90,7 +90,7 @@ async def test_what_is_known_only_afterwards_stops_everything_when_its_cap_is_re
 
 
 async def test_a_cap_on_one_kind_stops_no_other() -> None:
-    level = Level("run", Caps(money=1), spent={Kind.MONEY: 1.0})
+    level = Level("run", Caps(money=1), amounts={Kind.MONEY: 1.0})
     async with level.reserve(executions=1, money=0) as held:
         held.spend(executions=1)
     assert level.usage[Kind.EXECUTIONS] == 1
@@ -98,7 +98,7 @@ async def test_a_cap_on_one_kind_stops_no_other() -> None:
 
 async def test_a_new_day_starts_at_nothing_and_a_clock_put_back_renews_nothing() -> None:
     today = [date(2024, 5, 1)]
-    day = Level("day", Caps(calls=3), spent={Kind.CALLS: 3.0}, period=lambda: today[0])
+    day = Level("day", Caps(calls=3), amounts={Kind.CALLS: 3.0}, period=lambda: today[0])
     with pytest.raises(BudgetExceeded):
         await _enter(day, calls=1)
     today[0] = date(2024, 4, 30)
@@ -226,7 +226,7 @@ def test_whatever_the_interleaving_spent_and_held_never_exceed_a_cap(
 async def test_held_is_what_is_left_of_a_reservation() -> None:
     level = Level("run", Caps(tokens=10))
     async with level.reserve(tokens=10) as held:
-        assert isinstance(held, Held)
+        assert isinstance(held, Reservation)
         held.spend(tokens=4)
         assert (level.spent(Kind.TOKENS), level.held(Kind.TOKENS), level.remaining[Kind.TOKENS]) == (4, 6, 0)
     assert level.remaining[Kind.TOKENS] == 6

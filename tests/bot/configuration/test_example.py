@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from bot.configuration import Settings, read_settings
 from bot.configuration.example import example
-from bot.configuration.fields import described, holds
+from bot.configuration.fields import content_of, description_of
 
 KEY = re.compile(r"#(?=\S)")
 
@@ -27,7 +27,7 @@ def fields(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, Field
     """Yield all keys, those of tables within tables and collections too."""
     for name, field in model.model_fields.items():
         yield f"{above}{name}", field
-        if inner := holds(field)[1]:
+        if inner := content_of(field)[1]:
             yield from fields(inner, f"{above}{name}.")
 
 
@@ -55,8 +55,8 @@ def test_all_lines_taken_in_are_valid_together() -> None:
 def test_every_key_has_its_sentence_and_what_is_not_set_an_example() -> None:
     text = example().replace("\n# ", " ")
     for name, field in fields(Settings):
-        assert described(field), name
-        assert " ".join(described(field).split())[1:30] in text, name
+        assert description_of(field), name
+        assert " ".join(description_of(field).split())[1:30] in text, name
         if (
             field.default in (None, (), {})
             and "fallback." not in name
@@ -68,9 +68,11 @@ def test_every_key_has_its_sentence_and_what_is_not_set_an_example() -> None:
 
 def test_every_table_and_key_stands_in_it() -> None:
     text = example()
-    keys = [name for name, field in fields(Settings) if holds(field)[0] == "value"]
+    keys = [name for name, field in fields(Settings) if content_of(field)[0] == "value"]
     assert [name for name in keys if not re.search(rf"\b{name.rsplit('.')[-1]}\b", text)] == []
     named = ("competitions.", "coders.")
-    tables = {name for name, field in fields(Settings) if holds(field)[0] == "table" and not name.startswith(named)}
+    tables = {
+        name for name, field in fields(Settings) if content_of(field)[0] == "table" and not name.startswith(named)
+    }
     assert tables <= set(re.findall(r"^\[(.*)\]$", text, re.MULTILINE))
     assert set(tomllib.loads(text)) == set(Settings.model_fields)

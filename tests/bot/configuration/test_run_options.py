@@ -16,7 +16,7 @@ from bot.agents.builtin import BUILT_IN
 from bot.agents.settings import ReplayOptions, RunOptions
 from bot.cli.options import field_options, with_options
 from bot.configuration import Settings, read_settings
-from bot.configuration.fields import holds
+from bot.configuration.fields import content_of
 from bot.configuration.run_options import run_options
 from bot.configuration.settings import CompetitionSettings
 from bot.configuration.toml_values import toml_value
@@ -26,7 +26,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.open_leases import open_leases
 from bot.execution.stopwatch import Stopwatch
 from bot.replay.prepare import prepare
-from bot.replay.run import begin, opened
+from bot.replay.run import begin, open_run_context
 from bot.replay.setup import Setup
 from bot.research.bench.bench import read_bench
 from scrapers.posts.sources import notes_of
@@ -55,7 +55,7 @@ OTHER: dict[str, object] = {
 
 def keys(model: type[BaseModel], above: Path_ = ()) -> Iterator[Path_]:
     for name, field in model.model_fields.items():
-        kind, inner = holds(field)
+        kind, inner = content_of(field)
         if kind == "table" and inner:
             yield from keys(inner, (*above, name))
         else:
@@ -66,7 +66,7 @@ def other(path: Path_) -> object:
     """Return a valid value that is not the key's default."""
     model: type[BaseModel] = ReplayOptions
     for name in path[:-1]:
-        model = holds(model.model_fields[name])[1] or model
+        model = content_of(model.model_fields[name])[1] or model
     field = model.model_fields[path[-1]]
     if path[-1] in OTHER:
         return OTHER[path[-1]]
@@ -128,8 +128,8 @@ def test_every_option_sets_its_key_and_goes_before_bot_toml(tmp_path: Path, monk
 
     @app.command()
     @with_options(ReplayOptions)
-    def command(given: dict[str, Any]) -> None:
-        given_tables.append(given)
+    def command(chosen_options: dict[str, Any]) -> None:
+        given_tables.append(chosen_options)
 
     for option in field_options(ReplayOptions):
         value = other(option.path)
@@ -175,7 +175,7 @@ async def opened_with(folder: Path, text: str, **given: object) -> Any:
         async with aclosing(Worker()) as worker:
             machinery = Machinery(setup.sandbox, leases, setup.models, worker, BUILT_IN)
             await begin(run, store, lambda line: None)
-            async with opened(run, store, clock, machinery, Stopwatch(), lambda line: None) as context:
+            async with open_run_context(run, store, clock, machinery, Stopwatch(), lambda line: None) as context:
                 agent = open_agent(settings.agent, context)
                 with store.read() as session:
                     notes = notes_of(session, snapshot.card.slug)

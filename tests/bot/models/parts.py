@@ -144,7 +144,7 @@ def asker_of(
         RUN,
         HurriedClock(),
         steps,
-        budget=Level("run", Caps(money=max_cost), spent={Kind.MONEY: spent_before(store)}),
+        budget=Level("run", Caps(money=max_cost), amounts={Kind.MONEY: spent_before(store)}),
         estimate=estimate,
         recorder=recorder,
         timed=timed,

@@ -279,7 +279,7 @@ async def scene(
         model = OpenAIModel(endpoint, Pricing(PRICES, base_url=upstream.url), HurriedClock())
         stack.push_async_callback(model.aclose)
         before = spent(held, RUN).get("tokens", Spent())
-        budget = Level("run", caps or Caps(), spent={Kind.MONEY: before.cost_usd, Kind.TOKENS: before.new_tokens})
+        budget = Level("run", caps or Caps(), amounts={Kind.MONEY: before.cost_usd, Kind.TOKENS: before.new_tokens})
         asked = wrap(model)
         estimate = getattr(asked, "estimate", free)
         steps, limits = Steps(held, RUN), CallLimits(seconds)
