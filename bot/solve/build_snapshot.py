@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.evaluation.metrics.registry import ABBREVIATIONS
 from bot.solve.class_folders import index_folders
-from bot.solve.columns import NUMBERED, id_of, refuse_answers, target_of
+from bot.solve.columns import NUMBER_COLUMNS, id_of, refuse_answers, target_of
 from bot.solve.input_files import CollectedFiles, InputFiles, find_tables, refuse_formats
 from bot.solve.solve_options import DetectedTask, SolveOptions
 from bot.solve.tables import NA_WORDS, PLAIN, TableError, UserTable, is_table
@@ -93,7 +93,7 @@ def build_snapshot(
 
 def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _Rows:
     train, test, sample = files.train, files.test, files.sample
-    numbered = next(name for name in NUMBERED if name not in train.header)
+    number_column = next(name for name in NUMBER_COLUMNS if name not in train.header)
     if sample is not None and (options.target is None or options.target in sample.header):
         key = _sample_key(sample, test)
         task = task_of_sample(train, test, sample, key, options.metric, detected)
@@ -109,7 +109,7 @@ def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _
         # Rows are numbered where the key cannot stand as it is written: it has several columns, or is a date to be read.
         is_rewritten = test is not None and key[0] in test.header and _is_rewritten(key[0], train, test, sample)
         is_plain = len(key) == 1 and not is_rewritten
-        id_name, key = (key[0], ()) if is_plain else (numbered, key)
+        id_name, key = (key[0], ()) if is_plain else (number_column, key)
         return _Rows(files, targets, task, id_name, not is_plain, has_sample=True, key=key)
     target = target_of(train, test, options, detected)
     if test is not None:
@@ -127,7 +127,7 @@ def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _
         raise UsageError(
             f"{train.name} leaves {plural(taught, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
         )
-    return _Rows(files, (target,), task, id_column or numbered, id_column is None, split)
+    return _Rows(files, (target,), task, id_column or number_column, id_column is None, split)
 
 
 def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
@@ -143,8 +143,8 @@ def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
     ]
     if answers:
         detected.add("left out", f"{', '.join(answers)}: answers of the test rows, which scripts must not see")
-    others = {name: path for name, path in rows.files.others.items() if name not in answers}
-    return replace(rows, files=replace(rows.files, others=others))
+    other_files = {name: path for name, path in rows.files.others.items() if name not in answers}
+    return replace(rows, files=replace(rows.files, others=other_files))
 
 
 def _holds_answers(path: Path, rows: _Rows, tests: Set[str]) -> bool:
@@ -160,17 +160,17 @@ def _holds_answers(path: Path, rows: _Rows, tests: Set[str]) -> bool:
 def _is_rewritten(name: str, *tables: UserTable | None) -> bool:
     """Whether a column's cells are written otherwise for scripts than in the tables."""
     formats = [table.formats.get(name) for table in tables if table is not None]
-    return any(how is not None and how != PLAIN for how in formats)
+    return any(cell_format is not None and cell_format != PLAIN for cell_format in formats)
 
 
 def _sample_key(sample: UserTable, test: UserTable | None) -> tuple[str, ...]:
     """Return the columns of a sample that identify a row: its first, and further ones that test rows have, too."""
-    known = () if test is None else tuple(name for name in sample.header[:-1] if name in test.header)
-    if test is None or len(known) < 2:
+    shared_names = () if test is None else tuple(name for name in sample.header[:-1] if name in test.header)
+    if test is None or len(shared_names) < 2:
         return sample.header[:1]
-    places = [test.header.index(name) for name in known]
-    keys = [tuple(cells[at] for at in places) for cells in test.rows()]
-    return known if len(set(keys)) == len(keys) > len({key[0] for key in keys}) else sample.header[:1]
+    places = [test.header.index(name) for name in shared_names]
+    keys = [tuple(cells[i] for i in places) for cells in test.rows()]
+    return shared_names if len(set(keys)) == len(keys) > len({key[0] for key in keys}) else sample.header[:1]
 
 
 def _write_data(rows: _Rows, folder: Path) -> None:
@@ -188,7 +188,7 @@ def _write_data(rows: _Rows, folder: Path) -> None:
     if (sample := files.sample) is not None and rows.has_sample and not rows.key and not _is_short(sample, files.test):
         columns = [sample.header.index(name) for name in (rows.id, *rows.task.columns)]
         write_table(
-            folder / SAMPLE, [rows.id, *rows.task.columns], ([cells[at] for at in columns] for cells in sample.rows())
+            folder / SAMPLE, [rows.id, *rows.task.columns], ([cells[i] for i in columns] for cells in sample.rows())
         )
     else:
         with open_table(data / "test.csv") as tests:
@@ -201,7 +201,7 @@ def _write_data(rows: _Rows, folder: Path) -> None:
         (folder / ANSWERS).parent.mkdir(mode=0o700)
         write_table(folder / ANSWERS, [rows.id, *rows.task.columns], _answers(rows, split))
         write_table(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
-    formats = {name: list(vars(how).values()) for name, how in train.formats.items()}
+    formats = {name: list(vars(f).values()) for name, f in train.formats.items()}
     (folder / FORMATS).write_text(json.dumps({"has_header": train.has_header, "formats": formats}), encoding="utf-8")
     for name, path in files.others.items():
         if not (data / name).exists():
@@ -213,8 +213,8 @@ def _is_short(sample: UserTable, test: UserTable | None) -> bool:
     if test is None or sample.header[0] not in test.header:
         return False
     tests = set(test.column(sample.header[0]))
-    shown = set(sample.column(sample.header[0]))
-    return shown < tests or shown.isdisjoint(tests)
+    ids_shown = set(sample.column(sample.header[0]))
+    return ids_shown < tests or ids_shown.isdisjoint(tests)
 
 
 def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> None:
@@ -222,10 +222,10 @@ def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> N
     test, sample = (table.without_formats(rows.key) for table in (test, sample))
     places = [test.header.index(name) for name in rows.key]
     number_of = {
-        tuple(cells[at] for at in places): number for number, cells in enumerate(test.rows(), rows.files.train.length)
+        tuple(cells[i] for i in places): number for number, cells in enumerate(test.rows(), rows.files.train.length)
     }
     at_sample = [sample.header.index(name) for name in rows.key]
-    keys = [tuple(cells[at] for at in at_sample) for cells in sample.rows()]
+    keys = [tuple(cells[i] for i in at_sample) for cells in sample.rows()]
     if set(keys) != set(number_of):
         keys = list(number_of)
     write_table(out, [rows.id, *rows.key], ([str(number_of[key]), *key] for key in keys))
@@ -257,7 +257,7 @@ def _header(rows: _Rows, table: UserTable) -> list[str]:
 def _cells(
     rows: _Rows,
     table: UserTable,
-    wanted: Callable[[int], bool] = lambda _: True,
+    is_wanted: Callable[[int], bool] = lambda _: True,
     *,
     answers: bool = True,
     first: int = 0,
@@ -267,25 +267,25 @@ def _cells(
     With answers, rows without one are left out: with nothing to learn from them, they would turn whole numbers into floats.
     """
     targets = [table.header.index(name) for name in rows.targets if name in table.header]
-    labels = {table.header.index(name): to for name, to in rows.task.labels.items() if name in table.header}
+    labels = {table.header.index(name): codes for name, codes in rows.task.labels.items() if name in table.header}
     for number, cells in enumerate(table.rows()):
-        if not wanted(number) or (answers and targets and not any(cells[at] for at in targets)):
+        if not is_wanted(number) or (answers and targets and not any(cells[i] for i in targets)):
             continue
-        for place, written in labels.items():
-            cells[place] = written.get(cells[place], cells[place])
-        kept = [cell for place, cell in enumerate(cells) if answers or place not in targets]
-        yield [str(first + number), *kept] if rows.is_numbered else kept
+        for place, codes in labels.items():
+            cells[place] = codes.get(cells[place], cells[place])
+        row_cells = [cell for place, cell in enumerate(cells) if answers or place not in targets]
+        yield [str(first + number), *row_cells] if rows.is_numbered else row_cells
 
 
 def _answers(rows: _Rows, split: TrainTestSplit) -> Iterator[list[str]]:
     """Yield id and truth of each withheld row, in the form of predictions."""
     train = rows.files.train
-    at = train.header.index(rows.target or "")
+    target_place = train.header.index(rows.target or "")
     for number, cells in enumerate(train.rows()):
         if number not in split.test:
             continue
         key = str(number) if rows.is_numbered else cells[train.header.index(rows.id)]
-        value = cells[at]
+        value = cells[target_place]
         if rows.task.classes:
             yield [key, *("1" if name == value else "0" for name in rows.task.classes)]
         else:
@@ -313,26 +313,26 @@ def _write_task(rows: _Rows, folder: Path, slug: str, now: datetime) -> None:
 
 def _description(rows: _Rows, slug: str) -> str:
     task = rows.task
-    what = f"`{rows.target}`" if rows.target else ", ".join(f"`{name}`" for name in task.columns[:20])
-    how = {
+    target_words = f"`{rows.target}`" if rows.target else ", ".join(f"`{name}`" for name in task.columns[:20])
+    form_words = {
         "two classes": "It has two classes.",
         "classes": "It has several classes.",
         "quantity": "It is a quantity.",
     }[task.kind]
-    how += "".join(
-        f" In `{name}`, {one} stands for {old!r}." for name, to in task.labels.items() for old, one in to.items()
+    form_words += "".join(
+        f" In `{name}`, {code} stands for {old!r}." for name, c in task.labels.items() for old, code in c.items()
     )
-    how += "".join(
+    form_words += "".join(
         f" {value!r} is a class of `{rows.target}`, though pandas reads it as missing unless told `keep_default_na=False`."
         for value in task.classes
         if value.lower() in NA_WORDS
     )
     of_classes = task.metric.of_classes and task.metric.takes == "number"
-    several = "a probability for each class" if of_classes else "a prediction in each column"
-    form = several if len(task.columns) > 1 else "one prediction"
-    own = f"\n## Data\n\n{rows.files.description}\n" if rows.files.description else ""
+    columns_words = "a probability for each class" if of_classes else "a prediction in each column"
+    form = columns_words if len(task.columns) > 1 else "one prediction"
+    data_section = f"\n## Data\n\n{rows.files.description}\n" if rows.files.description else ""
     return (
-        f"# {slug}\n\nPredict {what} of each row of `test.csv`. {how}\n\n"
+        f"# {slug}\n\nPredict {target_words} of each row of `test.csv`. {form_words}\n\n"
         f"## Evaluation\n\nPredictions are scored by `{task.metric.name}` ({task.metric.direction} it). `sample_submission.csv` "
-        f"shows their form: {form} for each `{rows.id}`.\n{own}"
+        f"shows their form: {form} for each `{rows.id}`.\n{data_section}"
     )

@@ -43,7 +43,7 @@ def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputF
     if is_table(suffix):
         return None
     train = [(path, label) for path, label in labelled if path.suffix.lower() == suffix or suffix not in _TEXTS]
-    others = _write(staging, train, tested, as_texts=suffix in _TEXTS)
+    file_names = _write(staging, train, tested, as_texts=suffix in _TEXTS)
     detected.add(
         "classes", f"the folders {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of `{suffix}` files"
     )
@@ -51,18 +51,22 @@ def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputF
     if test is not None and tested:
         detected.add("test rows", f"{plural(len(tested), 'file')} in {test.name}/")
     of_test = UserTable.read(staging / "test.csv", has_header=True) if tested else None
-    beside = {path.as_posix(): staging / path for path in others}
-    return InputFiles(UserTable.read(staging / "train.csv", has_header=True), of_test, None, beside, "")
+    other_files = {path.as_posix(): staging / path for path in file_names}
+    return InputFiles(UserTable.read(staging / "train.csv", has_header=True), of_test, None, other_files, "")
 
 
 def _folders(source: Path) -> tuple[list[Path], Path | None]:
     """Return the folder of each class, and the one of the files to predict."""
-    below = {path.name.lower(): path for path in sorted(source.iterdir()) if path.is_dir() and path.name[0] not in "._"}
-    train = next((below[name] for name in below if name in _TRAIN), None)
-    test = next((below[name] for name in below if name in _TEST), None)
+    subfolders = {
+        path.name.lower(): path for path in sorted(source.iterdir()) if path.is_dir() and path.name[0] not in "._"
+    }
+    train = next((subfolders[name] for name in subfolders if name in _TRAIN), None)
+    test = next((subfolders[name] for name in subfolders if name in _TEST), None)
     root = train or source
-    inside = [path for path in sorted(root.iterdir()) if path.is_dir() and path != test and path.name[0] not in "._"]
-    return [path for path in inside if any(_plain_files(path))], test
+    class_folders = [
+        path for path in sorted(root.iterdir()) if path.is_dir() and path != test and path.name[0] not in "._"
+    ]
+    return [path for path in class_folders if any(_plain_files(path))], test
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:
@@ -71,17 +75,17 @@ def _plain_files(folder: Path) -> Iterator[Path]:
 
 def _write(staging: Path, train: Sequence[tuple[Path, str]], test: Sequence[Path], *, as_texts: bool) -> list[Path]:
     """Write the tables; return the files beside them, relative to the staging folder."""
-    named = sorted((_neutral_name(path), label, path) for path, label in train)
+    by_name = sorted((_neutral_name(path), label, path) for path, label in train)
     repeats = Counter[str]()
     rows: list[tuple[str, str | None, Path]] = []
-    for name, label, path in named:
+    for name, label, path in by_name:
         repeats[name] += 1
         stem = name if repeats[name] == 1 else f"{name}_{repeats[name]}"
         rows.append((f"{stem}{path.suffix.lower()}", label, path))
-    beside = _table(staging / "train.csv", rows, as_texts=as_texts)
+    file_names = _table(staging / "train.csv", rows, as_texts=as_texts)
     if test:
-        beside += _table(staging / "test.csv", [(path.name, None, path) for path in test], as_texts=as_texts)
-    return beside
+        file_names += _table(staging / "test.csv", [(path.name, None, path) for path in test], as_texts=as_texts)
+    return file_names
 
 
 def _table(out: Path, rows: Sequence[tuple[str, str | None, Path]], *, as_texts: bool) -> list[Path]:
@@ -91,10 +95,10 @@ def _table(out: Path, rows: Sequence[tuple[str, str | None, Path]], *, as_texts:
     write_table(out, header, cells)
     if as_texts:
         return []
-    beside = {Path(out.stem) / name: path for name, _, path in rows}
-    for relative, path in beside.items():
+    path_of = {Path(out.stem) / name: path for name, _, path in rows}
+    for relative, path in path_of.items():
         link_or_copy(path, out.parent / relative)
-    return list(beside)
+    return list(path_of)
 
 
 def _text(path: Path) -> str:

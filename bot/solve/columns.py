@@ -9,7 +9,7 @@ from bot.solve.tables import UserTable
 from state.errors import UsageError
 from state.words import did_you_mean, plural
 
-NUMBERED = ("row", "row_number", "row_number_of_bot")
+NUMBER_COLUMNS = ("row", "row_number", "row_number_of_bot")
 """Names for an id that rows get where they have none; the first that is no column."""
 _TARGETS = frozenset(("target", "label", "labels", "class", "y", "outcome", "answer"))
 _ID = re.compile(
@@ -21,7 +21,7 @@ _GROUP = re.compile(
     r"(?:^|[\W_])(?:patient|subject|user|customer|client|group|session|household|person|store|site|device)s?(?:[\W_]?id)?$",
     re.IGNORECASE,
 )
-_SHOWN = 12
+_MAX_SHOWN = 12
 _MEAN_SIZE, _FEWEST = 2.0, 10
 """Rows that a group has on average, and groups that there are, at least."""
 
@@ -34,34 +34,34 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
     """
     if options.target is not None:
         return _column("--target", options.target, train)
-    lacking = tuple(name for name in train.header if test is not None and name not in test.header)
-    likely = lacking or train.header
-    named = [name for name in likely if name.lower() in _TARGETS]
-    if test is not None and len(lacking) == 1:
-        detected.add("target", f"`{lacking[0]}`, the only column that {test.name} lacks")
-        return lacking[0]
-    if len(named) == 1 and (test is None or named[0] in lacking):
-        detected.add("target", f"`{named[0]}`, by its name")
-        return named[0]
-    empty = [] if test is None or lacking else [n for n in train.header if not any(test.column(n))]
+    not_in_test = tuple(name for name in train.header if test is not None and name not in test.header)
+    likely = not_in_test or train.header
+    target_like = [name for name in likely if name.lower() in _TARGETS]
+    if test is not None and len(not_in_test) == 1:
+        detected.add("target", f"`{not_in_test[0]}`, the only column that {test.name} lacks")
+        return not_in_test[0]
+    if len(target_like) == 1 and (test is None or target_like[0] in not_in_test):
+        detected.add("target", f"`{target_like[0]}`, by its name")
+        return target_like[0]
+    empty = [] if test is None or not_in_test else [n for n in train.header if not any(test.column(n))]
     if len(empty) == 1:
         detected.add("target", f"`{empty[0]}`, which is empty in {test.name}")  # type: ignore[union-attr]
         return empty[0]
-    if options.yes and (test is None or lacking):
-        guess = named[0] if named else likely[-1]
+    if options.yes and (test is None or not_in_test):
+        guess = target_like[0] if target_like else likely[-1]
         detected.add(
             "target", f"`{guess}`, the likeliest of {plural(len(likely), 'column')} (--target, if it is another)"
         )
         return guess
-    shown = ", ".join(likely[:_SHOWN]) + (", ..." if len(likely) > _SHOWN else "")
-    why = (
+    candidates = ", ".join(likely[:_MAX_SHOWN]) + (", ..." if len(likely) > _MAX_SHOWN else "")
+    reason = (
         f"which column of {train.name} is the target{'' if train.has_header else ', whose columns have no names'}"
         if test is None
         else f"{test.name} lacks several columns of {train.name}"
-        if lacking
+        if not_in_test
         else f"cannot detect the target: {test.name} has every column of {train.name}"
     )
-    raise UsageError(f"{why}: pass --target COLUMN, such as --target {shlex.quote(likely[-1])} ({shown})")
+    raise UsageError(f"{reason}: pass --target COLUMN, such as --target {shlex.quote(likely[-1])} ({candidates})")
 
 
 def refuse_answers(test: UserTable, target: str) -> None:
@@ -132,17 +132,17 @@ def group_of(train: UserTable, target: str, options: SolveOptions, detected: Det
 
 
 def _identifies(table: UserTable, name: str) -> bool:
-    seen: set[str] = set()
+    values: set[str] = set()
     for cell in table.column(name):
-        if not cell or cell in seen:
+        if not cell or cell in values:
             return False
-        seen.add(cell)
+        values.add(cell)
     return True
 
 
 def _column(option: str, name: str, table: UserTable) -> str:
     """Return the column that an option names; raises UsageError if a table has none of that name."""
     if name not in table.header:
-        near = did_you_mean(name, table.header[:100])
-        raise UsageError(f"{option} {name}: {table.name} has no such column; {near}")
+        suggestion = did_you_mean(name, table.header[:100])
+        raise UsageError(f"{option} {name}: {table.name} has no such column; {suggestion}")
     return name

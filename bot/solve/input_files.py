@@ -75,43 +75,47 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     if not tables.names and options.train is None:
         return None
     samples = [] if len(tables.names) == 1 else _samples(tables, options)
-    rest = [name for name in tables.names if name not in samples]
+    table_names = [name for name in tables.names if name not in samples]
     sample = tables.read(options.choose("sample submission", "", samples, source)) if samples else None
-    test_names = [options.test] if options.test else [name for name in rest if _tokens(name) & _TEST]
-    train_names = [options.train] if options.train else [name for name in rest if _tokens(name) & _TRAIN]
+    test_names = [options.test] if options.test else [name for name in table_names if _tokens(name) & _TEST]
+    train_names = [options.train] if options.train else [name for name in table_names if _tokens(name) & _TRAIN]
     test_names = [name for name in test_names if name not in train_names]
-    left_out: set[str] = set()
+    answer_names: set[str] = set()
     if len(test_names) > 1:
-        test_names, left_out = _without_answers(test_names)
+        test_names, answer_names = _without_answers(test_names)
     if not train_names:
-        train_names, test_names = _by_contents(tables, rest, test_names)
-    if not train_names and len(rest) == 1:
-        train_names = rest
-    train, used = _training_table(tables, train_names or rest, collected, options, detected)
+        train_names, test_names = _by_contents(tables, table_names, test_names)
+    if not train_names and len(table_names) == 1:
+        train_names = table_names
+    train, training_names = _training_table(tables, train_names or table_names, collected, options, detected)
     if not test_names:
-        test_names = [name for name in rest if name not in used and _lacks_a_column(tables, name, train)][:2]
+        test_names = [
+            name for name in table_names if name not in training_names and _lacks_a_column(tables, name, train)
+        ][:2]
     test_name = options.choose("test", "test", test_names, source) if test_names else None
     test = None if test_name is None else tables.read(test_name, like=train)
     if sample is not None:
         sample = tables.read(sample.name, like=train)
-    if left_out:
-        detected.add("left out", f"{', '.join(sorted(left_out))}: answers of the test rows, which scripts must not see")
-    roles = {*used, *left_out, test_name, *samples, DESCRIPTION}
-    others = {name: path for name, path in files.items() if name not in roles}
-    return _described(train, test, sample, others, files, used, detected)
+    if answer_names:
+        detected.add(
+            "left out", f"{', '.join(sorted(answer_names))}: answers of the test rows, which scripts must not see"
+        )
+    roles = {*training_names, *answer_names, test_name, *samples, DESCRIPTION}
+    other_files = {name: path for name, path in files.items() if name not in roles}
+    return _describe(train, test, sample, other_files, files, training_names, detected)
 
 
-def _described(
+def _describe(
     train: UserTable,
     test: UserTable | None,
     sample: UserTable | None,
-    others: Mapping[str, Path],
+    other_files: Mapping[str, Path],
     files: Mapping[str, Path],
-    used: Sequence[str],
+    training_names: Sequence[str],
     detected: DetectedTask,
 ) -> InputFiles:
     size = f"{plural(train.length, 'row')}, {plural(len(train.header), 'column')}"
-    detected.add("training rows", f"{' and '.join(used)}, {size}")
+    detected.add("training rows", f"{' and '.join(training_names)}, {size}")
     if test is not None:
         detected.add("test rows", f"{test.name}, {plural(test.length, 'row')}")
     if sample is not None:
@@ -119,16 +123,16 @@ def _described(
     for table in (table for table in (train, test, sample) if table is not None):
         for note in table.notes:
             detected.add("note", f"{table.name}: {note}" if table.name not in note else note)
-    if rewritten := [name for name, how in train.formats.items() if isinstance(how, NumberFormat) and how.thousands]:
+    if rewritten := [name for name, f in train.formats.items() if isinstance(f, NumberFormat) and f.thousands]:
         detected.add("numbers", f"read from forms such as 1.234,5 or $1,234: {', '.join(rewritten)}")
-    if dates := [f"{name} ({how.form})" for name, how in train.formats.items() if isinstance(how, DateFormat)]:
+    if dates := [f"{name} ({f.form})" for name, f in train.formats.items() if isinstance(f, DateFormat)]:
         detected.add("dates", f"written as 2019-04-21 for scripts: {', '.join(dates)}")
-    if others:
-        shown = ", ".join(list(others)[:3]) + (", ..." if len(others) > 3 else "")
-        detected.add("other files", f"{len(others):,}, which scripts may read too: {shown}")
+    if other_files:
+        file_words = ", ".join(list(other_files)[:3]) + (", ..." if len(other_files) > 3 else "")
+        detected.add("other files", f"{len(other_files):,}, which scripts may read too: {file_words}")
     words = files.get(DESCRIPTION)
     text = words.read_text(encoding="utf-8", errors="replace") if words is not None else ""
-    return InputFiles(train, test, sample, others, text)
+    return InputFiles(train, test, sample, other_files, text)
 
 
 class _Tables:
@@ -141,8 +145,8 @@ class _Tables:
         self.names = [name for name in files if "/" not in name and is_table(name)]
         texts = [name for name in files if "/" not in name and is_table(name, TEXT_SUFFIXES)]
         # Beside tables a text is a README; by itself it may be one of several columns.
-        told = [name for name in texts if _tokens(name) & (_TRAIN | _TEST)]
-        self.names += told if self.names else [name for name in texts if len(self.header(name)) > 1]
+        named_by_role = [name for name in texts if _tokens(name) & (_TRAIN | _TEST)]
+        self.names += named_by_role if self.names else [name for name in texts if len(self.header(name)) > 1]
 
     def read(self, name: str, *, like: UserTable | None = None) -> UserTable:
         """Return a table by its path within the data, or one that lies elsewhere; raises UsageError."""
@@ -173,15 +177,15 @@ def _tokens(name: str) -> set[str]:
 
 def _samples(tables: _Tables, options: SolveOptions) -> list[str]:
     """Return the tables that may be the sample submission: they are named like one, and are no training or test rows."""
-    named = {
+    candidates = {
         Path(name).with_suffix("").name + ".csv" if not name.endswith(".csv") else name: name for name in tables.names
     }
     return [
-        named[name]
-        for name in find_samples(tuple(named))
-        if named[name] not in (options.train, options.test)
+        candidates[name]
+        for name in find_samples(tuple(candidates))
+        if candidates[name] not in (options.train, options.test)
         and not _tokens(name) & _TRAIN
-        and len(tables.header(named[name])) > 1
+        and len(tables.header(candidates[name])) > 1
     ]
 
 
@@ -193,15 +197,15 @@ def _without_answers(names: Sequence[str]) -> tuple[list[str], set[str]]:
     return [name for name in names if name not in answers], answers
 
 
-def _by_contents(tables: _Tables, rest: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
+def _by_contents(tables: _Tables, table_names: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the training and the test table where one has all columns of the other and one or more in addition."""
-    if len(rest) > _MOST_TABLES:
+    if len(table_names) > _MOST_TABLES:
         return [], list(tests)
-    headers = {name: set(tables.header(name)) for name in rest}
+    headers = {name: set(tables.header(name)) for name in table_names}
     pairs = [
         (train, test)
-        for train in rest
-        for test in (tests or rest)
+        for train in table_names
+        for test in (tests or table_names)
         if len(headers[test] & headers[train]) >= 2 and headers[test] < headers[train]
     ]
     return ([pairs[0][0]], [pairs[0][1]]) if len(pairs) == 1 else ([], list(tests))
@@ -222,10 +226,10 @@ def _training_table(
 ) -> tuple[UserTable, list[str]]:
     """Return the training table and the files of which it is made: one, or features and labels, which are joined."""
     if len(names) == 2:
-        others = (
+        other_names = (
             name for name in tables.names if name not in names and _tokens(name) & _TEST and not _tokens(name) & _LABELS
         )
-        known_features = {column for name in others for column in tables.header(name)}
+        known_features = {column for name in other_names for column in tables.header(name)}
         for features, labels in (names, names[::-1]):
             if _tokens(features) & _LABELS and not _tokens(labels) & _LABELS:
                 continue
@@ -233,8 +237,8 @@ def _training_table(
             joined = _join(tables.read(features), tables.read(labels), known_features, out, detected)
             if joined is not None:
                 return joined, [features, labels]
-    chosen = options.choose("training", "train", names, collected.source)
-    return tables.read(chosen), [chosen]
+    name = options.choose("training", "train", names, collected.source)
+    return tables.read(name), [name]
 
 
 def _join(
@@ -246,9 +250,9 @@ def _join(
 
     Where they share no columns and have equally many rows, rows are taken in order (`X_train.csv`, `y_train.csv`).
     """
-    numbered = [name for name in labels.header if name.startswith("Unnamed: ")]
-    key = [name for name in features.header if name in labels.header and name not in numbered]
-    added = [name for name in labels.header if name not in key and name not in numbered]
+    index_columns = [name for name in labels.header if name.startswith("Unnamed: ")]
+    key = [name for name in features.header if name in labels.header and name not in index_columns]
+    added = [name for name in labels.header if name not in key and name not in index_columns]
     if not added or len(key) == len(features.header) or not known_features.isdisjoint(added):
         return None
     if not key and features.length != labels.length:
@@ -259,24 +263,23 @@ def _join(
     key_places = [labels.header.index(name) for name in key]
     by_key: dict[tuple[str, ...], list[str]] = {}
     for number, cells in enumerate(labels.rows()):
-        row_key = tuple(cells[at] for at in key_places) if key else (str(number),)
+        row_key = tuple(cells[i] for i in key_places) if key else (str(number),)
         if row_key in by_key:
             return None
-        by_key[row_key] = [cells[at] for at in places]
+        by_key[row_key] = [cells[i] for i in places]
     of_features = [features.header.index(name) for name in key]
     keys = [
-        tuple(cells[at] for at in of_features) if key else (str(number),)
-        for number, cells in enumerate(features.rows())
+        tuple(cells[i] for i in of_features) if key else (str(number),) for number, cells in enumerate(features.rows())
     ]
-    known = sum(row_key in by_key for row_key in keys)
-    if len(set(keys)) < len(keys) or known < max(len(keys), len(by_key)) / 2:
+    labelled_count = sum(row_key in by_key for row_key in keys)
+    if len(set(keys)) < len(keys) or labelled_count < max(len(keys), len(by_key)) / 2:
         return None
-    nothing = [""] * len(added)
-    rows = ([*cells, *by_key.get(row_key, nothing)] for row_key, cells in zip(keys, features.rows(), strict=True))
+    no_labels = [""] * len(added)
+    rows = ([*cells, *by_key.get(row_key, no_labels)] for row_key, cells in zip(keys, features.rows(), strict=True))
     write_table(out, [*features.header, *added], rows)
-    how = f"by {', '.join(key)}" if key else "row by row"
-    lost = f"; {plural(len(keys) - known, 'row')} without a label" if known < len(keys) else ""
-    detected.add("joined", f"{features.name} and {labels.name} {how}{lost}")
+    join_words = f"by {', '.join(key)}" if key else "row by row"
+    lost = f"; {plural(len(keys) - labelled_count, 'row')} without a label" if labelled_count < len(keys) else ""
+    detected.add("joined", f"{features.name} and {labels.name} {join_words}{lost}")
     return UserTable.read(out, has_header=True)
 
 
@@ -293,18 +296,18 @@ def collect_files(source: Path, out: Path) -> Iterator[CollectedFiles]:
     if not source.exists():
         raise UsageError(f"there is no folder or file {source}")
     with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=out) as place:
-        unpacked, scratch = Path(place) / "unpacked", Path(place) / "made"
-        unpacked.mkdir()
+        unpacked_folder, scratch = Path(place) / "unpacked", Path(place) / "made"
+        unpacked_folder.mkdir()
         scratch.mkdir()
         root = source
         if source.is_file() and _is_packed(source):
-            _unpack(source, folder := Path(tempfile.mkdtemp(dir=unpacked)))
+            _unpack(source, folder := Path(tempfile.mkdtemp(dir=unpacked_folder)))
             root = _innermost(folder)
-        named = {root.name: root} if root.is_file() else {p.as_posix(): root / p for p in _files(root, out)}
-        expanded = [name for name, path in named.items() if "/" not in name and _is_expanded(path)]
-        files = {name: path for name, path in named.items() if name not in expanded}
+        path_of = {root.name: root} if root.is_file() else {p.as_posix(): root / p for p in _files(root, out)}
+        expanded = [name for name, path in path_of.items() if "/" not in name and _is_expanded(path)]
+        files = {name: path for name, path in path_of.items() if name not in expanded}
         for name in expanded:
-            for inner, path in _expanded(named[name], unpacked, depth=1):
+            for inner, path in _expanded(path_of[name], unpacked_folder, depth=1):
                 files.setdefault(inner, path)
         yield CollectedFiles(source, dict(sorted(files.items())), root, scratch)
 
@@ -344,8 +347,8 @@ def _unpack(path: Path, folder: Path) -> None:
         elif path.suffix.lower() == ".7z":
             _unpack_7z(path, folder)
         else:
-            with tarfile.open(path) as opened:
-                opened.extractall(folder, filter="data")
+            with tarfile.open(path) as archive:
+                archive.extractall(folder, filter="data")
     except (DownloadFailed, NoRoom) as error:
         raise UsageError(str(error)) from error
     except (tarfile.TarError, EOFError) as error:
@@ -356,11 +359,11 @@ def _unpack_7z(path: Path, folder: Path) -> None:
     import py7zr  # only where there is a 7z: it loads ten libraries
 
     try:
-        with py7zr.SevenZipFile(path) as opened:
-            size = sum(member.uncompressed for member in opened.list())
+        with py7zr.SevenZipFile(path) as archive:
+            size = sum(member.uncompressed for member in archive.list())
             if size > shutil.disk_usage(folder).free // 2:
                 raise UsageError(f"{path.name} unpacks to {size:,} bytes, more than half of what is free on the disk")
-            opened.extractall(folder)  # noqa: S202 (py7zr refuses members that leave the folder)
+            archive.extractall(folder)  # noqa: S202 (py7zr refuses members that leave the folder)
     except py7zr.exceptions.ArchiveError as error:
         raise UsageError(f"{path.name} cannot be unpacked: {error}") from error
 
@@ -393,9 +396,9 @@ def _sheets(path: Path, folder: Path) -> Iterator[Path]:
         sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
     except CalamineError as error:
         raise UsageError(f"{path.name} cannot be read as a workbook: {error}") from error
-    filled = {name: rows for name, rows in sheets.items() if rows}
-    for name, rows in filled.items():
-        stem = path.stem if len(filled) == 1 else re.sub(r"[^\w.-]+", "_", name)
+    not_empty = {name: rows for name, rows in sheets.items() if rows}
+    for name, rows in not_empty.items():
+        stem = path.stem if len(not_empty) == 1 else re.sub(r"[^\w.-]+", "_", name)
         out = folder / f"{stem}.csv"
         write_table(out, [_cell(value) for value in rows[0]], ([_cell(value) for value in row] for row in rows[1:]))
         yield out
@@ -449,8 +452,8 @@ def _files(source: Path, out: Path) -> Iterator[Path]:
     for path in walk(source):
         relative = path.relative_to(source)
         hidden = any(part.startswith((".", "__")) for part in relative.parts)
-        written = not within and runs in path.resolve().parents
-        if not hidden and not written and path.suffix.lower() not in _CODE and path.is_file():
+        is_output = not within and runs in path.resolve().parents
+        if not hidden and not is_output and path.suffix.lower() not in _CODE and path.is_file():
             yield relative
 
 
@@ -465,6 +468,8 @@ def refuse_formats(collected: CollectedFiles) -> None:
 
 def _innermost(folder: Path) -> Path:
     """Return the folder in which there is more than another folder: archives often hold one alone."""
-    while len(inside := [path for path in folder.iterdir() if path.name[0] not in "._"]) == 1 and inside[0].is_dir():
-        folder = inside[0]
+    while (
+        len(children := [path for path in folder.iterdir() if path.name[0] not in "._"]) == 1 and children[0].is_dir()
+    ):
+        folder = children[0]
     return folder

@@ -54,7 +54,7 @@ The scripts were written by {author} and run as you, without a sandbox: read the
 
 
 async def write_package(
-    context: RunContext, handed: HandedIn, folder: Path, snapshot: Path, model: str, worker: Worker
+    context: RunContext, submission: HandedIn, folder: Path, snapshot: Path, model: str, worker: Worker
 ) -> str | None:
     """Add predict.py, and all that it needs, to a solution's folder.
 
@@ -68,9 +68,9 @@ async def write_package(
         BotError: the view of all training rows cannot be built.
         OSError: a file cannot be written.
     """
-    if handed.node is None:
+    if submission.node is None:
         return "no script has a score"
-    blended = blend_of(context.store, context.run_id, handed.node)
+    blended = blend_of(context.store, context.run_id, submission.node)
     recipe = None if blended is None else blended.recipe
     if recipe is not None and recipe.space not in COMBINED:
         return f"how its scripts are combined ({recipe.space}) is in recipe.json"
@@ -78,8 +78,8 @@ async def write_package(
     facts = _rows(view, context.card)
     if facts["features"] is None and facts["files"] is None:
         return "new rows would need more than one table or folder: README.md says what scripts read"
-    scripts = script_files(context, handed.node)
-    infer_scripts = await _store_models(context, handed, scripts, folder, worker)
+    scripts = script_files(context, submission.node)
+    infer_scripts = await _store_models(context, submission, scripts, folder, worker)
     facts["stored"] = {scripts[node]: name for node, name in infer_scripts.items()}
     if len(infer_scripts) < len(scripts) and not (folder / "data").exists():
         partial = folder / "data.partial"
@@ -105,20 +105,20 @@ async def write_package(
     }
     (folder / "package.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     (folder / "predict.py").write_text(predict_text(packages.values()), encoding="utf-8")
-    (folder / "requirements.txt").write_text("".join(f"{one}\n" for one in packages.values()), encoding="utf-8")
+    (folder / "requirements.txt").write_text("".join(f"{r}\n" for r in packages.values()), encoding="utf-8")
     readme = folder / "README.md"
     readme.write_text(
-        _described(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8"
+        _readme_head(context, facts, len(scripts), model) + readme.read_text(encoding="utf-8"), encoding="utf-8"
     )
     return None
 
 
 async def _store_models(
-    context: RunContext, handed: HandedIn, scripts: Mapping[int, str], folder: Path, worker: Worker
+    context: RunContext, submission: HandedIn, scripts: Mapping[int, str], folder: Path, worker: Worker
 ) -> dict[int, str]:
     """Store what the runs behind the predictions have fitted; return the scripts that predict with it, by node."""
     executor, infer_scripts = context.executor, dict[int, str]()
-    refits = await refit_scripts(context, handed.node or 0, worker) if handed.how == "refit" else {}
+    refits = await refit_scripts(context, submission.node or 0, worker) if submission.how == "refit" else {}
     for node, script in scripts.items():
         infer = infer_code(context, node)
         source = (refits[node].file if node in refits else executor.submission_of(node, GUARDED)).parent / WEIGHTS
@@ -165,11 +165,11 @@ def _is_constant(submission: Path, keys: int) -> bool:
 
 
 def _imports(script: str) -> Iterable[str]:
-    for one in ast.walk(ast.parse(script)):
-        if isinstance(one, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in one.names)
-        elif isinstance(one, ast.ImportFrom) and one.module and not one.level:
-            yield one.module.split(".")[0]
+    for node in ast.walk(ast.parse(script)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0]
 
 
 def _rows(view: Path, card: TaskCard) -> dict[str, Any]:
@@ -199,13 +199,13 @@ def _first_number(ids: Sequence[str]) -> int:
 
     So the test table itself, predicted again, has the ids of submission.csv.
     """
-    numbers = sorted(int(one) for one in ids if one.isascii() and one.isdigit())
+    numbers = sorted(int(id) for id in ids if id.isascii() and id.isdigit())
     if not numbers:
         return 0
     return numbers[0] if numbers[-1] - numbers[0] + 1 == len(ids) else numbers[-1] + 1
 
 
-def _how(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
+def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
     """Yield how new rows are predicted, in sentences."""
     stored_count = len(facts["stored"])
     if stored_count:
@@ -218,18 +218,18 @@ def _how(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
         )
 
 
-def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:
+def _readme_head(context: RunContext, facts: Mapping[str, Any], scripts: int, model: str) -> str:
     features = facts["features"]
     if facts["files"] is not None:
         new, rows = "NEW_FOLDER", "NEW_FOLDER holds new files of the kind of the training rows'."
     else:
-        shown = [name for name in features if name != facts["id"]]
-        few = ", ".join(f"`{name}`" for name in shown[:10]) + (
-            f" and {len(shown) - 10} more" if len(shown) > 10 else ""
+        columns_shown = [name for name in features if name != facts["id"]]
+        column_words = ", ".join(f"`{name}`" for name in columns_shown[:10]) + (
+            f" and {len(columns_shown) - 10} more" if len(columns_shown) > 10 else ""
         )
         new, rows = (
             "NEW.csv",
-            f"NEW.csv needs the columns {few}.\nRows without `{facts['id']}` are numbered.",
+            f"NEW.csv needs the columns {column_words}.\nRows without `{facts['id']}` are numbered.",
         )
     author = "the rules of the built-in model" if model == "builtin" else model
     return _README.format(
@@ -237,6 +237,6 @@ def _described(context: RunContext, facts: Mapping[str, Any], scripts: int, mode
         new=new,
         rows=rows,
         python=context.machine.python,
-        how=" ".join(_how(facts, scripts)),
+        how=" ".join(_usage_lines(facts, scripts)),
         author=author,
     )

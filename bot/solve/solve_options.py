@@ -37,11 +37,11 @@ class SolveOptions:
         if len(names) == 1 or (names and self.yes):
             return names[0]
         if not names or not option:
-            listed = ", ".join(names) or "none"
-            raise UsageError(f"cannot tell which table of {source} holds the {role} rows: {listed}")
-        shown = names[:5]
+            names_listed = ", ".join(names) or "none"
+            raise UsageError(f"cannot tell which table of {source} holds the {role} rows: {names_listed}")
+        first_names = names[:5]
         commands = "; or ".join(
-            f"bot solve {shlex.quote(str(source))} --{option} {shlex.quote(name)}" for name in shown
+            f"bot solve {shlex.quote(str(source))} --{option} {shlex.quote(name)}" for name in first_names
         )
         raise UsageError(f"{len(names)} tables may hold the {role} rows; say which: {commands}")
 
@@ -53,6 +53,6 @@ class DetectedTask:
     lines: list[tuple[str, str]] = field(default_factory=list)
     """A word for what it is, and the sentence."""
 
-    def add(self, what: str, sentence: str) -> None:
+    def add(self, topic: str, sentence: str) -> None:
         """Add a line."""
-        self.lines.append((what, sentence))
+        self.lines.append((topic, sentence))

@@ -40,7 +40,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_PACKED = (
+_ARCHIVE_MARKS = (
     (b"PK\x03\x04", "a zip archive or an Excel workbook"),
     (b"\x1f\x8b", "packed with gzip"),
     (b"PAR1", "Parquet"),
@@ -55,7 +55,7 @@ _DIGITS = re.compile(r"-?\d+(?:\.\d+)?")
 """The usual way to write a number, which stays as it is."""
 _DECIMAL_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:[. ']\d{3})+|\d+)(?:,\d*)?|[-+]?,\d+")
 _THOUSANDS = re.compile(r"[-+]?(?:\d{1,3}(?:[,' ]\d{2,3})*[,' ]\d{3}|\d+)(?:\.\d*)?|[-+]?\.\d+")
-_EITHER = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+_AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 """A comma that may part thousands or decimals: 1,234."""
 _CURRENCY = re.compile(r"^([-+(]?)\s*(?:[$€£¥₹]|USD|EUR|GBP|CHF)\s*|\s*(?:[$€£¥₹%]|USD|EUR|GBP|CHF)\s*(\)?)$")
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2019": "'"})
@@ -159,8 +159,8 @@ class UserTable:
 
     def without_formats(self, names: Iterable[str]) -> "UserTable":
         """Return the table with the cells of these columns as they are written."""
-        written = frozenset(names)
-        return replace(self, formats={name: how for name, how in self.formats.items() if name not in written})
+        plain_names = frozenset(names)
+        return replace(self, formats={name: f for name, f in self.formats.items() if name not in plain_names})
 
     @classmethod
     def read(
@@ -186,7 +186,7 @@ class UserTable:
 
     @classmethod
     def _checked(
-        cls, path: Path, source: "_Source", has_header: bool | None, known: "Mapping[str, CellFormat]"
+        cls, path: Path, source: "_Source", has_header: bool | None, known_formats: "Mapping[str, CellFormat]"
     ) -> "UserTable":
         head = list(islice(source.records(), _HEAD_ROWS))
         if not head:
@@ -194,18 +194,28 @@ class UserTable:
         if has_header is None:
             has_header = not _is_data(head[0][1], [cells for _, cells in head[1:]])
         width, usual, names, notes = _columns(path.name, head, has_header=has_header)
-        kept_rows, counted, filled = _survey(path.name, source, width, usual, skip=has_header)
-        if not counted.rows:
+        kept_rows, survey, is_filled = _survey(path.name, source, width, usual, skip=has_header)
+        if not survey.rows:
             raise TableError(f"{path.name} has a header and no rows")
-        kept = tuple(at for at, name in enumerate(names) if name or filled[at])
-        header = _distinct([names[at] for at in kept], kept)
+        kept_places = tuple(i for i, name in enumerate(names) if name or is_filled[i])
+        header = _distinct([names[i] for i in kept_places], kept_places)
         if not has_header:
             notes = [*notes, "its first row looks like data, so columns are numbered (--header, if it names them)"]
-        sample = {name: [row[at] for row in kept_rows] for name, at in zip(header, kept, strict=True)}
-        formats = column_formats(sample, source.delimiter) | {name: known[name] for name in header if name in known}
-        notes += [*source.notes, *counted.notes]
+        sample = {name: [row[i] for row in kept_rows] for name, i in zip(header, kept_places, strict=True)}
+        formats = column_formats(sample, source.delimiter) | {
+            name: known_formats[name] for name in header if name in known_formats
+        }
+        notes += [*source.notes, *survey.notes]
         return cls(
-            path, header, counted.rows, formats, has_header, tuple(notes), _source=source, _kept=kept, _width=width
+            path,
+            header,
+            survey.rows,
+            formats,
+            has_header,
+            tuple(notes),
+            _source=source,
+            _kept=kept_places,
+            _width=width,
         )
 
     def rows(self) -> Iterator[list[str]]:
@@ -218,8 +228,8 @@ class UserTable:
 
     def _read(self, columns: Sequence[int]) -> Iterator[list[str]]:
         """Yield these columns' cells of each row."""
-        formats, places = [self.formats.get(self.header[at]) for at in columns], [self._kept[at] for at in columns]
-        usual = [how == PLAIN for how in formats]
+        formats, places = [self.formats.get(self.header[i]) for i in columns], [self._kept[i] for i in columns]
+        usual = [f == PLAIN for f in formats]
         skip = self.has_header
         width = max(self._kept) + 1
         for _, cells in self._source.records():
@@ -230,8 +240,8 @@ class UserTable:
                 continue
             cells = cells if len(cells) >= width else cells + [""] * (width - len(cells))
             yield [
-                text if how is None or not text or (is_usual and _DIGITS.fullmatch(text)) else how.plain(text)
-                for text, how, is_usual in zip([cells[place] for place in places], formats, usual, strict=True)
+                text if c is None or not text or (is_usual and _DIGITS.fullmatch(text)) else c.plain(text)
+                for text, c, is_usual in zip([cells[place] for place in places], formats, usual, strict=True)
             ]
 
 
@@ -298,7 +308,7 @@ def _survey(
 ) -> tuple[list[list[str]], _Survey, list[bool]]:
     """Read all rows; return a sample spread over the table, counts, and which columns hold anything."""
     sample: list[list[str]] = []
-    filled = [False] * width
+    is_filled = [False] * width
     survey, blank, short, first_short, stride = _Survey(), 0, 0, 0, 1
     for line, cells in islice(source.records(), int(skip), None):
         if _is_filler(cells, width):
@@ -313,8 +323,8 @@ def _survey(
             if len(cells) < usual:
                 short, first_short = short + 1, first_short or line
             cells = cells + [""] * (width - len(cells))
-        if not all(filled):
-            filled = [was or cells[at] != "" for at, was in enumerate(filled)]
+        if not all(is_filled):
+            is_filled = [was or cells[i] != "" for i, was in enumerate(is_filled)]
         if survey.rows % stride == 0:
             sample.append(cells)
             if len(sample) >= 2 * _SAMPLED_ROWS:
@@ -329,7 +339,7 @@ def _survey(
         )
     if blank:
         survey.notes.append(f"{blank:,} row{'s' * (blank > 1)} without values {'are' if blank > 1 else 'is'} left out")
-    return sample, survey, filled
+    return sample, survey, is_filled
 
 
 def _is_filler(cells: Sequence[str], width: int) -> bool:
@@ -374,19 +384,19 @@ def _is_data(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     if len(rows) < 2 or "" in first or len(first) < 2:
         return False
     numeric = [
-        at for at in range(len(first))
-        if all(_PLAIN.fullmatch(cells[at]) for cells in rows if cells[at]) and any(cells[at] for cells in rows)
+        i for i in range(len(first))
+        if all(_PLAIN.fullmatch(cells[i]) for cells in rows if cells[i]) and any(cells[i] for cells in rows)
     ]  # fmt: skip
-    if numeric and not all(_PLAIN.fullmatch(first[at]) for at in numeric):
+    if numeric and not all(_PLAIN.fullmatch(first[i]) for i in numeric):
         return False
-    words = [at for at in range(len(first)) if at not in numeric]
-    repeated = [at for at in words if any(cells[at] == first[at] for cells in rows)]
+    words = [i for i in range(len(first)) if i not in numeric]
+    repeats = [i for i in words if any(cells[i] == first[i] for cells in rows)]
     if not numeric:
-        return len(repeated) > len(words) / 2
-    names = [first[at] for at in numeric]
-    whole = [int(name) for name in names if name.isdigit()]
-    counts_on = len(whole) == len(names) > 1 and all(b > a for a, b in pairwise(whole))
-    return bool(repeated) or not (counts_on or (len(names) < 2 and words))
+        return len(repeats) > len(words) / 2
+    names = [first[i] for i in numeric]
+    integers = [int(name) for name in names if name.isdigit()]
+    counts_on = len(integers) == len(names) > 1 and all(b > a for a, b in pairwise(integers))
+    return bool(repeats) or not (counts_on or (len(names) < 2 and words))
 
 
 def _preamble(rows: Sequence[Sequence[str]]) -> int:
@@ -394,18 +404,20 @@ def _preamble(rows: Sequence[Sequence[str]]) -> int:
     usual = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
     if usual < 2:
         return 0
-    for at, cells in enumerate(rows):
-        filled = sum(cell.strip() != "" for cell in cells)
-        is_title = filled == 0 or (filled == 1 and usual > 2) or (cells[0].startswith("#") and len(cells) != usual)
+    for place, cells in enumerate(rows):
+        filled_count = sum(cell.strip() != "" for cell in cells)
+        is_title = (
+            filled_count == 0 or (filled_count == 1 and usual > 2) or (cells[0].startswith("#") and len(cells) != usual)
+        )
         if not is_title and len(cells) >= usual - 1:
-            return at if at < len(rows) - 1 else 0
+            return place if place < len(rows) - 1 else 0
     return 0
 
 
 def _dialect(head: str, name: str) -> tuple[str, str | None]:
     """Return the separator and the escape by which most records have equally many cells, and more than one."""
-    chosen: tuple[str, str | None]
-    best, chosen = 0.0, ("\t" if {".tsv", ".tab"} & {*Path(name.lower()).suffixes} else ",", None)
+    best_dialect: tuple[str, str | None]
+    best, best_dialect = 0.0, ("\t" if {".tsv", ".tab"} & {*Path(name.lower()).suffixes} else ",", None)
     escapes = (None, "\\") if re.search(r"\\[\",;]", head) else (None,)
     for dialect in ((delimiter, escape) for escape in escapes for delimiter in (*DELIMITERS, " ")):
         with suppress(csv.Error):
@@ -415,10 +427,10 @@ def _dialect(head: str, name: str) -> tuple[str, str | None]:
             blanks = dialect[0] == " "
             if width < 2 or (blanks and count < len(rows)):
                 continue
-            before = next((at for at, cells in enumerate(rows) if len(cells) in (width, width - 1)), 0)
+            before = next((place for place, cells in enumerate(rows) if len(cells) in (width, width - 1)), 0)
             score = count / len(rows) * (width - 1) / width * max(0.5**before, 0.1) * (0.3 if blanks else 1)
-            best, chosen = (score, dialect) if score > best else (best, chosen)
-    return chosen
+            best, best_dialect = (score, dialect) if score > best else (best, best_dialect)
+    return best_dialect
 
 
 def _parse(lines: Iterable[str], delimiter: str, escape: str | None) -> Iterator[tuple[int, list[str]]]:
@@ -439,13 +451,13 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 
 def _without_na(line: str) -> str:
     """Blank each NA that stands outside quotes."""
-    return "".join(part if at % 2 else _R_NA.sub("", part) for at, part in _quoted_parts(line))
+    return "".join(part if place % 2 else _R_NA.sub("", part) for place, part in _quoted_parts(line))
 
 
 def _quoted_parts(line: str) -> Iterator[tuple[int, str]]:
     parts = line.split('"')
-    for at, part in enumerate(parts):
-        yield at, part if at == len(parts) - 1 else f'{part}"'
+    for place, part in enumerate(parts):
+        yield place, part if place == len(parts) - 1 else f'{part}"'
 
 
 def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -455,7 +467,7 @@ def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
     """
     with OPENERS.get(path.suffix.lower(), open)(path, "rb") as raw:
         head = raw.read(_HEAD_BYTES)
-        for mark, kind in _PACKED:
+        for mark, kind in _ARCHIVE_MARKS:
             if head.startswith(mark):
                 raise TableError(f"{path.name} is {kind}, whatever its name: rename it or unpack it")
         for mark, encoding in _BOMS:
@@ -515,8 +527,8 @@ def column_formats(columns: Mapping[str, Sequence[str]], delimiter: str) -> dict
             )
         elif all(_THOUSANDS.fullmatch(n) or _PLAIN.fullmatch(n) for n in numbers):
             commas = [n for n in numbers if "," in n]
-            alone = commas and all(map(_EITHER.fullmatch, commas))
-            certain = not commas or not alone or any("." in n for n in numbers) or (
+            all_ambiguous = commas and all(map(_AMBIGUOUS.fullmatch, commas))
+            certain = not commas or not all_ambiguous or any("." in n for n in numbers) or (
                 len(numbers) > len(commas) and all(len(n.lstrip("+-")) <= 3 for n in numbers if "," not in n)
             )  # fmt: skip
             formats[name] = NumberFormat(".", ",' ")
@@ -527,9 +539,9 @@ def column_formats(columns: Mapping[str, Sequence[str]], delimiter: str) -> dict
         elif (dates := _dates(numbers)) is not None:
             formats[name] = dates
     if unsure:
-        sure = [how for name, how in formats.items() if name not in unsure]
-        decimal = any(isinstance(how, NumberFormat) and how.decimal == "," for how in sure)
-        pointed = any("." in cell for name, how in formats.items() if how is PLAIN for cell in columns[name])
+        sure = [f for name, f in formats.items() if name not in unsure]
+        decimal = any(isinstance(f, NumberFormat) and f.decimal == "," for f in sure)
+        pointed = any("." in cell for name, f in formats.items() if f is PLAIN for cell in columns[name])
         if decimal or (delimiter != "," and not pointed):
             formats |= dict.fromkeys(unsure, NumberFormat(",", ".' "))
     return formats

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.evaluation.metrics.registry import METRICS, Metric, nearest_metric
-from bot.solve.columns import NUMBERED
+from bot.solve.columns import NUMBER_COLUMNS
 from bot.solve.solve_options import DetectedTask
 from bot.solve.tables import UserTable
 from scrapers.snapshots.tables import finite_number
@@ -23,7 +23,7 @@ _MOST_WHOLE, _OF_EACH = 20, 5
 _TRUTH = frozenset({"0", "1", "true", "false"})
 _YES = frozenset({"yes", "y", "true", "t", "ja", "j", "oui", "si", "sí", "positive", "pos"})
 """Of two classes, in lower case, the one whose probability is asked for."""
-_SHOWN = 5
+_MAX_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,21 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
         UsageError: the target is empty, has one value, or does not suit the metric; or the metric is not known.
     """
     values = count_values(train.column(target))
-    kind = kind_of(values, train.name, target, asked=metric)
-    chosen = metric_of(metric, kind, values, target)
-    detected.add("task", f"`{target}` has {_described(kind, values)}")
-    detected.add("metric", _sentence(chosen, asked=metric is not None))
-    if chosen.takes != "number":
-        return Task(kind, chosen, (target,), (values.most_common(1)[0][0],))
-    if kind == "quantity" or not chosen.of_classes:
+    kind = kind_of(values, train.name, target, metric_name=metric)
+    chosen_metric = metric_of(metric, kind, values, target)
+    detected.add("task", f"`{target}` has {_describe(kind, values)}")
+    detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
+    if chosen_metric.takes != "number":
+        return Task(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
+    if kind == "quantity" or not chosen_metric.of_classes:
         middle = sorted(float(cell) for cell in values.elements())[values.total() // 2]
-        return Task(kind, chosen, (target,), (repr(middle),))
+        return Task(kind, chosen_metric, (target,), (repr(middle),))
     if kind == "two classes" and {cell.lower() for cell in values} <= _TRUTH:
-        return Task(kind, chosen, (target,), ("0.5",))
+        return Task(kind, chosen_metric, (target,), ("0.5",))
     classes = tuple(sorted(values, key=_in_order))
     # Columns are named as classes are, unless a table has a column of that name.
-    columns = tuple(f"{target}_{one}" for one in classes) if {*classes} & {*train.header, *NUMBERED} else classes
-    return Task(kind, chosen, columns, (repr(1 / len(classes)),) * len(classes), classes)
+    columns = tuple(f"{target}_{c}" for c in classes) if {*classes} & {*train.header, *NUMBER_COLUMNS} else classes
+    return Task(kind, chosen_metric, columns, (repr(1 / len(classes)),) * len(classes), classes)
 
 
 def count_values(cells: Iterable[str]) -> Counter[str]:
@@ -73,7 +73,7 @@ def count_values(cells: Iterable[str]) -> Counter[str]:
     return Counter(filter(None, cells))
 
 
-def kind_of(values: Counter[str], name: str, target: str, *, asked: str | None) -> Kind:
+def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | None) -> Kind:
     """Return the kind of a target by its values, counted without missing ones.
 
     Where numbers may be classes or not, the metric that was asked for decides.
@@ -88,38 +88,42 @@ def kind_of(values: Counter[str], name: str, target: str, *, asked: str | None) 
             f"the target `{target}` has the one value {next(iter(values))!r} in {name}: there is nothing to learn"
         )
     numbers = [finite_number(cell) for cell in values]
-    named = None if asked is None else METRICS.get(asked)
+    named_metric = None if metric_name is None else METRICS.get(metric_name)
     if len(values) == 2:
-        return "quantity" if named is not None and _of_quantities(named) and None not in numbers else "two classes"
+        return (
+            "quantity"
+            if named_metric is not None and _of_quantities(named_metric) and None not in numbers
+            else "two classes"
+        )
     if None not in numbers:
-        if named is not None:
-            return "quantity" if _of_quantities(named) else "classes"
-        whole = all(number == int(number) for number in numbers if number is not None)
-        few = len(values) <= _MOST_WHOLE and values.total() >= _OF_EACH * len(values)
-        return "classes" if whole and few else "quantity"
-    if asked is None and values.total() < 2 * len(values):
+        if named_metric is not None:
+            return "quantity" if _of_quantities(named_metric) else "classes"
+        are_integers = all(number == int(number) for number in numbers if number is not None)
+        has_few = len(values) <= _MOST_WHOLE and values.total() >= _OF_EACH * len(values)
+        return "classes" if are_integers and has_few else "quantity"
+    if metric_name is None and values.total() < 2 * len(values):
         raise UsageError(f"the target `{target}` looks like free text, not like classes: name a metric with --metric")
     return "classes"
 
 
-def metric_of(asked: str | None, kind: Kind, values: Counter[str], target: str) -> Metric:
+def metric_of(metric_name: str | None, kind: Kind, values: Counter[str], target: str) -> Metric:
     """Return the metric that was asked for, or the usual one.
 
     Raises:
         UsageError: it is not known, or does not suit the target.
     """
-    if asked is None:
+    if metric_name is None:
         return METRICS["accuracy" if kind == "classes" and len(values) > _MOST_COLUMNS else _USUAL[kind]]
-    if asked not in METRICS:
-        raise UsageError(f"--metric {asked}: it is not known; {nearest_metric(asked)}")
-    metric = METRICS[asked]
+    if metric_name not in METRICS:
+        raise UsageError(f"--metric {metric_name}: it is not known; {nearest_metric(metric_name)}")
+    metric = METRICS[metric_name]
     if metric.takes == "number" and not metric.of_classes:
         odd = next((cell for cell in values if finite_number(cell) is None), None)
         if odd is not None:
-            raise UsageError(f"--metric {asked} takes numbers, but the target `{target}` holds {odd!r}")
+            raise UsageError(f"--metric {metric_name} takes numbers, but the target `{target}` holds {odd!r}")
     if metric.of_classes and len(values) * 2 > values.total():
         raise UsageError(
-            f"--metric {asked} scores classes, but the target `{target}` has {len(values):,} different values in "
+            f"--metric {metric_name} scores classes, but the target `{target}` has {len(values):,} different values in "
             f"{plural(values.total(), 'row')}"
         )
     return metric
@@ -145,14 +149,14 @@ def task_of_sample(
         raise UsageError(f"{sample.name} has one column: a sample submission has an id and at least one prediction")
     first = dict(zip(sample.header, next(sample.rows()), strict=True))
     default = tuple(first[name] for name in columns)
-    lacking = [name for name in train.header if name not in key and (test is None or name not in test.header)]
+    not_in_test = [name for name in train.header if name not in key and (test is None or name not in test.header)]
     targets = [name for name in columns if name in train.header]
     if len(columns) > 1 and len(targets) == len(columns):
         return _of_several(train, columns, default, metric, detected)
     if len(columns) == 1:
-        target = next(iter(targets or (lacking if len(lacking) == 1 else ())), None)
+        target = next(iter(targets or (not_in_test if len(not_in_test) == 1 else ())), None)
     else:
-        target = next((name for name in lacking if classes_named(count_values(train.column(name)), columns)), None)
+        target = next((name for name in not_in_test if classes_named(count_values(train.column(name)), columns)), None)
     labels: Mapping[str, Mapping[str, str]] = {}
     if target is None:
         if metric is None:
@@ -160,22 +164,22 @@ def task_of_sample(
                 f"no column of {train.name} holds what {sample.name} asks for: name a metric with --metric"
             )
         detected.add(
-            "target", f"{', '.join(columns[:_SHOWN])}, as in {sample.name}; the labels are looked for in all files"
+            "target", f"{', '.join(columns[:_MAX_SHOWN])}, as in {sample.name}; the labels are looked for in all files"
         )
         kind: Kind = "quantity"
-        chosen = metric_of(metric, kind, Counter(), columns[0])
+        chosen_metric = metric_of(metric, kind, Counter(), columns[0])
     else:
         values = count_values(train.column(target))
-        kind = kind_of(values, train.name, target, asked=metric)
-        chosen = metric_of(metric or _as_shown(sample, values, kind), kind, values, target)
-        detected.add("task", f"`{target}` has {_described(kind, values)}")
-        if len(columns) == 1 and kind == "two classes" and chosen.takes == "number":
-            labels = _numbered(target, values, detected)
-    detected.add("metric", _sentence(chosen, asked=metric is not None))
-    return Task(kind, chosen, columns, default, target=() if target is None else (target,), labels=labels)
+        kind = kind_of(values, train.name, target, metric_name=metric)
+        chosen_metric = metric_of(metric or _as_shown(sample, values, kind), kind, values, target)
+        detected.add("task", f"`{target}` has {_describe(kind, values)}")
+        if len(columns) == 1 and kind == "two classes" and chosen_metric.takes == "number":
+            labels = _class_numbers(target, values, detected)
+    detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
+    return Task(kind, chosen_metric, columns, default, target=() if target is None else (target,), labels=labels)
 
 
-def _numbered(target: str, values: Iterable[str], detected: DetectedTask) -> Mapping[str, Mapping[str, str]]:
+def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -> Mapping[str, Mapping[str, str]]:
     """Return 1 and 0 for two classes of words of which a sample asks one probability; nothing where they are numbers.
 
     1 is the usual word for yes, or else the last in order, as of scikit-learn.
@@ -195,28 +199,31 @@ def _of_several(
     """Return the task of several targets at once."""
     by_column = {name: count_values(train.column(name)) for name in columns}
     values = Counter[str]()
-    for counted in by_column.values():
-        values += counted
+    for counts in by_column.values():
+        values += counts
     of_words = [name for name in columns if any(finite_number(cell) is None for cell in by_column[name])]
     kind: Kind = "two classes" if {cell.lower() for cell in values} <= _TRUTH else "classes" if of_words else "quantity"
     if kind == "classes" and metric is None:
         metric_name: str | None = "mean_columnwise_accuracy"
     else:
         metric_name = metric
-    chosen = metric_of(metric_name, kind, values, (of_words or columns)[0])
+    chosen_metric = metric_of(metric_name, kind, values, (of_words or columns)[0])
     detected.add(
-        "task", f"{len(columns)} targets: {', '.join(columns[:_SHOWN])}{', ...' if len(columns) > _SHOWN else ''}"
+        "task",
+        f"{len(columns)} targets: {', '.join(columns[:_MAX_SHOWN])}{', ...' if len(columns) > _MAX_SHOWN else ''}",
     )
-    detected.add("metric", _sentence(chosen, asked=metric is not None))
-    return Task(kind, chosen, columns, default, target=columns)
+    detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
+    return Task(kind, chosen_metric, columns, default, target=columns)
 
 
 def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None:
     """Return the metric that a sample's cells suggest: accuracy where they are labels; None: the usual one."""
     if kind == "quantity" or len(sample.header) > 2:
         return None
-    shown = set(sample.column(sample.header[1]))
-    return "accuracy" if shown <= set(values) and not (kind == "two classes" and shown == {"0"}) else None
+    sample_values = set(sample.column(sample.header[1]))
+    return (
+        "accuracy" if sample_values <= set(values) and not (kind == "two classes" and sample_values == {"0"}) else None
+    )
 
 
 def _of_quantities(metric: Metric) -> bool:
@@ -228,12 +235,12 @@ def _sentence(metric: Metric, *, asked: bool) -> str:
     return f"{metric.name}, {better}" + ("" if asked else "; the usual one for such a target, --metric names another")
 
 
-def _described(kind: Kind, values: Counter[str]) -> str:
+def _describe(kind: Kind, values: Counter[str]) -> str:
     if kind == "quantity":
         numbers = [float(cell) for cell in values]
         return f"numbers from {min(numbers):g} to {max(numbers):g}"
-    shown = [f"{value} ({count:,})" for value, count in values.most_common(_SHOWN)]
-    return f"{len(values)} classes: {', '.join(shown)}{', ...' if len(values) > _SHOWN else ''}"
+    class_words = [f"{value} ({count:,})" for value, count in values.most_common(_MAX_SHOWN)]
+    return f"{len(values)} classes: {', '.join(class_words)}{', ...' if len(values) > _MAX_SHOWN else ''}"
 
 
 def _in_order(value: str) -> tuple[bool, float, str]:
@@ -243,6 +250,8 @@ def _in_order(value: str) -> tuple[bool, float, str]:
 
 def classes_named(values: Iterable[str], columns: Sequence[str]) -> bool:
     """Return whether each value is the name of a column, perhaps after a prefix that all share (`Status_C`)."""
-    wanted = list(values)
-    prefixes = {column[: len(column) - len(wanted[0])] for column in columns if wanted and column.endswith(wanted[0])}
-    return any({f"{prefix}{value}" for value in wanted} <= set(columns) for prefix in prefixes)
+    classes = list(values)
+    prefixes = {
+        column[: len(column) - len(classes[0])] for column in columns if classes and column.endswith(classes[0])
+    }
+    return any({f"{prefix}{value}" for value in classes} <= set(columns) for prefix in prefixes)

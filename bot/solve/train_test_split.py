@@ -56,18 +56,20 @@ def split_table(
         detected.add("test rows", f"the {plural(len(empty), 'row')} without `{target}`")
         return TrainTestSplit(empty, answered=False, how=f"the rows of {train.name} without {target}")
     if options.time is not None:
-        test, how = _latest(train, options.time), f"the latest rows by {options.time}"
+        test, description = _latest(train, options.time), f"the latest rows by {options.time}"
     elif not options.shuffle and (column := _time_column(train, target)) is not None:
-        test, how = (
+        test, description = (
             _latest(train, column),
             f"the latest rows by {column} (--shuffle, if rows to predict are not later ones)",
         )
     elif (group := group_of(train, target, options, detected)) is not None:
-        test, how = _groups(list(train.column(group))), f"whole groups by {group}"
+        test, description = _groups(list(train.column(group))), f"whole groups by {group}"
     else:
-        test, how = _by_target(cells, kind), "rows drawn at random, alike in the target"
-    detected.add("test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {how}")
-    return TrainTestSplit(test, answered=True, how=how)
+        test, description = _by_target(cells, kind), "rows drawn at random, alike in the target"
+    detected.add(
+        "test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {description}"
+    )
+    return TrainTestSplit(test, answered=True, how=description)
 
 
 def _time_column(train: UserTable, target: str) -> str | None:
@@ -80,16 +82,16 @@ def _time_column(train: UserTable, target: str) -> str | None:
         times = parse_times(list(train.column(name)))
         if times is None or len(set(times)) < _FEWEST_TIMES:
             continue
-        ordered = sorted(times)
-        is_of_rows = _TIME_NAME.search(name) or times in (ordered, ordered[::-1])
-        if is_of_rows and 2 * sum(time >= _first_late(ordered) for time in times) < len(times):
+        in_order = sorted(times)
+        is_of_rows = _TIME_NAME.search(name) or times in (in_order, in_order[::-1])
+        if is_of_rows and 2 * sum(time >= _first_late(in_order) for time in times) < len(times):
             return name
     return None
 
 
-def _first_late(ordered: Sequence[float]) -> float:
+def _first_late(in_order: Sequence[float]) -> float:
     """Return the time from which on rows are the latest ones."""
-    return ordered[-max(1, round(_SHARE * len(ordered)))]
+    return in_order[-max(1, round(_SHARE * len(in_order)))]
 
 
 def _latest(train: UserTable, column: str) -> frozenset[int]:
@@ -118,7 +120,7 @@ def _groups(cells: Sequence[str]) -> frozenset[int]:
     for row, cell in enumerate(cells):
         members[cell].append(row)
     test: list[int] = []
-    for group in _drawn(sorted(members)):
+    for group in _shuffled(sorted(members)):
         if len(test) + len(members[group]) / 2 > _SHARE * len(cells) and test:
             break
         test += members[group]
@@ -127,13 +129,15 @@ def _groups(cells: Sequence[str]) -> frozenset[int]:
 
 def _by_target(cells: Sequence[str], kind: Kind) -> frozenset[int]:
     """Draw one of each few rows that follow each other in the order of the target."""
-    rows = _drawn(range(len(cells)))
-    ordered = sorted(rows, key=lambda row: (float(cells[row]) if kind == "quantity" else 0.0, cells[row].strip()))
-    few = round(1 / _SHARE)
-    return frozenset(_drawn(ordered[start : start + few])[0] for start in range(0, len(ordered), few))
+    rows = _shuffled(range(len(cells)))
+    in_order = sorted(rows, key=lambda row: (float(cells[row]) if kind == "quantity" else 0.0, cells[row].strip()))
+    group_size = round(1 / _SHARE)
+    return frozenset(
+        _shuffled(in_order[start : start + group_size])[0] for start in range(0, len(in_order), group_size)
+    )
 
 
-def _drawn(items: Sequence[Item]) -> list[Item]:
-    drawn = list(items)
-    random.Random(f"{_SEED}/{len(drawn)}").shuffle(drawn)  # noqa: S311 (repeatable, not secret)
-    return drawn
+def _shuffled(items: Sequence[Item]) -> list[Item]:
+    shuffled = list(items)
+    random.Random(f"{_SEED}/{len(shuffled)}").shuffle(shuffled)  # noqa: S311 (repeatable, not secret)
+    return shuffled

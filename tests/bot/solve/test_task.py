@@ -19,7 +19,7 @@ from bot.solve.task import classes_named, kind_of
     ],
 )
 def test_the_kind_is_that_of_the_values_unless_the_metric_says_otherwise(values, asked, kind):
-    assert kind_of(Counter(values), "train.csv", "y", asked=asked) == kind
+    assert kind_of(Counter(values), "train.csv", "y", metric_name=asked) == kind
 
 
 def test_columns_are_named_as_classes_are_perhaps_with_one_prefix():
