@@ -212,10 +212,8 @@ class Level:
             if already + amount > cap:
                 return _Refusal(self._error(f"{reached}, {need_in_words}"), final=True)
             if already + reserved + amount > cap:
-                reserved_in_words = f"{words(kind, reserved)} are held back for what is under way"
-                blocked = blocked or _Refusal(
-                    self._error(f"{reached}, {reserved_in_words}, {need_in_words}"), final=False
-                )
+                reservations = f"{words(kind, reserved)} are held back for what is under way"
+                blocked = blocked or _Refusal(self._error(f"{reached}, {reservations}, {need_in_words}"), final=False)
         return blocked
 
     def _error(self, sentence: str) -> BudgetExceeded:

@@ -164,20 +164,12 @@ class Blending:
         if context.needs_scripts or context.experiments is None:
             return self._scripts()
         members = []
-        for experiment in context.experiments.all():
-            arrays = experiment.result.arrays
-            if (
-                experiment.complete
-                and not experiment.fitted_on_others
-                and arrays.oof
-                and arrays.validation
-                and arrays.test
-            ):
+        for entry in context.experiments.all():
+            arrays = entry.result.arrays
+            if entry.complete and not entry.fitted_on_others and arrays.oof and arrays.validation and arrays.test:
                 validation = bank / arrays.validation
                 members.append(
-                    Member(
-                        experiment.node, bank / arrays.oof, bank / arrays.test, experiment.seconds or 0.0, validation
-                    )
+                    Member(entry.node, bank / arrays.oof, bank / arrays.test, entry.seconds or 0.0, validation)
                 )
         return members if len(members) >= FEWEST else self._scripts()
 

@@ -136,23 +136,19 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
     limit = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left(), _TWICE * sum(before)))
-    executions: list[ExecutionRecord] = []
+    runs: list[ExecutionRecord] = []
     context.say(f"node {node}: dress rehearsal of its notebook")
     for view, rows, name, new in zip(views, counts, (REHEARSAL_FEW, REHEARSAL), (True, False), strict=True):
         inputs = stage.inputs(view.data, new=new)
         execution = await executor.execute(node, stage.script.as_script(), name, limit, lease=lease, inputs=inputs)
-        executions.append(execution)
+        runs.append(execution)
         if (reason := _failure(stage, execution, rows, limit)) is not None:
             return Rehearsed(reason=reason, seconds=execution.seconds, rows=hidden)
-    scaled = _scaled(executions, counts, hidden, executor.growth if stage.script.trains else 1.0)
-    reason = _disagrees(context, stage, scored, executions[1]) or _too_slow(
-        stage, executions, counts, hidden, scaled, limits.hours
-    )
+    scaled = _scaled(runs, counts, hidden, executor.growth if stage.script.trains else 1.0)
+    reason = _disagrees(context, stage, scored, runs[1]) or _too_slow(stage, runs, counts, hidden, scaled, limits.hours)
     await asyncio.to_thread(shutil.rmtree, flat, True)
     await asyncio.to_thread(trim_weights, context)
-    return Rehearsed(
-        reason=reason, seconds=executions[1].seconds, scaled=scaled, rows=hidden, score=executions[1].value
-    )
+    return Rehearsed(reason=reason, seconds=runs[1].seconds, scaled=scaled, rows=hidden, score=runs[1].value)
 
 
 def _failure(stage: StagedNotebook, execution: ExecutionRecord, rows: int, limit: float) -> str | None:
@@ -202,16 +198,16 @@ def _disagrees(
     )
 
 
-def _scaled(executions: list[ExecutionRecord], counts: list[int], hidden: int, growth: float) -> float:
+def _scaled(runs: list[ExecutionRecord], counts: list[int], hidden: int, growth: float) -> float:
     """Return the seconds reckoned for the hidden rows, by what the further rows of the second run took."""
-    (first, second), (fewer, more_rows) = executions, counts
+    (first, second), (fewer, more_rows) = runs, counts
     seconds_per_row = max(0.0, second.seconds - first.seconds) / max(1, more_rows - fewer)
     return max(first.seconds, growth * second.seconds + seconds_per_row * (hidden - more_rows))
 
 
 def _too_slow(
     stage: StagedNotebook,
-    executions: list[ExecutionRecord],
+    runs: list[ExecutionRecord],
     counts: list[int],
     hidden: int,
     scaled: float,
@@ -220,8 +216,8 @@ def _too_slow(
     if scaled <= SHARE * hours * 3600:
         return None
     return (
-        f"{stage.script.name} is too slow: it took {executions[0].seconds:.1f} s for {counts[0]:,} test rows and "
-        f"{executions[1].seconds:.1f} s for {counts[1]:,}, so {scaled:,.0f} s are to be expected for the {hidden:,} hidden ones; "
+        f"{stage.script.name} is too slow: it took {runs[0].seconds:.1f} s for {counts[0]:,} test rows and "
+        f"{runs[1].seconds:.1f} s for {counts[1]:,}, so {scaled:,.0f} s are to be expected for the {hidden:,} hidden ones; "
         f"{SHARE * hours * 3600:,.0f} s may be used ({SHARE:.0%} of the limit of {hours:g} h)"
     )
 

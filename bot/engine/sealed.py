@@ -171,12 +171,10 @@ class SealedRuns:
     def _with_members(self, experiment: Experiment, by_name: Mapping[str, Experiment]) -> Iterator[Experiment]:
         """Yield what an experiment is built on, as far as there is time for it and for the experiment, and then itself."""
         if experiment.kind == "stack" and experiment.retrain:
-            seconds_left = (
-                self.context.budget.usable(None) - (experiment.seconds or 0.0) if self.labs_ended else math.inf
-            )
+            room = self.context.budget.usable(None) - (experiment.seconds or 0.0) if self.labs_ended else math.inf
             for name in experiment.uses:
                 member = by_name.get(name)
-                if member is not None and member.node < experiment.node and (member.seconds or 0.0) < seconds_left:
+                if member is not None and member.node < experiment.node and (member.seconds or 0.0) < room:
                     yield from self._with_members(member, by_name)
         yield experiment
 

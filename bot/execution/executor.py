@@ -211,12 +211,10 @@ class Executor:
 
     async def score(self, node: int, reference: int | None) -> NodeScore | None:
         """Score a node's kept predictions again, with the gain over another node's, if any; None: they cannot be read."""
-        reference_predictions = None if reference is None else self._existing_predictions(reference)
+        other_file = None if reference is None else self._existing_predictions(reference)
         try:
             view = await self.view(GUARDED)
-            return await self.worker.score_predictions(
-                view, self.predictions_of(node), reference_predictions, self.settings.seed
-            )
+            return await self.worker.score_predictions(view, self.predictions_of(node), other_file, self.settings.seed)
         except InvalidSubmission:
             return None
 
@@ -433,11 +431,9 @@ class Executor:
         if self.self_reported is None:
             predictions = submission if view in SWAPPED else out / PREDICTIONS
             bank = self.folder.bank if view == GUARDED else None
-            reference_predictions = (
-                None if reference is None or view != GUARDED else self._existing_predictions(reference)
-            )
+            other_file = None if reference is None or view != GUARDED else self._existing_predictions(reference)
             seed = None if view in _NEED_NO_SCORE else self.settings.seed
-            return await self.worker.score_execution(data, predictions, submission, bank, reference_predictions, seed)
+            return await self.worker.score_execution(data, predictions, submission, bank, other_file, seed)
         # The printed score counts if the submission could be handed in.
         try:
             await self.worker.check_form(submission, data.data, self.card)

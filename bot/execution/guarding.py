@@ -49,7 +49,7 @@ class Guarding:
         async def check() -> tuple[GuardFinding, ...]:
             if not split:
                 return not_run_at_all(VIEW_GUARDS, _UNSPLIT)
-            return await _findings_of(VIEW_GUARDS, self.worker.guard_view(view, _SECONDS))
+            return await _collect(VIEW_GUARDS, self.worker.guard_view(view, _SECONDS))
 
         def save(tx: Transaction, findings: tuple[GuardFinding, ...]) -> None:
             record_findings(tx, self.run_id, findings)
@@ -72,7 +72,7 @@ class Guarding:
             seed=self.seed,
             seconds=_SECONDS,
         )
-        return await _findings_of(EXECUTION_GUARDS, findings)
+        return await _collect(EXECUTION_GUARDS, findings)
 
     def _others(self, node: int) -> list[OtherNode]:
         """Return the other nodes with a score."""
@@ -92,9 +92,7 @@ class Guarding:
         return nodes
 
 
-async def _findings_of(
-    guards: Iterable[str], findings: Awaitable[tuple[GuardFinding, ...]]
-) -> tuple[GuardFinding, ...]:
+async def _collect(guards: Iterable[str], findings: Awaitable[tuple[GuardFinding, ...]]) -> tuple[GuardFinding, ...]:
     try:
         return await findings
     except BotError as error:

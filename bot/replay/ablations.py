@@ -49,10 +49,10 @@ def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     """Return what a run does otherwise than its agent usually does, in words, as `RunResult.variant` has it."""
     ablated = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
     has_lab = settings.agent == "solo" or "labs" in agent_of(settings.agent).parts
-    own_coder = settings.chosen_coder.own if has_lab and settings.chosen_coder.labs else None
+    coder = settings.chosen_coder.own if has_lab and settings.chosen_coder.labs else None
     additions = [
         *([BLENDS] if settings.blend and not blends(settings.agent) else []),
-        *([own_coder.name] if own_coder else []),
+        *([coder.name] if coder else []),
     ]
     return (*ablated, *additions)
 

@@ -77,9 +77,7 @@ def _commit() -> str | None:
     if not (root / ".git").exists():
         return None
     try:
-        result = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        )
+        git = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return result.stdout.strip()
+    return git.stdout.strip()

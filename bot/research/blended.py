@@ -234,9 +234,7 @@ async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
         raise UsageError("nothing in these runs has predictions for withheld rows")
     # Recorded as decisions are, so that the blend's number comes after theirs.
     actions = [Action("draft") for _ in nodes[1:]]
-    await context.decisions.ask(
-        _GivenActions(actions), load_tree(context), Remaining(None, None, None, None), len(actions)
-    )
+    await context.decisions.ask(_Actions(actions), load_tree(context), Remaining(None, None, None, None), len(actions))
     context.executor.folder.bank.mkdir(exist_ok=True)
     for number, node in enumerate(nodes, BASELINE):
         for name in filter(None, asdict(node.result.arrays).values()):
@@ -260,7 +258,7 @@ async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
 
 
 @dataclass(frozen=True)
-class _GivenActions:
+class _Actions:
     """A policy whose actions are known."""
 
     actions: Sequence[Action]

@@ -63,10 +63,8 @@ def _folders(source: Path) -> tuple[list[Path], Path | None]:
     train = next((subfolders[name] for name in subfolders if name in _TRAIN), None)
     test = next((subfolders[name] for name in subfolders if name in _TEST), None)
     root = train or source
-    class_folders = [
-        path for path in sorted(root.iterdir()) if path.is_dir() and path != test and path.name[0] not in "._"
-    ]
-    return [path for path in class_folders if any(_plain_files(path))], test
+    folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path != test and path.name[0] not in "._"]
+    return [path for path in folders if any(_plain_files(path))], test
 
 
 def _plain_files(folder: Path) -> Iterator[Path]:

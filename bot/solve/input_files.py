@@ -75,32 +75,28 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     if not tables.names and options.train is None:
         return None
     samples = [] if len(tables.names) == 1 else _samples(tables, options)
-    table_names = [name for name in tables.names if name not in samples]
+    names = [name for name in tables.names if name not in samples]
     sample = tables.read(options.choose("sample submission", "", samples, source)) if samples else None
-    test_names = [options.test] if options.test else [name for name in table_names if _tokens(name) & _TEST]
-    train_names = [options.train] if options.train else [name for name in table_names if _tokens(name) & _TRAIN]
+    test_names = [options.test] if options.test else [name for name in names if _tokens(name) & _TEST]
+    train_names = [options.train] if options.train else [name for name in names if _tokens(name) & _TRAIN]
     test_names = [name for name in test_names if name not in train_names]
-    answer_names: set[str] = set()
+    answers: set[str] = set()
     if len(test_names) > 1:
-        test_names, answer_names = _without_answers(test_names)
+        test_names, answers = _without_answers(test_names)
     if not train_names:
-        train_names, test_names = _by_contents(tables, table_names, test_names)
-    if not train_names and len(table_names) == 1:
-        train_names = table_names
-    train, training_names = _training_table(tables, train_names or table_names, collected, options, detected)
+        train_names, test_names = _by_contents(tables, names, test_names)
+    if not train_names and len(names) == 1:
+        train_names = names
+    train, training_names = _training_table(tables, train_names or names, collected, options, detected)
     if not test_names:
-        test_names = [
-            name for name in table_names if name not in training_names and _lacks_a_column(tables, name, train)
-        ][:2]
+        test_names = [name for name in names if name not in training_names and _lacks_a_column(tables, name, train)][:2]
     test_name = options.choose("test", "test", test_names, source) if test_names else None
     test = None if test_name is None else tables.read(test_name, like=train)
     if sample is not None:
         sample = tables.read(sample.name, like=train)
-    if answer_names:
-        detected.add(
-            "left out", f"{', '.join(sorted(answer_names))}: answers of the test rows, which scripts must not see"
-        )
-    roles = {*training_names, *answer_names, test_name, *samples, DESCRIPTION}
+    if answers:
+        detected.add("left out", f"{', '.join(sorted(answers))}: answers of the test rows, which scripts must not see")
+    roles = {*training_names, *answers, test_name, *samples, DESCRIPTION}
     other_files = {name: path for name, path in files.items() if name not in roles}
     return _describe(train, test, sample, other_files, files, training_names, detected)
 
@@ -197,15 +193,15 @@ def _without_answers(names: Sequence[str]) -> tuple[list[str], set[str]]:
     return [name for name in names if name not in answers], answers
 
 
-def _by_contents(tables: _Tables, table_names: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
+def _by_contents(tables: _Tables, names: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the training and the test table where one has all columns of the other and one or more in addition."""
-    if len(table_names) > _MOST_TABLES:
+    if len(names) > _MOST_TABLES:
         return [], list(tests)
-    headers = {name: set(tables.header(name)) for name in table_names}
+    headers = {name: set(tables.header(name)) for name in names}
     pairs = [
         (train, test)
-        for train in table_names
-        for test in (tests or table_names)
+        for train in names
+        for test in (tests or names)
         if len(headers[test] & headers[train]) >= 2 and headers[test] < headers[train]
     ]
     return ([pairs[0][0]], [pairs[0][1]]) if len(pairs) == 1 else ([], list(tests))
@@ -468,8 +464,6 @@ def refuse_formats(collected: CollectedFiles) -> None:
 
 def _innermost(folder: Path) -> Path:
     """Return the folder in which there is more than another folder: archives often hold one alone."""
-    while (
-        len(children := [path for path in folder.iterdir() if path.name[0] not in "._"]) == 1 and children[0].is_dir()
-    ):
-        folder = children[0]
+    while len(items := [path for path in folder.iterdir() if path.name[0] not in "._"]) == 1 and items[0].is_dir():
+        folder = items[0]
     return folder

@@ -405,10 +405,8 @@ def _preamble(rows: Sequence[Sequence[str]]) -> int:
     if usual < 2:
         return 0
     for place, cells in enumerate(rows):
-        filled_count = sum(cell.strip() != "" for cell in cells)
-        is_title = (
-            filled_count == 0 or (filled_count == 1 and usual > 2) or (cells[0].startswith("#") and len(cells) != usual)
-        )
+        count = sum(cell.strip() != "" for cell in cells)
+        is_title = count == 0 or (count == 1 and usual > 2) or (cells[0].startswith("#") and len(cells) != usual)
         if not is_title and len(cells) >= usual - 1:
             return place if place < len(rows) - 1 else 0
     return 0

@@ -62,10 +62,10 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
         return Task(kind, chosen_metric, (target,), (repr(middle),))
     if kind == "two classes" and {cell.lower() for cell in values} <= _TRUTH:
         return Task(kind, chosen_metric, (target,), ("0.5",))
-    classes = tuple(sorted(values, key=_in_order))
+    labels = tuple(sorted(values, key=_in_order))
     # Columns are named as classes are, unless a table has a column of that name.
-    columns = tuple(f"{target}_{c}" for c in classes) if {*classes} & {*train.header, *NUMBER_COLUMNS} else classes
-    return Task(kind, chosen_metric, columns, (repr(1 / len(classes)),) * len(classes), classes)
+    columns = tuple(f"{target}_{c}" for c in labels) if {*labels} & {*train.header, *NUMBER_COLUMNS} else labels
+    return Task(kind, chosen_metric, columns, (repr(1 / len(labels)),) * len(labels), labels)
 
 
 def count_values(cells: Iterable[str]) -> Counter[str]:
@@ -220,10 +220,8 @@ def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None
     """Return the metric that a sample's cells suggest: accuracy where they are labels; None: the usual one."""
     if kind == "quantity" or len(sample.header) > 2:
         return None
-    sample_values = set(sample.column(sample.header[1]))
-    return (
-        "accuracy" if sample_values <= set(values) and not (kind == "two classes" and sample_values == {"0"}) else None
-    )
+    cells = set(sample.column(sample.header[1]))
+    return "accuracy" if cells <= set(values) and not (kind == "two classes" and cells == {"0"}) else None
 
 
 def _of_quantities(metric: Metric) -> bool:
@@ -250,8 +248,6 @@ def _in_order(value: str) -> tuple[bool, float, str]:
 
 def classes_named(values: Iterable[str], columns: Sequence[str]) -> bool:
     """Return whether each value is the name of a column, perhaps after a prefix that all share (`Status_C`)."""
-    classes = list(values)
-    prefixes = {
-        column[: len(column) - len(classes[0])] for column in columns if classes and column.endswith(classes[0])
-    }
-    return any({f"{prefix}{value}" for value in classes} <= set(columns) for prefix in prefixes)
+    labels = list(values)
+    prefixes = {column[: len(column) - len(labels[0])] for column in columns if labels and column.endswith(labels[0])}
+    return any({f"{prefix}{value}" for value in labels} <= set(columns) for prefix in prefixes)

@@ -56,20 +56,18 @@ def split_table(
         detected.add("test rows", f"the {plural(len(empty), 'row')} without `{target}`")
         return TrainTestSplit(empty, answered=False, how=f"the rows of {train.name} without {target}")
     if options.time is not None:
-        test, description = _latest(train, options.time), f"the latest rows by {options.time}"
+        test, method = _latest(train, options.time), f"the latest rows by {options.time}"
     elif not options.shuffle and (column := _time_column(train, target)) is not None:
-        test, description = (
+        test, method = (
             _latest(train, column),
             f"the latest rows by {column} (--shuffle, if rows to predict are not later ones)",
         )
     elif (group := group_of(train, target, options, detected)) is not None:
-        test, description = _groups(list(train.column(group))), f"whole groups by {group}"
+        test, method = _groups(list(train.column(group))), f"whole groups by {group}"
     else:
-        test, description = _by_target(cells, kind), "rows drawn at random, alike in the target"
-    detected.add(
-        "test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {description}"
-    )
-    return TrainTestSplit(test, answered=True, how=description)
+        test, method = _by_target(cells, kind), "rows drawn at random, alike in the target"
+    detected.add("test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}")
+    return TrainTestSplit(test, answered=True, how=method)
 
 
 def _time_column(train: UserTable, target: str) -> str | None:
@@ -131,10 +129,8 @@ def _by_target(cells: Sequence[str], kind: Kind) -> frozenset[int]:
     """Draw one of each few rows that follow each other in the order of the target."""
     rows = _shuffled(range(len(cells)))
     in_order = sorted(rows, key=lambda row: (float(cells[row]) if kind == "quantity" else 0.0, cells[row].strip()))
-    group_size = round(1 / _SHARE)
-    return frozenset(
-        _shuffled(in_order[start : start + group_size])[0] for start in range(0, len(in_order), group_size)
-    )
+    size = round(1 / _SHARE)
+    return frozenset(_shuffled(in_order[start : start + size])[0] for start in range(0, len(in_order), size))
 
 
 def _shuffled(items: Sequence[Item]) -> list[Item]:

@@ -230,12 +230,8 @@ def _cap_reached(spending: Level) -> BudgetExceeded | None:
 
 
 def _comparable(session: Session, run: Run, runs: Sequence[Run], earlier: Sequence[Submission]) -> list[float]:
-    comparable_runs = {r.id for r in runs if r.config.get("scores") == run.config.get("scores")}
-    nodes = [
-        session.get(Node, (row.run_id, row.node))
-        for row in earlier
-        if row.run_id in comparable_runs and may_be_there(row)
-    ]
+    ids = {r.id for r in runs if r.config.get("scores") == run.config.get("scores")}
+    nodes = [session.get(Node, (row.run_id, row.node)) for row in earlier if row.run_id in ids and may_be_there(row)]
     return [node.score for node in nodes if node is not None and node.score is not None]
 
 

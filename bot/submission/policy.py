@@ -164,17 +164,13 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
 
 def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     limit, today = settings.max_submissions, per_day(facts, settings)
-    remaining = _minimum(facts.remaining_total, None if limit is None else limit - facts.sent)
-    if remaining is not None and remaining <= 0:
+    quota = _minimum(facts.remaining_total, None if limit is None else limit - facts.sent)
+    if quota is not None and quota <= 0:
         cap = f"max_submissions is {limit}" if limit is not None and facts.sent >= limit else "the site takes no more"
         return Decision("never", f"{facts.sent} files were sent, and {cap}")
     late_from = _late_from(facts, settings)
-    if (
-        remaining is not None
-        and remaining <= settings.reserved_submissions
-        and (late_from is None or facts.now < late_from)
-    ):
-        reason = f"the {remaining} that may still be sent belong to the reserve of {settings.reserved_submissions}"
+    if quota is not None and quota <= settings.reserved_submissions and (late_from is None or facts.now < late_from):
+        reason = f"the {quota} that may still be sent belong to the reserve of {settings.reserved_submissions}"
         if late_from is None:
             return Decision("never", f"{reason}, and no deadline is known")
         return _wait(facts, late_from, f"{reason} for the last {settings.reserved_days:g} days")
@@ -200,13 +196,11 @@ def _not_worth_it(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
     if facts.noise is None:
         return _wait(facts, facts.now + RETRY, "the noise of the validation scores is unknown")
     late_from = _late_from(facts, settings)
-    needed_errors = LATE_GAIN_ERRORS if late_from is not None and facts.now >= late_from else MIN_GAIN_ERRORS
+    limit = LATE_GAIN_ERRORS if late_from is not None and facts.now >= late_from else MIN_GAIN_ERRORS
     gain = facts.score - facts.best_sent
-    if gain > 0 and gain > needed_errors * facts.noise:
+    if gain > 0 and gain > limit * facts.noise:
         return None
-    reason = (
-        f"a gain of {gain:.3g} over {_best(facts)} is not above {needed_errors:g} standard errors of {facts.noise:.3g}"
-    )
+    reason = f"a gain of {gain:.3g} over {_best(facts)} is not above {limit:g} standard errors of {facts.noise:.3g}"
     if late_from is not None and facts.now < late_from and gain > 0 and gain > LATE_GAIN_ERRORS * facts.noise:
         return _wait(facts, late_from, f"{reason}; in the last {settings.reserved_days:g} days it will be enough")
     return Decision("never", reason)

@@ -138,18 +138,18 @@ class PublicScores:
 
     def check_correlation(self) -> ScoreCorrelation:
         """Return how the two scores correlate; the owner is warned once if they do not."""
-        context, relation = self._context, correlate(self.pairs())
-        if relation.warning is not None:
-            facts = {"run": context.run_id, "pairs": relation.pairs, "why": relation.warning}
+        context, result = self._context, correlate(self.pairs())
+        if result.warning is not None:
+            facts = {"run": context.run_id, "pairs": result.pairs, "why": result.warning}
             data: dict[str, Any] = {
-                "pairs": relation.pairs,
-                "correlation": relation.correlation,
-                "why": relation.warning,
+                "pairs": result.pairs,
+                "correlation": result.correlation,
+                "why": result.warning,
             }
             with context.store.write() as tx:
                 if notify(tx, Notice("submission.disagree", context.card.slug, facts), context.run_id):
                     tx.record("submission.relation_broken", run_id=context.run_id, **data)
-        return relation
+        return result
 
     def propose(self) -> None:
         """Propose the final files to the owner in the last days before the deadline, and again when they change."""

@@ -93,7 +93,7 @@ class Dialect(ABC):
         """Return a request with what the engine sets itself."""
         return body
 
-    def headers(self, key: str, request_headers: Mapping[str, str]) -> Json:
+    def headers(self, key: str, headers: Mapping[str, str]) -> Json:
         """Return the headers of a request that carry its key, and what of the agent's goes on."""
         return {"Authorization": f"Bearer {key}"}
 
@@ -255,11 +255,9 @@ class Messages(Dialect):
     limits = ("max_tokens",)
     own_tools = ("custom", "bash_", "text_editor_", "memory_", "computer_")
 
-    def headers(self, key: str, request_headers: Mapping[str, str]) -> Json:
+    def headers(self, key: str, headers: Mapping[str, str]) -> Json:
         """Return the headers of a request that carry its key, and what of the agent's goes on."""
-        versions = {
-            name: request_headers[name] for name in ("anthropic-version", "anthropic-beta") if name in request_headers
-        }
+        versions = {name: headers[name] for name in ("anthropic-version", "anthropic-beta") if name in headers}
         return {"anthropic-version": "2023-06-01", **versions, "x-api-key": key}
 
     def whole(self, partial: PartialAnswer, answer: Json) -> None:

@@ -141,14 +141,12 @@ class Exchanges:
 
 def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return what is kept of a conversation that is too long to be kept whole."""
-    kept_messages: list[Message] = []
+    tail: list[Message] = []
     characters_left = _END_CHARACTERS
     for message in reversed(messages):
         if characters_left <= 0:
-            kept_messages.append(
-                Message("system", f"[{len(messages) - len(kept_messages)} earlier messages are not kept]")
-            )
+            tail.append(Message("system", f"[{len(messages) - len(tail)} earlier messages are not kept]"))
             break
-        kept_messages.append(Message(message.role, both_ends(message.content, characters_left)))
+        tail.append(Message(message.role, both_ends(message.content, characters_left)))
         characters_left -= len(message.content)
-    return tuple(reversed(kept_messages))
+    return tuple(reversed(tail))

@@ -156,11 +156,9 @@ class Opening:
         """Write what the knowledge base has for this task and draft, and return it."""
         if self.context.knowledge is None:
             return Found()
-        retrieved = await self.context.knowledge.for_lab(
-            self.number, f"{self.assignment.title}\n{self.assignment.draft}"
-        )
-        await asyncio.to_thread(write_knowledge, retrieved, self.folder / "knowledge")
-        return retrieved
+        entries = await self.context.knowledge.for_lab(self.number, f"{self.assignment.title}\n{self.assignment.draft}")
+        await asyncio.to_thread(write_knowledge, entries, self.folder / "knowledge")
+        return entries
 
     def _is_experiment(self, node: int) -> bool:
         log = self.context.experiments

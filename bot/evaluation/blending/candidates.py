@@ -104,7 +104,7 @@ def candidates(
             ranking.append((-value, member.seconds, member.node, member))
         else:
             left_out[member.node] = "Its predictions have no score."
-    taken_members: list[tuple[Member, Values, Values]] = []
+    distinct: list[tuple[Member, Values, Values]] = []
     for *_, member in sorted(ranking, key=lambda entry: entry[:3]):
         try:
             form.read(member.submission, test=True)
@@ -113,18 +113,16 @@ def candidates(
             continue
         values = form.read(member.predictions)[sample]
         comparable = place(member, values)
-        twin = next(
-            (earlier.node for earlier, _, previous in taken_members if _nearly_equal(previous, comparable)), None
-        )
+        twin = next((earlier.node for earlier, _, previous in distinct if _nearly_equal(previous, comparable)), None)
         if twin is not None:
             left_out[member.node] = f"Its predictions are those of node {twin}, or nearly."
             continue
-        taken_members.append((member, values, comparable))
-        if len(taken_members) == max_members:
+        distinct.append((member, values, comparable))
+        if len(distinct) == max_members:
             break
-    chosen_members = [member for member, *_ in taken_members]
+    chosen_members = [member for member, *_ in distinct]
     return BlendCandidates(
-        chosen_members, np.stack([values for _, values, _ in taken_members]) if taken_members else np.empty(0), left_out
+        chosen_members, np.stack([values for _, values, _ in distinct]) if distinct else np.empty(0), left_out
     )
 
 

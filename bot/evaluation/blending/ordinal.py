@@ -59,11 +59,8 @@ def fit_cuts(means: Values, cuts: Cuts, score: Callable[[Values], float]) -> Cut
     for _ in range(_PASSES):
         for place, begin in enumerate(cuts["thresholds"]):
             for shift in _SHIFTS:
-                shifted = list(best["thresholds"])
-                shifted[place] = begin + shift * (levels[place + 1] - levels[place])
-                if (
-                    sorted(shifted) == shifted
-                    and (score_there := score(cut(means, {**best, "thresholds": shifted}))) > top
-                ):
-                    best, top = {**best, "thresholds": shifted}, score_there
+                trial = list(best["thresholds"])
+                trial[place] = begin + shift * (levels[place + 1] - levels[place])
+                if sorted(trial) == trial and (score_there := score(cut(means, {**best, "thresholds": trial}))) > top:
+                    best, top = {**best, "thresholds": trial}, score_there
     return best

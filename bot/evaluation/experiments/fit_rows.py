@@ -74,13 +74,11 @@ def write_all_fit_rows(
     """
     ids = [*read_layout(view.data, view.card).ids]
     ids += read_table(view.data / "sample_validation.csv").keys(view.card.row_columns)
-    place, chosen_ids = {id: row for row, id in enumerate(ids)}, read_layout(sealed.data, view.card).ids
-    if len(place) < len(ids) or not place.keys() >= set(chosen_ids):
+    place, row_ids = {id: row for row, id in enumerate(ids)}, read_layout(sealed.data, view.card).ids
+    if len(place) < len(ids) or not place.keys() >= set(row_ids):
         raise InvalidSubmission("Ids do not tell the labelled rows apart.")
     (out / "features").mkdir()
-    _write_rows(
-        [features["train"], features["validation"]], [place[id] for id in chosen_ids], out / "features/train.npz"
-    )
+    _write_rows([features["train"], features["validation"]], [place[id] for id in row_ids], out / "features/train.npz")
     for role in ("validation", "test"):
         shutil.copyfile(features[role], out / f"features/{role}.npz")
     return write_fit_rows(sealed, folds, {**features, "train": out / "features/train.npz"}, out)

@@ -142,11 +142,9 @@ def _quantity(name: str, train: Sequence[Any], validation: Sequence[Any]) -> Tar
     is_finite = np.isfinite(values)
     ranks = np.full(len(values), np.nan)
     ranks[is_finite] = mean_ranks(values[is_finite]) / max(1, is_finite.sum())
-    sorted_values = np.sort(values[is_finite])
-    places = (
-        np.searchsorted(sorted_values, answers, "left") + np.searchsorted(sorted_values, answers, "right") + 1
-    ) / 2
-    return Target(name, "quantity", ranks, places / max(1, len(sorted_values)))
+    ascending = np.sort(values[is_finite])
+    places = (np.searchsorted(ascending, answers, "left") + np.searchsorted(ascending, answers, "right") + 1) / 2
+    return Target(name, "quantity", ranks, places / max(1, len(ascending)))
 
 
 class GuardedView(OpenedView):

@@ -74,12 +74,10 @@ def column_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     return _squared(y_true, y_pred)[:, _chosen_columns(y_true.shape[1], params)]
 
 
-def _chosen_columns(column_count: int, params: Params) -> list[int]:
-    columns = [int(place) for place in numbers(params, "columns", range(column_count), minimum=0)]
-    if not columns or max(columns) >= column_count:
-        raise UsageError(
-            f"metric.params.columns is {columns}; the {column_count} prediction columns are counted from 0."
-        )
+def _chosen_columns(width: int, params: Params) -> list[int]:
+    columns = [int(place) for place in numbers(params, "columns", range(width), minimum=0)]
+    if not columns or max(columns) >= width:
+        raise UsageError(f"metric.params.columns is {columns}; the {width} prediction columns are counted from 0.")
     return columns
 
 
@@ -154,8 +152,8 @@ def pinball_loss(y_true: Values, y_pred: Values, params: Params) -> float:
     Params:
         quantiles: q of each prediction column; 0.5 for all by default.
     """
-    column_count = y_true.shape[1]
-    quantiles = np.array(numbers(params, "quantiles", [0.5] * column_count, count=column_count, minimum=0.0))
+    width = y_true.shape[1]
+    quantiles = np.array(numbers(params, "quantiles", [0.5] * width, count=width, minimum=0.0))
     if (quantiles > 1).any():
         raise UsageError(f"metric.params.quantiles is {quantiles.tolist()}; quantiles lie between 0 and 1.")
     off = np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)

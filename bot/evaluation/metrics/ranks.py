@@ -29,23 +29,21 @@ def mean_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     return ranks.reshape(values.shape)
 
 
-def spearman(
-    first: Sequence[float] | NDArray[np.float64], second: Sequence[float] | NDArray[np.float64]
-) -> float | None:
+def spearman(x: Sequence[float] | NDArray[np.float64], y: Sequence[float] | NDArray[np.float64]) -> float | None:
     """Return Spearman's rank correlation (equal values share their mean rank).
 
     None if there are fewer than two values, or one side is constant and the other is not; 1 if both are constant.
     """
-    return pearson(mean_ranks(np.asarray(first)), mean_ranks(np.asarray(second)))
+    return pearson(mean_ranks(np.asarray(x)), mean_ranks(np.asarray(y)))
 
 
-def pearson(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
+def pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float | None:
     """Return Pearson's correlation; None and 1 as `spearman` does."""
-    if len(first) < 2:
+    if len(x) < 2:
         return None
-    constant = [bool(np.ptp(side) == 0) for side in (first, second)]
+    constant = [bool(np.ptp(side) == 0) for side in (x, y)]
     if any(constant):
         return 1.0 if all(constant) else None
     with np.errstate(all="ignore"):
-        correlation = float(np.clip(np.corrcoef(first, second)[0, 1], -1.0, 1.0))
+        correlation = float(np.clip(np.corrcoef(x, y)[0, 1], -1.0, 1.0))
     return correlation if math.isfinite(correlation) else None

@@ -19,12 +19,8 @@ def word_jaccard(y_true: Values, y_pred: Values, params: Params) -> float:
     """
 
     def jaccard(truth: str, prediction: str) -> float:
-        true_words, predicted_words = set(truth.lower().split()), set(prediction.lower().split())
-        return (
-            len(true_words & predicted_words) / len(true_words | predicted_words)
-            if true_words or predicted_words
-            else 1.0
-        )
+        a, b = set(truth.lower().split()), set(prediction.lower().split())
+        return len(a & b) / len(a | b) if a or b else 1.0
 
     return mean_over_texts(y_true, y_pred, jaccard)
 

@@ -68,10 +68,8 @@ def _run_line(run: Sequence[Column]) -> str:
     counts = [len(column.values) for column in run]
     distinct = f", {_between(min(counts), max(counts))} distinct each"
     missing = sum(column.missing for column in run)
-    some_columns = [column for column in run if column.values][:3] if run[0].kind == "text" else []
-    words = ", ".join(
-        f"{clean(column.name, _SHORT)} {clean(next(iter(column.values)), _SHORT)!r}" for column in some_columns
-    )
+    sample = [column for column in run if column.values][:3] if run[0].kind == "text" else []
+    words = ", ".join(f"{clean(column.name, _SHORT)} {clean(next(iter(column.values)), _SHORT)!r}" for column in sample)
     return (
         f"{clean(run[0].name)} … {clean(run[-1].name)} ({len(run)} columns): {run[0].kind}{extent}{distinct}"
         f"{f', {missing:,} cells missing' if missing else ''}{f', e.g. {words}' if words else ''}"

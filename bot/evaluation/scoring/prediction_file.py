@@ -90,11 +90,9 @@ def _check_header(rows: UntrustedRows, allowed: Sequence[str], card: TaskCard) -
     extra = [column for column in times if column not in allowed_names]
     for columns, fault in ((missing, "lacks"), (duplicates, "has more than once"), (extra, "should not have")):
         if columns:
-            shown_columns = ", ".join(map(short, columns[:3])) + (
-                f" and {len(columns) - 3:,} more" if len(columns) > 3 else ""
-            )
+            names = ", ".join(map(short, columns[:3])) + (f" and {len(columns) - 3:,} more" if len(columns) > 3 else "")
             raise InvalidSubmission(
-                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {shown_columns}; expected: {_some(expected)}."
+                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {names}; expected: {_some(expected)}."
             )
 
 

@@ -56,14 +56,12 @@ def feature_columns(layout: Layout) -> list[str]:
     return [column for column in shared if column not in without]
 
 
-def _likeness(criterion: str, train: Sequence[Key], test: Iterable[Key]) -> RowSimilarity | None:
+def _likeness(kind: str, train: Sequence[Key], test: Iterable[Key]) -> RowSimilarity | None:
     seen_keys = {key for key in train if key is not None}
     if len(seen_keys) < DISTINCT * len(train):
         return None
     keys = [key for key in test if key is not None]
-    return RowSimilarity(
-        criterion, train, sum(key in seen_keys for key in keys) / len(keys) if keys else None, len(keys)
-    )
+    return RowSimilarity(kind, train, sum(key in seen_keys for key in keys) / len(keys) if keys else None, len(keys))
 
 
 def _features(layout: Layout) -> RowSimilarity | None:

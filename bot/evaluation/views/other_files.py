@@ -203,12 +203,10 @@ def _named_like(path: Path, name: str) -> Table | None:
 
 
 def _filter(table: Table, target: Path, key: str, withheld: Withheld) -> int:
-    i, withheld_keys = table.header.index(key), withheld.key(key)[0]
+    i, keys = table.header.index(key), withheld.key(key)[0]
     total = sum(1 for _ in table.rows())
-    kept_count = write_table(
-        target, table.header, (row for row in table.rows() if row[i] not in withheld_keys), table.delimiter
-    )
-    return total - kept_count
+    count = write_table(target, table.header, (row for row in table.rows() if row[i] not in keys), table.delimiter)
+    return total - count
 
 
 def _may_hold_labels(path: Path, withheld: Withheld) -> bool:

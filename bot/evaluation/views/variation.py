@@ -52,30 +52,26 @@ def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: 
     """
     order = list(range(len(units)))
     rng.shuffle(order)
-    column_targets = targets(layout)
+    columns = targets(layout)
     for place, part in enumerate(PARTS):
         own_units = [unit for unit in order if part_of[unit] == part]
-        for target in column_targets:
+        for target in columns:
             if not own_units or not is_constant(target, _rows(units, own_units)):
                 continue
             constant = target(units[own_units[0]][0])
             unlike = [u for u in order if part_of[u] != part and any(target(row) != constant for row in units[u])]
-            spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, column_targets))
+            spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, columns))
             later = (u for u in unlike if part_of[u] in PARTS[place:])
             if (unit := next(spare, next(later, None))) is not None:
                 part_of[unit] = part
                 own_units.append(unit)
 
 
-def _can_spare(
-    units: Sequence[Sequence[int]], part_of: Sequence[Part], unit: int, column_targets: Sequence[Target]
-) -> bool:
+def _can_spare(units: Sequence[Sequence[int]], part_of: Sequence[Part], unit: int, columns: Sequence[Target]) -> bool:
     """Whether every target still varies without a unit in the part that it is in."""
     peers = [u for u, part in enumerate(part_of) if part == part_of[unit]]
     remaining = [u for u in peers if u != unit]
-    return all(
-        not is_constant(t, _rows(units, remaining)) or is_constant(t, _rows(units, peers)) for t in column_targets
-    )
+    return all(not is_constant(t, _rows(units, remaining)) or is_constant(t, _rows(units, peers)) for t in columns)
 
 
 def _rows(units: Sequence[Sequence[int]], chosen_units: Sequence[int]) -> Iterable[int]:

@@ -55,10 +55,8 @@ def _identity(post: Post) -> str:
 
 def _material(post: Post) -> Material:
     text = both_ends(without_encoded(post.text), KERNEL_CHARACTERS)
-    quotation = quoted(
-        text, post.item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title
-    )
-    return Material(f"{_HEADING}\n{quotation}", (Item(post.item, post.time),))
+    quote = quoted(text, post.item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title)
+    return Material(f"{_HEADING}\n{quote}", (Item(post.item, post.time),))
 
 
 def aide_code(context: RunContext) -> Strategy:

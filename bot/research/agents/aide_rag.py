@@ -43,30 +43,30 @@ class PostsByTitle:
         view = self._context.community
         if view is None:
             return Material()
-        document_of = {document.item: document for document in documents(view)}
-        picked_items = await self._picked(action, node, document_of)
+        by_item = {document.item: document for document in documents(view)}
+        picked_items = await self._picked(action, node, by_item)
         parts: list[str] = []
         items: list[Item] = []
-        for document in (document_of[item] for item in picked_items if item in document_of):
+        for document in (by_item[item] for item in picked_items if item in by_item):
             prompt = SummarisePost(self._context.task, excerpt(document, DOCUMENT_CHARACTERS))
             if summary := await self._summary(document, prompt):
                 parts.append(quoted(summary, document.item, kind="summary", title=document.title, votes=document.votes))
                 items += [Item(post.item, post.time) for post in prompt.document.posts]
         return Material("\n".join((_HEADING, *parts)), tuple(items)) if parts else Material()
 
-    async def _picked(self, action: Action, node: int, document_of: Mapping[str, Document]) -> Sequence[str]:
+    async def _picked(self, action: Action, node: int, by_item: Mapping[str, Document]) -> Sequence[str]:
         """Return the items of the documents that a model picked for a node."""
         context, steps = self._context, self._context.steps
         sought = self._sought(action)
 
         async def choose() -> dict[str, bool]:
-            documents_offered = await self._alike(document_of, sought) if sought else _most_voted(document_of.values())
+            documents_offered = await self._alike(by_item, sought) if sought else _most_voted(by_item.values())
             earlier = {item for items in steps.all(_POSTS_READ).values() for item in items}
             return {item: item in earlier for item in documents_offered}
 
         async def pick() -> tuple[str, ...]:
             offer = await steps.once(_TITLES_OFFERED, choose, Key(node))
-            documents_offered = [document_of[item] for item in offer if item in document_of]
+            documents_offered = [by_item[item] for item in offer if item in by_item]
             if not documents_offered:
                 return ()
             titles = tuple(DocumentTitle.of(document, read=offer[document.item]) for document in documents_offered)
@@ -86,11 +86,9 @@ class PostsByTitle:
         parent = attempt(self._context, action.parents[0])
         return "\n".join(filter(None, (parent.plan, parent.error, parent.output[-_QUERY:])))
 
-    async def _alike(self, document_of: Mapping[str, Document], sought: str) -> list[str]:
-        items = sorted(document_of)
-        texts = [
-            f"{document_of[item].title}\n{document_of[item].posts[0].text[:_COMPARED_CHARACTERS]}" for item in items
-        ]
+    async def _alike(self, by_item: Mapping[str, Document], sought: str) -> list[str]:
+        items = sorted(by_item)
+        texts = [f"{by_item[item].title}\n{by_item[item].posts[0].text[:_COMPARED_CHARACTERS]}" for item in items]
         scores = await self._context.similarity.scores(sought, texts)
         ranking = sorted(zip(scores, items, strict=True), key=lambda pair: (-pair[0], pair[1]))
         return [item for _, item in ranking[:TITLES]]

@@ -21,9 +21,9 @@ def plan(prompt: PlanSolution, seed: int) -> str:
         )
     if prompt.action == "improve" and prompt.parent is not None:
         config = config_in(prompt.parent.code)
-        techniques = config.use if config else ()
+        names = config.use if config else ()
         tried_titles = [title for result in prompt.results for title in named_in(result.title)]
-        titles = _fresh(prompt, rng, [*techniques, *tried_titles])[:2]
+        titles = _fresh(prompt, rng, [*names, *tried_titles])[:2]
         return _recipe(
             "Add", titles, f"Keep all else of node {prompt.parent.node}, and see in its table what each brings."
         )
@@ -61,10 +61,8 @@ def _rng(prompt: PlanSolution, seed: int) -> random.Random:
 
 def complexity(prompt: ScorePlan, seed: int) -> str:
     """Answer `score_plan` by how many techniques a plan names."""
-    techniques = named_in(prompt.plan)
-    return json.dumps(
-        {"complexity": min(5, max(1, len(techniques))), "why": f"it names {', '.join(techniques) or 'nothing'}"}
-    )
+    names = named_in(prompt.plan)
+    return json.dumps({"complexity": min(5, max(1, len(names))), "why": f"it names {', '.join(names) or 'nothing'}"})
 
 
 def split(prompt: SplitPlan, seed: int) -> str:

@@ -79,7 +79,7 @@ def average(
     rows = read_reports(reports)
     competitions = sorted({row.competition_id for row in rows}) if split is None else read_split(split)
     result = aggregate(rows, competitions, pad_missing=pad_missing)
-    if unused := sum(row.competition_id in competitions for row in rows) - _used_reports(
+    if unused := sum(row.competition_id in competitions for row in rows) - _count_used(
         result, rows, competitions, pad_missing
     ):
         reason = f"{unused} of {len(rows)} reports are left out, as their seeds are missing for some competitions"
@@ -98,9 +98,7 @@ def average(
     print_table(("", "mean ± standard error"), rows_shown)
 
 
-def _used_reports(
-    result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence[str], pad_missing: bool
-) -> int:
+def _count_used(result: Mapping[str, Any], rows: Sequence[Any], competitions: Sequence[str], pad_missing: bool) -> int:
     """Return how many reports are in the means."""
     if pad_missing:
         return sum(row.competition_id in competitions for row in rows)

@@ -49,10 +49,10 @@ def any_medal(result: RunResult) -> float:
 
 def over_competitions(values: Iterable[tuple[str, float]]) -> float:
     """Return the mean over competitions of each one's mean."""
-    by_competition: dict[str, list[float]] = {}
+    gaps: dict[str, list[float]] = {}
     for competition, value in values:
-        by_competition.setdefault(competition, []).append(value)
-    return fmean(map(fmean, by_competition.values()))
+        gaps.setdefault(competition, []).append(value)
+    return fmean(map(fmean, gaps.values()))
 
 
 def mean_of(results: Sequence[RunResult], measure: Measure) -> float:
@@ -103,10 +103,8 @@ def _worth(result: RunResult) -> float:
 
 def paired_differences(cells: Cells, first: Contender, second: Contender, measure: Measure) -> dict[str, list[float]]:
     """Return, by competition, how much more one contender has than another in each block that both have."""
-    by_competition: dict[str, list[float]] = {}
+    gaps: dict[str, list[float]] = {}
     for (competition, _), cell in sorted(cells.items()):
         if first in cell and second in cell:
-            by_competition.setdefault(competition, []).append(
-                mean_of(cell[first], measure) - mean_of(cell[second], measure)
-            )
-    return by_competition
+            gaps.setdefault(competition, []).append(mean_of(cell[first], measure) - mean_of(cell[second], measure))
+    return gaps

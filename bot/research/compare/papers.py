@@ -37,9 +37,7 @@ def paper_tables(comparison: Comparison) -> tuple[PaperTable, ...]:
     return tuple(table for make in makers if (table := make(comparison, published)) is not None)
 
 
-def _results_of(
-    comparison: Comparison, contender: Contender, competitions: Sequence[str]
-) -> dict[str, list[RunResult]]:
+def _select(comparison: Comparison, contender: Contender, competitions: Sequence[str]) -> dict[str, list[RunResult]]:
     """Return a contender's results on these competitions, in the order of their seeds."""
     results: dict[str, list[RunResult]] = {}
     for c, result in comparison.runs.results:
@@ -87,27 +85,27 @@ def _code_lengths(comparison: Comparison, published: dict[str, Any]) -> PaperTab
 def _by_category(
     comparison: Comparison,
     published: dict[str, Any],
-    measure_name: str,
+    measure: str,
     title: str,
-    own_cell: Callable[[dict[str, list[RunResult]]], str],
-    published_cell: Callable[[float], str],
+    own_text: Callable[[dict[str, list[RunResult]]], str],
+    paper_cell: Callable[[float], str],
 ) -> PaperTable | None:
     comind, contenders = published["comind"], [row.contender for row in comparison.rows]
     total = {
         "name": "all",
         "tasks": comind["tasks"],
-        measure_name: comind[measure_name],
+        measure: comind[measure],
         "competitions": published["split"]["low"],
     }
     rows: list[tuple[Mark, tuple[str, ...]]] = []
     for category in (*comind["category"], total):
-        results = [_results_of(comparison, contender, category["competitions"]) for contender in contenders]
+        results = [_select(comparison, contender, category["competitions"]) for contender in contenders]
         if any(results):
-            cells = [f"{own_cell(r)} ({len(r)})" if r else NONE for r in results]
+            cells = [f"{own_text(r)} ({len(r)})" if r else NONE for r in results]
             rows.append(
                 (
                     "",
-                    (f"{category['name']} ({category['tasks']})", *cells, *map(published_cell, category[measure_name])),
+                    (f"{category['name']} ({category['tasks']})", *cells, *map(paper_cell, category[measure])),
                 )
             )
     if not rows:
@@ -130,15 +128,15 @@ def _ablation(comparison: Comparison, published: dict[str, Any]) -> PaperTable |
         bare = _without_community(comparison, contender)
         shared_cells = comparison.runs.shared_by((contender, bare)) if bare else {}
         for variant in (contender, bare) if bare and shared_cells else ():
-            row_figures = figures(shared_cells, variant)
+            values = figures(shared_cells, variant)
             shares = (
-                row_figures.valid,
-                row_figures.win_rate,
-                row_figures.gold,
-                row_figures.medal,
-                row_figures.above_median,
+                values.valid,
+                values.win_rate,
+                values.gold,
+                values.medal,
+                values.above_median,
             )
-            rows.append(("ours", (f"{comparison.title(variant)} ({row_figures.competitions})", *map(_share, shares))))
+            rows.append(("ours", (f"{comparison.title(variant)} ({values.competitions})", *map(_share, shares))))
     if not rows:
         return None
     ablation = published["comind"]["ablation"]
@@ -169,14 +167,14 @@ def _live(comparison: Comparison, published: dict[str, Any]) -> PaperTable | Non
     contenders = [row.contender for row in comparison.rows]
     rows: list[tuple[Mark, tuple[str, ...]]] = []
     for competition, live in published["comind"]["live"].items():
-        results = [_results_of(comparison, contender, [competition]) for contender in contenders]
+        results = [_select(comparison, contender, [competition]) for contender in contenders]
         if not any(results):
             continue
-        published_cells = [
+        paper_cells = [
             f"{score(value)} ({rate}%)" for value, rate in zip(live["scores"], live["win_rates"], strict=True)
         ]
         cells = [_score_and_rate(next(iter(r.values()))) if r else NONE for r in results]
-        rows.append(("", (competition, *map(score, live["needed"]), *cells, *published_cells)))
+        rows.append(("", (competition, *map(score, live["needed"]), *cells, *paper_cells)))
     if not rows:
         return None
     thresholds: list[tuple[str, Mark]] = [(f"for {share}%", "published") for share in (90, 70, 50)]
@@ -207,7 +205,7 @@ def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | No
     sets = [*tiers.values(), [name for names in tiers.values() for name in names]]
     rows: list[tuple[Mark, tuple[str, ...]]] = []
     for contender in (row.contender for row in comparison.rows):
-        results = [_results_of(comparison, contender, competitions) for competitions in sets]
+        results = [_select(comparison, contender, competitions) for competitions in sets]
         if results[-1]:
             seeds = max(map(len, results[-1].values()))
             cells = [_best_and_mean(r) for r in results]
@@ -242,7 +240,7 @@ def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | N
     sets = [*splits.values(), [name for names in splits.values() for name in names]]
     rows: list[tuple[Mark, tuple[str, ...]]] = []
     for contender in (row.contender for row in comparison.rows):
-        results = [_results_of(comparison, contender, competitions) for competitions in sets]
+        results = [_select(comparison, contender, competitions) for competitions in sets]
         if results[-1]:
             parts = agent_of(contender.agent).parts if contender.agent in AGENTS else ()
             read = "community" in parts and "no-community" not in contender.variant

@@ -55,26 +55,20 @@ def _curves(comparison: Comparison, last: float, steps: Callable[[RunResult], St
     places = [last * number / POINTS for number in range(POINTS + 1)]
     curves = []
     for row in comparison.rows:
-        own_cells = [
-            (block[0], cell[row.contender]) for block, cell in comparison.cells.items() if row.contender in cell
-        ]
-        points = [(place, _mean_at(own_cells, steps, place)) for place in places]
+        cells = [(block[0], cell[row.contender]) for block, cell in comparison.cells.items() if row.contender in cell]
+        points = [(x, _mean_at(cells, steps, x)) for x in places]
         curves.append(Curve(row.contender, tuple(points)))
     return tuple(curves)
 
 
-def _mean_at(
-    own_cells: Sequence[tuple[str, Sequence[RunResult]]], steps: Callable[[RunResult], Steps], place: float
-) -> float:
-    return over_competitions(
-        (name, mean_of(results, lambda r: _reached(steps(r), place))) for name, results in own_cells
-    )
+def _mean_at(cells: Sequence[tuple[str, Sequence[RunResult]]], steps: Callable[[RunResult], Steps], x: float) -> float:
+    return over_competitions((name, mean_of(results, lambda r: _reached(steps(r), x))) for name, results in cells)
 
 
 def _reached(steps: Steps, point: float) -> float:
     """Return the win rate that is reached at a place; 0 before the first step."""
-    place = bisect_right([start for start, _ in steps], point)
-    return (steps[place - 1][1] or 0.0) if place else 0.0
+    x = bisect_right([start for start, _ in steps], point)
+    return (steps[x - 1][1] or 0.0) if x else 0.0
 
 
 def curve_charts(comparison: Comparison) -> list[Chart]:

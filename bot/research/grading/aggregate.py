@@ -40,7 +40,7 @@ class _Report(BaseModel):
     competition_reports: tuple[Row, ...]
 
 
-_NO_SUBMISSION = dict.fromkeys(Row.model_fields, False)
+_MISSING = dict.fromkeys(Row.model_fields, False)
 """The flags of a submission that was never made."""
 
 _SHARES: Mapping[str, Callable[[Row], bool]] = {
@@ -120,9 +120,7 @@ def aggregate(rows: Sequence[Row], competitions: Sequence[str], *, pad_missing: 
 
 
 def _of_seed(reports: Sequence[Row], competition: str, seed: int) -> Row:
-    return (
-        reports[seed] if seed < len(reports) else Row.model_validate(_NO_SUBMISSION | {"competition_id": competition})
-    )
+    return reports[seed] if seed < len(reports) else Row.model_validate(_MISSING | {"competition_id": competition})
 
 
 def _shares(rows: Sequence[Row]) -> dict[str, float]:

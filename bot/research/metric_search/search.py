@@ -216,29 +216,27 @@ def search_result(search: Search, candidates: Sequence[Candidate], board_lower_i
     Raises:
         SnapshotError: they contradict, or neither shows a direction.
     """
-    trial_count, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
-    trials_in_words = f"{trial_count} made submissions ({different} different scores)"
+    trials_made, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
+    evidence = f"{trials_made} made submissions ({different} different scores)"
     direction = _direction(search, candidates, board_lower_is_better)
     notes: list[str] = []
     if candidates:
         name, params = candidates[0].metric.name, dict(candidates[0].params)
-        explanation = f"{candidates[0]} agrees with {OWN_GRADER} on {trials_in_words}"
+        method = f"{candidates[0]} agrees with {OWN_GRADER} on {evidence}"
         if len(candidates) > 1:
             notes.append(f"here the same as {candidates[0]}: {', '.join(map(str, candidates[1:6]))}")
     else:
         name, params = OWN_GRADER, {"predictions": search.kind()}
-        explanation = (
-            f"no metric of the registry agrees with {OWN_GRADER} on {trials_in_words}: it is scored by {OWN_GRADER}"
-        )
+        method = f"no metric of the registry agrees with {OWN_GRADER} on {evidence}: it is scored by {OWN_GRADER}"
         if search.direction() is None:
             notes.append(
                 f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is the leaderboard's"
             )
     if search.faults:
         notes.append(
-            f"{OWN_GRADER} refuses {len(search.faults)} of {trial_count + len(search.faults)} made submissions"
+            f"{OWN_GRADER} refuses {len(search.faults)} of {trials_made + len(search.faults)} made submissions"
         )
-    return FoundMetric(name, direction, explanation, params, tuple(notes))
+    return FoundMetric(name, direction, method, params, tuple(notes))
 
 
 def _direction(search: Search, candidates: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:

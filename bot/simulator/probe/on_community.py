@@ -71,8 +71,8 @@ def _texts(answers: ProbeAnswers) -> Finding:
     if not present:
         return unsure("there is no message")
     html, markdown = sum(bool(m.content) for m in present), sum(bool(m.raw_markdown) for m in present)
-    observation = f"of {len(present)} messages {html} have HTML, {markdown} rawMarkdown"
-    return finding(all(m.content or m.raw_markdown for m in present), observation)
+    text = f"of {len(present)} messages {html} have HTML, {markdown} rawMarkdown"
+    return finding(all(m.content or m.raw_markdown for m in present), text)
 
 
 def _get_topic(answers: ProbeAnswers) -> Finding:
@@ -89,12 +89,8 @@ def _kernel_page(answers: ProbeAnswers) -> Finding:
     rows = len(page.kernels)
     total = competition.answer.get("kernelCount", 0) if competition and isinstance(competition.answer, dict) else 0
     token = "a" if page.next_page_token else "no"
-    observation = f"{rows} kernels on the first page, {total} in all, {token} token for the next"
-    return (
-        unsure(observation)
-        if rows < _KERNELS_A_PAGE and total <= rows
-        else finding(rows == _KERNELS_A_PAGE, observation)
-    )
+    text = f"{rows} kernels on the first page, {total} in all, {token} token for the next"
+    return unsure(text) if rows < _KERNELS_A_PAGE and total <= rows else finding(rows == _KERNELS_A_PAGE, text)
 
 
 def _kernel_order(answers: ProbeAnswers) -> Finding:
@@ -135,8 +131,8 @@ def _scores(answers: ProbeAnswers) -> Finding:
         return unsure(f"of {len(facts)} kernels {len(linked)} have a linked submission")
     stray = sum(bool(f.best_public_score) for f in facts if not f.has_linked_submission)
     count = sum(k.best_public_score is not None for k in linked)
-    observation = f"{count} of {len(linked)} with a submission have a score, and {stray} without one"
-    return finding(count > 0 and stray == 0, observation)
+    text = f"{count} of {len(linked)} with a submission have a score, and {stray} without one"
+    return finding(count > 0 and stray == 0, text)
 
 
 def _tiers(answers: ProbeAnswers) -> Finding:
@@ -165,10 +161,8 @@ def _environment(answers: ProbeAnswers) -> Finding:
     if facts is None:
         return finding(False, "the search does not find the competition by its title")
     agrees = facts.only_allow_kernel_submissions == competition.is_kernels_submissions_only
-    observation = f"isEnvironmentEvaluation is {str(facts.is_environment_evaluation).lower()}"
-    return finding(
-        agrees, f"{observation}; both {'agree' if agrees else 'disagree'} on whether only notebooks are taken"
-    )
+    text = f"isEnvironmentEvaluation is {str(facts.is_environment_evaluation).lower()}"
+    return finding(agrees, f"{text}; both {'agree' if agrees else 'disagree'} on whether only notebooks are taken")
 
 
 POINTS = (

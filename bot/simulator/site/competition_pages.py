@@ -55,7 +55,7 @@ _PAGES = (
     ("data field", "data-description"),
     ("data description", "data-description"),
 )
-_WHOLE_TITLES = {
+_TITLES = {
     "data": "data-description",
     "files": "data-description",
     "submission file": "evaluation",
@@ -125,7 +125,7 @@ def _parts(description: str) -> dict[str, str]:
 
 def _turn(depth: int, title: str, current: str, level: int) -> tuple[str, int]:
     """Return the page that a heading begins or belongs to, and the level of the page's own heading."""
-    name = _WHOLE_TITLES.get(title) or next((page for part, page in _PAGES if part in title), None)
+    name = _TITLES.get(title) or next((page for part, page in _PAGES if part in title), None)
     if level and depth > level:
         return current, level
     if name is not None:

@@ -89,10 +89,8 @@ class SubmissionDesk:
         """
         ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
-        content_or_empty = content if isinstance(content, bytes) else b""
-        submission = Submission(
-            ref, tag, hashlib.sha256(content_or_empty).hexdigest(), now, file_name, len(content_or_empty)
-        )
+        data = content if isinstance(content, bytes) else b""
+        submission = Submission(ref, tag, hashlib.sha256(data).hexdigest(), now, file_name, len(data))
         graded = self._thread.submit(self._grade, content, file_name)
         self._taken.append(_ReceivedSubmission(submission, graded, ready))
         return ref

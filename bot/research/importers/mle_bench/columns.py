@@ -115,11 +115,9 @@ def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | 
     head = list(itertools.islice(_cells(tables[0], header, whole=True), _PROBE))
     for width in range(1, min(_WIDEST_KEY, len(header) - known) + 1):
         # Only columns with the same cells in both tables can together name the same rows.
-        candidates = header if width == 1 else _id_like(tables, header[:_FIRST])
+        names = header if width == 1 else _id_like(tables, header[:_FIRST])
         # A key that repeats in the first rows repeats in all, so that these need not be read.
-        once = [
-            key for key in itertools.combinations(candidates, width) if _is_unique(head, [header.index(n) for n in key])
-        ]
+        once = [key for key in itertools.combinations(names, width) if _is_unique(head, [header.index(n) for n in key])]
         for respelled, key in itertools.product((False, True), once):
             if _same_rows(tables, key, respelled=respelled, once=True):
                 note = ""

@@ -15,7 +15,7 @@ from scrapers.snapshots.manifest import DESCRIPTION
 from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError, UsageError
 
-PREPARED_FOLDER = "prepared"
+DATA_FOLDER = "prepared"
 CONFIG = "config.yaml"
 
 
@@ -46,7 +46,7 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
             raise UsageError(f"there is no folder {folder}")
         places = list(_places_below(Path(os.path.abspath(folder)), package))  # noqa: PTH100 -- a link's own name is the id
         if not places:
-            raise UsageError(f"{folder} holds no competition: no <id>/{PREPARED_FOLDER}/ lies in it")
+            raise UsageError(f"{folder} holds no competition: no <id>/{DATA_FOLDER}/ lies in it")
         for place in places:
             if place_of.setdefault(place.slug, place) != place:
                 raise UsageError(f"{place.slug} lies both in {place_of[place.slug].prepared} and in {place.prepared}")
@@ -56,20 +56,20 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
 
 
 def _places_below(folder: Path, package: Path | None) -> Iterator[Place]:
-    if folder.name == PREPARED_FOLDER and ((folder / "public").is_dir() or (folder / "private").is_dir()):
+    if folder.name == DATA_FOLDER and ((folder / "public").is_dir() or (folder / "private").is_dir()):
         yield _place(folder.parent, package)
-    elif (folder / PREPARED_FOLDER).is_dir():
+    elif (folder / DATA_FOLDER).is_dir():
         yield _place(folder, package)
     else:
         for child in sorted(folder.iterdir()):
             in_package = package is not None and (package / child.name / CONFIG).is_file()
-            if child.is_dir() and ((child / PREPARED_FOLDER).is_dir() or in_package):
+            if child.is_dir() and ((child / DATA_FOLDER).is_dir() or in_package):
                 yield _place(child, package)
 
 
 def _place(folder: Path, package: Path | None) -> Place:
     description_folder = folder if package is None or not (package / folder.name).is_dir() else package / folder.name
-    return Place(folder.name, folder / PREPARED_FOLDER, description_folder)
+    return Place(folder.name, folder / DATA_FOLDER, description_folder)
 
 
 _LARGEST_CONFIG = 1_000_000  # bytes; real ones have a thousand or two
@@ -176,7 +176,7 @@ def open_prepared(place: Place) -> PreparedFiles:
     """Find a competition's files. Raises SnapshotError, which names all that are missing, pointers, or elsewhere."""
     if not (place.prepared / "public").is_dir() or not (place.prepared / "private").is_dir():
         reason = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
-        raise SnapshotError([Problem(PREPARED_FOLDER, None, reason)])
+        raise SnapshotError([Problem(DATA_FOLDER, None, reason)])
     config = read_config(place.package / CONFIG)
     problems = Problems()
     if config.id != place.slug:
@@ -203,11 +203,9 @@ def open_prepared(place: Place) -> PreparedFiles:
 def _configured(place: Place, path: str, problems: Problems, *, packed: bool = False) -> Path | None:
     """Return the file below `prepared/` that a path of the configuration names."""
     parts = PurePosixPath(path).parts
-    parts_below = parts[parts.index(PREPARED_FOLDER) + 1 :] if PREPARED_FOLDER in parts else ()
+    parts_below = parts[parts.index(DATA_FOLDER) + 1 :] if DATA_FOLDER in parts else ()
     if escapes(path) or not parts_below or parts_below[0] not in ("public", "private"):
-        problems.add(
-            CONFIG, f"names {path!r}, which does not lie in {PREPARED_FOLDER}/public or {PREPARED_FOLDER}/private"
-        )
+        problems.add(CONFIG, f"names {path!r}, which does not lie in {DATA_FOLDER}/public or {DATA_FOLDER}/private")
         return None
     path_wanted = place.prepared.joinpath(*parts_below)
     choices = (
@@ -218,7 +216,7 @@ def _configured(place: Place, path: str, problems: Problems, *, packed: bool = F
     if packed:
         choices.append(path_wanted.with_suffix(".zip"))
     file = next((choice for choice in choices if choice.is_file()), None)
-    name = "/".join((PREPARED_FOLDER, *parts_below))
+    name = "/".join((DATA_FOLDER, *parts_below))
     if file is None:
         problems.add(name, f"is missing; {CONFIG} names it")
         return None
@@ -237,7 +235,7 @@ def _description(place: Place, problems: Problems) -> Path | None:
     choices = (place.package / DESCRIPTION, place.prepared / "public" / DESCRIPTION)
     existing = [choice for choice in choices if choice.is_file()]
     if not existing:
-        problems.add(DESCRIPTION, f"is neither beside {CONFIG} nor in {PREPARED_FOLDER}/public")
+        problems.add(DESCRIPTION, f"is neither beside {CONFIG} nor in {DATA_FOLDER}/public")
         return None
     fetched = next((choice for choice in existing if not is_pointer(choice)), None)
     if fetched is None:
