@@ -124,9 +124,7 @@ def _print(events: Iterable[LoggedEvent], *, json: bool) -> None:
         if json:
             print_json(event.to_json())
             continue
-        subject = " ".join(
-            part for part in (event.competition, None if event.node is None else f"node {event.node}") if part
-        )
+        subject = " ".join(p for p in (event.competition, None if event.node is None else f"node {event.node}") if p)
         mark = "!" if event.level == "warning" else " "
         typer.echo(f"{event.at:%Y-%m-%d %H:%M:%S} {mark} {subject or 'bot':30} {clean(event.sentence)}")
 

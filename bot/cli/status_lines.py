@@ -44,7 +44,7 @@ def daemon_lines(status: DaemonStatus, competitions: Sequence[CompetitionStatus]
 def row(status: CompetitionStatus) -> tuple[str, ...]:
     """Return a competition's row of the table."""
     day = next((account for account in status.spent if account.level == "competition day"), None)
-    remaining = "" if status.sent.left_today is None else f", {status.sent.left_today} left"
+    unused = "" if status.sent.left_today is None else f", {status.sent.left_today} left"
     return (
         "\n".join(textwrap.wrap(status.competition, _NAME)),
         status.state if status.control == "running" else f"{status.state}, {status.control} by you",
@@ -54,7 +54,7 @@ def row(status: CompetitionStatus) -> tuple[str, ...]:
         else f"{status.rank.rank} of {status.rank.teams or '?'}\n{status.rank.medal or ''}".strip(),
         number(status.nodes.best_score),
         str(status.nodes.all),
-        f"{status.sent.today}{remaining}" if status.submit else "off",
+        f"{status.sent.today}{unused}" if status.submit else "off",
         "–" if day is None else f"${day.figures[Kind.MONEY].spent:.2f}",
     )
 
@@ -67,10 +67,8 @@ def detail_lines(status: CompetitionStatus, now: datetime, *, running: bool = Tr
         else ": no run yet"
     )
     yield from textwrap.wrap(status.competition + run, _WIDTH, subsequent_indent="  ")
-    is_current = running or status.state != "working"
-    since = (
-        "" if status.since is None else f" for {span(now, status.since)}" if is_current else " when the daemon stopped"
-    )
+    live = running or status.state != "working"
+    since = "" if status.since is None else f" for {span(now, status.since)}" if live else " when the daemon stopped"
     parts = [f"{status.state}{since}", status.why]
     if status.control != "running":
         parts.append(f"you have {status.control} it")
@@ -219,9 +217,9 @@ def _doing(work: Doing, now: datetime | None) -> str:
 
 def _submissions(status: CompetitionStatus) -> str:
     counts = status.sent
-    remaining = "an unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
+    unused = "an unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
     parts = [
-        f"{counts.today} today, {remaining}, {counts.all} in all",
+        f"{counts.today} today, {unused}, {counts.all} in all",
         f"last public score {number(counts.last_score)}",
     ]
     if counts.open:

@@ -51,7 +51,5 @@ def submissions(
         print_table(_COLUMNS, rows)
     else:
         typer.echo("nothing was submitted yet")
-    for decision in unsent:
-        typer.echo(
-            f"{decision.competition}, {decision.at:%Y-%m-%d %H:%M}: node {decision.node} is not sent: {decision.why}"
-        )
+    for row in unsent:
+        typer.echo(f"{row.competition}, {row.at:%Y-%m-%d %H:%M}: node {row.node} is not sent: {row.why}")

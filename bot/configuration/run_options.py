@@ -20,22 +20,20 @@ from state.errors import UsageError
 
 
 def run_options(
-    settings: Settings, chosen_options: Mapping[str, Any], usual: Mapping[str, Any] | None = None
+    settings: Settings, options: Mapping[str, Any], usual: Mapping[str, Any] | None = None
 ) -> ReplayOptions:
     """Return the options of a command's runs.
 
     Args:
         settings: bot.toml.
-        chosen_options: what the command, or the plan, sets.
+        options: what the command, or the plan, sets.
         usual: what the command has in place of the defaults.
 
     Raises:
         UsageError: an option is wrong.
     """
     try:
-        return ReplayOptions.model_validate(
-            merge(usual or {}, settings.run.model_dump(exclude_unset=True), chosen_options)
-        )
+        return ReplayOptions.model_validate(merge(usual or {}, settings.run.model_dump(exclude_unset=True), options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise UsageError(f"--{str(first['loc'][-1]).replace('_', '-')}: {expected(first)}") from None

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from bot.engine.experiment import Experiment, experiments_in
 from bot.engine.lab_turns import TurnText, lab_mark, lab_turns
-from bot.engine.tree import SEPARATE_KINDS
+from bot.engine.tree import SEPARATE
 from bot.evaluation.answers import Gain, NodeScore
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FINDINGS
@@ -184,7 +184,7 @@ class RunRecord:
     @cached_property
     def scripts(self) -> Sequence[Node]:
         """The nodes that are neither ensembles nor public notebooks."""
-        return [row for row in self.nodes.values() if row.action not in SEPARATE_KINDS]
+        return [row for row in self.nodes.values() if row.action not in SEPARATE]
 
     @cached_property
     def executions(self) -> Sequence[Execution]:
@@ -329,9 +329,7 @@ class RunRecord:
     @cached_property
     def counts(self) -> NodeCounts:
         """Its scripts by status, and the best node."""
-        scripts = select(Node.status, func.count()).where(
-            Node.run_id == self.id, col(Node.action).not_in(SEPARATE_KINDS)
-        )
+        scripts = select(Node.status, func.count()).where(Node.run_id == self.id, col(Node.action).not_in(SEPARATE))
         rows = self._session.exec(scripts.group_by(Node.status)).all()
         fields: dict[str, int] = {status: count for status, count in rows if status in NodeCounts.__dataclass_fields__}
         best = None

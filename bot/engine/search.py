@@ -19,7 +19,7 @@ from bot.engine.scripts import best_seconds, run_script
 from bot.engine.sealed import SealedRuns
 from bot.engine.strategy import Action, Remaining, Script, Strategy
 from bot.engine.suspicion import MOST_ALIKE, last_failures
-from bot.engine.tree import BASELINE, SEPARATE_KINDS, Tree
+from bot.engine.tree import BASELINE, SEPARATE, Tree
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable, ModelUseless
 from state.labs import close_lab, labs
 from state.progress import create_node, end_node, restart_node
@@ -153,7 +153,7 @@ class SolutionSearch:
         closed = {lab.id: lab.ended_at is not None for lab in labs(context.store, context.run_id)}
         for number, action in self._decisions:
             # A blend is made when it may be handed in, and kernels are run beside the search.
-            if action.kind in SEPARATE_KINDS:
+            if action.kind in SEPARATE:
                 continue
             if action.kind == "lab":
                 if not closed.get(number):

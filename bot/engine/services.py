@@ -148,7 +148,7 @@ async def open_context(
     )
     choice = replace(models.resolve(settings.model), roles=settings.roles)
     sandbox, leases = machinery.leases.placing(machinery.sandbox)
-    description = sandbox.describe()
+    back_end = sandbox.describe()
     async with AsyncExitStack() as stack:
         model_access = await stack.enter_async_context(
             open_model(
@@ -238,9 +238,7 @@ async def open_context(
                 new_score.set,
             )
             experiments.restore()
-        machine = this_machine(
-            limits, description, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here
-        )
+        machine = this_machine(limits, back_end, settings.gpus, leases.gpu_models, elsewhere=leases is not leases.here)
         yield RunContext(
             run_id=plan.id,
             card=card,

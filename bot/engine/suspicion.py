@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlmodel import col, select
 
-from bot.engine.tree import SEPARATE_KINDS
+from bot.engine.tree import SEPARATE
 from bot.execution.record import DEBUG, EXECUTED, GUARDED, REHEARSAL, REHEARSAL_FEW
 from sandbox import ExitReason
 from state.steps import read_steps
@@ -57,7 +57,7 @@ def last_failures(store: Store, run_id: str, after: int) -> tuple[int, str]:
 def _ended_nodes(store: Store, run_id: str, after: int = 0, limit: int | None = None) -> Iterator[_EndedNode]:
     """Yield the scripts that ended valid or buggy, the last first, with the fault of their last execution."""
     nodes = select(Node).where(Node.run_id == run_id, Node.id > after, col(Node.status).in_(("valid", "buggy")))
-    nodes = nodes.where(col(Node.action).not_in(SEPARATE_KINDS))
+    nodes = nodes.where(col(Node.action).not_in(SEPARATE))
     with store.read() as session:
         rows = session.exec(nodes.order_by(col(Node.id).desc()).limit(limit)).all()
         # So a hold-out run replaces the faults of debug runs, and a later one those of the ones before.

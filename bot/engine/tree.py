@@ -9,7 +9,7 @@ from typing import Literal
 
 BASELINE = 1
 """Number of a run's first node."""
-SEPARATE_KINDS = ("ensemble", "reproduce")
+SEPARATE = ("ensemble", "reproduce")
 """Actions of nodes that are no scripts of ours: they count toward no steps, and no policy chose them."""
 NodeState = Literal["running", "valid", "buggy", "failed"]
 
@@ -160,7 +160,7 @@ class TreeCache:
             if has_new:
                 self._nodes = dict(sorted(self._nodes.items()))
             nodes = self._nodes.values()
-            separate = (tuple(node for node in nodes if node.action == kind) for kind in SEPARATE_KINDS)
-            self._tree = Tree(tuple(node for node in nodes if node.action not in SEPARATE_KINDS), *separate)
+            separate = (tuple(node for node in nodes if node.action == kind) for kind in SEPARATE)
+            self._tree = Tree(tuple(node for node in nodes if node.action not in SEPARATE), *separate)
         self.seen = last_change
         return self._tree

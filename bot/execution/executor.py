@@ -179,12 +179,8 @@ class Executor:
 
     def submission_of(self, node: int, view: str) -> Path:
         """Return the path of the submission of a node's execution on a view; the file may be missing."""
-        execution = self._kept(node, view)
-        return (
-            self.folder.executions
-            / (_execution_id(node, view) if execution is None else execution.id)
-            / "submission.csv"
-        )
+        last = self._kept(node, view)
+        return self.folder.executions / (_execution_id(node, view) if last is None else last.id) / "submission.csv"
 
     def final_score(self, node: int) -> float | None:
         """Return a node's final score, that of the rows scored apart; call it only after the search has ended."""

@@ -39,12 +39,10 @@ def unneeded_files(session: Session, runs: Path, before: datetime, best: int = B
         if needed_nodes is None:
             continue
         executions = select(Execution.id).where(Execution.run_id == run.id, col(Execution.node).not_in(needed_nodes))
-        folders = [
-            folder.executions / id for id in session.exec(executions.where(col(Execution.ended_at).is_not(None)))
-        ]
+        paths = [folder.executions / id for id in session.exec(executions.where(col(Execution.ended_at).is_not(None)))]
         for node in session.exec(_blends(run).where(col(Node.id).not_in(needed_nodes))):
-            folders += folder.blends_of(node.id)
-        yield from (path for execution in folders for name in _LARGE if _is_old(path := execution / name, before))
+            paths += folder.blends_of(node.id)
+        yield from (path for execution in paths for name in _LARGE if _is_old(path := execution / name, before))
 
 
 def _needed_nodes(session: Session, run: Run, best: int) -> set[int] | None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlmodel import col, func, select
 
-from bot.engine.tree import SEPARATE_KINDS, Tree
+from bot.engine.tree import SEPARATE, Tree
 from state.clock import Clock, midnight
 from state.errors import BudgetExceeded
 from state.store import Store
@@ -199,7 +199,7 @@ class LivePacing:
         day = midnight(self.clock.now())
         with self.store.read() as session:
             query = select(func.count()).where(Node.run_id == self.run_id, col(Node.created_at) >= day)
-            free_today = self.nodes_per_day - session.exec(query.where(col(Node.action).not_in(SEPARATE_KINDS))).one()
+            free_today = self.nodes_per_day - session.exec(query.where(col(Node.action).not_in(SEPARATE))).one()
             if self.labs_per_day is None:
                 return free_today
             # The first node of a draft is the one that opens its lab.

@@ -124,10 +124,10 @@ def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> 
     with replacing(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
         for name, text in texts.items():
             archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), text)
-        for weights_file in facts.weights:
-            info = zipfile.ZipInfo(f"weights/{weights_file.flat}", _LONG_AGO)
+        for file in facts.weights:
+            info = zipfile.ZipInfo(f"weights/{file.flat}", _LONG_AGO)
             with (
-                (weights / weights_file.flat).open("rb") as source,
+                (weights / file.flat).open("rb") as source,
                 archive.open(info, "w", force_zip64=True) as target,
             ):
                 shutil.copyfileobj(source, target, 1 << 20)

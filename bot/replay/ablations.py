@@ -50,10 +50,7 @@ def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
     ablated = [word for word in ABLATIONS if _has(settings, word) and _is_off(settings, word)]
     has_lab = settings.agent == "solo" or "labs" in agent_of(settings.agent).parts
     coder = settings.chosen_coder.own if has_lab and settings.chosen_coder.labs else None
-    additions = [
-        *([BLENDS] if settings.blend and not blends(settings.agent) else []),
-        *([coder.name] if coder else []),
-    ]
+    additions = [*([BLENDS] if settings.blend and not blends(settings.agent) else []), *([coder.name] if coder else [])]
     return (*ablated, *additions)
 
 

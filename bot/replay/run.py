@@ -201,10 +201,8 @@ async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> E
     settings, slug = run.settings, run.snapshot.card.slug
     with store.read() as session:
         known_run = session.get(Run, run.id)
-        end_events = (
-            select(Event).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
-        )
-        end_event = session.exec(end_events.limit(1)).first()
+        query = select(Event).where(Event.run_id == run.id, Event.type == "run.ended").order_by(col(Event.seq).desc())
+        end_event = session.exec(query.limit(1)).first()
     if known_run is not None:
         with store.write() as tx:
             resume_run(tx, run.id)

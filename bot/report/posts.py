@@ -8,7 +8,7 @@ from bot.community.ideas.evidence import heirs_of
 from bot.community.reading.suspicion import steering
 from bot.engine.context import RunContext
 from bot.engine.run_record import RunRecord
-from bot.engine.tree import SEPARATE_KINDS
+from bot.engine.tree import SEPARATE
 from bot.report.credits import POSTS
 from bot.report.result import SuspiciousPost
 from bot.report.stream import ClockMove, NodeStart, PostUse, StreamRecord
@@ -77,7 +77,7 @@ def _used_posts(
             nodes=tuple(
                 node.id
                 for node in _nodes_using(run, own)
-                if node.action not in SEPARATE_KINDS and starts[node.id] >= passed.as_of
+                if node.action not in SEPARATE and starts[node.id] >= passed.as_of
             ),
         )
 

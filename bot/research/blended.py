@@ -19,7 +19,7 @@ from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat
 from bot.engine.services import Machinery
 from bot.engine.strategy import Action, Remaining
-from bot.engine.tree import BASELINE, SEPARATE_KINDS, Tree
+from bot.engine.tree import BASELINE, SEPARATE, Tree
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.view_names import INFO
@@ -203,19 +203,12 @@ def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
     """Yield a run's scored scripts and experiments, in order."""
     run_id = run.result.run_id
     with read_only(run.folder.database) as session:
-        valid = select(Node).where(
-            Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(SEPARATE_KINDS)
-        )
+        valid = select(Node).where(Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(SEPARATE))
         for node in session.exec(valid.order_by(col(Node.id))).all():
-            execution, row = kept_execution(session, run_id, node.id), session.get(ExperimentRow, (run_id, node.id))
-            if (
-                execution is None
-                or execution.score is None
-                or execution.score.spoiled
-                or execution.score.submission is None
-            ):
+            record, row = kept_execution(session, run_id, node.id), session.get(ExperimentRow, (run_id, node.id))
+            if record is None or record.score is None or record.score.spoiled or record.score.submission is None:
                 continue
-            result = _experiment(execution.score) if row is None else SCORED_EXPERIMENT.validate_python(row.result)
+            result = _experiment(record.score) if row is None else SCORED_EXPERIMENT.validate_python(row.result)
             code = None if node.code_sha is None else read_blob(session, node.code_sha).decode()
             plan = f"Node {node.id} of {run.settings.agent} with seed {run.settings.seed}. {node.plan}"
             kind = "model" if row is None else row.kind

@@ -57,11 +57,9 @@ def index_folders(source: Path, staging: Path, detected: DetectedTask) -> InputF
 
 def _folders(source: Path) -> tuple[list[Path], Path | None]:
     """Return the folder of each class, and the one of the files to predict."""
-    subfolders = {
-        path.name.lower(): path for path in sorted(source.iterdir()) if path.is_dir() and path.name[0] not in "._"
-    }
-    train = next((subfolders[name] for name in subfolders if name in _TRAIN), None)
-    test = next((subfolders[name] for name in subfolders if name in _TEST), None)
+    dirs = {path.name.lower(): path for path in sorted(source.iterdir()) if path.is_dir() and path.name[0] not in "._"}
+    train = next((dirs[name] for name in dirs if name in _TRAIN), None)
+    test = next((dirs[name] for name in dirs if name in _TEST), None)
     root = train or source
     folders = [path for path in sorted(root.iterdir()) if path.is_dir() and path != test and path.name[0] not in "._"]
     return [path for path in folders if any(_plain_files(path))], test

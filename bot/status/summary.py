@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from bot.budgets.kinds import Kind, name, words
 from bot.budgets.run_budget import total
 from bot.engine.run_record import RunRecord
-from bot.engine.tree import SEPARATE_KINDS
+from bot.engine.tree import SEPARATE
 from bot.notify import Notice
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.problems import current
@@ -105,7 +105,7 @@ def _day(
 
 def _nodes(session: Session, slug: str, start: datetime, end: datetime) -> int:
     query = select(func.count()).select_from(Node).join(Run, col(Run.id) == col(Node.run_id))
-    query = query.where(Run.competition == slug, col(Node.action).not_in(SEPARATE_KINDS))
+    query = query.where(Run.competition == slug, col(Node.action).not_in(SEPARATE))
     return session.exec(query.where(Node.created_at >= start, Node.created_at < end)).one()
 
 

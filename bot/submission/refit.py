@@ -53,17 +53,17 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
         return await _of_experiments(context, context.experiments, node, blended, worker)
     if blended is None:
         return await refit_script(context, node, worker)
-    made_files = await refit_scripts(context, node, worker)
-    if all(made_file.how != "refit" for made_file in made_files.values()):
-        note = "; ".join(["the blend of the scored files", *_not_refitted(made_files)])
+    files = await refit_scripts(context, node, worker)
+    if all(made_file.how != "refit" for made_file in files.values()):
+        note = "; ".join(["the blend of the scored files", *_not_refitted(files)])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
     out = context.executor.folder.blends_of(node)[1] / "submission.csv"
     out.parent.mkdir(exist_ok=True)
     view = await context.executor.view(GUARDED)
     await worker.write_blend(
-        blended.recipe, {member: file.file for member, file in made_files.items()}, view.data, context.card, out
+        blended.recipe, {member: file.file for member, file in files.items()}, view.data, context.card, out
     )
-    return MadeFile(out, "refit", refitted_in_words(made_files))
+    return MadeFile(out, "refit", refitted_in_words(files))
 
 
 async def _of_experiments(
@@ -132,19 +132,17 @@ async def refit_scripts(context: RunContext, node: int, worker: Worker) -> Mappi
     return dict(zip(order, await asyncio.gather(*map(refit_member, order)), strict=True))
 
 
-def refitted_in_words(made_files: Mapping[int, MadeFile]) -> str:
+def refitted_in_words(files: Mapping[int, MadeFile]) -> str:
     """Return how many members of a blend were refitted, and why the others were not."""
-    refits = sum(made_file.how == "refit" for made_file in made_files.values())
-    if refits == len(made_files) == 1:
-        return f"node {next(iter(made_files))}, calibrated, refitted on all data"
-    return "; ".join(
-        [f"the blend, {refits} of its {len(made_files)} members refitted on all data", *_not_refitted(made_files)]
-    )
+    refits = sum(made_file.how == "refit" for made_file in files.values())
+    if refits == len(files) == 1:
+        return f"node {next(iter(files))}, calibrated, refitted on all data"
+    return "; ".join([f"the blend, {refits} of its {len(files)} members refitted on all data", *_not_refitted(files)])
 
 
-def _not_refitted(made_files: Mapping[int, MadeFile]) -> Sequence[str]:
+def _not_refitted(files: Mapping[int, MadeFile]) -> Sequence[str]:
     """Return why scripts were not refitted, as many as there are reasons."""
-    by_note = groupby((m for m in made_files if made_files[m].how != "refit"), lambda member: made_files[member].note)
+    by_note = groupby((m for m in files if files[m].how != "refit"), lambda member: files[member].note)
     return [f"{nodes_in_words(list(members))}: {note}" for note, members in by_note]
 
 

@@ -141,11 +141,7 @@ class PublicScores:
         context, result = self._context, correlate(self.pairs())
         if result.warning is not None:
             facts = {"run": context.run_id, "pairs": result.pairs, "why": result.warning}
-            data: dict[str, Any] = {
-                "pairs": result.pairs,
-                "correlation": result.correlation,
-                "why": result.warning,
-            }
+            data: dict[str, Any] = {"pairs": result.pairs, "correlation": result.correlation, "why": result.warning}
             with context.store.write() as tx:
                 if notify(tx, Notice("submission.disagree", context.card.slug, facts), context.run_id):
                     tx.record("submission.relation_broken", run_id=context.run_id, **data)

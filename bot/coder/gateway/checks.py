@@ -97,13 +97,11 @@ def _check_limits(body: Json, dialect: Dialect) -> None:
 
 def _check_conversation(body: Json, dialect: Dialect) -> None:
     main = "input" if "input" in dialect.conversation else "messages"
-    conversation = body.get(main)
-    plain = main == "input" and isinstance(conversation, str)
-    if not plain and not (
-        isinstance(conversation, list) and conversation and all(isinstance(m, dict) for m in conversation)
-    ):
+    messages = body.get(main)
+    plain = main == "input" and isinstance(messages, str)
+    if not plain and not (isinstance(messages, list) and messages and all(isinstance(m, dict) for m in messages)):
         raise GatewayRefusal(400, f"{main} is no list of messages")
-    for message in () if plain else conversation or ():
+    for message in () if plain else messages or ():
         # By its id alone, the endpoint would take a message that it has kept.
         if not ("role" in message or (main == "input" and "type" in message)):
             raise GatewayRefusal(400, f"{main} holds a message that has no role")

@@ -123,11 +123,9 @@ def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False
     """
     result, metric = experiment.result, context.card.metric
     error = "" if result.std_error is None else f" ± {result.std_error:.2g}"
-    rows_in_words = "out of fold" if result.arrays.oof else "on validation rows"
+    rows = "out of fold" if result.arrays.oof else "on validation rows"
     folds = "" if result.folds is None else f", folds {', '.join(map(str, result.folds))} only"
-    lines = [
-        f"{experiment.name}: {metric.name} {experiment.shown_score}{error} {rows_in_words}{folds} ({metric.direction})"
-    ]
+    lines = [f"{experiment.name}: {metric.name} {experiment.shown_score}{error} {rows}{folds} ({metric.direction})"]
     if result.gain is not None:
         lines.append(f"against {result.gain.over}, paired: {gain_in_words(result.gain)}")
     if result.ensemble_gain is not None and not experiment.fitted_on_others:

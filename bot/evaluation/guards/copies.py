@@ -58,9 +58,7 @@ def public_copy(own_values: Values, view_dir: Path, outputs: Path | None, card: 
             continue  # of other rows, or without values
         file_count += 1
         if (likeness := _likeness(own_values, public, labels=labels)) is not None:
-            kind = (
-                "the sample submission" if path == sample else f"the public file {_shown_path(path, view_dir, outputs)}"
-            )
+            kind = "the sample submission" if path == sample else f"the public file {_path(path, view_dir, outputs)}"
             return PublicCopy(f"{likeness} {kind}", file_count)
     return PublicCopy(None, file_count)
 
@@ -77,7 +75,7 @@ def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Pa
     return [path for path in csv_files if path.name not in _OWN_FILES and _may_be_one(path, card)]
 
 
-def _shown_path(path: Path, view_dir: Path, outputs: Path | None) -> str:
+def _path(path: Path, view_dir: Path, outputs: Path | None) -> str:
     """Return a file's path below its folder, which for an output names its kernel."""
     folder = view_dir if outputs is None or path.is_relative_to(view_dir) else outputs
     return path.relative_to(folder).as_posix()

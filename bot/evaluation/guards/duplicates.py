@@ -41,7 +41,7 @@ def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
     agreement = round(min(agreements), 4) if agreements else None
     shares = [float(side.mean()) if len(side) else 0.0 for side in sides]
     evidence = {"validation_share": round(shares[0], 4), "test_share": round(shares[1], 4), "agreement": agreement}
-    shares_text = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
+    summary = f"{shares[0]:.1%} of the validation rows and {shares[1]:.1%} of the test rows repeat a training row"
     has_many = any(side.sum() >= FEWEST and side.mean() >= SHARE for side in sides)
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
@@ -49,16 +49,14 @@ def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
         sentence = f"{share} stand among the training rows too, with the same label and another id"
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not has_many:
-        return guard_passed(guard, shares_text, **evidence)
+        return guard_passed(guard, summary, **evidence)
     if _is_coarse(train):
-        return guard_passed(guard, f"{shares_text}, in columns that have few values", **evidence)
+        return guard_passed(guard, f"{summary}, in columns that have few values", **evidence)
     if agreement is None:
-        return suspicious(
-            guard, f"{shares_text}, and too few of them have labels to see whether these agree", **evidence
-        )
+        return suspicious(guard, f"{summary}, and too few of them have labels to see whether these agree", **evidence)
     if agreement < AGREE:
-        return guard_passed(guard, f"{shares_text}, but labels of repeated rows differ", **evidence)
-    return suspicious(guard, f"{shares_text}, and {agreement:.0%} of repeated rows have the same label", **evidence)
+        return guard_passed(guard, f"{summary}, but labels of repeated rows differ", **evidence)
+    return suspicious(guard, f"{summary}, and {agreement:.0%} of repeated rows have the same label", **evidence)
 
 
 def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:

@@ -117,8 +117,6 @@ def _prefixes(ids: Sequence[str]) -> tuple[str, ...] | None:
             return None
         endings[prefix].add(ending)
         prefixes.append(prefix)
-    first_endings = next(iter(endings.values()), set())
-    all_equal = (
-        len(first_endings) > 1 and len(endings) > 1 and all(of_one == first_endings for of_one in endings.values())
-    )
-    return tuple(prefixes) if all_equal and len(endings) * len(first_endings) == len(ids) else None
+    first = next(iter(endings.values()), set())
+    all_equal = len(first) > 1 and len(endings) > 1 and all(of_one == first for of_one in endings.values())
+    return tuple(prefixes) if all_equal and len(endings) * len(first) == len(ids) else None

@@ -54,25 +54,23 @@ def _sections(
     data_dir: Path, card: TaskCard, labels_dir: Path | None, doubts: Sequence[str]
 ) -> Iterator[tuple[str, float, _Lines]]:
     """Yield each section's title, the part of the whole that it may take, and its lines; most telling first."""
-    tables = main_tables(data_dir, card)
-    samples = [name for name in _SAMPLES if name in tables.tables]
-    ids = {
-        name: tables.ids(name, card.id_column) for name in {tables.train, *tables.asked, *samples} if name is not None
-    }
-    yield "Target", 0.15, partial(_target_lines, tables, card)
+    data = main_tables(data_dir, card)
+    samples = [name for name in _SAMPLES if name in data.tables]
+    ids = {name: data.ids(name, card.id_column) for name in {data.train, *data.asked, *samples} if name is not None}
+    yield "Target", 0.15, partial(_target_lines, data, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
     yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
-    yield "The description against the data", 0.12, partial(_claim_lines, data_dir, tables, card)
-    if tables.train is not None:
-        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, tables, card, ids)
-        yield tables.train, 0.4, partial(_table_lines, tables, tables.train)
-    yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, tables, ids)]
+    yield "The description against the data", 0.12, partial(_claim_lines, data_dir, data, card)
+    if data.train is not None:
+        yield "Training rows against rows to predict", 0.2, partial(_compared_lines, data, card, ids)
+        yield data.train, 0.4, partial(_table_lines, data, data.train)
+    yield "Files", 0.2, lambda: [*file_lines(data_dir), *_place_lines(data_dir, data, ids)]
     for name in samples:
-        yield name, 0.15, partial(_sample_lines, tables, name, ids)
-    like = _like_training(tables)
-    for name in (*tables.asked, *sorted(set(tables.tables) - {tables.train, *tables.asked, *samples})):
+        yield name, 0.15, partial(_sample_lines, data, name, ids)
+    like = _like_training(data)
+    for name in (*data.asked, *sorted(set(data.tables) - {data.train, *data.asked, *samples})):
         if name not in like:
-            yield name, 0.2, partial(_table_lines, tables, name)
+            yield name, 0.2, partial(_table_lines, data, name)
     yield "Archives", 0.2, partial(archive_lines, data_dir)
 
 

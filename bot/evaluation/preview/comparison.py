@@ -80,10 +80,8 @@ def comparison_lines(
     lines += _group_lines(trained, parts, groups, profiles[name])
     profiled = {column: [(file, profiles[file][column]) for file in (name, *tests)] for column in shared}
     for describe in (_missing_line, _time_line, _median_line):
-        details = [line for column, columns in profiled.items() if (line := describe(column, columns))]
-        lines += details[:_LINES] + (
-            [f"… and {len(details) - _LINES} more columns like that"] if details[_LINES:] else []
-        )
+        notes = [line for column, columns in profiled.items() if (line := describe(column, columns))]
+        lines += notes[:_LINES] + ([f"… and {len(notes) - _LINES} more columns like that"] if notes[_LINES:] else [])
     return lines
 
 

@@ -60,12 +60,10 @@ def is_missing(cell: str) -> bool:
 def profile(table: Rows) -> tuple[list[Column], bool]:
     """Profile each column of a table on its first rows; also returns whether these are all."""
     limit = min(_ROWS, max(100, _CELLS // len(table.header)))
-    more_rows = table.rows()
-    rows = list(_within(islice(more_rows, limit), _CHARACTERS))
+    tail = table.rows()
+    rows = list(_within(islice(tail, limit), _CHARACTERS))
     cells = zip(*rows, strict=True) if rows else [()] * len(table.header)
-    return [_column(name, column) for name, column in zip(table.header, cells, strict=True)], next(
-        more_rows, None
-    ) is None
+    return [_column(name, column) for name, column in zip(table.header, cells, strict=True)], next(tail, None) is None
 
 
 def _within(rows: Iterator[list[str]], characters: int) -> Iterator[list[str]]:

@@ -41,9 +41,7 @@ Distance = Callable[[NDArray[Any], NDArray[Any]], float]
 """Takes a truth and predictions, (rows, prediction columns) each; like a squared error: what is independent adds up."""
 
 
-def agree(
-    view: LabelledView, refitted: Path, original: Path, predictions: Path, peers: Sequence[Path] = ()
-) -> Agreement:
+def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, peers: Sequence[Path] = ()) -> Agreement:
     """Compare a refit's predictions of the test rows with those of its scored run.
 
     Predictions are those of the rows of `sample_validation.csv`; `peers` are those of the test rows by the same script that
@@ -53,8 +51,8 @@ def agree(
         InvalidSubmission: a file cannot be read.
     """
     card, sample = view.card, view.data / "sample_submission.csv"
-    original_values, new, *peer_values = (read_predicted(path, sample, card) for path in (original, refitted, *peers))
-    if read_numbers(original) is not None and read_numbers(refitted) is None:
+    original_values, new, *peer_values = (read_predicted(path, sample, card) for path in (original, refit, *peers))
+    if read_numbers(original) is not None and read_numbers(refit) is None:
         return Agreement(False, "it has labels alone, where the scored run has what they were made of")
     if _is_constant(original_values) and not _is_constant(new):
         return Agreement(True, "the scored run gave every row the same answer")

@@ -37,9 +37,7 @@ class ReplacedFiles:
     @property
     def archives(self) -> frozenset[Path]:
         """The archives that are to be written anew."""
-        return frozenset(self.members) | {
-            pattern.archive for pattern, _, _, _ in self.added if pattern.archive is not None
-        }
+        return frozenset(self.members) | {p.archive for p, _, _, _ in self.added if p.archive is not None}
 
 
 def replaced_files(

@@ -37,9 +37,9 @@ def goes_wide(budget: Remaining, length: float, drafts: int) -> bool:
     return fit and (budget.money is None or budget.money > _HALF)
 
 
-def is_wide(budget: Remaining, length: float, started_drafts: int, deep_from: DeepFrom) -> bool:
+def is_wide(budget: Remaining, length: float, started: int, deep_from: DeepFrom) -> bool:
     """Return whether the next draft is a short one: one still fits, of the first two both, and no long one has begun."""
-    return deep_from() == math.inf and goes_wide(budget, length, 1 if started_drafts else 2)
+    return deep_from() == math.inf and goes_wide(budget, length, 1 if started else 2)
 
 
 def lab_seconds(settings: LabSettings, total: float, *, deep: bool) -> float:
@@ -57,16 +57,14 @@ class PhasedLabs:
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return a lab for each free slot."""
-        started_drafts = drafts_begun(tree)
-        if not is_worth_a_lab(budget, started_drafts):
+        started = drafts_begun(tree)
+        if not is_worth_a_lab(budget, started):
             return ()
         total = budget.seconds_total
         length = _NODES if total is None else lab_seconds(self._settings, total, deep=False)
-        deep = not is_wide(budget, length, started_drafts, self._deep_from)
+        deep = not is_wide(budget, length, started, self._deep_from)
         return [
-            Action(
-                "lab", self._parents(tree, offset, rng) if deep else (), started_drafts + 1 + offset, offset, deep=deep
-            )
+            Action("lab", self._parents(tree, offset, rng) if deep else (), started + 1 + offset, offset, deep=deep)
             for offset in range(free_slots)
         ]
 

@@ -106,11 +106,9 @@ def _list(planned: Bench, *, json: bool) -> None:
     if json:
         for number, run, state in rows:
             slug, seed, contender = run.key
-            contender_facts = {"agent": contender.agent, "variant": list(contender.variant), "model": contender.model}
+            run_facts = {"agent": contender.agent, "variant": list(contender.variant), "model": contender.model}
             times = {"seconds": run.settings.time, "max_cost": run.settings.budget.money}
-            print_json(
-                {"run": number, "competition_id": slug, "seed": seed, **contender_facts, **times, "state": state}
-            )
+            print_json({"run": number, "competition_id": slug, "seed": seed, **run_facts, **times, "state": state})
         return
     models = len({run.settings.model for run in planned.runs}) > 1
     cells = [

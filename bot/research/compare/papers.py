@@ -88,7 +88,7 @@ def _by_category(
     measure: str,
     title: str,
     own_text: Callable[[dict[str, list[RunResult]]], str],
-    paper_cell: Callable[[float], str],
+    in_paper: Callable[[float], str],
 ) -> PaperTable | None:
     comind, contenders = published["comind"], [row.contender for row in comparison.rows]
     total = {
@@ -105,7 +105,7 @@ def _by_category(
             rows.append(
                 (
                     "",
-                    (f"{category['name']} ({category['tasks']})", *cells, *map(paper_cell, category[measure])),
+                    (f"{category['name']} ({category['tasks']})", *cells, *map(in_paper, category[measure])),
                 )
             )
     if not rows:
@@ -129,13 +129,7 @@ def _ablation(comparison: Comparison, published: dict[str, Any]) -> PaperTable |
         shared_cells = comparison.runs.shared_by((contender, bare)) if bare else {}
         for variant in (contender, bare) if bare and shared_cells else ():
             values = figures(shared_cells, variant)
-            shares = (
-                values.valid,
-                values.win_rate,
-                values.gold,
-                values.medal,
-                values.above_median,
-            )
+            shares = (values.valid, values.win_rate, values.gold, values.medal, values.above_median)
             rows.append(("ours", (f"{comparison.title(variant)} ({values.competitions})", *map(_share, shares))))
     if not rows:
         return None

@@ -216,8 +216,8 @@ def search_result(search: Search, candidates: Sequence[Candidate], board_lower_i
     Raises:
         SnapshotError: they contradict, or neither shows a direction.
     """
-    trials_made, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
-    evidence = f"{trials_made} made submissions ({different} different scores)"
+    tested, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
+    evidence = f"{tested} made submissions ({different} different scores)"
     direction = _direction(search, candidates, board_lower_is_better)
     notes: list[str] = []
     if candidates:
@@ -233,9 +233,7 @@ def search_result(search: Search, candidates: Sequence[Candidate], board_lower_i
                 f"the answers themselves do not get {OWN_GRADER}'s best score; its direction is the leaderboard's"
             )
     if search.faults:
-        notes.append(
-            f"{OWN_GRADER} refuses {len(search.faults)} of {trials_made + len(search.faults)} made submissions"
-        )
+        notes.append(f"{OWN_GRADER} refuses {len(search.faults)} of {tested + len(search.faults)} made submissions")
     return FoundMetric(name, direction, method, params, tuple(notes))
 
 

@@ -55,12 +55,7 @@ _PAGES = (
     ("data field", "data-description"),
     ("data description", "data-description"),
 )
-_TITLES = {
-    "data": "data-description",
-    "files": "data-description",
-    "submission file": "evaluation",
-    "rules": "rules",
-}
+_TITLES = {"data": "data-description", "files": "data-description", "submission file": "evaluation", "rules": "rules"}
 _ORDER = ("description", "evaluation", "timeline", "prizes", "citation", "data-description", "rules")
 
 
