@@ -218,10 +218,7 @@ def _doing(work: Doing, now: datetime | None) -> str:
 def _submissions(status: CompetitionStatus) -> str:
     counts = status.sent
     unused = "an unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
-    parts = [
-        f"{counts.today} today, {unused}, {counts.all} in all",
-        f"last public score {number(counts.last_score)}",
-    ]
+    parts = [f"{counts.today} today, {unused}, {counts.all} in all", f"last public score {number(counts.last_score)}"]
     if counts.open:
         parts.append(f"{counts.open} not settled")
     if status.held:

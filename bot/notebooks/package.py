@@ -126,8 +126,5 @@ def write_package(path: Path, facts: Facts, script: Notebook, weights: Path) -> 
             archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), text)
         for file in facts.weights:
             info = zipfile.ZipInfo(f"weights/{file.flat}", _LONG_AGO)
-            with (
-                (weights / file.flat).open("rb") as source,
-                archive.open(info, "w", force_zip64=True) as target,
-            ):
+            with (weights / file.flat).open("rb") as source, archive.open(info, "w", force_zip64=True) as target:
                 shutil.copyfileobj(source, target, 1 << 20)

@@ -102,12 +102,7 @@ def _by_category(
         results = [_select(comparison, contender, category["competitions"]) for contender in contenders]
         if any(results):
             cells = [f"{own_text(r)} ({len(r)})" if r else NONE for r in results]
-            rows.append(
-                (
-                    "",
-                    (f"{category['name']} ({category['tasks']})", *cells, *map(in_paper, category[measure])),
-                )
-            )
+            rows.append(("", (f"{category['name']} ({category['tasks']})", *cells, *map(in_paper, category[measure]))))
     if not rows:
         return None
     columns: list[tuple[str, Mark]] = [("category (tasks)", ""), *((comparison.title(c), "ours") for c in contenders)]
