@@ -18,7 +18,7 @@ from bot.research.importers.meta_kaggle.export import Export, open_export
 from bot.research.importers.meta_kaggle.importing import ImportResult, MetaKaggleImport
 from bot.research.importers.mle_bench.prepared import find_places
 from bot.research.importers.mle_live.folders import Task, read_tasks
-from bot.research.importers.staging import importing_into, staged
+from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.manifest import MANIFEST
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -90,19 +90,19 @@ def import_meta_kaggle(
     """
     if not competition and not data:
         raise UsageError("name competitions with --competition, or a folder with their data with --data")
-    wanted = [slug_of(name) for name in competition or ()]
+    slugs = [slug_of(name) for name in competition or ()]
     results: list[ImportResult] = []
-    with importing_into(out), staged(out / "tasks") as place:
-        tasks = _read_tasks(data, package, wanted, place) if data else {}
-        with _open(folder, wanted or sorted(tasks)) as (export, competitions, say):
+    with importing_into(out), staging_folder(out / "tasks") as place:
+        tasks = _read_tasks(data, package, slugs, place) if data else {}
+        with _open(folder, slugs or sorted(tasks)) as (export, competitions, say):
             for number, past_competition in enumerate(competitions):
 
                 def report(
-                    what: str,
+                    activity: str,
                     title: str = f"{past_competition.slug} ({number + 1} of {len(competitions)})",
-                    done: int = number,
+                    finished: int = number,
                 ) -> None:
-                    say(f"{title}: {what}", done / len(competitions))
+                    say(f"{title}: {activity}", finished / len(competitions))
 
                 importer = MetaKaggleImport(export, out, METRIC_DIRECTIONS, code, tasks, report)
                 results.append(importer.run(past_competition))
@@ -111,16 +111,16 @@ def import_meta_kaggle(
         raise typer.Exit(1)
 
 
-def _read_tasks(data: Path, package: Path | None, wanted: Sequence[str], place: Path) -> Mapping[str, Task]:
+def _read_tasks(data: Path, package: Path | None, slugs: Sequence[str], place: Path) -> Mapping[str, Task]:
     """Return the snapshots of a folder, or those that are made in `place` of what MLE-bench prepared there."""
     if (data / MANIFEST).is_file() or next(data.glob(f"*/{MANIFEST}"), None):
         return read_tasks(data)
-    places = find_places([data], package, wanted)
-    new = [found for found in places if not (place.parent / found.slug).exists()]
+    places = find_places([data], package, slugs)
+    new = [place_found for place_found in places if not (place.parent / place_found.slug).exists()]
     outcomes = import_places(new, place, None)
     broken = {outcome.slug: Task(place, None, outcome.problems) for outcome in outcomes if outcome.status == "failed"}
-    there = {found.slug: Task(place, None) for found in places if found not in new}
-    return {**there, **broken, **(read_tasks(place) if len(broken) < len(new) else {})}
+    existing = {place_found.slug: Task(place, None) for place_found in places if place_found not in new}
+    return {**existing, **broken, **(read_tasks(place) if len(broken) < len(new) else {})}
 
 
 @contextmanager
@@ -156,9 +156,9 @@ def _print(results: Sequence[ImportResult], *, json: bool) -> None:
     for result in results:
         counts = result.counts
         cells = [counts.topics, counts.messages, counts.kernels, counts.sources, counts.observations] if counts else []
-        left_out = "\n".join(f"{reason}: {count:,}" for reason, count in result.left_out.items())
+        left_out_lines = "\n".join(f"{reason}: {count:,}" for reason, count in result.left_out.items())
         rows.append(
-            (result.slug, result.status, *(f"{count:,}" for count in cells), *[""] * (5 - len(cells)), left_out)
+            (result.slug, result.status, *(f"{count:,}" for count in cells), *[""] * (5 - len(cells)), left_out_lines)
         )
     print_table(columns, rows)
     for result in results:
