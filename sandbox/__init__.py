@@ -13,14 +13,14 @@ __all__ = [
     "BACK_ENDS",
     "BackEndChoice",
     "Breach",
+    "ExecutionOutcome",
     "ExecutionRequest",
     "ExitReason",
     "Lease",
     "Limits",
-    "Outcome",
+    "ResourceUsage",
     "Sandbox",
     "SandboxDescription",
-    "Usage",
     "Watch",
 ]
 
@@ -32,7 +32,7 @@ BACK_ENDS = {
 """The class of each back end by name, those that contain more first; a module is loaded when its back end is tried."""
 
 if TYPE_CHECKING:
-    from sandbox.lab import Lab, LabRequest
+    from sandbox.lab import LabHandle, LabRequest
 
     BackEndChoice = str
 else:
@@ -51,11 +51,11 @@ class ExitReason(StrEnum):
     PROCESS_LIMIT = "process_limit"
     DISK_LIMIT = "disk_limit"
     KILLED_BY_RULE = "killed_by_rule"
-    """A rule found it hopeless, such as a silent script; `Outcome.detail` names the rule."""
+    """A rule found it hopeless, such as a silent script; `ExecutionOutcome.detail` names the rule."""
     STOPPED = "stopped"
     """Ended because the bot itself was asked to stop."""
     INFRASTRUCTURE = "infrastructure"
-    """The engine's own failure, described in `Outcome.detail`; never the code's fault."""
+    """The engine's own failure, described in `ExecutionOutcome.detail`; never the code's fault."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class ExecutionRequest:
 
 
 @dataclass(frozen=True)
-class Usage:
+class ResourceUsage:
     """What a running execution has used so far; None if unknown."""
 
     seconds: float
@@ -161,12 +161,12 @@ class Watch(Protocol):
     def output(self, chunk: bytes) -> None:
         """Receive new output."""
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         """Receive a measurement, several times a second; returning a breach ends the execution with its reason."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExecutionOutcome:
     """The outcome of an execution."""
 
     reason: ExitReason
@@ -213,14 +213,14 @@ class SandboxDescription:
 class Sandbox(Protocol):
     """Runs scripts under limits."""
 
-    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> ExecutionOutcome:
         """Run the script to its end or a limit, with every descendant gone afterwards.
 
         Never raises for what the code does. Cancelling the task kills the code and re-raises. The engine's own
         failure is an outcome with the reason INFRASTRUCTURE. Nothing is promised about files beyond `keep`.
         """
 
-    def open_lab(self, request: "LabRequest") -> AbstractAsyncContextManager["Lab"]:
+    def open_lab(self, request: "LabRequest") -> AbstractAsyncContextManager["LabHandle"]:
         """Open a lab: a sandbox that stays, in which commands are run one by one.
 
         Raises:

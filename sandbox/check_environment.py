@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import ExecutionRequest, ExitReason, Limits, Sandbox
-from sandbox.environments import Environment
+from sandbox.environments import ScriptEnvironment
 from sandbox.instance import owner
 
 _SCRIPT = Path(__file__).with_name("environments") / "check_script.py"
@@ -35,7 +35,7 @@ class Trials:
     """Why it ended before everything was tried."""
 
 
-def check_environment(sandbox: Sandbox, environment: Environment) -> Trials:
+def check_environment(sandbox: Sandbox, environment: ScriptEnvironment) -> Trials:
     """Try the environment out in a sandbox that runs scripts with it."""
     with tempfile.TemporaryDirectory(prefix=f"bot-{owner()}-") as folder:
         view, out = Path(folder) / "view", Path(folder) / "out"

@@ -3,7 +3,7 @@
 from pkgutil import resolve_name
 
 from sandbox import BACK_ENDS, BackEndChoice, Sandbox
-from sandbox.environments import Environment
+from sandbox.environments import ScriptEnvironment
 from sandbox.execution import LocalSandbox
 from sandbox.settings import SandboxSettings
 from state.errors import UsageError
@@ -15,7 +15,7 @@ def choose(
     trusted: bool,
     instance: str = "bot",
     settings: SandboxSettings | None = None,
-    environment: Environment | None = None,
+    environment: ScriptEnvironment | None = None,
 ) -> Sandbox:
     """Return a back end that works here.
 

@@ -14,7 +14,7 @@ from docker import DockerClient
 from docker.errors import APIError, ImageNotFound
 from docker.utils.socket import STDOUT, frames_iter
 
-from sandbox import Breach, ExitReason, Limits, Usage
+from sandbox import Breach, ExitReason, Limits, ResourceUsage
 from sandbox.idle import USUAL_SHARES
 from sandbox.image.engine import ENGINE_FAILURES, EngineError, attach, say
 from sandbox.launch import TASK_SLACK
@@ -56,7 +56,7 @@ class Container:
         self._limits = limits
         self._watcher = watcher
         self._lost: Exception | None = None
-        self._last = Usage(0.0)
+        self._last = ResourceUsage(0.0)
         self._peak = 0
         self._used: Mapping[str, Any] = {}
         self._inside: psutil.Process | None = None
@@ -94,7 +94,7 @@ class Container:
         for thread in self._threads:
             thread.start()
 
-    def measure(self) -> tuple[Usage, Breach | None]:
+    def measure(self) -> tuple[ResourceUsage, Breach | None]:
         """Use the engine's last report on memory, CPU and tasks; measure the folders ourselves."""
         self._asked.set()
         stats, self._used = self._used, {}
@@ -102,7 +102,7 @@ class Container:
         memory = _memory(stats.get("memory_stats", {}))
         breach = self._watcher.check_written(self._members())
         self._peak = max(self._peak, memory or 0)
-        self._last = Usage(
+        self._last = ResourceUsage(
             seconds=time.monotonic() - self._began,
             cpu_seconds=cpu / 1e9 if cpu else self._last.cpu_seconds,
             memory_bytes=memory or self._last.memory_bytes,

@@ -14,7 +14,16 @@ from sandbox.image.engine import ENGINE_FAILURES, connect, say
 from sandbox.lab import LabRequest
 from sandbox.lab.session import SearchPaths
 from sandbox.launch import choose_cpus
-from sandbox.profile import PACKAGES, PATH, Origin, Plan, container_identity, container_options, lab_plan, script_plan
+from sandbox.profile import (
+    PACKAGES,
+    PATH,
+    ContainerSpec,
+    Origin,
+    container_identity,
+    container_options,
+    lab_plan,
+    script_plan,
+)
 from sandbox.watcher import Watcher
 from sandbox.workspace import Workspace
 
@@ -93,7 +102,9 @@ class DockerSandbox(LocalSandbox):
             uuids = [gpu.uuid for gpu in gpus.all()]
         return self._start(lambda origin: lab_plan(origin, request, work, uuids), watcher, talks=True)
 
-    def _start(self, make_plan: Callable[[Origin], Plan], watcher: Watcher, *, talks: bool = False) -> Container:
+    def _start(
+        self, make_plan: Callable[[Origin], ContainerSpec], watcher: Watcher, *, talks: bool = False
+    ) -> Container:
         identity = container_identity()
         with ExitStack() as stack:
             engine = stack.enter_context(connect())

@@ -15,13 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, SandboxDescription, Watch
+from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Limits, SandboxDescription, Watch
 from sandbox.collect import Collected, collect, collect_folder
-from sandbox.environments import Environment
+from sandbox.environments import ScriptEnvironment
 from sandbox.gpu import metered
 from sandbox.idle_probe import SMALL_SHARE, idle_share
 from sandbox.instance import owner
-from sandbox.lab import Lab, LabRequest
+from sandbox.lab import LabHandle, LabRequest
 from sandbox.lab.session import SearchPaths, opened
 from sandbox.launch import path_of
 from sandbox.memory import oom_kills
@@ -50,7 +50,10 @@ class LocalSandbox(ABC):
     """Whether it isolates scripts from the machine; if not, only scripts of the built-in model run in it by default."""
 
     def __init__(
-        self, instance: str = "bot", settings: SandboxSettings | None = None, environment: Environment | None = None
+        self,
+        instance: str = "bot",
+        settings: SandboxSettings | None = None,
+        environment: ScriptEnvironment | None = None,
     ) -> None:
         """Take what its kinds need.
 
@@ -89,7 +92,7 @@ class LocalSandbox(ABC):
         """Start the script, which lies in the workspace; raises OSError where the machine does not allow it."""
 
     @asynccontextmanager
-    async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
+    async def open_lab(self, request: LabRequest) -> AsyncIterator[LabHandle]:
         """Open a lab, closed at the end; its `work` stays.
 
         Raises:
@@ -111,7 +114,7 @@ class LocalSandbox(ABC):
         """Start the agent of a lab in its working folder, where this back end has labs; raises OSError as `start`."""
         raise NotImplementedError
 
-    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> ExecutionOutcome:
         """Run an execution in a thread of its own; when the task is cancelled, kill it, wait for that, and re-raise.
 
         A thread of its own, not the loop's shared ones: it lasts as long as the script, and bwrap dies with the thread
@@ -172,7 +175,7 @@ def execute(
     stop: StopSignal,
     watch: Watch | None = None,
     pause: PauseSignal | None = None,
-) -> Outcome:
+) -> ExecutionOutcome:
     """Run an execution in this thread; the engine's own failures become an outcome."""
     for folder in (request.view, *request.mounts.values(), *request.inputs.values()):
         if not folder.is_dir():
@@ -185,7 +188,9 @@ def execute(
         return _failure(f"The sandbox failed: {error}")
 
 
-def _execute(sandbox: LocalSandbox, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor) -> Outcome:
+def _execute(
+    sandbox: LocalSandbox, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor
+) -> ExecutionOutcome:
     ooms = oom_kills()
     running = sandbox.start(request, workspace)
     ending = supervisor.follow(running)
@@ -196,7 +201,7 @@ def _execute(sandbox: LocalSandbox, request: ExecutionRequest, workspace: Worksp
     text = ending.output.text()
     write_whole(request.out / LOG_NAME, text)
     collected = _collect(workspace, request)
-    return Outcome(
+    return ExecutionOutcome(
         reason=verdict.reason,
         exit_code=ending.reaped.exit_code,
         seconds=ending.seconds,
@@ -220,5 +225,5 @@ def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
     return collected
 
 
-def _failure(detail: str | None, seconds: float = 0.0) -> Outcome:
-    return Outcome(ExitReason.INFRASTRUCTURE, None, seconds, None, None, output="", kept={}, detail=detail)
+def _failure(detail: str | None, seconds: float = 0.0) -> ExecutionOutcome:
+    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, seconds, None, None, output="", kept={}, detail=detail)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sandbox import Breach, ExecutionRequest, Lease, Limits, Outcome, Usage, Watch
+from sandbox import Breach, ExecutionOutcome, ExecutionRequest, Lease, Limits, ResourceUsage, Watch
 from sandbox.supervise import StopSignal, stop_signal
 
 SMALL_SHARE = 0.1
@@ -30,7 +30,7 @@ while time.process_time() < used + 1:
 print(time.monotonic(), time.process_time())
 """
 
-Execute = Callable[[ExecutionRequest, StopSignal, Watch | None], Outcome]
+Execute = Callable[[ExecutionRequest, StopSignal, Watch | None], ExecutionOutcome]
 
 
 class _FirstOutput:
@@ -43,7 +43,7 @@ class _FirstOutput:
         """Note it."""
         self.seen.set()
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         """Return nothing."""
         return None
 

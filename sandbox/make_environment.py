@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Environment, Group, Record, environments_in
+from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Group, Record, ScriptEnvironment, environments_in
 from sandbox.launch import ended_with_us
 from sandbox.locks import take_soon
 from state.errors import InfrastructureFailure, UsageError
@@ -52,7 +52,7 @@ def configured_installer() -> Literal["uv", "pip"]:
     return "pip" if result.returncode == 0 and match else "uv"
 
 
-def make_environment(folder: Path, name: str, recipe: Recipe) -> Environment:
+def make_environment(folder: Path, name: str, recipe: Recipe) -> ScriptEnvironment:
     """Make an environment; the installer shows its progress on stderr.
 
     An incomplete one is made from scratch, as a half-installed package looks like a whole one. Most of the time goes into
@@ -88,7 +88,7 @@ def remove_environment(folder: Path, name: str) -> None:
     with _alone(folder, name):
         _ensure_ours(path)
         try:
-            Environment.record_file(path).unlink(missing_ok=True)  # what is half removed is not complete
+            ScriptEnvironment.record_file(path).unlink(missing_ok=True)  # what is half removed is not complete
             for part in path.iterdir():
                 if part.is_dir() and not part.is_symlink():
                     shutil.rmtree(part)
@@ -101,7 +101,7 @@ def remove_environment(folder: Path, name: str) -> None:
             ) from error
 
 
-def _make(path: Path, recipe: Recipe) -> Environment:
+def _make(path: Path, recipe: Recipe) -> ScriptEnvironment:
     start = time.monotonic()
     from uv import find_uv_bin
 
@@ -135,7 +135,7 @@ def _make(path: Path, recipe: Recipe) -> Environment:
         seconds=round(time.monotonic() - start, 1),
         made=datetime.now(UTC),
     )
-    environment = Environment(path, record)
+    environment = ScriptEnvironment(path, record)
     environment.write_record()
     return environment
 

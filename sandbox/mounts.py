@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from sandbox.environments import Environment
+from sandbox.environments import ScriptEnvironment
 from sandbox.gpu import LIBRARIES
 
 CODE = "/solution/code"
@@ -38,7 +38,7 @@ class Visible:
         return next((visible for visible, real in pairs if resolved.is_relative_to(real)), None)
 
 
-def visible_paths(environment: Environment | None = None) -> Visible:
+def visible_paths(environment: ScriptEnvironment | None = None) -> Visible:
     """Return the system's programs and libraries, and the environment of scripts; None: that of the running Python."""
     if environment is None:
         prefix, executable = Path(sys.prefix), Path(sys.executable).resolve()

@@ -56,7 +56,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ContainerSpec:
     """One container."""
 
     origin: Origin
@@ -90,14 +90,14 @@ def name_of(folder: Path, name: str) -> str:
     return f"kaggle-bot-{hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:12]}-{name}"
 
 
-def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace, cpus: Sequence[int]) -> Plan:
+def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace, cpus: Sequence[int]) -> ContainerSpec:
     """Return the container of an execution."""
     script = ["python3", "-P", "-s", f"{_CODE}/{workspace.script.name}"]
     mounts, start = {"data": request.view, **request.mounts}, start_of(request, _WORK)
     for name in mounts:
         (workspace.work / name).mkdir(parents=True, exist_ok=True)
     environment = clean_environment(request, tmp=_TMP, cpus=len(cpus), path=PATH)
-    return Plan(
+    return ContainerSpec(
         origin,
         name_of(request.out, request.execution_id),
         shell_command(["timeout", "-s", "KILL", f"{request.wall_seconds + _OVERTIME:.0f}", *script], _WAIT),
@@ -116,9 +116,9 @@ def script_plan(origin: Origin, request: ExecutionRequest, workspace: Workspace,
     )
 
 
-def lab_plan(origin: Origin, request: LabRequest, work: Path, gpus: Sequence[str]) -> Plan:
+def lab_plan(origin: Origin, request: LabRequest, work: Path, gpus: Sequence[str]) -> ContainerSpec:
     """Return the container of a lab: it may use all cores, as each command chooses its own, and it ends with its stdin."""
-    return Plan(
+    return ContainerSpec(
         origin,
         name_of(request.folder, request.lab_id),
         shell_command(["python3", "-I", "-S", AGENT, FILTER], _WAIT, talks=True),
@@ -132,7 +132,7 @@ def lab_plan(origin: Origin, request: LabRequest, work: Path, gpus: Sequence[str
     )
 
 
-def container_options(plan: Plan) -> dict[str, Any]:
+def container_options(plan: ContainerSpec) -> dict[str, Any]:
     """Return all options of a container (`docker.containers.create`)."""
     limits, identity = plan.limits, container_identity()
     group = identity.user if identity.changes_user else os.getegid()
@@ -177,7 +177,7 @@ def container_options(plan: Plan) -> dict[str, Any]:
     return options
 
 
-def _mounts(plan: Plan) -> list[Mount]:
+def _mounts(plan: ContainerSpec) -> list[Mount]:
     """Return what it sees of the host; mount points in a writable folder must be there, or the engine makes them its own."""
     read_only = dict(plan.readable)
     if plan.origin.packages:
@@ -194,7 +194,7 @@ def _mounts(plan: Plan) -> list[Mount]:
     ]
 
 
-def _ulimits(plan: Plan) -> list[Ulimit]:
+def _ulimits(plan: ContainerSpec) -> list[Ulimit]:
     limits = plan.limits
     values = {"core": 0, "nofile": 4096, "fsize": limits.written_bytes + FILE_SLACK}
     if not plan.gpus:  # CUDA reserves far more than it uses

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox import Breach, ExecutionRequest, ExitReason, Usage
+from sandbox import Breach, ExecutionRequest, ExitReason, ResourceUsage
 
 _CPU_SECONDS = 1.0
 _BUSY = 0.01
@@ -43,7 +43,7 @@ class Rules:
         self._settings = settings
         self._out = request.out
         self._free = free or _free_bytes
-        self._active = Usage(0.0)
+        self._active = ResourceUsage(0.0)
         self._printed = False
         self._disk_due = 0.0
 
@@ -51,7 +51,7 @@ class Rules:
         """Note that the script printed something."""
         self._printed = True
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         """Check a measurement; return the breach of the first rule that ends it."""
         rules = {"silence": self._silence(usage), "free disk": self._disk(usage)}
         self._printed = False
@@ -60,7 +60,7 @@ class Rules:
                 return Breach(ExitReason.KILLED_BY_RULE, f"The rule on {name} ended it: {reason}.")
         return None
 
-    def _silence(self, usage: Usage) -> str | None:
+    def _silence(self, usage: ResourceUsage) -> str | None:
         before = self._active
         waited = usage.seconds - before.seconds
         if usage.cpu_seconds is None:
@@ -75,7 +75,7 @@ class Rules:
             return None
         return f"it printed nothing and used no processor time for {minutes:.0f} minutes"
 
-    def _disk(self, usage: Usage) -> str | None:
+    def _disk(self, usage: ResourceUsage) -> str | None:
         if usage.seconds < self._disk_due or (usage.written_bytes or 0) < _WRITTEN:
             return None
         self._disk_due = usage.seconds + _DISK_EVERY

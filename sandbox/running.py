@@ -12,7 +12,7 @@ from typing import Protocol
 
 import psutil
 
-from sandbox import Breach, Usage
+from sandbox import Breach, ResourceUsage
 from sandbox.tree import ProcessTree, stop_all
 from sandbox.watcher import Watcher
 
@@ -43,7 +43,7 @@ class Running(Protocol):
     input: socket.socket | None
     """What is sent here it reads; none where it has no input."""
 
-    def measure(self) -> tuple[Usage, Breach | None]:
+    def measure(self) -> tuple[ResourceUsage, Breach | None]:
         """Return its present usage, and the limit that it exceeds, if any."""
 
     def pause(self) -> None:
@@ -121,7 +121,7 @@ class LocalProgram:
                 input_end.close()
         self._tree = make_tree(self._process.pid)
 
-    def measure(self) -> tuple[Usage, Breach | None]:
+    def measure(self) -> tuple[ResourceUsage, Breach | None]:
         """Add up what its processes use."""
         return self._watcher.check(self._tree)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from sandbox import Breach, ExitReason, Limits, Usage
+from sandbox import Breach, ExitReason, Limits, ResourceUsage
 from sandbox.disk import DEEPEST, DiskUsage, folder_usage
 from sandbox.memory import TmpfsUsage, Unlinked, exact_memory, resident_memory, unlinked_files
 from sandbox.tree import ProcessTree
@@ -63,14 +63,14 @@ class Watcher:
         self.peak_memory = 0
         """Largest number of bytes seen."""
 
-    def check(self, tree: ProcessTree) -> tuple[Usage, Breach | None]:
+    def check(self, tree: ProcessTree) -> tuple[ResourceUsage, Breach | None]:
         """Measure once; return the usage, and the exceeded limit, if any."""
         members = tree.members()
         tmpfs = tree.tmpfs()
         breach = self._processes(members) or self._memory(members, tmpfs) or self.check_written(members, tmpfs)
         breach = breach or self._exhausted()
         self._add_cpu(members)
-        usage = Usage(
+        usage = ResourceUsage(
             time.monotonic() - self._began,
             self.cpu_seconds,
             self._memory_bytes,

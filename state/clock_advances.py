@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlmodel import Session
 
-from state.steps import Key, Kind, finish_step, read_steps, start_step
+from state.steps import Key, StepKind, finish_step, read_steps, start_step
 from state.store import Transaction
 from state.words import iso
 
@@ -24,7 +24,7 @@ class ClockAdvance:
     """The machine's time when it was made."""
 
 
-_ADVANCED = Kind("clock", ClockAdvance)
+_ADVANCED = StepKind("clock", ClockAdvance)
 
 
 def add_clock_advance(tx: Transaction, run_id: str, number: int, as_of: datetime, node: int) -> ClockAdvance:

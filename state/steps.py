@@ -29,7 +29,7 @@ _FINISH = update(_STEP).where(*_IS).values({name: bindparam(name) for name in ("
 
 
 @dataclass(frozen=True)
-class Kind(Generic[T]):
+class StepKind(Generic[T]):
     """A kind of step: one constant beside the code that makes it."""
 
     name: str
@@ -76,7 +76,7 @@ class Steps:
 
     async def once(
         self,
-        kind: Kind[T],
+        kind: StepKind[T],
         make: Callable[[], Awaitable[T]],
         key: Key = RUN,
         *,
@@ -118,7 +118,7 @@ class Steps:
         finally:
             self._in_flight.discard(step_id)
 
-    async def decision(self, kind: Kind[T], n: int, choose: Callable[[random.Random], T]) -> T:
+    async def decision(self, kind: StepKind[T], n: int, choose: Callable[[random.Random], T]) -> T:
         """Return the run's n-th decision, made once by `choose` with `rng(seed of the run, n)`."""
         if self._seed is None:
             with self._store.read() as session:
@@ -130,25 +130,25 @@ class Steps:
 
         return await self.once(kind, make, Key(attempt=n))
 
-    def find(self, kind: Kind[T], key: Key = RUN) -> T | None:
+    def find(self, kind: StepKind[T], key: Key = RUN) -> T | None:
         """Return the result of a finished step; None: it has not finished."""
         with self._store.read() as session:
             return read_step(session, self._run_id, kind, key)
 
-    def all(self, kind: Kind[T], node: int | None = None, part: str = "") -> dict[Key, T]:
+    def all(self, kind: StepKind[T], node: int | None = None, part: str = "") -> dict[Key, T]:
         """Return the results of a kind's finished steps in order of their attempts; of all nodes, or of one."""
         with self._store.read() as session:
             return read_steps(session, self._run_id, kind, (part,), None if node is None else (node,))
 
 
-def read_step(session: Session, run_id: str, kind: Kind[T], key: Key = RUN) -> T | None:
+def read_step(session: Session, run_id: str, kind: StepKind[T], key: Key = RUN) -> T | None:
     """Return the result of a finished step; None: it has not finished."""
     row = session.connection().execute(_LOOK, _bound(run_id, kind, key)).one_or_none()
     return None if row is None or row.status != "finished" else kind.adapter.validate_python(row.result)
 
 
 def read_steps(
-    session: Session, run_id: str, kind: Kind[T], parts: Sequence[str] = ("",), nodes: Collection[int] | None = None
+    session: Session, run_id: str, kind: StepKind[T], parts: Sequence[str] = ("",), nodes: Collection[int] | None = None
 ) -> dict[Key, T]:
     """Return the results of a kind's finished steps, part by part, each in order of attempts; `nodes` None: of all."""
     results: dict[Key, T] = {}
@@ -164,7 +164,7 @@ def read_steps(
 
 
 def start_step(
-    tx: Transaction, run_id: str, kind: Kind[T], key: Key = RUN, *, prompt_hash: str | None = None
+    tx: Transaction, run_id: str, kind: StepKind[T], key: Key = RUN, *, prompt_hash: str | None = None
 ) -> T | None:
     """Return the result of a finished step, or mark this one as started."""
     bound = _bound(run_id, kind, key)
@@ -183,18 +183,18 @@ def start_step(
     return None
 
 
-def finish_step(tx: Transaction, run_id: str, kind: Kind[T], result: T, key: Key = RUN) -> None:
+def finish_step(tx: Transaction, run_id: str, kind: StepKind[T], result: T, key: Key = RUN) -> None:
     """Store the result of a started step."""
     finish = {"status": "finished", "result": kind.adapter.dump_python(result, mode="json"), "ended_at": tx.now()}
     tx.connection.execute(_FINISH, {**_bound(run_id, kind, key), **finish})
     _record(tx, "step.ended", run_id, kind, key)
 
 
-def _bound(run_id: str, kind: Kind[Any], key: Key) -> dict[str, Any]:
+def _bound(run_id: str, kind: StepKind[Any], key: Key) -> dict[str, Any]:
     """Return the parameters by which the statements above identify a step."""
     return dict(zip((f"its_{name}" for name in _ID), (run_id, key.node, kind.step(key.part), key.attempt), strict=True))
 
 
-def _record(tx: Transaction, type: str, run_id: str, kind: Kind[Any], key: Key, **fields: Any) -> None:
+def _record(tx: Transaction, type: str, run_id: str, kind: StepKind[Any], key: Key, **fields: Any) -> None:
     name = kind.step(key.part)
     tx.record(type, run_id=run_id, node=key.node or None, name=name, attempt=key.attempt, **fields)

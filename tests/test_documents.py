@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.configuration.settings import Settings
-from bot.research.bench.plan import Plan
+from bot.research.bench.plan import BenchPlan
 from tests import commands
 from tests.source_tree import ROOT, sources
 
@@ -83,7 +83,7 @@ def test_examples_of_settings_are_settings(path: Path) -> None:
         content = tomllib.loads(block)
         # Faults of a rehearsal, plans of benches and kinds of notices have files of their own.
         if "fault" not in content and not any("." in table for table in content):
-            (Plan if "competitions" in content and "agents" in content else Settings).model_validate(content)
+            (BenchPlan if "competitions" in content and "agents" in content else Settings).model_validate(content)
 
 
 def test_messages_that_are_quoted_are_messages_of_the_program() -> None:

@@ -9,7 +9,7 @@ from state.spending import charge
 from state.store import Transaction
 
 
-class Meter:
+class ExecutionMeter:
     """The spending of one execution, from its start on."""
 
     def __init__(self, reservation: Reservation, run_id: str, request: ExecutionRequest, node: int) -> None:

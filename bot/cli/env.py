@@ -12,7 +12,7 @@ from bot.cli.output import print_json, print_result, print_table
 from sandbox import BackEndChoice
 from sandbox.check_environment import check_environment
 from sandbox.choose import choose
-from sandbox.environments import DEFAULT, GROUPS, Environment, Group, environment_named, environments_in
+from sandbox.environments import DEFAULT, GROUPS, Group, ScriptEnvironment, environment_named, environments_in
 from sandbox.make_environment import (
     Recipe,
     configured_installer,
@@ -129,5 +129,5 @@ def _folder(config: Path | None) -> Path:
     return configured(config).sandbox.environments_folder
 
 
-def _record(environment: Environment) -> dict[str, Any]:
+def _record(environment: ScriptEnvironment) -> dict[str, Any]:
     return {"name": environment.name, "path": str(environment.path), **environment.record.model_dump(mode="json")}

@@ -30,7 +30,7 @@ from state.own_keys import keep
 from state.words import did_you_mean, slug_of
 
 if TYPE_CHECKING:
-    from scrapers.kaggle.competitions import Competition
+    from scrapers.kaggle.competitions import KaggleCompetition
 
 _A_DAY = 5.0
 """USD; the cap on a model that has a price, unless another is named."""
@@ -109,7 +109,7 @@ def _credentials(*, asks: bool) -> Credentials:
     return find_credentials()
 
 
-async def _entered_competitions(section: KaggleSection, credentials: Credentials) -> "list[Competition]":
+async def _entered_competitions(section: KaggleSection, credentials: Credentials) -> "list[KaggleCompetition]":
     """Return the competitions that this user has entered and that still run, the next deadline first."""
     async with open_client(section, SystemClock(), Tally(), lambda: credentials) as client:
         entered_ones = [c async for c in Competitions(client).entered()]
@@ -117,7 +117,7 @@ async def _entered_competitions(section: KaggleSection, credentials: Credentials
     return sorted(running, key=lambda c: (c.deadline is None, str(c.deadline)))
 
 
-def _choose_competition(slug: str | None, competitions: "list[Competition]", *, asks: bool) -> str:
+def _choose_competition(slug: str | None, competitions: "list[KaggleCompetition]", *, asks: bool) -> str:
     slugs = [c.slug for c in competitions]
     if slug is not None:
         if slug not in slugs:

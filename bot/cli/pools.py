@@ -11,7 +11,7 @@ import typer
 from bot.cli.daemon_reading import as_json, daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config, OneCompetition
 from bot.cli.output import number, print_json, print_table
-from bot.community.ideas.evidence import Evidence
+from bot.community.ideas.evidence import IdeaEvidence
 from bot.engine.run_record import RunRecord
 from bot.models.quoting import clean
 from bot.status.knowledge import Source, read_ideas
@@ -86,7 +86,7 @@ def _runs(config: Path | None, competition: str | None) -> "Iterator[tuple[Store
         yield store, [RunRecord(session, rows[slug], daemon_now(store)) for slug in sorted(rows)]
 
 
-def _idea_as_json(run: RunRecord, evidence: Evidence, sources: Mapping[str, Source]) -> dict[str, Any]:
+def _idea_as_json(run: RunRecord, evidence: IdeaEvidence, sources: Mapping[str, Source]) -> dict[str, Any]:
     return {
         "competition": run.row.competition,
         "number": evidence.idea.id,
@@ -109,7 +109,7 @@ def _ideas_of(run: RunRecord, row: Report) -> Sequence[int]:
     return next((draft.idea_ids for draft in run.drafts if draft.id == row.draft_id), [])
 
 
-def _print_pool(slug: str, pool: Sequence[Evidence], sources: Mapping[str, Source]) -> None:
+def _print_pool(slug: str, pool: Sequence[IdeaEvidence], sources: Mapping[str, Source]) -> None:
     if not pool:
         typer.echo(f"{slug}: there are no ideas yet")
         return
@@ -128,12 +128,12 @@ def _print_pool(slug: str, pool: Sequence[Evidence], sources: Mapping[str, Sourc
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
 
 
-def _gains(evidence: Evidence) -> str:
+def _gains(evidence: IdeaEvidence) -> str:
     gains = ", ".join(f"{gain:+.3g}" for gain in evidence.gains) or "–"
     return gains if evidence.error is None else f"{gains} ± {evidence.error:.2g}"
 
 
-def _closed(evidence: Evidence) -> str:
+def _closed(evidence: IdeaEvidence) -> str:
     idea = evidence.idea
     successors = f" into {', '.join(map(str, idea.successors))}" if idea.successors else ""
     return _plain(f"{idea.state}{successors}: {idea.reason}" if idea.reason else f"{idea.state}{successors}")

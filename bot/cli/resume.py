@@ -13,7 +13,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
-from bot.replay.several import Job, Outcome, jobs_left
+from bot.replay.several import Job, RunOutcome, jobs_left
 from sandbox.settings import NO_FLEET
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
@@ -42,7 +42,7 @@ def resume(
     settings = configured(work[0].settings.config if work else None)
     for run in work:
         check_free(run.folder.path.parent, settings.disk)
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     for address, fleet_jobs in _by_fleet(jobs, fleet).items():
         gpus = max((job.run.settings.gpus for job in fleet_jobs if isinstance(job, Job)), default=0)
         with open_leases(settings.leases, gpus, settings.fleet.at(address), settings.sandbox) as (leases, _):
@@ -52,9 +52,9 @@ def resume(
     report(outcomes, json=json)
 
 
-def _by_fleet(jobs: Sequence[Job | Outcome], fleet: str | None) -> Mapping[str, Sequence[Job | Outcome]]:
+def _by_fleet(jobs: Sequence[Job | RunOutcome], fleet: str | None) -> Mapping[str, Sequence[Job | RunOutcome]]:
     """Return the jobs by where their scripts run: where that is asked for, else where it was when their run began."""
-    by_fleet: dict[str, list[Job | Outcome]] = {}
+    by_fleet: dict[str, list[Job | RunOutcome]] = {}
     for job in jobs:
         fleet_before = job.run.settings.fleet if isinstance(job, Job) else None
         by_fleet.setdefault(fleet or fleet_before or NO_FLEET, []).append(job)

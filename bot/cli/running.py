@@ -12,7 +12,7 @@ from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
 from bot.replay.progress import ReplayProgress, print_line
-from bot.replay.several import Failed, Job, Outcome, run_each
+from bot.replay.several import Failed, Job, RunOutcome, run_each
 from bot.report.result import RunResult
 from bot.report.words import beside_simple, disbelief, interval, made_as, medal, unbeaten
 from bot.report.words import verdict as verdict_of
@@ -25,13 +25,13 @@ _COLUMNS = (
 )
 
 
-def run_all(jobs: Sequence[Job | Outcome], leases: Leases, *, json: bool) -> list[Outcome]:
+def run_all(jobs: Sequence[Job | RunOutcome], leases: Leases, *, json: bool) -> list[RunOutcome]:
     """Run one after another, and pass on existing outcomes; a failure is shown and stops no other run.
 
     After a request to stop, the remaining runs are not started.
     """
     console = Console(stderr=True)
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     progress = ReplayProgress(console, jobs)
     with progress.shown(transient=True):
         for outcome in run_each(jobs, leases, progress.started):
@@ -52,12 +52,12 @@ def remove_leftovers(out: Path) -> None:
         typer.echo(f"left by a killed bot: {orphan.remove()}", err=True)
 
 
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: RunOutcome) -> None:
     """Print a run's result, or why it has none, as one JSON object."""
     print_json({"run": str(outcome.run), "run_id": outcome.run_id, **to_jsonable_python(outcome.result)})
 
 
-def report(outcomes: Sequence[Outcome], *, json: bool) -> None:
+def report(outcomes: Sequence[RunOutcome], *, json: bool) -> None:
     """Print the table, unless results were printed as JSON, and exit with the worst status of all."""
     if not json:
         if rows := [_row(o.result) for o in outcomes if isinstance(o.result, Failed) or not o.result.own_data]:
@@ -75,7 +75,7 @@ def status_of(result: RunResult | Failed) -> int:
     return 2 if result.misconfigured else 0 if result.valid_submission and not result.no_answer else 1
 
 
-def _lines(outcome: Outcome) -> Iterator[str]:
+def _lines(outcome: RunOutcome) -> Iterator[str]:
     """Yield what the table does not show."""
     result = outcome.result
     if isinstance(result, Failed):

@@ -8,7 +8,7 @@ from bot.community.reading.allowance import may_read
 from bot.community.reading.batches import known_analyses, read_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 
 _STRONG = 8.0
 """Effectiveness, from 0 to 10, at which something read starts another round at once."""
@@ -24,7 +24,7 @@ class NewsLook:
     """Whether some of it beats our best score or promises much."""
 
 
-_NEWS = Kind("news", NewsLook)
+_NEWS = StepKind("news", NewsLook)
 
 
 async def take_in_news(context: RunContext, look: int | None = None) -> NewsLook:

@@ -13,7 +13,7 @@ _MAIN_PARTS = 4
 """Components of a report that a prompt shows."""
 
 
-class Reply(BaseModel):
+class JsonAnswer(BaseModel):
     """Base of the JSON answers: what is not asked for is ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -28,10 +28,10 @@ class IdeaText:
     number: int
     text: str
     support: float
-    """0 to 10, as of `Evidence`."""
+    """0 to 10, as of `IdeaEvidence`."""
     times_used: int
     gains: tuple[float, ...] = ()
-    """Measured of the idea itself, as of `Evidence`."""
+    """Measured of the idea itself, as of `IdeaEvidence`."""
     error: float | None = None
     """Standard error of the mean of the gains."""
     basis: str = "not judged"
@@ -46,7 +46,7 @@ class IdeaText:
     """The drafts that are being planned, from 1, for which it is selected."""
 
 
-class ComponentNote(Reply):
+class ComponentNote(JsonAnswer):
     """One main component of a solution, and its effect."""
 
     name: str
@@ -61,7 +61,7 @@ class ComponentNote(Reply):
     """Standard error of the gain, where the engine has measured it."""
 
 
-class ReportAnswer(Reply):
+class ReportAnswer(JsonAnswer):
     """The report on a draft."""
 
     method: str = Field(min_length=1, max_length=6_000)

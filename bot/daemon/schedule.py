@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.live.entry import Entry
+from bot.live.entry import LiveCompetition
 from state.clock import Clock
 from state.store import Store
 from state.tasks import has_open_task, put_task
@@ -147,7 +147,7 @@ class Ticks:
 def schedule(
     ticks: Ticks,
     store: Store,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, LiveCompetition],
     wake: Callable[[], None],
     speed: float,
     outputs_every: float,
@@ -165,7 +165,7 @@ def schedule(
         if new:
             wake()
 
-    def put_for(kind: str, is_due: Callable[[Entry, datetime], bool]) -> Callable[[datetime], None]:
+    def put_for(kind: str, is_due: Callable[[LiveCompetition, datetime], bool]) -> Callable[[datetime], None]:
         """Put a task for each competition that is due and has none of the kind under way."""
 
         def tick(due_at: datetime) -> None:
@@ -177,7 +177,7 @@ def schedule(
 
         return tick
 
-    def ends_soon(entry: Entry, time: datetime) -> bool:
+    def ends_soon(entry: LiveCompetition, time: datetime) -> bool:
         deadline = entry.deadline
         return deadline is not None and time < deadline <= time + _FINAL_WITHIN and entry.state != "stopped"
 

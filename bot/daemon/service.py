@@ -14,12 +14,12 @@ from bot.daemon.failures import record_failure
 from bot.daemon.page import keep_page
 from bot.daemon.resources import alone, find_clock, open_shared
 from bot.daemon.schedule import Ticks, schedule
-from bot.daemon.supervision import Supervisor
+from bot.daemon.supervision import LoopSupervisor
 from bot.daemon.systemd import Systemd
 from bot.daemon.tasks import TaskHandlers
 from bot.daemon.watchdog import Watchdog
 from bot.daemon.workers import Workers
-from bot.live.entry import Entry
+from bot.live.entry import LiveCompetition
 from bot.live.shared import Shared
 from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
@@ -104,12 +104,12 @@ class _Daemon:
     ) -> None:
         self._shared, self._options, self._services, self._systemd = shared, options, services, systemd
         self._claims = claims
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, LiveCompetition] = {}
         store, clock = shared.store, shared.clock
         tasks = TaskHandlers(shared, self._entries)
         self._workers = Workers(store, clock, tasks.handlers(), speed=shared.speed)
         self._ticks = Ticks(clock, shared.speed, failed=self._tick_failed)
-        self._supervisor = Supervisor(store)
+        self._supervisor = LoopSupervisor(store)
         self._watchdog = Watchdog(systemd, store, lambda: self._workers.turns, self._status)
         self._stop = asyncio.Event()
 
@@ -160,7 +160,7 @@ class _Daemon:
             if slug in self._entries:
                 self._entries[slug].configure(own)
             elif self._is_claimed(slug):
-                self._entries[slug] = Entry(slug, own, self._shared)
+                self._entries[slug] = LiveCompetition(slug, own, self._shared)
                 self._supervisor.add(_loop(slug), lambda slug=slug: self._attend(slug))  # type: ignore[misc]
 
     def _is_claimed(self, slug: str) -> bool:

@@ -31,7 +31,7 @@ class SupervisorSettings:
     """How long a loop may take to end when it is cancelled."""
 
 
-class Supervisor:
+class LoopSupervisor:
     """Runs loops; those that return are done, those that raise are started again after a pause."""
 
     def __init__(self, store: Store, settings: SupervisorSettings | None = None) -> None:

@@ -10,7 +10,7 @@ from bot.daemon.machine import back_up_daily, bound_disk, check_devices
 from bot.daemon.workers import Handler
 from bot.leaderboard.rank import leaderboard_moved
 from bot.leaderboard.watch import standing_of, watch_board
-from bot.live.entry import Entry
+from bot.live.entry import LiveCompetition
 from bot.live.open_run import OpenRun
 from bot.live.replaced_data import report_replaced_data
 from bot.live.shared import Shared
@@ -41,7 +41,7 @@ class TaskHandlers:
     """The handlers of a daemon; entries come and go with the configuration."""
 
     shared: Shared
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, LiveCompetition]
 
     def allowance(self) -> Allowance:
         """Return what may be spent, as it is configured now."""
@@ -53,7 +53,7 @@ class TaskHandlers:
             "poll": Handler(self.poll, at_once=2, longest=3600.0, tries=3),
             "learn": Handler(self._of_run(OpenRun.learn), at_once=2, longest=7200.0, tries=3),
             "submit": Handler(self._of_run(OpenRun.submit), at_once=4, longest=4 * 3600.0, tries=20),
-            "outputs": Handler(self._of_entry(Entry.collect_outputs), longest=3600.0, tries=3),
+            "outputs": Handler(self._of_entry(LiveCompetition.collect_outputs), longest=3600.0, tries=3),
             "final": Handler(self._of_run(OpenRun.propose_final), at_once=4),
             "day": Handler(self.day),
             "health": Handler(self.health),
@@ -85,7 +85,7 @@ class TaskHandlers:
             self.shared.say(slug, f"{part} could not be read: {failure}")
         await self._act_on(entry, cycle.news, task.key)
 
-    async def _read_notes(self, entry: Entry, key: str) -> None:
+    async def _read_notes(self, entry: LiveCompetition, key: str) -> None:
         """Take in the owner's notes that are new or were edited, and have them analysed."""
         shared, slug, folder = self.shared, entry.slug, entry.own.notes
         if folder is None:
@@ -98,7 +98,7 @@ class TaskHandlers:
             with shared.store.write() as tx:
                 put_task(tx, f"learn notes after {key}", "learn", competition=slug)
 
-    async def _act_on(self, entry: Entry, news: News, key: str) -> None:
+    async def _act_on(self, entry: LiveCompetition, news: News, key: str) -> None:
         """Pass what a poll has found to the parts it concerns."""
         slug, shared = entry.slug, self.shared
         if (lower := entry.lower_is_better) is not None:
@@ -155,7 +155,7 @@ class TaskHandlers:
     def _of_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         return self._of_entry(lambda entry: entry.with_run(act))
 
-    def _of_entry(self, act: Callable[[Entry], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
+    def _of_entry(self, act: Callable[[LiveCompetition], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         async def run(task: Task) -> None:
             entry = self.entries.get(task.competition)
             if entry is None or entry.state in ("stopped", "over"):

@@ -39,7 +39,7 @@ class Handler:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """The outcome of a try."""
 
     kind: Literal["done", "failed", "later", "released"]
@@ -51,30 +51,30 @@ class Outcome:
     """Whether it counts towards the tries after which the task is given up."""
 
 
-async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool]) -> Outcome:
+async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool]) -> TaskOutcome:
     """Try to do a task; whatever the handler raises becomes an outcome; `is_stopping`: the workers' end cancels it."""
     try:
         async with asyncio.timeout(handler.longest) as limit:
             await handler.run(task)
     except asyncio.CancelledError as error:
-        return Outcome("released") if is_stopping() else Outcome("failed", error)
+        return TaskOutcome("released") if is_stopping() else TaskOutcome("failed", error)
     except Retry as error:
-        return Outcome("later", error, max(0.0, error.seconds), error.counted)
+        return TaskOutcome("later", error, max(0.0, error.seconds), error.counted)
     except StateUnavailable as error:
         # An unusable database is not the task's fault: the task waits, however long that takes.
-        return Outcome("later", error, counted=False)
+        return TaskOutcome("later", error, counted=False)
     except TimeoutError as error:
         if not limit.expired():
-            return Outcome("failed", error)
+            return TaskOutcome("failed", error)
         slow = TimeoutError(f"it took longer than {handler.longest:g} s")
         slow.__cause__ = error
-        return Outcome("failed", slow)
+        return TaskOutcome("failed", slow)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         # A supervision boundary. SystemExit, which a library may raise (kaggle does), would end the event loop.
-        return Outcome("failed", error)
-    return Outcome("done")
+        return TaskOutcome("failed", error)
+    return TaskOutcome("done")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _Run:
     """A task that is being worked on, until its outcome is recorded."""
 
     task: Task
-    outcome: Outcome | None = None
+    outcome: TaskOutcome | None = None
     is_abandoned: bool = False
     work: asyncio.Task[None] = field(init=False)
 
@@ -216,7 +216,7 @@ class Workers:
                     self._record_outcome(tx, run.task, run.outcome)
                 del self._runs[key]
 
-    def _record_outcome(self, tx: Transaction, task: Task, outcome: Outcome) -> None:
+    def _record_outcome(self, tx: Transaction, task: Task, outcome: TaskOutcome) -> None:
         if outcome.kind == "done":
             finish_task(tx, task.key, self._owner)
         elif outcome.kind == "released" or outcome.error is None:
@@ -235,7 +235,7 @@ class Workers:
             if task_row is not None and (task_row.status == "dead" or outcome.kind == "failed"):
                 _record(tx, "task.died" if task_row.status == "dead" else "task.failed", task_row, outcome.error)
 
-    def _pause(self, task: Task, outcome: Outcome) -> float:
+    def _pause(self, task: Task, outcome: TaskOutcome) -> float:
         """Return the seconds of the clock until the next try."""
         settings, shortest = self._settings, self._settings.shortest_pause * self._speed
         if outcome.seconds is not None:

@@ -19,7 +19,7 @@ from scrapers.kaggle.account import who_am_i
 from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.task import read_evidence
 from scrapers.kaggle.client import KaggleClient, open_client, open_http
-from scrapers.kaggle.competitions import Competition, Competitions
+from scrapers.kaggle.competitions import Competitions, KaggleCompetition
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
@@ -111,7 +111,9 @@ async def _check_competition(
         return Finding(slug, "warning", f"could not be checked: {error}", "see the check of kaggle, or try again")
 
 
-def _obstacles(competition: Competition, slug: str, settings: CompetitionSettings, clock: Clock) -> Iterator[Finding]:
+def _obstacles(
+    competition: KaggleCompetition, slug: str, settings: CompetitionSettings, clock: Clock
+) -> Iterator[Finding]:
     """Yield what keeps the bot from competing, or from using your settings."""
     if not competition.user_has_entered:
         yield Finding(slug, "fails", "not entered: nothing can be downloaded or submitted", _enter(slug))

@@ -11,7 +11,7 @@ from bot.doctor import Finding, nearest
 from bot.execution.disk_space import DiskSettings, free_bytes
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
-from sandbox.environments import Environment, chosen_environment
+from sandbox.environments import ScriptEnvironment, chosen_environment
 from sandbox.execution import LocalSandbox
 from sandbox.leases import leases_folder
 from sandbox.locks import take
@@ -46,7 +46,7 @@ def check_share(settings: SandboxSettings, out: Path, slots: int) -> Iterator[Fi
 
 def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bool) -> Iterator[Finding]:
     """Check the packages of scripts, run a script in each sandbox, and check that one works if it is required."""
-    environment: Environment | None = None
+    environment: ScriptEnvironment | None = None
     try:
         environment = chosen_environment(settings.environments_folder, settings.environment)
     except UsageError as error:
@@ -70,7 +70,7 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
         yield Finding("isolation", "fails" if is_required else "warning", found, "fix bubblewrap or Docker (above)")
 
 
-def _environment_finding(environment: Environment | None) -> Finding:
+def _environment_finding(environment: ScriptEnvironment | None) -> Finding:
     if environment is not None:
         return Finding("environment", "ok", f"{environment.name}: {environment.about()}")
     found = "none: scripts have the bot's own packages, without LightGBM, XGBoost, CatBoost, torch"

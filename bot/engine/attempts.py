@@ -16,7 +16,7 @@ from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.blends import Blended
 from bot.execution.record import EXECUTED, GUARDED, kept_execution, last_execution
 from state.notebooks import notebook_states
-from state.steps import Key, Kind, read_step, read_steps
+from state.steps import Key, StepKind, read_step, read_steps
 from state.store import Store
 from state.tables import Draft, Event, Node
 
@@ -26,7 +26,7 @@ _MOST_SINGLE = 200
 """Nodes that are read one by one; of more, all are read."""
 
 
-BLEND = Kind("blend", BlendFit)
+BLEND = StepKind("blend", BlendFit)
 """Steps that fit the blend of so many scripts, and that say how a blend's node is made."""
 
 

@@ -6,9 +6,9 @@ from random import Random
 
 from bot.engine.strategy import Action, Policy, Remaining
 from bot.engine.tree import BASELINE, Tree
-from state.steps import Kind, Steps
+from state.steps import StepKind, Steps
 
-DECIDED = Kind("decision", tuple[Action, ...])
+DECIDED = StepKind("decision", tuple[Action, ...])
 
 
 class Decisions:

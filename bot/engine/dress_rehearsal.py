@@ -20,7 +20,7 @@ from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
 from state.errors import UnsupportedLayout
 from state.notebooks import REFUSED
-from state.steps import Key, Kind, Steps
+from state.steps import Key, StepKind, Steps
 from state.store import Store, Transaction
 
 _SHORTEST, _ROOM = 30.0, 0.25
@@ -55,7 +55,7 @@ class Rehearsed(BaseModel):
         return self.reason is None
 
 
-REHEARSED = Kind("rehearsal", Rehearsed)
+REHEARSED = StepKind("rehearsal", Rehearsed)
 
 
 async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) -> Rehearsed:

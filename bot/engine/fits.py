@@ -20,7 +20,7 @@ from bot.engine.results import newest_blend, present_ensemble
 from bot.evaluation.answers.experiments import FitRows
 from bot.execution.record import GUARDED
 from bot.portfolio.plan import CONFIGURATIONS, SCRIPT, PortfolioJob, is_logarithmic, next_models, portfolio_model
-from sandbox import ExecutionRequest, ExitReason, Lease, Outcome
+from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Lease
 from state.errors import BotError, InvalidSubmission
 from state.labs import labs
 from state.steps import Steps
@@ -63,7 +63,7 @@ class _Executed:
     """What a script left in the folder that is kept, and how it ended."""
 
     folder: Path
-    outcome: Outcome
+    outcome: ExecutionOutcome
 
 
 @dataclass

@@ -10,7 +10,7 @@ from bot.evaluation.answers import Gain, NodeScore
 from bot.evaluation.answers.blends import Blended
 from bot.evaluation.answers.experiments import PresentEnsemble
 from bot.execution.record import ExecutionRecord
-from state.steps import Kind, Steps, read_steps
+from state.steps import StepKind, Steps, read_steps
 from state.store import Store
 from state.tables import Event, Node
 
@@ -31,7 +31,7 @@ class Refitted:
     """Why none may."""
 
 
-REFIT = Kind("refit", Refitted)
+REFIT = StepKind("refit", Refitted)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BlendFit:
     """None: blending gains nothing."""
 
 
-FITTED_OUT_OF_FOLD = Kind("ensemble", BlendFit)
+FITTED_OUT_OF_FOLD = StepKind("ensemble", BlendFit)
 """Step of a fit of an ensemble on predictions out of fold, by the number of its candidates."""
 
 

@@ -14,7 +14,7 @@ from bot.execution.record import DEBUG, GUARDED, ExecutionRecord
 from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import NodeStatus, end_node, update_node
-from state.steps import Kind
+from state.steps import StepKind
 
 SHORTEST_PROMISE = 0.5
 """A script is not run with less than this share of the time limit that its prompt promised."""
@@ -30,7 +30,7 @@ class ScriptTimeLimits:
     """For the debug run on the sample before it; None: there is none."""
 
 
-LIMITS = Kind("limits", ScriptTimeLimits)
+LIMITS = StepKind("limits", ScriptTimeLimits)
 """A step, so that a resumed run has the same."""
 
 

@@ -26,7 +26,7 @@ from bot.execution.record import GUARDED
 from sandbox.collect import collect
 from sandbox.lab import LabDied, LabLimits, LabRequest
 from state.errors import BotError, InvalidSubmission
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 
 _SEALED, _KEPT_FOLDER = "LAB_SEALED", ".sealed"
 """Variable by which the module `lab` knows that there is no engine to ask, and the folder in work/ that it then writes to."""
@@ -79,7 +79,7 @@ class Retrained:
 _OVERTAKES = 2.0
 """Times its weight with which an experiment ends another one's run, once labs have ended."""
 
-SEALED_RUN = Kind("sealed", Retrained)
+SEALED_RUN = StepKind("sealed", Retrained)
 
 
 def retrained(context: RunContext, node: int) -> Retrained | None:

@@ -34,8 +34,8 @@ from bot.execution.task import OwnerNote, TaskText, shown_description
 from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.embeddings import open_similarity
 from bot.knowledge.entry import ITEM
-from bot.knowledge.retrieval import Retriever, Task
-from bot.knowledge.similarity import Similarity
+from bot.knowledge.retrieval import Retriever, TaskQuery
+from bot.knowledge.similarity import TextSimilarity
 from bot.models import CallLimits, Model
 from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
@@ -275,7 +275,7 @@ async def open_context(
 
 def _retriever(
     plan: RunPlan,
-    similarity: Similarity,
+    similarity: TextSimilarity,
     asker: Asker,
     steps: Steps,
     clock: Clock,
@@ -289,7 +289,7 @@ def _retriever(
     base = KnowledgeBase.read(settings.knowledge_base.folder)
     for problem in base.problems:
         say(f"left out of the knowledge base: {problem}")
-    task = Task(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
+    task = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
     return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)
 
 

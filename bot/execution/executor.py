@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bot.budgets.charging import Meter
+from bot.budgets.charging import ExecutionMeter
 from bot.budgets.levels import Level, unbounded
 from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.answers.findings import GuardFinding
@@ -31,8 +31,8 @@ from bot.execution.record import (
 from bot.execution.run_views import RunViews
 from bot.execution.stopwatch import Stopwatch
 from bot.notebooks.weights import WEIGHTS
-from sandbox import ExecutionRequest, ExitReason, Lease, Limits, Outcome, Sandbox
-from sandbox.lab import Lab, LabRequest
+from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Limits, Sandbox
+from sandbox.lab import LabHandle, LabRequest
 from sandbox.rules import Rules, RuleSettings
 from scrapers.snapshots.card import TaskCard
 from state.errors import InfrastructureFailure, InvalidSubmission
@@ -148,7 +148,7 @@ class Executor:
                 return await self._guarding.check_view(view, split=self.self_reported is None)
 
     @asynccontextmanager
-    async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
+    async def open_lab(self, request: LabRequest) -> AsyncIterator[LabHandle]:
         """Open a lab's sandbox; to the request's mounts it adds the run's weights, and, without another one, the view as `data`.
 
         Raises:
@@ -270,7 +270,7 @@ class Executor:
         memory = int(_IDLE_MEMORY * limits.memory_bytes)
         return replace(limits, seconds=seconds, cpus=self.settings.cpus, memory_bytes=memory)
 
-    async def run_idle(self, request: ExecutionRequest, lease: Lease) -> Outcome:
+    async def run_idle(self, request: ExecutionRequest, lease: Lease) -> ExecutionOutcome:
         """Run code of the engine's own in idle time, on a lease that a lab may hold; it makes no node by itself.
 
         Raises:
@@ -294,7 +294,7 @@ class Executor:
         inputs: Mapping[str, Path] | None,
         *,
         idle: bool,
-    ) -> tuple[ExecutionRequest, Outcome]:
+    ) -> tuple[ExecutionRequest, ExecutionOutcome]:
         """Run a script; again if the sandbox itself failed."""
         limits, mounts = replace(self.settings.limits, seconds=seconds, cpus=self.settings.cpus), self.settings.mounts
         limits = self.idle_limits(seconds) if idle else limits
@@ -325,13 +325,17 @@ class Executor:
                 request = self.leasing.leased(request, lease)
                 gpu_seconds = request.limits.seconds * len(request.lease.gpus)
                 async with self.spending.reserve(executions=1, gpu_seconds=gpu_seconds) as reservation:
-                    outcome = await self._run_once(request, node, view, Meter(reservation, self.run_id, request, node))
+                    outcome = await self._run_once(
+                        request, node, view, ExecutionMeter(reservation, self.run_id, request, node)
+                    )
             if outcome.reason is not ExitReason.INFRASTRUCTURE:
                 return request, outcome
         reason = outcome.detail or "the sandbox gave no reason"
         raise InfrastructureFailure(f"the sandbox failed {_TRIES} times, which is not the script's fault: {reason}")
 
-    async def _run_once(self, request: ExecutionRequest, node: int, view: str, meter: Meter) -> Outcome:
+    async def _run_once(
+        self, request: ExecutionRequest, node: int, view: str, meter: ExecutionMeter
+    ) -> ExecutionOutcome:
         """Run a script once, watched, and record its start and end."""
         request.out.mkdir(parents=True, exist_ok=True)
         (request.out / "solution.py").write_text(request.script, encoding="utf-8")
@@ -349,7 +353,7 @@ class Executor:
         self._ended(execution_id, outcome, meter)
         return outcome
 
-    def _ended(self, execution_id: str, outcome: Outcome, meter: Meter) -> None:
+    def _ended(self, execution_id: str, outcome: ExecutionOutcome, meter: ExecutionMeter) -> None:
         with self.store.write() as tx:
             end_execution(
                 tx,
@@ -373,7 +377,7 @@ class Executor:
         view: str,
         data: LabelledView,
         request: ExecutionRequest,
-        outcome: Outcome,
+        outcome: ExecutionOutcome,
         reference: int | None,
     ) -> ExecutionRecord:
         """Score an execution's files, and record the evaluator's verdict."""
@@ -417,7 +421,7 @@ class Executor:
         return execution
 
     async def _files(
-        self, view: str, data: LabelledView, out: Path, outcome: Outcome, reference: int | None
+        self, view: str, data: LabelledView, out: Path, outcome: ExecutionOutcome, reference: int | None
     ) -> ScoredFiles:
         """Let the worker score an execution's files."""
         submission = out / "submission.csv"

@@ -11,13 +11,13 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.record import GUARDED, kept_execution, readable_files
 from state.errors import BotError
-from state.steps import Key, Kind, Steps, read_step
+from state.steps import Key, StepKind, Steps, read_step
 from state.store import Store, Transaction
 from state.tables import Evaluation
 
 FINDINGS = "guards.found"
 """Type of the event with the findings that did not pass."""
-_GUARDS = Kind("guards", tuple[GuardFinding, ...])
+_GUARDS = StepKind("guards", tuple[GuardFinding, ...])
 _VIEW = Key(part=GUARDED)
 """Its step on the view."""
 _SECONDS = 120.0

@@ -8,9 +8,9 @@ from sqlmodel import Session
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import ScoredExperiment
 from bot.execution.folder import RunFolder
-from sandbox import ExitReason, Limits, Outcome
+from sandbox import ExecutionOutcome, ExitReason, Limits
 from state.closed import ClosedModel
-from state.steps import Key, Kind, read_step, read_steps
+from state.steps import Key, StepKind, read_step, read_steps
 from state.tables import ExperimentRow
 
 GUARDED = "holdout"
@@ -65,7 +65,7 @@ class ExecutionRecord(ClosedModel):
         return None if self.score is None else self.score.value
 
 
-EXECUTED = Kind("execute", ExecutionRecord)
+EXECUTED = StepKind("execute", ExecutionRecord)
 """Steps that run a node on a view (`Key.part`)."""
 
 
@@ -124,7 +124,7 @@ def readable_files(folder: RunFolder, execution: str, score: NodeScore | None) -
     )
 
 
-def failure_sentence(outcome: Outcome, limits: Limits) -> str | None:
+def failure_sentence(outcome: ExecutionOutcome, limits: Limits) -> str | None:
     """Return why an execution did not finish, in one sentence for the coder; None if it did."""
     if outcome.reason is ExitReason.FINISHED:
         return None

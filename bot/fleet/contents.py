@@ -18,7 +18,7 @@ _YOUNG = 600.0
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderFile:
     """A file of a folder."""
 
     path: str
@@ -29,10 +29,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class FolderManifest:
     """What a folder holds: its files, in order, and its folders, of which some may be empty."""
 
-    files: tuple[Entry, ...]
+    files: tuple[FolderFile, ...]
     folders: tuple[str, ...]
 
     @property
@@ -47,7 +47,7 @@ class Contents:
     def __init__(self) -> None:
         self._digests: dict[tuple[str, int, int, int], str] = {}
 
-    def manifest(self, folder: Path) -> Manifest:
+    def manifest(self, folder: Path) -> FolderManifest:
         """Return what a folder holds, files behind links included; raises OSError if it cannot be read."""
         files, folders = [], []
         for parent, inner, names in os.walk(folder, followlinks=True, onerror=_fail):
@@ -58,8 +58,8 @@ class Contents:
                 key = str(path), status.st_ino, status.st_size, status.st_mtime_ns
                 if key not in self._digests:
                     self._digests[key] = sha256_of(path)
-                files.append(Entry(str(path.relative_to(folder)), self._digests[key], status.st_size))
-        return Manifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
+                files.append(FolderFile(str(path.relative_to(folder)), self._digests[key], status.st_size))
+        return FolderManifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
 
 
 class NodeCache:
@@ -112,7 +112,7 @@ class NodeCache:
         partial.chmod(0o644)
         partial.rename(self._files / digest)
 
-    def make(self, manifest: Manifest) -> None:
+    def make(self, manifest: FolderManifest) -> None:
         """Make a folder of files that are there; raises OSError, FileNotFoundError where one is not (any more)."""
         folder = self.folder(manifest.digest)
         partial = folder.with_name(f".{folder.name}.{os.getpid()}")

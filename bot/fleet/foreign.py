@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from bot.fleet.contents import Entry, Manifest
+from bot.fleet.contents import FolderFile, FolderManifest
 from sandbox.disk import DEEPEST, open_folder
 from sandbox.workspace import remove_tree
 
@@ -22,7 +22,7 @@ class ForeignFolder:
         self._folder = folder
         self._digests: dict[tuple[str, int, int, int], str] = {}
 
-    def manifest(self, largest: int | None = None, most: int | None = None) -> Manifest:
+    def manifest(self, largest: int | None = None, most: int | None = None) -> FolderManifest:
         """Return what the folder holds: folders and plain files.
 
         Links (hard ones too), devices and what cannot be read are left out: what a link leads to is not the lab's.
@@ -31,7 +31,7 @@ class ForeignFolder:
             largest: size (bytes) above which a file is only named, with an empty digest; None: there is none.
             most: bytes that are read altogether, as a file may have holes; what is more is left out. None: all.
         """
-        files, folders, room = list[Entry](), list[str](), float("inf") if most is None else most
+        files, folders, room = list[FolderFile](), list[str](), float("inf") if most is None else most
         for parent, inner, names, descriptor in os.fwalk(self._folder):
             place = PurePosixPath(parent).relative_to(self._folder)
             if len(place.parts) >= DEEPEST:
@@ -44,9 +44,9 @@ class ForeignFolder:
                 if (found := self._entry(str(place / name), name, descriptor, largest, room)) is not None:
                     files.append(found)
                     room -= found.size if found.digest else 0
-        return Manifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
+        return FolderManifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
 
-    def _entry(self, path: str, name: str, parent: int, largest: int | None, room: float) -> Entry | None:
+    def _entry(self, path: str, name: str, parent: int, largest: int | None, room: float) -> FolderFile | None:
         try:
             descriptor = os.open(name, _PLAIN, dir_fd=parent)
         except OSError:
@@ -56,14 +56,14 @@ class ForeignFolder:
             if not _is_plain(status):
                 return None
             if largest is not None and status.st_size > largest:
-                return Entry(path, "", status.st_size)
+                return FolderFile(path, "", status.st_size)
             if status.st_size > room:
                 return None
             # Its owner can set back the time of a change, but not this one.
             key = path, status.st_ino, status.st_size, status.st_ctime_ns
             if key not in self._digests:
                 self._digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
-            return Entry(path, self._digests[key], status.st_size)
+            return FolderFile(path, self._digests[key], status.st_size)
 
     def read(self, path: str, offset: int, size: int) -> bytes:
         """Return a piece of a file; an empty one where it is no plain file any more."""
@@ -92,7 +92,7 @@ class ForeignFolder:
             yield stream
 
 
-def make_alike(folder: Path, wanted: Manifest) -> None:
+def make_alike(folder: Path, wanted: FolderManifest) -> None:
     """Remove what a folder holds beyond a manifest, links first of all, and make the folders that it lacks.
 
     No process may write in it. Raises OSError if the disk failed.

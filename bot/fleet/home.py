@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from bot.fleet.contents import Manifest
+from bot.fleet.contents import FolderManifest
 from bot.fleet.foreign import ForeignFolder
 from bot.fleet.slot import SILENCE, Slot, SlotPlan
 from sandbox.execution import LocalSandbox
@@ -60,7 +60,7 @@ class Home(Slot):
         """Return the digests of files that the node lacks."""
         return self._cache.lacks(digests)
 
-    def place(self, files: Manifest) -> None:
+    def place(self, files: FolderManifest) -> None:
         """Write files that the node has into the lab's folder; raises OSError, also where it lacks one by now."""
         for name in files.folders:
             (self._lab / name).mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class Home(Slot):
         self._keeper.close()
 
     def run(self, number: int, command: str, seconds: float, cpus: Sequence[int], gpus: Sequence[str]) -> CommandResult:
-        """Run a command to its end; see `Lab.run`."""
+        """Run a command to its end; see `LabHandle.run`."""
         order = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
         try:
             self._keeper.run(order)
@@ -166,7 +166,7 @@ class Home(Slot):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
 
-    def left(self, name: str, largest: int | None, most: int) -> Manifest:
+    def left(self, name: str, largest: int | None, most: int) -> FolderManifest:
         """Return what lies in a folder of the lab's; see `ForeignFolder.manifest`."""
         return self._kept[name].manifest(largest, most)
 

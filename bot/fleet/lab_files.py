@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.fleet.cluster import Cluster
-from bot.fleet.contents import Entry, Manifest
+from bot.fleet.contents import FolderFile, FolderManifest
 from bot.fleet.foreign import ForeignFolder, make_alike
 from bot.fleet.held import HeldSlot
 from bot.fleet.home import KEPT, Home
@@ -64,11 +64,11 @@ class LabFiles:
     def show(self, *, first: bool = False) -> None:
         """Send what the engine wrote for the lab since the last time; the first time, what the lab left before as well."""
         with self._lock:
-            files, folders = list[Entry](), list[str]()
+            files, folders = list[FolderFile](), list[str]()
             for name, foreign in self._read.items():
                 path = self.request.folder / name
                 if path.is_file():
-                    files.append(Entry(name, sha256_of(path), path.stat().st_size))
+                    files.append(FolderFile(name, sha256_of(path), path.stat().st_size))
                 elif first or name != "work":
                     found = foreign.manifest()
                     folders += [name, *(f"{name}/{one}" for one in found.folders)]
@@ -76,9 +76,9 @@ class LabFiles:
                     files += [replace(one, path=f"{name}/{one.path}") for one in mine]
             new = [one for one in files if self._there.get(one.path) != one.digest]
             if new or first:
-                self._send(Manifest(tuple(new), tuple(folders)))
+                self._send(FolderManifest(tuple(new), tuple(folders)))
 
-    def _send(self, new: Manifest) -> None:
+    def _send(self, new: FolderManifest) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             missing = self.call(Home.missing, [one.digest for one in new.files])
             self._sender.put(self._home, self.request.folder, new, set(missing), self.stop)
@@ -94,12 +94,14 @@ class LabFiles:
         """Have the folder here be as it is there; files larger than so many bytes stay as they were brought last."""
         with self._lock:
             for name in KEPT:
-                found: Manifest = self.call(Home.left, name, largest, self.request.limits.disk_bytes, seconds=_READING)
+                found: FolderManifest = self.call(
+                    Home.left, name, largest, self.request.limits.disk_bytes, seconds=_READING
+                )
                 if name == "work":
                     make_alike(self.request.folder / name, found)
                 self._fetch(name, [one for one in found.files if name == "work" or _is_commands(one)])
 
-    def _fetch(self, name: str, files: Sequence[Entry]) -> None:
+    def _fetch(self, name: str, files: Sequence[FolderFile]) -> None:
         """Fetch what is not here yet; what changes meanwhile, as the lab may go on to write, stays as it was."""
         redactor, arriving = self.request.redactor or Redactor(), self.request.folder / "arriving"
         for entry in files:
@@ -126,6 +128,6 @@ class LabFiles:
             self._cluster.end(self._home)
 
 
-def _is_commands(log: Entry) -> bool:
+def _is_commands(log: FolderFile) -> bool:
     """Return whether a log is a command's, and so written on the node; what scored scripts printed is the engine's."""
     return Path(log.path).stem.isdecimal()

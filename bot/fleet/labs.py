@@ -14,7 +14,7 @@ from bot.fleet.held import HeldSlot
 from bot.fleet.home import SOCKET, Home
 from bot.fleet.lab_files import LabFiles
 from bot.fleet.sending import Sender
-from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
+from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.layout import check_lab
 from sandbox.lab.listening import connected, receive
 from sandbox.waiting import ended
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def placed_lab(cluster: Cluster, sender: Sender, slot: HeldSlot, request: LabRequest) -> AsyncIterator[Lab]:
+async def placed_lab(cluster: Cluster, sender: Sender, slot: HeldSlot, request: LabRequest) -> AsyncIterator[LabHandle]:
     """Open a lab on the node of a slot, closed at the end; its folder on this machine is then as it was left there.
 
     Raises:
@@ -48,7 +48,7 @@ async def placed_lab(cluster: Cluster, sender: Sender, slot: HeldSlot, request: 
 
 
 class PlacedLab:
-    """A `Lab` on a node."""
+    """A `LabHandle` on a node."""
 
     def __init__(self, files: LabFiles, threads: ThreadPoolExecutor) -> None:
         self._files, self._threads = files, threads
@@ -64,7 +64,7 @@ class PlacedLab:
     async def run(
         self, number: int, command: str, *, seconds: float, cpus: Sequence[int], gpus: Sequence[str] = ()
     ) -> CommandResult:
-        """See `Lab`."""
+        """See `LabHandle`."""
         if not self._alive:
             raise LabDied("The lab has ended.")
         await self._reached(self._files.show)
@@ -77,18 +77,18 @@ class PlacedLab:
         return result
 
     async def wait_idle(self) -> None:
-        """See `Lab`."""
+        """See `LabHandle`."""
         waiting = partial(self._files.call, Home.wait_idle, seconds=_LONGEST)
         with suppress(SlotLost):
             await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
 
     async def bring_home(self) -> None:
-        """See `Lab`."""
+        """See `LabHandle`."""
         if self._alive:
             await self._reached(self._files.bring)
 
     async def close(self) -> None:
-        """See `Lab`."""
+        """See `LabHandle`."""
         self._files.stop.set()
         await ended(asyncio.ensure_future(self._close()))
 
@@ -104,12 +104,12 @@ class PlacedLab:
 
     @property
     def alive(self) -> bool:
-        """See `Lab`."""
+        """See `LabHandle`."""
         return self._alive
 
     @property
     def node(self) -> str:
-        """See `Lab`."""
+        """See `LabHandle`."""
         return self._files.node
 
     async def _accept(self) -> None:

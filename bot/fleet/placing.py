@@ -14,9 +14,9 @@ from bot.fleet.cluster import Cluster, SlotLost
 from bot.fleet.held import HeldSlot, slot_of
 from bot.fleet.labs import placed_lab
 from bot.fleet.sending import Sender
-from bot.fleet.slot import Progress
-from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Watch
-from sandbox.lab import Lab, LabRequest
+from bot.fleet.slot import SlotProgress
+from sandbox import Breach, ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Sandbox, SandboxDescription, Watch
+from sandbox.lab import LabHandle, LabRequest
 from sandbox.output import CappedOutput, LiveLog
 from sandbox.waiting import ended
 from sandbox.workspace import LOG_NAME, check_request
@@ -43,14 +43,14 @@ class FleetSandbox:
         return self._here.describe()
 
     @asynccontextmanager
-    async def open_lab(self, request: LabRequest) -> AsyncIterator[Lab]:
+    async def open_lab(self, request: LabRequest) -> AsyncIterator[LabHandle]:
         """Open a lab where its lease is; see `Sandbox.open_lab`."""
         slot = slot_of(request.lease)
         here = self._here.open_lab(request) if slot is None else placed_lab(self._cluster, self._sender, slot, request)
         async with here as lab:
             yield lab
 
-    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> ExecutionOutcome:
         """Run an execution where its lease is; see `Sandbox.run`. A node's death is an outcome INFRASTRUCTURE."""
         slot = slot_of(request.lease)
         if slot is None:
@@ -61,7 +61,9 @@ class FleetSandbox:
             running = asyncio.get_running_loop().run_in_executor(thread, self._run, slot, request, watch, stop)
             return await ended(running, stop.set)
 
-    def _run(self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event) -> Outcome:
+    def _run(
+        self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event
+    ) -> ExecutionOutcome:
         try:
             request.out.mkdir(parents=True, exist_ok=True)
             for name in (*request.keep, LOG_NAME):
@@ -86,13 +88,13 @@ class FleetSandbox:
 
     def _follow(
         self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event
-    ) -> Progress:
+    ) -> SlotProgress:
         """Pass on what is printed and used, and what the watch says of it, until the execution has ended."""
         output = CappedOutput(request.limits.output_bytes, request.redactor)
         log = LiveLog(request.out / LOG_NAME, output)
         breach: Breach | None = None
         while True:
-            progress: Progress = self._cluster.call(slot.handle, "next", breach, 0.0 if breach else _WAIT)
+            progress: SlotProgress = self._cluster.call(slot.handle, "next", breach, 0.0 if breach else _WAIT)
             if progress.output:
                 output.add(progress.output)
                 log.update(time.monotonic())
@@ -105,7 +107,9 @@ class FleetSandbox:
             if stop.is_set():
                 breach = breach or Breach(ExitReason.STOPPED, "The bot was asked to stop.")
 
-    def _fetched(self, slot: HeldSlot, request: ExecutionRequest, ended: Progress, outcome: Outcome) -> Outcome:
+    def _fetched(
+        self, slot: HeldSlot, request: ExecutionRequest, ended: SlotProgress, outcome: ExecutionOutcome
+    ) -> ExecutionOutcome:
         """Return the outcome with its files, which are now here."""
         kept = {}
         for name, (digest, size) in ended.files.items():
@@ -119,5 +123,5 @@ class FleetSandbox:
         return replace(outcome, output=text, kept=kept)
 
 
-def _failure(detail: str) -> Outcome:
-    return Outcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)
+def _failure(detail: str) -> ExecutionOutcome:
+    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)

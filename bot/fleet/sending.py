@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.fleet.cluster import Cluster, SlotLost
-from bot.fleet.contents import Contents, Manifest
+from bot.fleet.contents import Contents, FolderManifest
 
 _PIECE = 8 * 1024**2
 """Bytes that are sent at a time."""
@@ -45,7 +45,7 @@ class Sender:
                 return manifest.digest
         raise OSError(f"{folder} could not be kept there")
 
-    def put(self, slot: Any, folder: Path, manifest: Manifest, lacking: set[str], stop: threading.Event) -> None:
+    def put(self, slot: Any, folder: Path, manifest: FolderManifest, lacking: set[str], stop: threading.Event) -> None:
         """Send the files of a folder whose digests are lacking; raises as `send`."""
         for batch in _pieces(folder, manifest, lacking):
             if stop.is_set():
@@ -67,7 +67,7 @@ class Sender:
                 stream.write(piece)
 
 
-def _pieces(folder: Path, manifest: Manifest, lacking: set[str]) -> Iterator[list[tuple[str, int, bytes, bool]]]:
+def _pieces(folder: Path, manifest: FolderManifest, lacking: set[str]) -> Iterator[list[tuple[str, int, bytes, bool]]]:
     """Yield what a node lacks in batches: small files together, large ones in pieces."""
     batch: list[tuple[str, int, bytes, bool]] = []
     room = _PIECE

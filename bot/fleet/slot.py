@@ -18,8 +18,17 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from bot.fleet.contents import Manifest, NodeCache, free_bytes
-from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Outcome, Sandbox, SandboxDescription, Usage
+from bot.fleet.contents import FolderManifest, NodeCache, free_bytes
+from sandbox import (
+    Breach,
+    ExecutionOutcome,
+    ExecutionRequest,
+    ExitReason,
+    Lease,
+    ResourceUsage,
+    Sandbox,
+    SandboxDescription,
+)
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.execution import LocalSandbox, execute
@@ -78,12 +87,12 @@ class SlotFacts:
 
 
 @dataclass(frozen=True)
-class Progress:
+class SlotProgress:
     """What happened since the engine asked last."""
 
     output: bytes
-    usage: Usage | None
-    outcome: Outcome | None
+    usage: ResourceUsage | None
+    outcome: ExecutionOutcome | None
     """Of the execution that has ended; its files are fetched with `read`."""
     files: Mapping[str, tuple[str, int]]
     """Digest and size of each kept file."""
@@ -97,20 +106,20 @@ class _Relay:
         self.breach: Breach | None = None
         self.heard = time.monotonic()
         self._output = bytearray()
-        self._usage: Usage | None = None
+        self._usage: ResourceUsage | None = None
 
     def output(self, chunk: bytes) -> None:
         with self.changed:
             self._output += chunk[: max(0, _BUFFER - len(self._output))]
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         with self.changed:
             self._usage = usage
             if time.monotonic() - self.heard > SILENCE:
                 return Breach(ExitReason.STOPPED, f"The engine was not heard of for {SILENCE:.0f} seconds.")
             return self.breach
 
-    def taken(self) -> tuple[bytes, Usage | None]:
+    def taken(self) -> tuple[bytes, ResourceUsage | None]:
         output, usage = bytes(self._output), self._usage
         self._output.clear()
         self._usage = None
@@ -130,7 +139,7 @@ class Slot:
         self._out = self._folder / "execution"
         self._relay = _Relay()
         self._thread: threading.Thread | None = None
-        self._outcome: Outcome | None = None
+        self._outcome: ExecutionOutcome | None = None
         self._locks: list[Lock] = []
         self._occupied: Lease | None = None
         self._runner, self._holding = asyncio.Runner(), AsyncExitStack()
@@ -175,7 +184,7 @@ class Slot:
         numbers = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
         return tuple(gpu.uuid for gpu in found.all()) or tuple(f"gpu-{one}" for one in numbers if one)
 
-    def lacks(self, digest: str, manifest: Manifest | None = None) -> list[str] | None:
+    def lacks(self, digest: str, manifest: FolderManifest | None = None) -> list[str] | None:
         """Return the files of a folder that the node lacks; None if it lacks none, and the folder is there to be used.
 
         Without a manifest the answer may be an empty list, which asks for one.
@@ -205,7 +214,7 @@ class Slot:
         self._thread = threading.Thread(target=self._run, args=(request,), name=request.execution_id)
         self._thread.start()
 
-    def next(self, breach: Breach | None, seconds: float) -> Progress:
+    def next(self, breach: Breach | None, seconds: float) -> SlotProgress:
         """Return what happened since the last call; waits a little for the end. A breach ends the execution."""
         relay, thread = self._relay, self._thread
         with relay.changed:
@@ -217,10 +226,10 @@ class Slot:
         with relay.changed:
             output, usage = relay.taken()
         if not ended:
-            return Progress(output, usage, None, {})
+            return SlotProgress(output, usage, None, {})
         outcome = self._outcome or _failed("the slot failed")
         files = {name: (sha256_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
-        return Progress(output, usage, replace(outcome, kept={}), files)
+        return SlotProgress(output, usage, replace(outcome, kept={}), files)
 
     def occupy(self, seconds: float) -> Lease:
         """Hold cores and GPUs until `vacate`, for a lab's commands and the scripts that they have scored.
@@ -262,7 +271,7 @@ class Slot:
 # Outside of the class: Ray would take it for an asynchronous one, and a home's methods would wait for each other.
 async def _executed(
     sandbox: LocalSandbox, plan: SlotPlan, occupied: Lease | None, request: ExecutionRequest, relay: _Relay
-) -> Outcome:
+) -> ExecutionOutcome:
     """Run an execution in this thread, on cores that are held for it or already."""
     own = _own_cores(plan, _CORES) if occupied is None else nullcontext(occupied)
     with stop_signal() as stop:
@@ -286,8 +295,8 @@ def node_folder() -> Path:
     return Path(os.environ.get("BOT_FLEET") or cache / "kaggle-bot" / "fleet")
 
 
-def _failed(detail: str) -> Outcome:
-    return Outcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)
+def _failed(detail: str) -> ExecutionOutcome:
+    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)
 
 
 def _node_id() -> str:

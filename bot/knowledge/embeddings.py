@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from bot.knowledge.settings import KnowledgeSettings
-from bot.knowledge.similarity import Similarity, WordSimilarity
+from bot.knowledge.similarity import TextSimilarity, WordSimilarity
 from scrapers.posts.line_child import LineChild
 from state.errors import InfrastructureFailure
 
@@ -80,7 +80,7 @@ class _EitherSimilarity:
 
 
 @asynccontextmanager
-async def open_similarity(settings: KnowledgeSettings, say: Callable[[str], None]) -> AsyncIterator[Similarity]:
+async def open_similarity(settings: KnowledgeSettings, say: Callable[[str], None]) -> AsyncIterator[TextSimilarity]:
     """Open what compares texts, and close it afterwards; its process, if it has one, starts with the first query."""
     if settings.backend == "bm25" or settings.model is None:
         yield WordSimilarity()

@@ -43,7 +43,7 @@ KnownAt = Annotated[datetime, BeforeValidator(_last_moment), AfterValidator(_utc
 Labels = Annotated[tuple[Annotated[str, AfterValidator(checked)], ...], Field(min_length=1, max_length=6)]
 
 
-class Source(ClosedModel):
+class EntrySource(ClosedModel):
     """Where an entry's claim can be read: a public address, or a file of one's own."""
 
     title: str = Field(min_length=3, max_length=300)
@@ -80,7 +80,7 @@ class Entry(ClosedModel):
     """The latest time among its sources."""
     competitions: tuple[Annotated[str, Field(pattern=f"^{_SLUG}$")], ...] = ()
     """Every competition that it was drawn from, by the last part of its address."""
-    sources: tuple[Source, ...] = Field(min_length=1)
+    sources: tuple[EntrySource, ...] = Field(min_length=1)
     support: Support
     """`repeated`: by several independent sources; `measured`: with and without it; `reported`: by one source."""
     evidence: str = Field(min_length=3, max_length=1_000)

@@ -8,13 +8,13 @@ from bot.knowledge.entry import Entry, EntryKind
 from bot.knowledge.labels import labels_in
 from bot.knowledge.prompts import LabelTask
 from bot.knowledge.settings import Shown
-from bot.knowledge.similarity import Similarity
+from bot.knowledge.similarity import TextSimilarity
 from bot.models import Item
 from bot.models.ask import Asker
 from bot.models.quoting import quoted
 from state.clock import Clock
 from state.errors import ModelRefused
-from state.steps import Key, Kind, Steps
+from state.steps import Key, StepKind, Steps
 from state.store import Transaction
 from state.words import iso
 
@@ -30,7 +30,7 @@ _DESCRIPTION, _PREVIEW = 4_000, 1_500
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskQuery:
     """What is known of a task when entries are looked for."""
 
     competition: str
@@ -47,7 +47,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Found:
+class RetrievedEntries:
     """Entries for a prompt, the most fitting first."""
 
     entries: tuple[Entry, ...] = ()
@@ -66,7 +66,7 @@ class Found:
         )
 
 
-_FOUND = Kind("knowledge", Found)
+_FOUND = StepKind("knowledge", RetrievedEntries)
 
 
 def entry_text(entry: Entry) -> str:
@@ -81,9 +81,9 @@ class Retriever:
 
     def __init__(
         self,
-        task: Task,
+        task: TaskQuery,
         base: KnowledgeBase,
-        similarity: Similarity,
+        similarity: TextSimilarity,
         asker: Asker,
         steps: Steps,
         run_id: str,
@@ -100,15 +100,15 @@ class Retriever:
         self._clock = clock
         self.shown = shown
 
-    async def papers(self, node: int, topic: str = "") -> Found:
+    async def papers(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return papers for a node that is a draft, and for what it is about beside the task; raises as `Asker.ask`."""
         return await self._search("papers", PAPERS, node, topic, _MOST)
 
-    async def tricks(self, node: int, topic: str = "") -> Found:
+    async def tricks(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return tricks, and lessons of own runs, for a node that improves what it is about; raises as `Asker.ask`."""
         return await self._search("tricks", TRICKS, node, topic, _MOST)
 
-    async def for_lab(self, node: int, topic: str = "") -> Found:
+    async def for_lab(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return a dozen entries of all kinds for a lab, known by its first node's number.
 
         Its coder picks among them by the index, so that labels by rules do: no lab waits for a model to label the task. Entries
@@ -118,19 +118,19 @@ class Retriever:
 
     async def _search(
         self, name: str, kinds: Sequence[EntryKind], node: int, topic: str, limit: int, *, by_rules: bool = False
-    ) -> Found:
-        async def search() -> Found:
+    ) -> RetrievedEntries:
+        async def search() -> RetrievedEntries:
             visible = [entry for entry in self._visible() if entry.kind in kinds]
             if not visible:
-                return Found()
+                return RetrievedEntries()
             query = f"{topic}\n{self._task.query}"
             by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
             if by_rules and labels:
                 visible = [entry for entry in visible if _suits(entry, labels)]
-            return Found(tuple(await ranked(visible, labels, query, self._similarity, limit)))
+            return RetrievedEntries(tuple(await ranked(visible, labels, query, self._similarity, limit)))
 
-        def save(tx: Transaction, result: Found) -> None:
+        def save(tx: Transaction, result: RetrievedEntries) -> None:
             facts = [
                 {"id": entry.item, "known_at": iso(entry.known_at), "competitions": list(entry.competitions)}
                 for entry in result.entries
@@ -161,7 +161,7 @@ async def ranked(
     entries: Sequence[Entry],
     task_labels: Sequence[str],
     query: str,
-    similarity: Similarity,
+    similarity: TextSimilarity,
     limit: int = _MOST,
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.

@@ -12,7 +12,7 @@ _MOST_WORDS = 600
 """Different words of a query that are looked for."""
 
 
-class Similarity(Protocol):
+class TextSimilarity(Protocol):
     """Compares texts; nothing of it is of one kind of text, so that it serves entries, ideas and titles alike."""
 
     @property

@@ -31,7 +31,7 @@ _LINE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Standing:
+class TeamStanding:
     """Where the team stands; None means unknown. Scores are in the metric's own sign, ranks count from 1."""
 
     competition: str
@@ -57,7 +57,7 @@ class Standing:
 class Leaderboard:
     """What was polled of a competition: its board, our submissions and our standing."""
 
-    standing: Standing
+    standing: TeamStanding
     sent: Sequence[SiteSubmission]
     board: Board | None
     own: int | None
@@ -88,7 +88,7 @@ def team_standing(
     facts: LastReading | None,
     *,
     lower_is_better: bool,
-) -> Standing:
+) -> TeamStanding:
     """Return where the team stands.
 
     `own` is the index of our place on the board. `facts` hold rank and teams, which the site reports apart from its
@@ -117,7 +117,7 @@ def team_standing(
         lower_is_better=lower_is_better,
     )
     medal = None if rank is None or teams is None else medal_at(rank, teams)
-    return Standing(competition, time, lower_is_better, private, rank, teams, score, medal, lines, lines_of_rivals)
+    return TeamStanding(competition, time, lower_is_better, private, rank, teams, score, medal, lines, lines_of_rivals)
 
 
 def _score(
@@ -157,7 +157,7 @@ def lines_moved(before: Mapping[str, float], after: Mapping[str, float], *, lowe
     return any(gain > 0 and gain >= _LINE_SHARE * spread for gain in gains)
 
 
-def leaderboard_moved(before: Standing, after: Standing) -> bool:
+def leaderboard_moved(before: TeamStanding, after: TeamStanding) -> bool:
     """Return whether a change is reason to try something else: the others' top has moved far, or we fell.
 
     Our own submissions are no reason. Neither is the private leaderboard, as nothing can be done about it any more.

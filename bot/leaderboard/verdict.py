@@ -17,7 +17,7 @@ from state.words import iso
 
 
 @dataclass(frozen=True)
-class Entry:
+class ScoredSubmission:
     """A submission of this run, or of an earlier run on the competition, that the site has, with its scores there."""
 
     row: Submission
@@ -29,12 +29,12 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LeaderboardResult:
     """How a run's submissions did on the leaderboard."""
 
     run_id: str
     card: TaskCard
-    entries: Sequence[Entry]
+    entries: Sequence[ScoredSubmission]
     leaderboard: Leaderboard | None
 
     @property
@@ -50,7 +50,7 @@ class Verdict:
         team = self.leaderboard.standing if self.leaderboard else None
         return team.score if team and team.private == self.private else None
 
-    def score(self, entry: Entry) -> float | None:
+    def score(self, entry: ScoredSubmission) -> float | None:
         """Return a submission's score of the kind that counts."""
         return entry.private if self.private else entry.public
 
@@ -61,7 +61,7 @@ class Verdict:
         return max(scores, key=self.card.oriented, default=None)
 
     @property
-    def counted(self) -> Entry | None:
+    def counted(self) -> ScoredSubmission | None:
         """The submission that counts; if none has a score, the latest."""
         public = [entry for entry in self.entries if entry.public is not None]
         public.sort(key=lambda entry: self.card.oriented(entry.public or 0.0), reverse=True)
@@ -140,7 +140,7 @@ class Verdict:
         return {"note": f"the team's place comes from a score of {self.shown:g}, which this run did not submit"}
 
 
-def entries_of(session: Session, run_id: str, site_rows: Sequence[SiteSubmission]) -> list[Entry]:
+def entries_of(session: Session, run_id: str, site_rows: Sequence[SiteSubmission]) -> list[ScoredSubmission]:
     """Return the submissions that the site has of this run and of earlier ones on the competition, oldest first.
 
     Only this run's own have validation scores: another run's may be of another metric.
@@ -158,5 +158,5 @@ def entries_of(session: Session, run_id: str, site_rows: Sequence[SiteSubmission
         public, private = (site_row.public, site_row.private) if site_row else (row.score, None)
         time = (site_row.at if site_row else "") or iso(row.at)
         score = validation.get(row.node) if row.run_id == run_id else None
-        entries.append(Entry(row, score, public, private, time))
+        entries.append(ScoredSubmission(row, score, public, private, time))
     return entries

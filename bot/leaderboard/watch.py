@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from bot.evaluation.answers.board import MEDALS, Medal, medal_positions
 from bot.leaderboard.board import BoardParts, Place, own_place, read_places
-from bot.leaderboard.rank import Leaderboard, Standing, is_far, lines_moved, read_leaderboard
+from bot.leaderboard.rank import Leaderboard, TeamStanding, is_far, lines_moved, read_leaderboard
 from bot.notify import Notice
 from bot.notify.outbox import notify
 from state.series import last_reading, take_reading
@@ -47,11 +47,13 @@ class _Record(BaseModel):
     # A later version may have written more fields.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    standing: Standing
+    standing: TeamStanding
     notified: _Notified
 
 
-def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id: str | None = None) -> Standing | None:
+def watch_board(
+    store: Store, competition: str, lower_is_better: bool, *, run_id: str | None = None
+) -> TeamStanding | None:
     """Record where the team stands and notify the owner, in one transaction; call it after each poll.
 
     Calling it again without a new poll changes nothing. None: neither a board nor anything about us was read yet.
@@ -77,7 +79,7 @@ def watch_board(store: Store, competition: str, lower_is_better: bool, *, run_id
         return standing
 
 
-def standing_of(store: Store, competition: str) -> Standing | None:
+def standing_of(store: Store, competition: str) -> TeamStanding | None:
     """Return the standing that the watch last recorded, None if it never did."""
     with store.read() as session:
         record = _read_record(last_reading(session, competition, _KIND))
@@ -132,7 +134,7 @@ def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) ->
     return notices
 
 
-def _is_another_medal(standing: Standing, notified: _Notified) -> bool:
+def _is_another_medal(standing: TeamStanding, notified: _Notified) -> bool:
     if standing.medal == notified.medal or standing.rank is None or standing.teams is None:
         return False
     order = (*MEDALS, None)
@@ -142,7 +144,7 @@ def _is_another_medal(standing: Standing, notified: _Notified) -> bool:
     return standing.rank > end + end // _MARGIN
 
 
-def _top_moved(standing: Standing, notified: _Notified) -> bool:
+def _top_moved(standing: TeamStanding, notified: _Notified) -> bool:
     if standing.private or (notified.lines_at is not None and standing.at - notified.lines_at < _REST):
         return False
     return lines_moved(notified.others, standing.others, lower_is_better=standing.lower_is_better)

@@ -13,7 +13,7 @@ from bot.execution.own_grader import grader_text
 from bot.live.grading import grade_live_run, report_live_so_far
 from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
 from bot.live.open_run import OpenRun, open_live_run
-from bot.live.preparing import Task, Waiting, deadline_of, prepare
+from bot.live.preparing import PreparationBlocker, PreparedTask, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify import Notice
 from bot.notify.outbox import notify
@@ -58,7 +58,7 @@ _LOOKS = 3
 _AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
 
 
-class Entry:
+class LiveCompetition:
     """One competition; `work` is its loop, and the other methods are what tasks call meanwhile."""
 
     def __init__(self, slug: str, settings: CompetitionSettings, shared: Shared) -> None:
@@ -182,7 +182,7 @@ class Entry:
         if deadline is not None and self._shared.clock.now() >= deadline:
             return await self._end()
         task = await prepare(self._shared, self.slug, self.own)
-        if isinstance(task, Waiting):
+        if isinstance(task, PreparationBlocker):
             self._problem_over()
             self._set("waiting", task.why)
             await self._pause(_LOOK_AGAIN)
@@ -195,7 +195,7 @@ class Entry:
         await self._search(task)
         return False
 
-    async def _search(self, task: Task) -> None:
+    async def _search(self, task: PreparedTask) -> None:
         """Search until the time is used up, or the owner stops it; the desk stays open until the deadline."""
         self._again = False
         row = live_run_of(self._shared.store, self.slug)

@@ -9,7 +9,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.answers import HiddenScore
 from bot.evaluation.client.worker import Worker
 from bot.leaderboard.rank import read_leaderboard
-from bot.leaderboard.verdict import Verdict, entries_of
+from bot.leaderboard.verdict import LeaderboardResult, entries_of
 from bot.report.result import LiveGrade, RunResult
 from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
 from bot.submission.handing_in import HandedIn
@@ -42,7 +42,7 @@ async def _graded(ended: EndedRun, files: Path, worker: Worker) -> tuple[HandedI
     with context.store.read() as session:
         leaderboard = read_leaderboard(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
         entries = entries_of(session, context.run_id, leaderboard.sent if leaderboard else ())
-    verdict = Verdict(context.run_id, card, entries, leaderboard)
+    verdict = LeaderboardResult(context.run_id, card, entries, leaderboard)
     counted = verdict.counted
     if counted is not None:
         _place(files / f"{counted.row.file_sha}.csv", ended.folder.submission)
@@ -59,7 +59,7 @@ async def _graded(ended: EndedRun, files: Path, worker: Worker) -> tuple[HandedI
     return _handed(context, verdict), GradedRun(grade, nodes, correlation, verdict.regret())
 
 
-def _handed(context: RunContext, verdict: Verdict) -> HandedIn:
+def _handed(context: RunContext, verdict: LeaderboardResult) -> HandedIn:
     counted = verdict.counted
     if counted is None:
         best = load_tree(context).best_candidate()

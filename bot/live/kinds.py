@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.competitions import Competition
+from scrapers.kaggle.competitions import KaggleCompetition
 from scrapers.kaggle.kinds import KindName, Recognised, recognise
 
 _ONLY_READS = "the bot reads its forum and public notebooks, and neither works on it nor submits"
@@ -28,7 +28,7 @@ _GB = 1e9
 
 
 @dataclass(frozen=True)
-class Kind:
+class CompetitionKind:
     """A kind that a competition is of."""
 
     name: KindName
@@ -44,16 +44,18 @@ class Kind:
         return f"{self.sentence} ({self.source})"
 
 
-async def kinds_of(client: KaggleClient, competition: Competition, free: int | None) -> tuple[Kind, ...]:
+async def kinds_of(
+    client: KaggleClient, competition: KaggleCompetition, free: int | None
+) -> tuple[CompetitionKind, ...]:
     """Ask Kaggle for the kinds that a competition is of; `free` is bytes of disk, None where its data is here already."""
     return tuple(in_words(kind, free) for kind in await recognise(client, competition))
 
 
-def in_words(recognised: Recognised, free: int | None) -> Kind:
+def in_words(recognised: Recognised, free: int | None) -> CompetitionKind:
     """Return a kind that was recognised with its sentence; `free` is as above."""
     size = round(recognised.bytes / _GB)
     if recognised.kind == "huge-data" and free is not None and recognised.bytes > free:
         sentence = NO_ROOM.format(size=size, free=round(free / _GB))
-        return Kind(recognised.kind, sentence, recognised.source, worked_on=False)
+        return CompetitionKind(recognised.kind, sentence, recognised.source, worked_on=False)
     sentence = SENTENCES[recognised.kind].format(size=size)
-    return Kind(recognised.kind, sentence, recognised.source, recognised.kind in _WORKED_ON)
+    return CompetitionKind(recognised.kind, sentence, recognised.source, recognised.kind in _WORKED_ON)

@@ -21,7 +21,7 @@ from bot.execution.task import OwnerNote
 from bot.leaderboard.board import read_board
 from bot.live.budget import open_run
 from bot.live.models import choice_of, ensure_capped
-from bot.live.preparing import Task, deadline_of
+from bot.live.preparing import PreparedTask, deadline_of
 from bot.live.shared import Shared
 from bot.models import Item
 from bot.models.settings import ModelChoice
@@ -50,7 +50,7 @@ class LiveRun:
 
     id: str
     card: TaskCard
-    task: Task
+    task: PreparedTask
     folder: RunFolder
     settings: AgentRunSettings
     own: CompetitionSettings
@@ -78,12 +78,12 @@ def live_run_of(store: Store, competition: str) -> Run | None:
         return next(reversed(live_runs(session, competition)), None)
 
 
-def goes_on(known: Run, task: Task, own: CompetitionSettings) -> bool:
+def goes_on(known: Run, task: PreparedTask, own: CompetitionSettings) -> bool:
     """Return whether a run can go on with these settings: same agent, and scores that mean the same."""
     return known.agent == own.agent and known.config.get("scores") == _meaning(task.card, own)
 
 
-def begin_run(shared: Shared, task: Task, own: CompetitionSettings) -> LiveRun:
+def begin_run(shared: Shared, task: PreparedTask, own: CompetitionSettings) -> LiveRun:
     """Resume the competition's run, or begin a new one if it cannot go on with these settings (see `goes_on`).
 
     Raises:
@@ -149,7 +149,7 @@ def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
     settings = AgentRunSettings.model_validate(known.config["settings"]).model_copy(
         update={"model": "builtin", "roles": {}}
     )
-    task = Task(card, shared.competition(card.slug) / "data")
+    task = PreparedTask(card, shared.competition(card.slug) / "data")
     folder = RunFolder(shared.runs / known.id, shared.store.path)
     own = CompetitionSettings.model_validate(known.config["own"])
     return LiveRun(known.id, card, task, folder, settings, own, known.created_at, _withholding(known))

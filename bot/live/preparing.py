@@ -15,8 +15,8 @@ from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.status.problems import begin, end
 from scrapers.kaggle.card.task import read_evidence, with_data
-from scrapers.kaggle.competitions import Competition, Competitions
-from scrapers.kaggle.data import CompetitionData, Progress
+from scrapers.kaggle.competitions import Competitions, KaggleCompetition
+from scrapers.kaggle.data import CompetitionData, DownloadProgress
 from scrapers.snapshots.card import TaskCard
 from state.errors import UsageError
 from state.live import deadline_of as known_deadline
@@ -26,7 +26,7 @@ SITE = "https://www.kaggle.com/competitions/"
 
 
 @dataclass(frozen=True)
-class Task:
+class PreparedTask:
     """The competition's task card, and the folder with its files."""
 
     card: TaskCard
@@ -34,7 +34,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PreparationBlocker:
     """Why a competition cannot be worked on yet, in a sentence that states what to do."""
 
     why: str
@@ -42,7 +42,7 @@ class Waiting:
     """Lines to add to bot.toml."""
 
 
-async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> Task | Waiting:
+async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> PreparedTask | PreparationBlocker:
     """Ask Kaggle for all that is needed to begin; the owner is notified once of what needs a person.
 
     Raises:
@@ -53,7 +53,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> T
         url, sha = f"{SITE}{slug}/rules", rules_hash(shared.store, slug, shared.clock.as_of())
         notice = Notice("problem.rules", slug, {"url": url, "rules_sha": sha})
         reason = f"{slug} is not entered: accept its rules at {url}"
-        return _problem(shared, f"rules/{slug}", Waiting(reason), notice)
+        return _problem(shared, f"rules/{slug}", PreparationBlocker(reason), notice)
     _over(shared, f"rules/{slug}")
     data = CompetitionData(
         shared.client,
@@ -77,11 +77,13 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> T
             check_grader(settings.grader)
         except UsageError as error:
             unusable = Notice("problem.grader", slug, {"why": str(error)})
-            return _problem(shared, f"grader/{slug}", Waiting(f"no score can be computed: {error}"), unusable)
-    return Task(card, folder)
+            return _problem(
+                shared, f"grader/{slug}", PreparationBlocker(f"no score can be computed: {error}"), unusable
+            )
+    return PreparedTask(card, folder)
 
 
-def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Notice]:
+def _asked(shared: Shared, slug: str, question: Question) -> tuple[PreparationBlocker, Notice]:
     """Return what the owner is asked of the task, and the notice."""
     proposal, command = question.proposal, f"bot approve {slug} --card"
     lines = tuple(missing.line for missing in question.derived.missing) if proposal is None else proposal.lines
@@ -96,16 +98,16 @@ def _asked(shared: Shared, slug: str, question: Question) -> tuple[Waiting, Noti
     notice = Notice("problem.card", slug, facts)
     if proposal is None:
         reason = "; ".join((*map(str, question.derived.missing), *filter(None, [question.note])))
-        return Waiting(reason, lines), notice
+        return PreparationBlocker(reason, lines), notice
     source = f"{proposal.source}; in doubt: {question.note}" if question.note else proposal.source
     reason = f"{slug}: {', '.join(lines)} is proposed ({source}): confirm it by `{command}`, or write into bot.toml "
     reason += f"what is right; read {SITE}{slug}/overview/evaluation first"
-    return Waiting(reason, lines), notice
+    return PreparationBlocker(reason, lines), notice
 
 
 async def _of_a_kind(
-    shared: Shared, facts: Competition, settings: CompetitionSettings, data: CompetitionData
-) -> Waiting | None:
+    shared: Shared, facts: KaggleCompetition, settings: CompetitionSettings, data: CompetitionData
+) -> PreparationBlocker | None:
     """Notify the owner once of each kind that the competition is of; return why nothing can be done where that is so."""
     slug = data.slug
     free = None if data.is_begun else shutil.disk_usage(shared.folder).free
@@ -124,7 +126,7 @@ async def _of_a_kind(
                 notify(tx, notice)
         else:
             reason = f"{slug} {kind}; {IF_WRONG.format(slug=slug)}"
-            blocked = _problem(shared, f"kind/{slug}", Waiting(reason), notice)
+            blocked = _problem(shared, f"kind/{slug}", PreparationBlocker(reason), notice)
     if blocked is None:
         _over(shared, f"kind/{slug}")
     return blocked
@@ -137,7 +139,7 @@ class _ProgressLog:
         self._shared, self._slug = shared, slug
         self._last: tuple[str, int] | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: DownloadProgress) -> None:
         """Log new progress; may be called from any thread."""
         tenth = 10 * progress.done // progress.total if progress.total else progress.done // 100_000_000
         if (progress.doing, tenth) != self._last:
@@ -151,7 +153,7 @@ def deadline_of(shared: Shared, card: TaskCard, settings: CompetitionSettings) -
         return known_deadline(session, card.slug, own=settings.deadline, card=card.deadline) or card.deadline
 
 
-def _problem(shared: Shared, key: str, blocked: Waiting, notice: Notice) -> Waiting:
+def _problem(shared: Shared, key: str, blocked: PreparationBlocker, notice: Notice) -> PreparationBlocker:
     with shared.store.write() as tx:
         begin(tx, key, blocked.why, notice, asks=True)
     return blocked

@@ -19,7 +19,7 @@ _SMOOTHING = 0.3
 
 
 @dataclass
-class Share:
+class SlotShare:
     """One competition's share of the slots."""
 
     name: str
@@ -42,12 +42,12 @@ class Slots:
     """
 
     total: int
-    shares: dict[str, Share] = field(default_factory=dict)
+    shares: dict[str, SlotShare] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def join(self, name: str, weight: Callable[[], float]) -> Share:
+    def join(self, name: str, weight: Callable[[], float]) -> SlotShare:
         """Take part; a latecomer does not catch up on the time before."""
-        share = self.shares[name] = Share(name, weight)
+        share = self.shares[name] = SlotShare(name, weight)
         share.served = min((peer.served for peer in self.shares.values() if peer is not share), default=0.0)
         return share
 
@@ -113,11 +113,11 @@ def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, score
     return urgency_factor * promise * (1.0 if scored else 2.0)
 
 
-def _before(first: Share, second: Share) -> bool:
+def _before(first: SlotShare, second: SlotShare) -> bool:
     return (_had(first), first.name) < (_had(second), second.name)
 
 
-def _had(share: Share) -> float:
+def _had(share: SlotShare) -> float:
     """Return what a share was given, plus what its running nodes are likely to take."""
     return share.served + share.running * share.cost / max(share.weight(), 1e-9)
 

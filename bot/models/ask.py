@@ -20,7 +20,7 @@ from bot.models.usefulness import Usefulness, why_unusable
 from bot.models.without_secrets import without_secrets
 from state.clock import Clock
 from state.errors import ModelError, ModelRefused, Unparsable
-from state.steps import Key, Kind, Steps
+from state.steps import Key, StepKind, Steps
 from state.store import Store
 from state.tables import ModelCall
 
@@ -213,7 +213,7 @@ class Asker:
 
         if call.task is None:
             once = self.steps.once(
-                Kind(name, CallResult), make, Key(node or 0, attempt=attempt), prompt_hash=asked.hash
+                StepKind(name, CallResult), make, Key(node or 0, attempt=attempt), prompt_hash=asked.hash
             )
             call.task = asyncio.create_task(once)
             call.task.add_done_callback(lambda task: self._ended(asked.step, task))

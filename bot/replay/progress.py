@@ -17,7 +17,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.execution.stopwatch import Stopwatch
 from bot.replay.run import Show
-from bot.replay.several import Failed, Job, Outcome
+from bot.replay.several import Failed, Job, RunOutcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, percent, score
 
@@ -137,10 +137,10 @@ class Progress(ABC):
 class ReplayProgress(Progress):
     """The progress of replays, one after another: a table if there are several."""
 
-    def __init__(self, console: Console, jobs: Sequence[Job | Outcome]) -> None:
+    def __init__(self, console: Console, jobs: Sequence[Job | RunOutcome]) -> None:
         super().__init__(console)
         self._jobs = jobs
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[RunOutcome] = []
 
     @contextmanager
     def started(self, job: Job) -> Iterator[Show]:
@@ -152,7 +152,7 @@ class ReplayProgress(Progress):
         ):
             yield Show(line.say, line.attach)
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: RunOutcome) -> None:
         """Add what came of the next run."""
         self._outcomes.append(outcome)
 
@@ -169,9 +169,9 @@ class ReplayProgress(Progress):
             table.add_row(*map(Text, (str(number), *self._row(number - 1, job))))
         return table, Text(f"{len(self._outcomes)} of {len(self._jobs)} runs have ended")
 
-    def _row(self, place: int, job: Job | Outcome) -> tuple[str, ...]:
+    def _row(self, place: int, job: Job | RunOutcome) -> tuple[str, ...]:
         job_or_outcome = self._outcomes[place] if place < len(self._outcomes) else job
-        if isinstance(job_or_outcome, Outcome):
+        if isinstance(job_or_outcome, RunOutcome):
             return _result_row(job_or_outcome.result)
         settings = job_or_outcome.run.settings
         state = "running" if self._lines and place == len(self._outcomes) else "waits"

@@ -56,7 +56,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The outcome of a run."""
 
     run: Path
@@ -66,20 +66,20 @@ class Outcome:
 
 
 def run_each(
-    jobs: Iterable[Job | Outcome], leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]
-) -> Iterator[Outcome]:
+    jobs: Iterable[Job | RunOutcome], leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]
+) -> Iterator[RunOutcome]:
     """Run one after another, and yield each outcome; existing outcomes are passed on.
 
     After a request to stop, the run's outcome is the last. The next job is asked for only when the one before has ended.
     """
     for job in jobs:
-        outcome = job if isinstance(job, Outcome) else _run(job, leases, show_job)
+        outcome = job if isinstance(job, RunOutcome) else _run(job, leases, show_job)
         yield outcome
         if outcome.result.status == "stopped":
             return
 
 
-def _run(job: Job, leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]) -> Outcome:
+def _run(job: Job, leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]) -> RunOutcome:
     run = job.run
     with show_job(job) as show:
         try:
@@ -88,23 +88,23 @@ def _run(job: Job, leases: Leases, show_job: Callable[[Job], AbstractContextMana
             if not isinstance(error, BotError) and not may_pass(error):
                 raise
             result = Failed.by(error, run.settings, run.snapshot.card.slug)
-    return Outcome(run.folder.path, run.id, result)
+    return RunOutcome(run.folder.path, run.id, result)
 
 
-def jobs_left(folders: Sequence[RunFolder], snapshots: Mapping[str, Snapshot]) -> Iterator[Job | Outcome]:
+def jobs_left(folders: Sequence[RunFolder], snapshots: Mapping[str, Snapshot]) -> Iterator[Job | RunOutcome]:
     """Yield the outcome of each finished run, and for each other run its job, or why it cannot be resumed.
 
     The known snapshots, by slug, take the place of those at the paths that the runs began with.
     """
     for folder in folders:
         if result := finished_result(folder):
-            yield Outcome(folder.path, result.run_id, result)
+            yield RunOutcome(folder.path, result.run_id, result)
             continue
         run_id, settings = read_config(folder)
         try:
             yield _job(folder, run_id, settings, snapshots)
         except BotError as error:
-            yield Outcome(folder.path, run_id, Failed.by(error, settings, settings.snapshot.name))
+            yield RunOutcome(folder.path, run_id, Failed.by(error, settings, settings.snapshot.name))
 
 
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, snapshots: Mapping[str, Snapshot]) -> Job:

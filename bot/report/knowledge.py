@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.community.ideas.evidence import Evidence
+from bot.community.ideas.evidence import IdeaEvidence
 from bot.community.ideas.pool import PROPOSED
 from bot.engine.run_record import RunRecord
 from bot.report.nodes import NodeRow
@@ -34,7 +34,7 @@ class DraftRow:
 class Knowledge:
     """Everything that a run learned; ideas whose drafts scored best come first, unused ones later, closed ones last."""
 
-    ideas: tuple[Evidence, ...]
+    ideas: tuple[IdeaEvidence, ...]
     drafts_of: Mapping[int, Sequence[DraftRow]]
     """The drafts that used an idea, by its number."""
     dropped: tuple[tuple[str, str], ...]
@@ -48,7 +48,9 @@ class Knowledge:
     report_limit: int
 
 
-def read_knowledge(run: RunRecord, pool: Sequence[Evidence], result: RunResult, nodes: Sequence[NodeRow]) -> Knowledge:
+def read_knowledge(
+    run: RunRecord, pool: Sequence[IdeaEvidence], result: RunResult, nodes: Sequence[NodeRow]
+) -> Knowledge:
     """Return what a run learned; `pool` are its ideas."""
     reports = {row.draft_id: row for row in run.reports}
     rows = sorted(run.drafts, key=lambda row: row.created_at)
@@ -70,7 +72,7 @@ def read_knowledge(run: RunRecord, pool: Sequence[Evidence], result: RunResult, 
     )
 
 
-def _merit(one: Evidence, drafts: Sequence[DraftRow], result: RunResult) -> tuple[bool, int, float, int]:
+def _merit(one: IdeaEvidence, drafts: Sequence[DraftRow], result: RunResult) -> tuple[bool, int, float, int]:
     scores = [draft.best.validation for draft in drafts if draft.best is not None and draft.best.validation is not None]
     best = max(map(result.oriented, scores), default=0.0)
     return one.live, 2 if scores else 1 if drafts else 0, best, -one.idea.id

@@ -13,7 +13,7 @@ from bot.solve.columns import NUMBER_COLUMNS, id_of, refuse_answers, target_of
 from bot.solve.input_files import CollectedFiles, InputFiles, find_tables, refuse_formats
 from bot.solve.solve_options import DetectedTask, SolveOptions
 from bot.solve.tables import NA_WORDS, PLAIN, TableError, UserTable, is_table
-from bot.solve.task import Task, task_of, task_of_sample
+from bot.solve.task import PredictionTask, task_of, task_of_sample
 from bot.solve.train_test_split import TrainTestSplit, split_table
 from scrapers.snapshots.answers import ANSWERS, SAMPLE
 from scrapers.snapshots.linking import link_or_copy
@@ -40,7 +40,7 @@ class _Rows:
     files: InputFiles
     targets: tuple[str, ...]
     """Columns of the training table without which a row teaches nothing; none: labels lie elsewhere."""
-    task: Task
+    task: PredictionTask
     id: str
     is_numbered: bool
     """Whether the id is a new column with the numbers of rows."""

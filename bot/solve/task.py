@@ -27,7 +27,7 @@ _MAX_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Task:
+class PredictionTask:
     """What is predicted of a row, and how it is scored."""
 
     kind: Kind
@@ -44,7 +44,7 @@ class Task:
     """By column of the training table: what stands in for its values, as a probability of words has no class that is 1."""
 
 
-def task_of(train: UserTable, target: str, metric: str | None, detected: DetectedTask) -> Task:
+def task_of(train: UserTable, target: str, metric: str | None, detected: DetectedTask) -> PredictionTask:
     """Return the task that a target makes; without a metric it is the usual one for the target's kind.
 
     Raises:
@@ -56,16 +56,16 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
     detected.add("task", f"`{target}` has {_describe(kind, values)}")
     detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
     if chosen_metric.takes != "number":
-        return Task(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
+        return PredictionTask(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
     if kind == "quantity" or not chosen_metric.of_classes:
         middle = sorted(float(cell) for cell in values.elements())[values.total() // 2]
-        return Task(kind, chosen_metric, (target,), (repr(middle),))
+        return PredictionTask(kind, chosen_metric, (target,), (repr(middle),))
     if kind == "two classes" and {cell.lower() for cell in values} <= _TRUTH:
-        return Task(kind, chosen_metric, (target,), ("0.5",))
+        return PredictionTask(kind, chosen_metric, (target,), ("0.5",))
     labels = tuple(sorted(values, key=_in_order))
     # Columns are named as classes are, unless a table has a column of that name.
     columns = tuple(f"{target}_{c}" for c in labels) if {*labels} & {*train.header, *NUMBER_COLUMNS} else labels
-    return Task(kind, chosen_metric, columns, (repr(1 / len(labels)),) * len(labels), labels)
+    return PredictionTask(kind, chosen_metric, columns, (repr(1 / len(labels)),) * len(labels), labels)
 
 
 def count_values(cells: Iterable[str]) -> Counter[str]:
@@ -136,7 +136,7 @@ def task_of_sample(
     key: tuple[str, ...],
     metric: str | None,
     detected: DetectedTask,
-) -> Task:
+) -> PredictionTask:
     """Return the task that a sample submission asks for: its key identifies rows, the other columns are predicted.
 
     The training table may lack the labels, if other files hold them; then the metric must be named.
@@ -176,7 +176,9 @@ def task_of_sample(
         if len(columns) == 1 and kind == "two classes" and chosen_metric.takes == "number":
             labels = _class_numbers(target, values, detected)
     detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
-    return Task(kind, chosen_metric, columns, default, target=() if target is None else (target,), labels=labels)
+    return PredictionTask(
+        kind, chosen_metric, columns, default, target=() if target is None else (target,), labels=labels
+    )
 
 
 def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -> Mapping[str, Mapping[str, str]]:
@@ -195,7 +197,7 @@ def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -
 
 def _of_several(
     train: UserTable, columns: tuple[str, ...], default: tuple[str, ...], metric: str | None, detected: DetectedTask
-) -> Task:
+) -> PredictionTask:
     """Return the task of several targets at once."""
     by_column = {name: count_values(train.column(name)) for name in columns}
     values = Counter[str]()
@@ -213,7 +215,7 @@ def _of_several(
         f"{len(columns)} targets: {', '.join(columns[:_MAX_SHOWN])}{', ...' if len(columns) > _MAX_SHOWN else ''}",
     )
     detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
-    return Task(kind, chosen_metric, columns, default, target=columns)
+    return PredictionTask(kind, chosen_metric, columns, default, target=columns)
 
 
 def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None:

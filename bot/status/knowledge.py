@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
 
-from bot.community.ideas.evidence import Evidence, pool_evidence
+from bot.community.ideas.evidence import IdeaEvidence, pool_evidence
 from bot.engine.run_record import RunRecord
 from state.community import CommunityView, PostKind
 from state.store import Store
@@ -32,7 +32,7 @@ class Source:
         return f"{self.title}{version}" if self.title else ""
 
 
-def read_ideas(store: Store, run: RunRecord, as_of: datetime) -> tuple[list[Evidence], dict[str, Source]]:
+def read_ideas(store: Store, run: RunRecord, as_of: datetime) -> tuple[list[IdeaEvidence], dict[str, Source]]:
     """Return a run's ideas, best supported first and those that are offered no more last, and their sources by item."""
     pool = sorted(pool_evidence(run), key=lambda one: not one.live)
     sources = find_sources(store, run.row.competition, {item for one in pool for item in one.sources}, as_of)

@@ -17,7 +17,7 @@ _BEGAN, _ENDED = "problem.began", "problem.ended"
 
 
 @dataclass(frozen=True)
-class Problem:
+class OpenProblem:
     """One problem that is not over."""
 
     key: str
@@ -69,7 +69,7 @@ def end_all_of(tx: Transaction, name: str) -> None:
             end(tx, one.key)
 
 
-def current(session: Session) -> list[Problem]:
+def current(session: Session) -> list[OpenProblem]:
     """Return the problems that are not over, oldest first."""
     latest_ones = latest_of_each(session, NO_RUN, (_BEGAN, _ENDED), "key")
-    return [Problem(key, row.data["sentence"], row.at) for key, row in latest_ones.items() if row.type == _BEGAN]
+    return [OpenProblem(key, row.data["sentence"], row.at) for key, row in latest_ones.items() if row.type == _BEGAN]

@@ -36,7 +36,7 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Sent:
+class SubmissionCounts:
     """How many submissions this bot has sent, and how many more the site's and the owner's limits allow."""
 
     today: int = 0
@@ -90,13 +90,13 @@ def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime
     return Rank(rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, private, at)
 
 
-def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> Sent:
+def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> SubmissionCounts:
     """Count what was sent, and what may still be sent today."""
     query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
     ours = session.exec(query.order_by(col(Submission.at))).all()
     times = [one.sent_at or one.at for one in ours if may_be_there(one)]
     scored = [one.score for one in ours if one.score is not None]
-    return Sent(
+    return SubmissionCounts(
         today=sum(at >= midnight(now) for at in times),
         all=len(times),
         left_today=_left(session, competition, settings, now, times),

@@ -13,9 +13,9 @@ from bot.execution.disk_space import free_bytes
 from bot.status.accounts import Account, Allowance, accounts
 from bot.status.lock import is_running
 from bot.status.presence import PULSE, Presence, presence
-from bot.status.problems import Problem, current
+from bot.status.problems import OpenProblem, current
 from bot.status.queue import GivenUp, Letters, NoteRead, Queued, controls, dead, held, letters, notes_read, queued
-from bot.status.site import PartPolled, Posts, Rank, Sent, deadline, polled, posts, rank, sent
+from bot.status.site import PartPolled, Posts, Rank, SubmissionCounts, deadline, polled, posts, rank, sent
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
 from state.live import latest_runs
@@ -60,7 +60,7 @@ class CompetitionStatus:
     pool: Pool
     nodes: NodeCounts
     doing: tuple[Doing, ...]
-    sent: Sent
+    sent: SubmissionCounts
     doubts: tuple[Doubt, ...]
     """The guards' latest findings that did not pass, latest first."""
     held: tuple[int, ...]
@@ -95,7 +95,7 @@ class DaemonStatus:
     """On the disk of its folder."""
     spent: Account
     """The account of the day, over all competitions."""
-    problems: tuple[Problem, ...]
+    problems: tuple[OpenProblem, ...]
     """What needs a person."""
     dead: tuple[GivenUp, ...]
     """Tasks that were given up, by cause, unless the same kind of task has succeeded since."""

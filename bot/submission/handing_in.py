@@ -20,7 +20,7 @@ from bot.submission.last_choice import last_choice
 from bot.submission.refit import HandedInAs, MadeFile, refit
 from state.errors import BotError, BudgetExceeded, SiteUnavailable
 from state.files import replacing, sha256_of, sync, write_whole
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 from state.tables import Submission
 
 LOCK = ".submission.lock"
@@ -89,7 +89,7 @@ class ReplaySubmitter:
         return f"{self._destination.name}@{sha}"
 
 
-_LOOKED = Kind("second-look", tuple[int, str | None])
+_LOOKED = StepKind("second-look", tuple[int, str | None])
 _INTERVAL_SECONDS = 2.0
 """For the interval of the final score."""
 

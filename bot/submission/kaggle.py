@@ -10,7 +10,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 from bot.submission import Quota
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import Competitions
-from scrapers.kaggle.submissions import Created, SentFile, Status, Submissions
+from scrapers.kaggle.submissions import Created, KaggleStatus, KaggleSubmission, Submissions
 from state.clock import midnight
 from state.errors import (
     BotError,
@@ -92,9 +92,9 @@ class KaggleSubmitter:
             entry = await self._submissions.get(int(ref))
         except NotFound:
             return None  # just after it was created, Kaggle may not know it yet
-        if entry.status is Status.ERROR:
+        if entry.status is KaggleStatus.ERROR:
             raise SubmissionRefused(entry.error_description or "Kaggle found the file invalid, and gave no reason")
-        return float(entry.public_score) if entry.status is Status.COMPLETE and entry.public_score else None
+        return float(entry.public_score) if entry.status is KaggleStatus.COMPLETE and entry.public_score else None
 
     async def _ensure_open(self) -> None:
         """Make sure that the competition takes submissions now.
@@ -128,7 +128,7 @@ class KaggleSubmitter:
             retry=retry_if_exception_type(NotFound),
             reraise=True,
         )
-        entry: SentFile | None = None
+        entry: KaggleSubmission | None = None
         with suppress(NotFound):
             entry = await retrying(self._submissions.get, ref)
         if entry is None or entry.description.strip() != tag:

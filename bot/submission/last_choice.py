@@ -17,10 +17,10 @@ from bot.execution.record import GUARDED, kept_execution, readable_files
 from bot.submission.refit import made_on_all_rows
 from bot.submission.selection import CandidateComparison, Selection
 from state.errors import BotError
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 from state.tables import Evaluation
 
-SELECTED = Kind("final selection", Selection)
+SELECTED = StepKind("final selection", Selection)
 _FINAL, _OUT_OF_FOLD = "final", "out of fold"
 _MAX_PLAIN, _STACKS = 8, 4
 """Candidates, the best by their scores, and stacks among experiments, whose own scores are too good."""

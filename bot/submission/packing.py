@@ -16,7 +16,7 @@ from bot.notebooks.weights import WEIGHTS
 from bot.submission.refit import MadeFile, refit_scripts, refitted_in_words
 from sandbox import ExitReason
 from state.errors import InvalidSubmission
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 
 _RUNS = {
     "infer": "infer.py",
@@ -35,7 +35,7 @@ class NotebookBundle:
     """Why there is none."""
 
 
-BUNDLE = Kind("package", NotebookBundle)
+BUNDLE = StepKind("package", NotebookBundle)
 
 
 async def made_package(context: RunContext, node: int, worker: Worker, folder: Path) -> MadeFile:

@@ -23,7 +23,7 @@ Version = tuple[tuple[int, int] | None, ...]
 
 
 @dataclass(frozen=True)
-class RunLine:
+class RunListItem:
     """One run in a folder, as a list shows it."""
 
     name: str
@@ -40,7 +40,7 @@ class Sources:
     config: Path | None
     """bot.toml as an absolute path; None: the default settings."""
     folders: Sequence[Path] = ()
-    _known: dict[str, tuple[Version, RunLine]] = field(default_factory=dict)
+    _known: dict[str, tuple[Version, RunListItem]] = field(default_factory=dict)
     _settings: tuple[Version, Settings] | None = None
     _stores: dict[Path, tuple[tuple[int, int] | None, Store]] = field(default_factory=dict)
     _opening: threading.Lock = field(default_factory=threading.Lock)
@@ -113,14 +113,14 @@ class Sources:
             raise UsageError(f"there is no run {name} in the folders that this page shows")
         return found
 
-    def lines(self) -> list[RunLine]:
+    def lines(self) -> list[RunListItem]:
         """Return all runs, the newest first; one that has not changed is not read again."""
         now, found = datetime.now(UTC), {}
         for name, folder in self.runs().items():
             version, known = run_version(folder), self._known.get(name)
             going_on = known is not None and known[1].status.status == "running"
             if known is None or known[0] != version or going_on:
-                known = version, RunLine(name, run_status(folder, now), result_of(folder))
+                known = version, RunListItem(name, run_status(folder, now), result_of(folder))
             found[name] = known
         self._known = found
         return [line for _, line in reversed(found.values()) if line.status.status != "live"]

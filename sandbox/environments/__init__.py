@@ -19,9 +19,9 @@ __all__ = [
     "PLAIN_NAME",
     "PYTHON",
     "VERSIONS",
-    "Environment",
     "Group",
     "Record",
+    "ScriptEnvironment",
     "chosen_environment",
     "environment_named",
     "environments_in",
@@ -56,7 +56,7 @@ class Record(BaseModel):
 
 
 @dataclass(frozen=True)
-class Environment:
+class ScriptEnvironment:
     """A complete environment."""
 
     path: Path
@@ -104,7 +104,7 @@ class Environment:
         return path / "environment.json"
 
 
-def environments_in(folder: Path) -> tuple[list[Environment], list[str]]:
+def environments_in(folder: Path) -> tuple[list[ScriptEnvironment], list[str]]:
     """Return the complete environments of a folder, and the names of incomplete ones."""
     complete, unfinished = [], []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -117,7 +117,7 @@ def environments_in(folder: Path) -> tuple[list[Environment], list[str]]:
     return complete, unfinished
 
 
-def environment_named(folder: Path, name: str) -> Environment:
+def environment_named(folder: Path, name: str) -> ScriptEnvironment:
     """Return the environment of that name.
 
     Raises:
@@ -128,7 +128,7 @@ def environment_named(folder: Path, name: str) -> Environment:
     raise UsageError(f"there is no environment {name} in {folder}: `bot env create {name}` makes it")
 
 
-def chosen_environment(folder: Path, name: str | None) -> Environment | None:
+def chosen_environment(folder: Path, name: str | None) -> ScriptEnvironment | None:
     """Return the configured environment; if none is configured, `default` if it exists.
 
     Raises:
@@ -137,9 +137,9 @@ def chosen_environment(folder: Path, name: str | None) -> Environment | None:
     return _read(folder / DEFAULT) if name is None else environment_named(folder, name)
 
 
-def _read(path: Path) -> Environment | None:
+def _read(path: Path) -> ScriptEnvironment | None:
     try:
-        record = Record.model_validate_json(Environment.record_file(path).read_bytes())
+        record = Record.model_validate_json(ScriptEnvironment.record_file(path).read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValidationError):
         return None
-    return Environment(path, record)
+    return ScriptEnvironment(path, record)

@@ -9,7 +9,7 @@ from sandbox import Lease
 from state.errors import InfrastructureFailure
 from state.redaction import Redactor
 
-__all__ = ["CommandResult", "Lab", "LabDied", "LabLimits", "LabPlace", "LabRequest"]
+__all__ = ["CommandResult", "LabDied", "LabHandle", "LabLimits", "LabPlace", "LabRequest"]
 
 
 class LabDied(InfrastructureFailure):
@@ -82,7 +82,7 @@ class CommandResult:
     """Some of them by their command lines, which are foreign text, and with their seconds."""
 
 
-class Lab(Protocol):
+class LabHandle(Protocol):
     """An open lab."""
 
     async def run(

@@ -86,7 +86,7 @@ class _Command:
     output: _Output
 
 
-class Agent:
+class LabAgent:
     """Carries out orders."""
 
     def __init__(self, orders: int, frames: int, filter_file: str) -> None:
@@ -374,7 +374,7 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    Agent(orders, frames, sys.argv[1]).serve()
+    LabAgent(orders, frames, sys.argv[1]).serve()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sandbox.lab import CommandResult, Lab, LabDied, LabRequest
+from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.keeper import Keeper, RunOrder
 from sandbox.lab.layout import check_lab, command_environment, prepare
 from sandbox.running import Running
@@ -29,7 +29,7 @@ class SearchPaths:
 @asynccontextmanager
 async def opened(
     request: LabRequest, start: Callable[[LabRequest, Path, Watcher], Running], paths: SearchPaths
-) -> AsyncIterator[Lab]:
+) -> AsyncIterator[LabHandle]:
     """Open a lab, closed at the end.
 
     Raises:
@@ -52,7 +52,7 @@ async def opened(
 
 
 class OpenLab:
-    """A `Lab`."""
+    """A `LabHandle`."""
 
     def __init__(self, request: LabRequest, keeper: Keeper, paths: SearchPaths) -> None:
         self._request = request
@@ -62,34 +62,34 @@ class OpenLab:
     async def run(
         self, number: int, command: str, *, seconds: float, cpus: Sequence[int], gpus: Sequence[str] = ()
     ) -> CommandResult:
-        """See `Lab`."""
+        """See `LabHandle`."""
         run_order = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
         self._keeper.run(run_order)
         return await ended(asyncio.wrap_future(run_order.done), partial(self._keeper.stop, number))
 
     async def wait_idle(self) -> None:
-        """See `Lab`."""
+        """See `LabHandle`."""
         try:
             await asyncio.wrap_future(self._keeper.idle())
         except LabDied:
             return
 
     async def bring_home(self) -> None:
-        """See `Lab`: it lives on this machine."""
+        """See `LabHandle`: it lives on this machine."""
 
     async def close(self) -> None:
-        """See `Lab`."""
+        """See `LabHandle`."""
         self._keeper.close()
         await ended(asyncio.wrap_future(self._keeper.closed))
 
     @property
     def alive(self) -> bool:
-        """See `Lab`."""
+        """See `LabHandle`."""
         return self._keeper.alive
 
     @property
     def node(self) -> None:
-        """See `Lab`."""
+        """See `LabHandle`."""
         return None
 
 
@@ -102,7 +102,7 @@ def order_of(
     cpus: Sequence[int],
     gpus: Sequence[str],
 ) -> RunOrder:
-    """Return the order to run a command; see `Lab.run`."""
+    """Return the order to run a command; see `LabHandle.run`."""
     cores = tuple(cpus) or tuple(sorted(os.sched_getaffinity(0)))
     environment = command_environment(
         request, paths.programs, paths.packages, seconds=seconds, cpus=len(cores), gpus=gpus

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 
 from scrapers.http.addresses import open_download, public_addresses
-from scrapers.http.responses import AGAIN, ATTEMPTS, WINDOW, Interrupted, steady_chunks
+from scrapers.http.responses import AGAIN, ATTEMPTS, WINDOW, TransientFailure, steady_chunks
 from state.errors import DownloadFailed, SiteUnavailable
 
 SPARE_BYTES = 500_000_000
@@ -119,7 +119,7 @@ class Download:
             try:
                 await self._fetch(url, asked_now)
                 return await self._finish(began_anew)
-            except (Interrupted, SiteUnavailable, httpx2.TransportError) as error:
+            except (TransientFailure, SiteUnavailable, httpx2.TransportError) as error:
                 failures = 0 if self._have() >= furthest + _WORTH else failures + 1
                 furthest = max(furthest, self._have())
                 if failures == ATTEMPTS:
@@ -141,7 +141,7 @@ class Download:
             self.discard()
             if began_anew:
                 raise DownloadFailed(f"{self.name} is not the file of the list: its SHA-256 is {pin.sha256}")
-            raise Interrupted("what was resumed does not fit together")
+            raise TransientFailure("what was resumed does not fit together")
         self.part.chmod(0o644)
         self.part.replace(self.target)
         self._note.unlink(missing_ok=True)
@@ -173,13 +173,13 @@ class Download:
     def _check_status(self, response: httpx2.Response, *, asked_now: bool, size: int) -> None:
         status = response.status_code
         if status in AGAIN:
-            raise Interrupted(f"the server answered {status}")
+            raise TransientFailure(f"the server answered {status}")
         if status in _EXPIRED and not asked_now:
             self._url = None
-            raise Interrupted(f"the address was answered with {status}")
+            raise TransientFailure(f"the address was answered with {status}")
         if status == 416 and size:
             self.discard()
-            raise Interrupted("the server has less than was fetched")
+            raise TransientFailure("the server has less than was fetched")
         if status not in (200, 206):
             raise DownloadFailed(f"{self.name}: the server answered {status}")
         if response.headers.get("Content-Encoding", "identity") != "identity":
@@ -198,7 +198,7 @@ class Download:
         )
         if match is None or int(match[1]) != size or not is_same:
             self.discard()
-            raise Interrupted("the file has changed at the server")
+            raise TransientFailure("the file has changed at the server")
         return size, total
 
     def _check_size(self, total: int | None, size: int) -> None:
@@ -228,7 +228,7 @@ class Download:
                 self.progress(size, limit or total)
         expected = limit or total
         if expected is not None and size < expected:
-            raise Interrupted(f"it ended after {size} of {expected} bytes")
+            raise TransientFailure(f"it ended after {size} of {expected} bytes")
 
     def _known(self) -> _Version | None:
         try:

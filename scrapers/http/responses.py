@@ -32,7 +32,7 @@ class NoJson(ValueError):
     """A text is not JSON."""
 
 
-class Interrupted(Exception):
+class TransientFailure(Exception):
     """An attempt failed that may succeed next time."""
 
 

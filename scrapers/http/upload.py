@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx2
 
-from scrapers.http.responses import AGAIN, ATTEMPTS, SLOWEST, Interrupted
+from scrapers.http.responses import AGAIN, ATTEMPTS, SLOWEST, TransientFailure
 from state.errors import SiteUnavailable
 
 _CHUNK = 1 << 18
@@ -47,12 +47,12 @@ class Upload:
                 return
             except TimeoutError:
                 reason = "it did not end in time"
-            except (Interrupted, httpx2.HTTPError) as error:
+            except (TransientFailure, httpx2.HTTPError) as error:
                 reason = str(error) or type(error).__name__
             try:
                 async with asyncio.timeout(self.seconds):
                     size_there = await self._arrived(size)
-            except (TimeoutError, Interrupted, httpx2.HTTPError):
+            except (TimeoutError, TransientFailure, httpx2.HTTPError):
                 size_there = furthest  # it is asked again after the next attempt
             if size_there == size:
                 return
@@ -70,7 +70,7 @@ class Upload:
         async with self.http.stream("PUT", self.url, content=self._rest(start), headers=headers) as response:
             await self._check(response)
             if response.status_code == _INCOMPLETE:
-                raise Interrupted("only a part has arrived")
+                raise TransientFailure("only a part has arrived")
 
     async def _arrived(self, size: int) -> int:
         """Return how many bytes have arrived."""
@@ -86,9 +86,9 @@ class Upload:
         status = response.status_code
         await response.aread()  # one that breaks off in the middle says nothing
         if response.headers.get("Content-Type", "").startswith("text/html"):
-            raise Interrupted(f"it was answered with {status} and a web page, which says nothing of the file")
+            raise TransientFailure(f"it was answered with {status} and a web page, which says nothing of the file")
         if status in AGAIN:
-            raise Interrupted(f"it was answered with {status}")
+            raise TransientFailure(f"it was answered with {status}")
         if status not in (*_DONE, _INCOMPLETE):
             raise SiteUnavailable(f"the upload was answered with {status}")
 

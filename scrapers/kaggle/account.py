@@ -1,11 +1,11 @@
 """The owner of a key."""
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.wire import Answer, Text
+from scrapers.kaggle.wire import ApiResponse, Text
 from state.errors import UnknownAnswer
 
 
-class Introspection(Answer):
+class Introspection(ApiResponse):
     """What Kaggle knows of a token."""
 
     active: bool = False

@@ -26,7 +26,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ResponseReader:
     """How an answer is read and judged."""
 
     method: str

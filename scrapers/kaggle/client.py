@@ -18,11 +18,11 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from scrapers.http.addresses import is_loopback, kaggle_addresses, open_download
 from scrapers.http.responses import CODING, receive
 from scrapers.http.upload import Upload
-from scrapers.kaggle.answers import Answered, Reading
+from scrapers.kaggle.answers import Answered, ResponseReader
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.pacing import Meter, Pacing
 from scrapers.kaggle.settings import KaggleSection, Patience
-from scrapers.kaggle.wire import Answer, Int, Text, first_fault
+from scrapers.kaggle.wire import ApiResponse, Int, Text, first_fault
 from state.clock import Clock
 from state.errors import (
     BotError,
@@ -38,7 +38,7 @@ _AGENT = "kaggle-bot/0.1 (+an open-source client of the official API; one accoun
 _LOGIN = "everything"
 """The family whose breaker opens when the token is unknown: then no request is made."""
 
-AnswerT = TypeVar("AnswerT", bound=Answer)
+AnswerT = TypeVar("AnswerT", bound=ApiResponse)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class KaggleClient:
 
         The body has camelCase fields; those that are None are left out. Errors name the subject.
         """
-        reading = Reading(method.name, subject, self._patience.largest, says_why=method.says_why)
+        reading = ResponseReader(method.name, subject, self._patience.largest, says_why=method.says_why)
         response = await self._asked(method, body, subject, reading)
         try:
             return answer.read(response.content, response.served_at)  # type: ignore[return-value]
@@ -125,7 +125,7 @@ class KaggleClient:
 
     async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
         """Call a method that answers with the address of a download."""
-        reading = Reading(method.name, subject, self._patience.largest, redirect=True)
+        reading = ResponseReader(method.name, subject, self._patience.largest, redirect=True)
         address = (await self._asked(method, body, subject, reading)).location
         if not address:
             raise UnknownAnswer(f"Kaggle answered {method.name} without an address")
@@ -133,7 +133,7 @@ class KaggleClient:
 
     async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> tuple[bytes, datetime]:
         """Call a method that answers with a small file, or with its address; return its bytes, and the server's time."""
-        reading = Reading(method.name, subject, self._patience.largest, raw=True)
+        reading = ResponseReader(method.name, subject, self._patience.largest, raw=True)
         answered = await self._asked(method, body, subject, reading)
         if not answered.location:
             return answered.raw, answered.served_at
@@ -167,7 +167,7 @@ class KaggleClient:
             raise UnknownAnswer(f"{url[:200]!r} is no address: {error}") from error
         await Upload(self._http, url, file, self._patience.whole, self.clock.sleep).run()
 
-    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: Reading) -> Answered:
+    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: ResponseReader) -> Answered:
         if self._refusal is not None and not self._pacing.breaker(_LOGIN).admits():
             raise NotAuthenticated(self._refusal)  # the reason for the rest, which callers act on
         for family in (_LOGIN, method.family):
@@ -195,7 +195,7 @@ class KaggleClient:
         self._pacing.breaker(method.family).succeed()
         self._pacing.breaker(_LOGIN).succeed()
 
-    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: Reading) -> Answered:
+    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> Answered:
         attempts = AsyncRetrying(
             sleep=self.clock.sleep,
             stop=lambda state: stop_after_attempt(self._patience.attempts)(state) or self._too_long(state),
@@ -219,7 +219,7 @@ class KaggleClient:
         backoff = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
         return max(requested, backoff)
 
-    async def _once(self, method: Method, body: Mapping[str, Any], reading: Reading) -> Answered:
+    async def _once(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> Answered:
         credentials = await self.key(renewed=not method.open)
         headers = {"Content-Type": "application/json", "Accept-Encoding": CODING}
         if not method.open:
@@ -246,7 +246,7 @@ class KaggleClient:
             return credentials
         body = {"refreshToken": credentials.refresh, "apiVersion": "API_VERSION_V1", "expirationDuration": f"{_LIFE}s"}
         try:
-            response = await self._once(_RENEWAL, body, Reading(_RENEWAL.name, "", self._patience.largest))
+            response = await self._once(_RENEWAL, body, ResponseReader(_RENEWAL.name, "", self._patience.largest))
             new = _Renewed.model_validate(response.content)
             credentials = self._credentials = credentials.renewed(new.token, self.clock.now(), new.expires_in)
         except (KaggleError, ValidationError, UsageError) as error:
@@ -258,7 +258,7 @@ class KaggleClient:
         return credentials
 
 
-class _Renewed(Answer):
+class _Renewed(ApiResponse):
     """A new token for one that expires."""
 
     token: Text = ""

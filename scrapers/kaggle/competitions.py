@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
-from scrapers.kaggle.wire import Answer, Int, Items, Mixed, PageOfItems, Text, Time, Wire
+from scrapers.kaggle.wire import ApiResponse, Int, Items, Mixed, PageOfItems, Text, Time, Wire
 from scrapers.snapshots.archives import BROKEN
 from state.errors import UnknownAnswer
 
@@ -21,7 +21,7 @@ _LARGEST_BOARD = 20_000_000
 _FILES_A_PAGE = 200
 
 
-class Competition(Answer):
+class KaggleCompetition(ApiResponse):
     """A competition as this user sees it; `ref` is its full address."""
 
     id: Int = 0
@@ -53,10 +53,10 @@ class Competition(Answer):
 
 
 class _Competitions(PageOfItems):
-    competitions: Annotated[tuple[Competition, ...], Items] = ()
+    competitions: Annotated[tuple[KaggleCompetition, ...], Items] = ()
 
 
-class Page(Answer):
+class CompetitionPage(ApiResponse):
     """One of a competition's pages, such as `rules`; it has no time, so only its content shows a change."""
 
     name: Text = ""
@@ -65,10 +65,10 @@ class Page(Answer):
     mime_type: Text = ""
 
 
-class Pages(Answer):
+class Pages(ApiResponse):
     """All pages."""
 
-    pages: Annotated[tuple[Page, ...], Items] = ()
+    pages: Annotated[tuple[CompetitionPage, ...], Items] = ()
 
 
 class DataFile(Wire):
@@ -98,7 +98,7 @@ class _FileSummary(Wire):
     file_types: Annotated[tuple[FileType, ...], Items] = ()
 
 
-class DataSummary(Answer):
+class DataSummary(ApiResponse):
     """How many files the data has, and of what sizes."""
 
     file_summary_info: _FileSummary | None = None
@@ -119,7 +119,7 @@ class LeaderboardEntry(Wire):
     score: Mixed = ""
 
 
-class Standing(Answer):
+class LeaderboardTop(ApiResponse):
     """The top of a board, best first; after the end it is the private one."""
 
     submissions: Annotated[tuple[LeaderboardEntry, ...], Items] = ()
@@ -142,7 +142,7 @@ class Competitions:
 
     client: KaggleClient
 
-    def entered(self) -> AsyncIterator[Competition]:
+    def entered(self) -> AsyncIterator[KaggleCompetition]:
         """Yield the competitions that this user has entered."""
 
         async def ask(place: dict[str, Any]) -> _Competitions:
@@ -151,11 +151,13 @@ class Competitions:
 
         return all_pages(ask, lambda page: page.stamped(page.competitions), lambda competition: competition.ref)
 
-    async def get(self, slug: str) -> Competition:
+    async def get(self, slug: str) -> KaggleCompetition:
         """Return one competition."""
-        return await self.client.call(_method("GetCompetition"), {"competitionName": slug}, Competition, subject=slug)
+        return await self.client.call(
+            _method("GetCompetition"), {"competitionName": slug}, KaggleCompetition, subject=slug
+        )
 
-    async def pages(self, slug: str) -> tuple[Page, ...]:
+    async def pages(self, slug: str) -> tuple[CompetitionPage, ...]:
         """Return its pages."""
         body = {"competitionName": slug}
         answer = await self.client.call(_method("ListCompetitionPages"), body, Pages, subject=slug)
@@ -181,10 +183,10 @@ class Competitions:
         method = _method("DownloadDataFiles", family="downloads")
         return await self.client.location(method, {"competitionName": slug}, subject=slug)
 
-    async def top(self, slug: str, *, size: int = 50) -> Standing:
+    async def top(self, slug: str, *, size: int = 50) -> LeaderboardTop:
         """Return the top of the board."""
         body = {"competitionName": slug, "pageSize": size}
-        return await self.client.call(_method("GetLeaderboard"), body, Standing, subject=slug)
+        return await self.client.call(_method("GetLeaderboard"), body, LeaderboardTop, subject=slug)
 
     async def board(self, slug: str) -> tuple[list[BoardRow], datetime]:
         """Return the whole board, best first, and the server's time."""

@@ -61,7 +61,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Progress:
+class DownloadProgress:
     """The progress of fetching data."""
 
     competition: str
@@ -90,7 +90,7 @@ class CompetitionData:
     folder: Path
     sample: str | None = None
     """The sample submission by the owner's choice; None: it is recognized by its name."""
-    progress: Callable[[Progress], None] = lambda progress: None
+    progress: Callable[[DownloadProgress], None] = lambda progress: None
     """May be called from another thread."""
     warn: Callable[[str], None] = lambda sentence: None
     """Receives what the site's list says otherwise than the zip, which decides: the list is known to be incomplete."""
@@ -201,7 +201,7 @@ class CompetitionData:
             return await self._competitions.data_address(self.slug)
 
         def progress(received: int, total: int | None) -> None:
-            self.progress(Progress(self.slug, "downloading", received, total))
+            self.progress(DownloadProgress(self.slug, "downloading", received, total))
 
         name = f"the data of {self.slug}"
         spare, sleep = self.spare + sum(sizes.values()), self.client.clock.sleep
@@ -229,7 +229,7 @@ class CompetitionData:
         stop = threading.Event()
 
         def progress(unpacked_bytes: int, total: int) -> None:
-            self.progress(Progress(self.slug, "unpacking", unpacked_bytes, total))
+            self.progress(DownloadProgress(self.slug, "unpacking", unpacked_bytes, total))
 
         self._unpacking.mkdir()
         work = Unpacking(

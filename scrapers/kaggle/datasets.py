@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from scrapers.kaggle.client import AnswerT, KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
-from scrapers.kaggle.submissions import Upload
-from scrapers.kaggle.wire import Answer, Items, PageOfItems, Text, Wire, lenient_enum
+from scrapers.kaggle.submissions import UploadTarget
+from scrapers.kaggle.wire import ApiResponse, Items, PageOfItems, Text, Wire, lenient_enum
 from state.errors import NotEntered, NotFound
 
 _SERVICE = "datasets.DatasetApiService"
@@ -37,13 +37,13 @@ class DataSetStatus(Enum):
         return self in (DataSetStatus.FAILED, DataSetStatus.DELETED)
 
 
-class StatusOfDataSet(Answer):
+class StatusOfDataSet(ApiResponse):
     """The status of a data set."""
 
     status: Annotated[DataSetStatus, lenient_enum(DataSetStatus)] = DataSetStatus.NOT_YET_PERSISTED
 
 
-class DataSetVersion(Answer):
+class DataSetVersion(ApiResponse):
     """Kaggle's answer to a data set, or to a new version of one: it is being made, and its status says when it is there."""
 
     ref: Text = ""
@@ -65,7 +65,7 @@ class OwnDataSets(PageOfItems):
     datasets: Annotated[tuple[DataSet, ...], Items] = ()
 
 
-class _Nothing(Answer):
+class _Nothing(ApiResponse):
     """An answer that says nothing unless it is an error."""
 
 
@@ -128,7 +128,7 @@ class DataSets:
                 "lastModifiedEpochSeconds": int(facts.st_mtime),
             }
             method = Method("blobs.BlobApiService", "StartBlobUpload", "datasets")
-            blob = await self.client.call(method, body, Upload, subject=name)
+            blob = await self.client.call(method, body, UploadTarget, subject=name)
             await self.client.put(blob.create_url, path)
             tokens.append({"token": blob.token})
         return tokens

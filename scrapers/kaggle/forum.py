@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.wire import Answer, Int, Items, Text, Time, Wire
+from scrapers.kaggle.wire import ApiResponse, Int, Items, Text, Time, Wire
 
 _ALL = -1
 
@@ -24,7 +24,7 @@ class ForumTopic(Wire):
     is_sticky: bool = False
 
 
-class TopicPage(Answer):
+class TopicPage(ApiResponse):
     """Up to 20 topics; empty past the end."""
 
     topics: Annotated[tuple[ForumTopic, ...], Items] = ()
@@ -46,7 +46,7 @@ class ForumMessage(Wire):
     replies: Annotated[tuple["ForumMessage", ...], Items] = ()
 
 
-class TopicMessages(Answer):
+class TopicMessages(ApiResponse):
     """The messages of a topic; whether the opening one is among them is not known."""
 
     messages: Annotated[tuple[ForumMessage, ...], Items] = ()
@@ -70,7 +70,7 @@ class TopicText(Wire):
     """HTML."""
 
 
-class OneTopic(Answer):
+class OneTopic(ApiResponse):
     """A topic by its number."""
 
     topic: TopicText | None = None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.wire import Answer, Int, Items, Mixed, PageOfItems, Text, Time, Wire
+from scrapers.kaggle.wire import ApiResponse, Int, Items, Mixed, PageOfItems, Text, Time, Wire
 
 _SERVICE = "kernels.KernelsApiService"
 _MOST = 100
@@ -43,7 +43,7 @@ class KernelBlob(Wire):
     kernel_type: Mixed = ""
 
 
-class KernelSource(Answer):
+class KernelSource(ApiResponse):
     """One version of a kernel with its source."""
 
     metadata: Kernel | None = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.competitions import Competition, Competitions, Page
+from scrapers.kaggle.competitions import CompetitionPage, Competitions, KaggleCompetition
 from scrapers.kaggle.search import CompetitionFacts, Search
 from scrapers.posts.cleaning import clean
 from state.errors import KaggleError, SiteUnavailable
@@ -76,7 +76,7 @@ class Recognised:
     """Of the data, where that is what makes the kind."""
 
 
-async def recognise(client: KaggleClient, competition: Competition) -> tuple[Recognised, ...]:
+async def recognise(client: KaggleClient, competition: KaggleCompetition) -> tuple[Recognised, ...]:
     """Ask for what tells a competition's kinds, and return them; most have none.
 
     Three requests besides the one for the competition itself. The search lags, and is not needed: where it fails, or does
@@ -92,7 +92,7 @@ async def recognise(client: KaggleClient, competition: Competition) -> tuple[Rec
 
 
 def kinds_of(
-    competition: Competition, facts: CompetitionFacts | None, pages: Sequence[Page], size: int
+    competition: KaggleCompetition, facts: CompetitionFacts | None, pages: Sequence[CompetitionPage], size: int
 ) -> Iterator[Recognised]:
     """Yield the kinds, each once, of a competition with `size` bytes of data."""
     if competition.is_kernels_submissions_only:
@@ -105,7 +105,9 @@ def kinds_of(
         yield Recognised("huge-data", "Kaggle's summary of the data", size)
 
 
-def _unscored(competition: Competition, facts: CompetitionFacts | None, pages: Sequence[Page]) -> Recognised | None:
+def _unscored(
+    competition: KaggleCompetition, facts: CompetitionFacts | None, pages: Sequence[CompetitionPage]
+) -> Recognised | None:
     """Return the kind of a competition in which no file is scored against hidden answers, None if one is."""
     if facts is not None and facts.is_environment_evaluation:
         return Recognised("simulation", "Kaggle's isEnvironmentEvaluation")
@@ -119,7 +121,7 @@ def _unscored(competition: Competition, facts: CompetitionFacts | None, pages: S
     return Recognised("judged", f"Kaggle's category {_JUDGED}") if competition.category == _JUDGED else None
 
 
-def _quoted(kind: KindName, pattern: re.Pattern[str], pages: Sequence[Page]) -> str | None:
+def _quoted(kind: KindName, pattern: re.Pattern[str], pages: Sequence[CompetitionPage]) -> str | None:
     """Return the first sentence of the pages that shows a kind, with its page; None if there is none."""
     for page in pages:
         name = page.name.lower()

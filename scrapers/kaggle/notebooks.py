@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from scrapers.kaggle.client import AnswerT, KaggleClient, Method
 from scrapers.kaggle.kernels import Kernels, KernelSource, OutputFile, named_version
 from scrapers.kaggle.search import Search
-from scrapers.kaggle.wire import Answer, Int, Items, Seconds, Text, Time, Wire, lenient_enum
+from scrapers.kaggle.wire import ApiResponse, Int, Items, Seconds, Text, Time, Wire, lenient_enum
 from state.errors import KaggleError, NotEntered, NotFound
 
 _SERVICE = "kernels.KernelsApiService"
@@ -33,14 +33,14 @@ class SessionStatus(Enum):
         return self in (SessionStatus.COMPLETE, SessionStatus.ERROR, SessionStatus.CANCEL_ACKNOWLEDGED)
 
 
-class Session(Answer):
+class Session(ApiResponse):
     """The run of a notebook's version."""
 
     status: Annotated[SessionStatus, lenient_enum(SessionStatus)] = SessionStatus.QUEUED
     failure_message: Text = ""
 
 
-class PushedVersion(Answer):
+class PushedVersion(ApiResponse):
     """Kaggle's answer to a push: the version that now runs. Nothing lists versions later."""
 
     ref: Text = ""
@@ -70,7 +70,7 @@ class AcceleratorQuota(Wire):
         return max(0.0, self.total_time_allowed - self.time_used - self.time_reserved)
 
 
-class Quotas(Answer):
+class Quotas(ApiResponse):
     """The week's time on accelerators."""
 
     quota_refresh_time: Time = None
@@ -78,7 +78,7 @@ class Quotas(Answer):
     tpu_quota: AcceleratorQuota | None = None
 
 
-class _Cancelled(Answer):
+class _Cancelled(ApiResponse):
     error_message: Text = ""
 
 

@@ -13,7 +13,7 @@ _MOST = 100
 METHOD = Method("search.SearchApiService", "ListEntities", "search")
 
 
-class Author(Wire):
+class SearchAuthor(Wire):
     """An author."""
 
     id: Int = 0
@@ -45,7 +45,7 @@ class CompetitionFacts(Wire):
     only_allow_kernel_submissions: bool = False
 
 
-class Found(Wire):
+class SearchResult(Wire):
     """One result; its kind decides which field is filled."""
 
     id: Int = 0
@@ -53,7 +53,7 @@ class Found(Wire):
     title: Text = ""
     slug: Text = ""
     votes: Int | None = None
-    owner_user: Author | None = None
+    owner_user: SearchAuthor | None = None
     kernel_document: KernelFacts | None = None
     competition_document: CompetitionFacts | None = None
 
@@ -68,7 +68,7 @@ class Found(Wire):
 class SearchPage(PageOfItems):
     """Up to a hundred results."""
 
-    documents: Annotated[tuple[Found, ...], Items] = ()
+    documents: Annotated[tuple[SearchResult, ...], Items] = ()
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.paging import all_pages
-from scrapers.kaggle.wire import Answer, Int, Items, PageOfItems, Text, Time, lenient_enum
+from scrapers.kaggle.wire import ApiResponse, Int, Items, PageOfItems, Text, Time, lenient_enum
 
 _SERVICE = "competitions.CompetitionApiService"
 
 
-class Status(Enum):
+class KaggleStatus(Enum):
     """A submission's status; the numbers are Kaggle's."""
 
     UNKNOWN = -1
@@ -21,12 +21,12 @@ class Status(Enum):
     ERROR = 2
 
 
-class SentFile(Answer):
+class KaggleSubmission(ApiResponse):
     """A submission as Kaggle has it; scores are text, empty while unknown."""
 
     ref: Int = 0
     date: Time = None
-    status: Annotated[Status, lenient_enum(Status)] = Status.PENDING
+    status: Annotated[KaggleStatus, lenient_enum(KaggleStatus)] = KaggleStatus.PENDING
     public_score: Text = ""
     private_score: Text = ""
     file_name: Text = ""
@@ -39,10 +39,10 @@ class SentFile(Answer):
 class SentFiles(PageOfItems):
     """A page of submissions."""
 
-    submissions: Annotated[tuple[SentFile, ...], Items] = ()
+    submissions: Annotated[tuple[KaggleSubmission, ...], Items] = ()
 
 
-class Limits(Answer):
+class SubmissionQuota(ApiResponse):
     """The quota; only the number allowed now is reliable."""
 
     num_today: Int = 0
@@ -56,14 +56,14 @@ class Limits(Answer):
         return bool(self.num_today or self.num_total or self.num_allowed_now or self.limited_by_total)
 
 
-class Upload(Answer):
+class UploadTarget(ApiResponse):
     """The address for an upload, and the token that then names the file."""
 
     token: Text = ""
     create_url: Text = ""
 
 
-class Created(Answer):
+class Created(ApiResponse):
     """Kaggle's answer to a submission; it was accepted only if `ref` is above 0."""
 
     message: Text = ""
@@ -77,11 +77,11 @@ class Submissions:
     client: KaggleClient
     slug: str
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> SubmissionQuota:
         """Return the quota."""
-        return await self.client.call(_method("GetSubmissionLimits"), self._about(), Limits, subject=self.slug)
+        return await self.client.call(_method("GetSubmissionLimits"), self._about(), SubmissionQuota, subject=self.slug)
 
-    def all(self) -> AsyncIterator[SentFile]:
+    def all(self) -> AsyncIterator[KaggleSubmission]:
         """Yield the submissions, latest first."""
 
         async def ask(place: dict[str, Any]) -> SentFiles:
@@ -91,14 +91,14 @@ class Submissions:
 
         return all_pages(ask, lambda page: page.stamped(page.submissions), lambda submission: submission.ref)
 
-    async def get(self, ref: int) -> SentFile:
+    async def get(self, ref: int) -> KaggleSubmission:
         """Return one submission; shortly after its creation NotFound may be raised."""
-        return await self.client.call(_method("GetSubmission"), {"ref": ref}, SentFile, subject=str(ref))
+        return await self.client.call(_method("GetSubmission"), {"ref": ref}, KaggleSubmission, subject=str(ref))
 
-    async def start_upload(self, name: str, size: int, modified: int) -> Upload:
+    async def start_upload(self, name: str, size: int, modified: int) -> UploadTarget:
         """Request an address for an upload of `size` bytes, last changed `modified` seconds after 1970."""
         body = {**self._about(), "fileName": name, "contentLength": size, "lastModifiedEpochSeconds": modified}
-        return await self.client.call(_method("StartSubmissionUpload"), body, Upload, subject=self.slug)
+        return await self.client.call(_method("StartSubmissionUpload"), body, UploadTarget, subject=self.slug)
 
     async def create(self, token: str, description: str) -> Created:
         """Submit the uploaded file; tried once, so that after SiteUnavailable its outcome is unknown."""

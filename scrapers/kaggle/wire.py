@@ -22,7 +22,7 @@ from pydantic.alias_generators import to_camel
 _LOG = logging.getLogger(__name__)
 
 EnumT = TypeVar("EnumT", bound=Enum)
-AnswerT = TypeVar("AnswerT", bound="Answer")
+AnswerT = TypeVar("AnswerT", bound="ApiResponse")
 
 
 def parse_time(value: object) -> datetime | None:
@@ -128,14 +128,14 @@ class Wire(BaseModel):
         return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
-class Answer(Wire):
+class ApiResponse(Wire):
     """A whole answer."""
 
     served_at: datetime | None = Field(default=None, exclude=True, alias="servedAt")
     """The server's time, from the header `Date`; not part of the answer's body."""
 
     @classmethod
-    def read(cls, body: Any, served_at: datetime) -> "Answer":
+    def read(cls, body: Any, served_at: datetime) -> "ApiResponse":
         """Read a decoded body. Raises pydantic's ValidationError."""
         return cls.model_validate({} if body is None else body).model_copy(update={"served_at": served_at})
 
@@ -144,7 +144,7 @@ class Answer(Wire):
         return tuple(item.model_copy(update={"served_at": self.served_at}) for item in items)
 
 
-class PageOfItems(Answer):
+class PageOfItems(ApiResponse):
     """An answer with a part of a list."""
 
     next_page_token: Text = ""

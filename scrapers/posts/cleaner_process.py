@@ -21,7 +21,7 @@ Reading = Callable[[dict[str, Any]], str]
 
 
 def text_as(request: dict[str, Any]) -> str:
-    """Return the text of a `Source`, cleaned according to its form."""
+    """Return the text of a `RawPost`, cleaned according to its form."""
     if request["form"] == "html":
         # Imported here, as it takes a while, and a replay reads no HTML.
         from scrapers.posts.html import markdown_of

@@ -27,7 +27,7 @@ _LONGEST_ANSWER = 1 << 28
 
 
 @dataclass(frozen=True)
-class Source:
+class RawPost:
     """A post's text as the site sends it."""
 
     form: Literal["html", "markdown", "kernel"]
@@ -97,7 +97,7 @@ class Cleaners:
         """Process ids of the children that live."""
         return [pid for child in self._children if (pid := child.pid) is not None]
 
-    async def clean(self, sources: Sequence[Source]) -> list[Cleaned]:
+    async def clean(self, sources: Sequence[RawPost]) -> list[Cleaned]:
         """Clean some texts in one child, in order; meant for many small ones or a large one at a time."""
         if not sources:
             return []
@@ -113,7 +113,7 @@ class Cleaners:
         finally:
             self._idle.put_nowait(child)
 
-    async def _exchange(self, child: LineChild, sources: Sequence[Source]) -> list[Cleaned] | None:
+    async def _exchange(self, child: LineChild, sources: Sequence[RawPost]) -> list[Cleaned] | None:
         """Return a child's answer; None if it died of the texts or took too long, in which case it ends itself."""
         requests = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
         try:
@@ -131,7 +131,7 @@ def _cleaned(answer: dict[str, Any]) -> Cleaned:
     return Cleaned(answer["text"], sketch, answer["problem"])
 
 
-def _cut_down(source: Source) -> Cleaned:
+def _cut_down(source: RawPost) -> Cleaned:
     """Return a shortened text that no child could clean, by quick and safe means."""
     text = readable(both_ends(source.text, 2 * LARGEST_TEXT))
     return Cleaned(text, None, "cleaning it ended the process, or took too long")

@@ -77,7 +77,7 @@ _CELL = re.compile(r"^(`{3,})([A-Za-z0-9+#]{0,30}) cell$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Part:
+class MarkdownSegment:
     """A part of markdown: the code between two fences, or the prose between code."""
 
     text: str
@@ -104,21 +104,21 @@ def without_cells(text: str) -> str:
     return _CELL.sub(r"\1\2", text)
 
 
-def parts(markdown: str) -> Iterator[Part]:
+def parts(markdown: str) -> Iterator[MarkdownSegment]:
     """Yield the prose and the code of markdown in order; an unclosed fence extends to the next code cell, or to the end."""
     lines: list[str] = []
     fence, language, is_cell = "", None, False
     for line in markdown.split("\n"):
         opening = None if is_cell else _CELL.fullmatch(line) or (None if fence else _OPENING.match(line))
         if opening:
-            yield Part("\n".join(lines), language)
+            yield MarkdownSegment("\n".join(lines), language)
             lines, fence, language, is_cell = [], opening[1], opening[2].lower(), opening.re is _CELL
         elif line == fence if is_cell else fence and _closes(line, fence):
-            yield Part("\n".join(lines), language, is_cell)
+            yield MarkdownSegment("\n".join(lines), language, is_cell)
             lines, fence, language, is_cell = [], "", None, False
         else:
             lines.append(line)
-    yield Part("\n".join(lines), language, is_cell)
+    yield MarkdownSegment("\n".join(lines), language, is_cell)
 
 
 def _closes(line: str, fence: str) -> bool:

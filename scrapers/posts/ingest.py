@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from scrapers.posts.cleaners import Cleaned, Cleaners, Source
+from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
 from scrapers.posts.duplicates import Sketched, note_sketches, sketched
 from state.community_rows import add_community
 from state.store import Store
@@ -28,7 +28,7 @@ class Raw:
     """A row from a source, without its text: that is made by cleaning `source`, and empty if there is none."""
 
     row: CommunityRow
-    source: Source | None = None
+    source: RawPost | None = None
 
 
 @dataclass(frozen=True)

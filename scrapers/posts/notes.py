@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from scrapers.posts.cleaners import Source
+from scrapers.posts.cleaners import RawPost
 from scrapers.posts.cleaning import clean
 from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import notebook_language, parse_notebook
@@ -133,7 +133,7 @@ class _Note:
         topic = Topic(**shared, id=self.id, title=title, votes=self.facts.votes)
         message = Message(**shared, id=self.id, topic_id=self.id, edited_at=self.edited, votes=self.facts.votes)
         readings = [self._reading("topic", self.id), self._reading("message", self.id)]
-        return [Raw(topic), Raw(message, Source("markdown", body)), *readings]
+        return [Raw(topic), Raw(message, RawPost("markdown", body)), *readings]
 
     def kernel(self, text: str, path: Path) -> list[Raw]:
         notebook = path.suffix.lower() == ".ipynb"
@@ -153,7 +153,7 @@ class _Note:
             language=language,
             kind=kind,
         )
-        return [Raw(row, Source("kernel", text, language, kind)), self._reading("kernel", row.id)]
+        return [Raw(row, RawPost("kernel", text, language, kind)), self._reading("kernel", row.id)]
 
     def _reading(self, target: str, id: str) -> Raw:
         """Return what a clock shows of a post's votes and of its author's tier."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from scrapers.posts.cleaners import LARGEST_SOURCE, Source
+from scrapers.posts.cleaners import LARGEST_SOURCE, RawPost
 from scrapers.posts.cleaning import clean
 from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import language_of_file
@@ -178,7 +178,7 @@ class Community:
         """
         yield from (Raw(topic.table_row(competition)) for topic in self.topics)
         for message in self.messages:
-            source = Source("markdown", message.markdown) if message.markdown else None
+            source = RawPost("markdown", message.markdown) if message.markdown else None
             yield Raw(message.table_row(competition), source)
         for kernel in self.kernels:
             path = resolve_inside(root / COMMUNITY, kernel.path) if kernel.path else None
@@ -186,7 +186,7 @@ class Community:
         yield from (Raw(observation.table_row(competition)) for observation in self.observations)
 
 
-def kernel_file(path: Path) -> Source:
+def kernel_file(path: Path) -> RawPost:
     """Return a kernel's file, or both ends of a large one; bytes that are not UTF-8 are replaced. Raises OSError."""
     size, half = path.stat().st_size, LARGEST_SOURCE // 2
     with path.open("rb") as file:
@@ -195,7 +195,7 @@ def kernel_file(path: Path) -> Source:
             file.seek(size - half)
         data += file.read()
     kind = "notebook" if path.suffix.lower() in (".ipynb", ".irnb") else "script"
-    return Source("kernel", data.decode("utf-8-sig", errors="replace"), language_of_file(path.name), kind)
+    return RawPost("kernel", data.decode("utf-8-sig", errors="replace"), language_of_file(path.name), kind)
 
 
 def read_community(root: Path, problems: Problems) -> Community:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from sandbox import Breach, ExecutionRequest, Limits, Sandbox, Usage
+from sandbox import Breach, ExecutionRequest, Limits, ResourceUsage, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.process import ProcessSandbox
@@ -50,7 +50,7 @@ class FirstOutput:
         """Take in output."""
         self.at = self.at or time.perf_counter()
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         """Take in a measure."""
         return None
 

@@ -23,7 +23,7 @@ from state.clock import SystemClock
 from state.integrity import ensure_sound
 from state.progress import create_node, end_execution, end_node, resume_run, start_execution, update_node
 from state.spending import charge, spent
-from state.steps import Key, Kind, Steps, finish_step, start_step
+from state.steps import Key, StepKind, Steps, finish_step, start_step
 from state.store import Store, Transaction
 from tests.bot.execution.ended import ended
 from tests.chaos.world import SteadyAnswers, World, wait_until
@@ -37,7 +37,7 @@ NODES = 5_000
 NODES_A_BATCH = 250
 RESUME_GOAL = 5.0
 """Seconds."""
-STEPS = [Kind(name, ExecutionRecord) for name in ("plan", "write", "execute:sample", "execute:holdout", "report")]
+STEPS = [StepKind(name, ExecutionRecord) for name in ("plan", "write", "execute:sample", "execute:holdout", "report")]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -94,7 +94,7 @@ def in_steps(store: Store, round: int) -> float:
     async def work() -> None:
         steps = Steps(store, RUN)
         for n in range(COMMITS // 2):
-            await steps.once(Kind("ask", dict[str, int]), effect, Key(n + 1, attempt=round))
+            await steps.once(StepKind("ask", dict[str, int]), effect, Key(n + 1, attempt=round))
 
     return seconds(lambda: asyncio.run(work()))
 

@@ -31,7 +31,7 @@ from state.errors import NotificationFailed
 from state.progress import create_node, end_execution, end_node, start_execution
 from state.series import take_reading
 from state.steering import add_note
-from state.steps import Kind, Steps
+from state.steps import StepKind, Steps
 from state.store import Store, put_blob
 from state.tables import KernelVersion, Letter, Message, Notification, Topic
 from tests.bot.models.parts import CUTOFF, EARLIER, RUN, HurriedClock, Question, asker_of, model_at
@@ -179,7 +179,7 @@ async def _plant_output(store: Store, out: Path) -> None:
     async def remember() -> dict[str, str]:
         return {"output": EVERY_FORM}
 
-    await Steps(store, RUN_ID).once(Kind("remember", dict[str, str]), remember)
+    await Steps(store, RUN_ID).once(StepKind("remember", dict[str, str]), remember)
 
 
 async def _plant_notices(store: Store) -> Leaky:

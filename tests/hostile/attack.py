@@ -12,7 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Literal
 
-from sandbox import ExitReason, Outcome
+from sandbox import ExecutionOutcome, ExitReason
 
 BackEnd = Literal["bubblewrap", "docker"]
 BACK_ENDS: tuple[BackEnd, ...] = ("bubblewrap", "docker")
@@ -72,7 +72,7 @@ _ANSWER = re.compile(r"^@ ([\w ./-]+): (\w+)$", re.MULTILINE)
 class Trial:
     """An attack after it was made: what came of it, and where on the host it might have left something."""
 
-    outcome: Outcome
+    outcome: ExecutionOutcome
     out: Path
     place: Path
 
@@ -116,7 +116,7 @@ class Attack:
         """Return the whole text that is run."""
         return PRELUDE + dedent(self.script if script is None else script)
 
-    def problems(self, outcome: Outcome, back_end: BackEnd) -> list[str]:
+    def problems(self, outcome: ExecutionOutcome, back_end: BackEnd) -> list[str]:
         """Return what came otherwise than it must; nothing if all is well."""
         found = []
         tail = outcome.output[-1500:]

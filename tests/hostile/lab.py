@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from sandbox import ExitReason, Limits, Outcome, Sandbox
+from sandbox import ExecutionOutcome, ExitReason, Limits, Sandbox
 from sandbox.collect import collect
 from sandbox.lab import LabLimits, LabRequest
 from sandbox.lab.remains import KEPT_BYTES, tidy_work
@@ -104,7 +104,7 @@ class LabEnd:
 
 async def typed(
     attack: Attack, sandbox: Sandbox, world: World, folder: Path, limits: Limits
-) -> tuple[Outcome, list[str]]:
+) -> tuple[ExecutionOutcome, list[str]]:
     """Make an attack as a command of a lab; return what came of it, and what is not as it must be afterwards.
 
     A lab that the attack has ended is opened again. Whatever was done in it, an honest command works then, and the engine
@@ -133,7 +133,7 @@ async def typed(
     log = (folder / "logs" / "1.txt").read_text(encoding="utf-8", errors="replace")
     if world.token in log:
         problems.append("a secret came out in a log")
-    outcome = Outcome(
+    outcome = ExecutionOutcome(
         ExitReason.FINISHED if result.exit_code == 0 else reason,
         result.exit_code,
         result.seconds,

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Sandbox
+from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Limits, Sandbox
 from sandbox.collect import KEPT_BYTES
 from sandbox.workspace import LOG_NAME
 from tests.hostile.attack import Attack, BackEnd, Trial
@@ -58,7 +58,7 @@ def limits_of(attack: Attack) -> Limits:
     return Limits(**{**_USUAL, "output_bytes": _OUTPUT_BYTES, "cpus": 1, **attack.limits})  # type: ignore[arg-type]  # numbers
 
 
-def run(attack: Attack, sandbox: Sandbox, world: World, out: Path, script: str | None = None) -> Outcome:
+def run(attack: Attack, sandbox: Sandbox, world: World, out: Path, script: str | None = None) -> ExecutionOutcome:
     """Run the attack's script, or another in its place."""
     request = ExecutionRequest(
         f"hostile-{attack.name}",
@@ -84,14 +84,14 @@ def _worse(before: Mapping[str, object], after: Mapping[str, object], key: str) 
     return before[key] != after[key]
 
 
-def _leaks(outcome: Outcome, out: Path, token: str) -> list[str]:
+def _leaks(outcome: ExecutionOutcome, out: Path, token: str) -> list[str]:
     """Return where a secret came out."""
     places = {"the output": outcome.output, "the outcome": f"{outcome.detail} {outcome.notes}"}
     places |= {path.name: path.read_bytes().decode(errors="replace") for path in out.iterdir() if path.is_file()}
     return [f"a secret came out in {name}" for name, text in places.items() if token in text]
 
 
-def _beyond_caps(outcome: Outcome, out: Path, attack: Attack) -> list[str]:
+def _beyond_caps(outcome: ExecutionOutcome, out: Path, attack: Attack) -> list[str]:
     """Return what is left that should not be, or is larger than it may be."""
     found = []
     seconds = attack.limits.get("seconds", _USUAL["seconds"])

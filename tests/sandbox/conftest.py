@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from sandbox import ExecutionRequest, Limits, Outcome, Sandbox
+from sandbox import ExecutionOutcome, ExecutionRequest, Limits, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
 from sandbox.image.engine import connect
@@ -15,7 +15,7 @@ from sandbox.process import ProcessSandbox
 from sandbox.profile import INSTANCE
 from tests import needs
 
-Run = Callable[..., Awaitable[Outcome]]
+Run = Callable[..., Awaitable[ExecutionOutcome]]
 SMALL = 256 * 1024**2
 
 
@@ -65,7 +65,7 @@ def isolated(request: pytest.FixtureRequest) -> Sandbox:
 def runner(sandbox: Sandbox, place: Path) -> Run:
     """Return a function that runs a script; its further arguments go into the limits or the request."""
 
-    async def run(script: str, **options: object) -> Outcome:
+    async def run(script: str, **options: object) -> ExecutionOutcome:
         return await sandbox.run(make_request(place, script, **options))
 
     return run

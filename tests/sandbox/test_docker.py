@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import Breach, ExitReason, Lease, Usage
+from sandbox import Breach, ExitReason, Lease, ResourceUsage
 from sandbox.docker import DockerSandbox
 from sandbox.image import IMAGE
 from sandbox.image.build import PACKAGES
 from sandbox.image.engine import connect
-from sandbox.profile import INSTANCE, Origin, Plan, container_options, name_of, script_plan
+from sandbox.profile import INSTANCE, ContainerSpec, Origin, container_options, name_of, script_plan
 from sandbox.workspace import Workspace
 from tests import needs
 from tests.sandbox.conftest import Run, make_request, runner
@@ -26,7 +26,7 @@ GROW = "data = bytearray(b'x') * (300 * 1024**2)"
 NEEDS_DOCKER = pytest.mark.integration
 
 
-def plan(place: Path, **options: object) -> Plan:
+def plan(place: Path, **options: object) -> ContainerSpec:
     workspace = Workspace(place / "work", place / "code", place)
     for folder in (workspace.work, workspace.code):
         folder.mkdir(exist_ok=True)
@@ -143,7 +143,7 @@ class SlowReader:
     def output(self, chunk: bytes) -> None:
         time.sleep(0.01)
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         return None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import ExitReason, Usage
+from sandbox import ExitReason, ResourceUsage
 from sandbox.docker import DockerSandbox
 from sandbox.image.engine import engine_address
 from sandbox.settings import SandboxSettings
@@ -96,7 +96,7 @@ class FirstOutput:
     def output(self, chunk: bytes) -> None:
         self.seen.set()
 
-    def usage(self, usage: Usage) -> None:
+    def usage(self, usage: ResourceUsage) -> None:
         pass
 
 

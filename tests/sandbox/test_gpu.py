@@ -8,7 +8,7 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from sandbox import Breach, ExitReason, Sandbox, Usage
+from sandbox import Breach, ExitReason, ResourceUsage, Sandbox
 from sandbox import Lease as LeaseOf
 from sandbox.gpu import GpuMeter, Gpus, device_files, open_gpus
 from sandbox.leases import Leases
@@ -187,7 +187,7 @@ class Onlooker:
     def output(self, chunk: bytes) -> None:
         self.gpu.used, self.gpu.busy = 9 * GIB, 50
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         self.seen.append(usage)
         return None
 

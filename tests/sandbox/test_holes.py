@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import ExitReason, Outcome
+from sandbox import ExecutionOutcome, ExitReason
 from sandbox.bubblewrap import BubblewrapSandbox
 from tests import needs
 from tests.sandbox.conftest import Run
 
 
-def printed(outcome: Outcome) -> str:
+def printed(outcome: ExecutionOutcome) -> str:
     assert outcome.reason is ExitReason.FINISHED, outcome
     return outcome.output.strip()
 

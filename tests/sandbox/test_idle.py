@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import Breach, ExitReason, Lease, Usage
+from sandbox import Breach, ExitReason, Lease, ResourceUsage
 from sandbox.docker import DockerSandbox
 from sandbox.execution import LocalSandbox, _trial_folder, execute
 from sandbox.idle_probe import SMALL_SHARE, idle_share
@@ -38,7 +38,7 @@ class Ticks:
     def output(self, chunk: bytes) -> None:
         self.seen += chunk.count(b"tick")
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         return None
 
     async def more(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox import Breach, ExitReason, Sandbox, Usage
+from sandbox import Breach, ExitReason, ResourceUsage, Sandbox
 from sandbox.output import CappedOutput, plain_text
 from state.redaction import MASK, Redactor
 from tests.sandbox.conftest import Run, make_request
@@ -78,13 +78,13 @@ class Looker:
 
     def __init__(self, word: bytes = b"\x00never") -> None:
         self.seen = b""
-        self.usages: list[Usage] = []
+        self.usages: list[ResourceUsage] = []
         self._word = word
 
     def output(self, chunk: bytes) -> None:
         self.seen = (self.seen + chunk)[-10_000:]
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         self.usages.append(usage)
         return Breach(ExitReason.KILLED_BY_RULE, "It printed the word.") if self._word in self.seen else None
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from state.clock import FastClock, StreamClock, SystemClock, back_off
 from state.clock_advances import add_clock_advance, clock_advances
 from state.progress import create_node, end_execution, end_node, end_run, resume_run, start_execution
-from state.steps import Key, Kind, finish_step, start_step
+from state.steps import Key, StepKind, finish_step, start_step
 from state.store import Store
 from state.tables import Node
 from state.words import iso
@@ -129,7 +129,7 @@ def test_a_clock_that_is_put_back_takes_no_time_away(store: Store, run_id: str, 
         assert end_node(tx, run_id, 1, "buggy").seconds == 0.0
 
 
-SCORED = Kind("score", float)
+SCORED = StepKind("score", float)
 
 _jumps = st.lists(st.sampled_from([-DAY, -3600.0, -0.5, 0.0, 0.001, 2.0, DAY]), min_size=9, max_size=9)
 

@@ -9,7 +9,7 @@ import pytest
 from state.breaker import FIRST_REST, LONGEST_REST, Breaker
 from state.errors import StateUnavailable
 from state.patience import patiently
-from state.steps import Kind, Steps
+from state.steps import StepKind, Steps
 from state.store import Store
 from tests.bot.models.parts import CUTOFF, HurriedClock
 from tests.state.conftest import StandingClock
@@ -45,8 +45,8 @@ async def test_a_step_whose_result_cannot_be_written_at_once_keeps_it(tmp_path: 
             clock.end_trouble = lambda: holder.__exit__(None, None, None)
             return {"answer": 42}
 
-        assert await Steps(store, "r").once(Kind("ask", dict[str, int]), effect) == {"answer": 42}
-        assert await Steps(store, "r").once(Kind("ask", dict[str, int]), effect) == {"answer": 42}
+        assert await Steps(store, "r").once(StepKind("ask", dict[str, int]), effect) == {"answer": 42}
+        assert await Steps(store, "r").once(StepKind("ask", dict[str, int]), effect) == {"answer": 42}
         assert [event["type"] for event in store.export_events("r")] == ["x", "step.started", "step.ended"]
     assert paid == [1]
 

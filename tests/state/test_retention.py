@@ -24,7 +24,7 @@ from state.labs import add_note, keep_report, open_lab
 from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, prune_expired
 from state.series import take_reading
-from state.steps import Kind, finish_step, start_step
+from state.steps import StepKind, finish_step, start_step
 from state.store import Store, put_blob
 from state.tables import Control, KernelVersion, Message, Note, Observation, Topic, Watermark
 from state.tasks import claim_task, put_task, retry_task
@@ -96,7 +96,7 @@ def learn(store: Store, name: str, status: str = "finished") -> str:
             "decision": {"actions": [{"kind": "draft"}]},
             "execute:holdout": {"reason": "finished"},
         }.items():
-            kind = Kind(step, dict[str, Any])
+            kind = StepKind(step, dict[str, Any])
             start_step(tx, run, kind)
             finish_step(tx, run, kind, result)
         log_model_call(

@@ -12,12 +12,12 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from state.clock import SystemClock
-from state.steps import Key, Kind, Steps, rng
+from state.steps import Key, StepKind, Steps, rng
 from state.store import Store, Transaction
 
 T = TypeVar("T")
-ASK, ANSWER = Kind("ask", dict[str, int]), Kind("answer", dict[str, int])
-NUMBER, NAMES = Kind("number", int), Kind("names", tuple[str, ...])
+ASK, ANSWER = StepKind("ask", dict[str, int]), StepKind("answer", dict[str, int])
+NUMBER, NAMES = StepKind("number", int), StepKind("names", tuple[str, ...])
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ async def test_node_kind_part_attempt_and_run_each_make_a_step_of_its_own(store:
 async def test_a_result_comes_back_as_what_it_was(store: Store, run_id: str) -> None:
     at = datetime(2021, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
     made = Fitted(at, {3: 0.1}, ("a", "b"), Fitted(at))
-    effect, kind = Paid(made), Kind("fit", Fitted)
+    effect, kind = Paid(made), StepKind("fit", Fitted)
     first = await Steps(store, run_id).once(kind, effect)
     again = await Steps(store, run_id).once(kind, effect)
     assert first == again == made
@@ -76,7 +76,7 @@ async def test_a_result_comes_back_as_what_it_was(store: Store, run_id: str) -> 
 
 @pytest.mark.parametrize("nothing", [False, 0, "", (), {}])
 async def test_an_empty_result_is_a_result(store: Store, run_id: str, nothing: object) -> None:
-    effect, kind = Paid(nothing), Kind("empty", type(nothing))
+    effect, kind = Paid(nothing), StepKind("empty", type(nothing))
     assert await Steps(store, run_id).once(kind, effect) == nothing
     assert await Steps(store, run_id).once(kind, effect) == nothing
     assert effect.times == 1
@@ -192,8 +192,8 @@ async def test_after_a_kill_the_finished_is_kept_and_the_begun_runs_again(tmp_pa
     effect = paid()
     with Store.open(path, SystemClock()) as store:
         steps = Steps(store, "r")
-        assert await steps.once(Kind[Any]("one", dict), effect) == {"by": "the killed process"}
-        assert await steps.once(Kind[Any]("two", dict), effect) == {"answer": 42}
+        assert await steps.once(StepKind[Any]("one", dict), effect) == {"by": "the killed process"}
+        assert await steps.once(StepKind[Any]("two", dict), effect) == {"answer": 42}
     assert effect.times == 1
 
 

@@ -24,7 +24,7 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, ActionKind, Playbook, Policy, Remaining, Strategy
 from bot.engine.tree import BASELINE, Tree
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import reproductions
 from state.tables import Draft
@@ -85,9 +85,9 @@ class CoMindBriefing:
         """Return what is fixed of a draft, in a sentence or two; nothing is of CoMind's."""
         return ""
 
-    async def plan_knowledge(self, parents: Sequence[int], node: int) -> Found:
+    async def plan_knowledge(self, parents: Sequence[int], node: int) -> RetrievedEntries:
         """Return entries of the knowledge base for the plan of the draft that a node opens; CoMind's is shown none."""
-        return Found()
+        return RetrievedEntries()
 
     def to_report(self, draft_id: int) -> range:
         """Return the drafts that are reported on before one is planned: those of earlier rounds."""

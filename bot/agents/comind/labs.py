@@ -23,7 +23,7 @@ from bot.engine.experiment import Experiment
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from bot.models.quoting import line
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
@@ -89,7 +89,7 @@ class LabsBriefing:
             raise BotError(f"draft {action.draft_id} was not planned")
         chosen_ideas = set(draft.idea_ids)
         # What was made without a model has no share, and was shown nothing.
-        knowledge = Found() if draft.share is None else await self.plan_knowledge(action, node)
+        knowledge = RetrievedEntries() if draft.share is None else await self.plan_knowledge(action, node)
         texts = (draft_text(draft), terms.advice, _family_advice(action.parents, tree))
         planned = None if draft.share is None else draft.share * context.budget.seconds
         return LabAssignment(
@@ -108,9 +108,9 @@ class LabsBriefing:
         """Return the time and advice for a lab."""
         return LabTerms()
 
-    async def plan_knowledge(self, action: Action, node: int) -> Found:
+    async def plan_knowledge(self, action: Action, node: int) -> RetrievedEntries:
         """Return entries of the knowledge base for a lab's plan; CoMind's coders read those in their lab alone."""
-        return Found()
+        return RetrievedEntries()
 
     def other_drafts(self, action: Action) -> list[int]:
         """Return the drafts that this one must differ from: those of the open labs."""

@@ -16,7 +16,7 @@ from bot.models.recorded import step_key
 from bot.models.usefulness import Usefulness
 from scrapers.posts.cleaning import both_ends
 from state.patience import patiently
-from state.steps import Key, Kind, finish_step, start_step
+from state.steps import Key, StepKind, finish_step, start_step
 from state.store import Transaction, put_blob
 from state.tables import ModelCall
 
@@ -42,7 +42,7 @@ class _Booked:
     as_of: datetime
 
 
-_BOOKED = Kind(NAME, _Booked)
+_BOOKED = StepKind(NAME, _Booked)
 
 
 class Exchanges:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.execution.executor import Executor
 from bot.execution.leasing import HeldLease, Leasing
 from sandbox import Lease
-from sandbox.lab import CommandResult, Lab, LabDied, LabPlace, LabRequest
+from sandbox.lab import CommandResult, LabDied, LabHandle, LabPlace, LabRequest
 
 
 class LabLease:
@@ -59,7 +59,7 @@ class LabSandbox:
         self._request = request
         self._place = place
         self._stack: AsyncExitStack | None = None
-        self._lab: Lab | None = None
+        self._lab: LabHandle | None = None
 
     async def run(self, turn: int, command: str, seconds: float, lease: Lease) -> CommandResult:
         """Run a command; a sandbox that dies over it is an observation, and is opened again for the next one."""

@@ -18,7 +18,7 @@ from bot.coder.lab.steps import OpenedLab
 from bot.engine.attempts import code, infer_code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.metrics.registry import METRICS, prediction_kind
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from bot.models import Item
 from bot.models.quoting import line
 from scrapers.snapshots.card import TaskCard
@@ -96,7 +96,7 @@ class Opening:
                 (folder / "work" / SOLUTION).write_text(code(context, self.assignment.codebase), encoding="utf-8")
             if (infer := infer_code(context, self.assignment.codebase)) is not None:
                 (folder / "work" / INFER).write_text(infer, encoding="utf-8")
-        knowledge = Found() if is_alone else await self._knowledge()
+        knowledge = RetrievedEntries() if is_alone else await self._knowledge()
         folds = None if is_alone else await context.executor.fold_view()
         if folds is not None:
             for name in _FOLDS:
@@ -152,10 +152,10 @@ class Opening:
             mark=mark,
         )
 
-    async def _knowledge(self) -> Found:
+    async def _knowledge(self) -> RetrievedEntries:
         """Write what the knowledge base has for this task and draft, and return it."""
         if self.context.knowledge is None:
-            return Found()
+            return RetrievedEntries()
         entries = await self.context.knowledge.for_lab(self.number, f"{self.assignment.title}\n{self.assignment.draft}")
         await asyncio.to_thread(write_knowledge, entries, self.folder / "knowledge")
         return entries

@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.coder.lab.cards import measured_notebooks
 from bot.engine.attempts import code
 from bot.engine.context import RunContext
-from bot.knowledge.retrieval import Found, entry_text
+from bot.knowledge.retrieval import RetrievedEntries, entry_text
 from bot.models import Item
 from bot.models.quoting import clean, in_quotes, line, quoted
 from sandbox.collect import collect
@@ -143,7 +143,7 @@ def _within_limit(text: str) -> str:
     return clean(text.encode(errors="replace")[:MOST_BYTES].decode(errors="ignore"))
 
 
-def write_knowledge(retrieved: Found, folder: Path) -> None:
+def write_knowledge(retrieved: RetrievedEntries, folder: Path) -> None:
     """Write entries of the knowledge base: an index, and a short file each; nothing, not even the folder, without entries."""
     if not retrieved.entries:
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.coder.lab.prompts import LabTurn
 from bot.models import Item, Message
-from state.steps import Kind
+from state.steps import StepKind
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class LeftFile:
     error: str | None
 
 
-LAB_OPENED = Kind("lab.open", OpenedLab)
-TURN_BEGUN = Kind("lab.begun", BegunTurn)
-TURN = Kind("lab.turn", TurnResult)
-SUMMARIZED = Kind("lab.summary", Summary)
-LAST_FILE = Kind("lab.last", LeftFile)
+LAB_OPENED = StepKind("lab.open", OpenedLab)
+TURN_BEGUN = StepKind("lab.begun", BegunTurn)
+TURN = StepKind("lab.turn", TurnResult)
+SUMMARIZED = StepKind("lab.summary", Summary)
+LAST_FILE = StepKind("lab.last", LeftFile)
 
 
 COMMAND_SHOWN = 300

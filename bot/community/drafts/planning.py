@@ -9,14 +9,14 @@ from bot.community.ideas.pool import idea_items, idea_texts
 from bot.community.report_pool import code_source, report_texts
 from bot.community.shown import item_time
 from bot.engine.context import RunContext
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from bot.models import Item
 from state.errors import ModelRefused
 from state.knowledge import add_draft, drafts, reproductions
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 from state.tables import Draft
 
-_ROOM = Kind("room", Room)
+_ROOM = StepKind("room", Room)
 _KERNELS = 5
 """Reproduced kernels that a plan sees, best first."""
 
@@ -32,7 +32,7 @@ async def plan_drafts(
     parents: Sequence[int] = (),
     insights: Sequence[str] = (),
     ensemble_gaps: str = "",
-    knowledge: Found | None = None,
+    knowledge: RetrievedEntries | None = None,
 ) -> None:
     """Ask a model for one draft or more and store them, unless they are stored already.
 

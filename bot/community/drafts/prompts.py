@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from bot.community.shown import IdeaText, Reply, ReportText
+from bot.community.shown import IdeaText, JsonAnswer, ReportText
 from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
@@ -20,7 +20,7 @@ _IN_COMMON = 0.5
 """Share of their ideas, or of the words of their aims, above which two drafts are alike."""
 
 
-class DraftPlan(Reply):
+class DraftPlan(JsonAnswer):
     """A high-level plan made of selected ideas."""
 
     title: str = Field(min_length=1, max_length=80)
@@ -34,7 +34,7 @@ class DraftPlan(Reply):
     """Of what is left; None: the usual one."""
 
 
-class DraftsAnswer(Reply):
+class DraftsAnswer(JsonAnswer):
     """One plan or more."""
 
     drafts: tuple[DraftPlan, ...]

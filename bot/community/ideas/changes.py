@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
-from bot.community.ideas.evidence import Evidence, heirs_of
+from bot.community.ideas.evidence import IdeaEvidence, heirs_of
 from bot.community.ideas.prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
 from bot.community.ideas.similarity import Repetitions
 from state.knowledge import add_idea, close_idea
@@ -23,7 +23,7 @@ class PoolChanges:
     """
 
     def __init__(
-        self, tx: Transaction, run_id: str, pool: Sequence[Evidence], known_at: datetime, repetitions: Repetitions
+        self, tx: Transaction, run_id: str, pool: Sequence[IdeaEvidence], known_at: datetime, repetitions: Repetitions
     ) -> None:
         """Begin with all ideas, closed ones too, and the latest time among what the prompt showed."""
         self._tx, self._run_id, self._known_at, self._repetitions = tx, run_id, known_at, repetitions

@@ -91,7 +91,7 @@ Gain = tuple[float, float | None]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class IdeaEvidence:
     """How well one idea is supported."""
 
     idea: Idea
@@ -125,7 +125,7 @@ class Evidence:
         return bool(self.gains) and statistics.fmean(self.gains) <= (self.error or 0.0)
 
 
-def pool_evidence(run: RunRecord) -> list[Evidence]:
+def pool_evidence(run: RunRecord) -> list[IdeaEvidence]:
     """Return all ideas of a run with their evidence, closed ones too; see `evidence`."""
     baseline = run.nodes.get(BASELINE)
     score = None if baseline is None else baseline.score
@@ -152,7 +152,7 @@ def evidence(
     noise: float | None,
     kernels: Mapping[str, Gain] | None = None,
     unreported: Sequence[ComponentNote] = (),
-) -> list[Evidence]:
+) -> list[IdeaEvidence]:
     """Return the ideas with their evidence, best supported first.
 
     `noise` is the standard error of a score in this run, the unit of gains; `unreported` was measured in drafts without a
@@ -196,7 +196,7 @@ def evidence(
         elif adding and basis == "none":
             basis = "built"
         evidence_list.append(
-            Evidence(
+            IdeaEvidence(
                 idea=idea,
                 sources=sources,
                 support=min(10.0, max(0.0, NEUTRAL_SUPPORT + added)),

@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from sqlmodel import select as query
 
 from bot.community.ideas.changes import PoolChanges
-from bot.community.ideas.evidence import Evidence, pool_evidence
+from bot.community.ideas.evidence import IdeaEvidence, pool_evidence
 from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposedIdea, ProposeIdeas, shown_suggestions
 from bot.community.ideas.similarity import Similarity, repetitions
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
@@ -136,16 +136,16 @@ def idea_items(context: RunContext) -> dict[int, Item]:
     return {evidence.idea.id: _item(evidence) for evidence in _evidence(context)}
 
 
-def _evidence(context: RunContext) -> list[Evidence]:
+def _evidence(context: RunContext) -> list[IdeaEvidence]:
     with open_record(context) as run:
         return pool_evidence(run)
 
 
-def _item(evidence: Evidence) -> Item:
+def _item(evidence: IdeaEvidence) -> Item:
     return Item(f"idea/{evidence.idea.id}", evidence.idea.known_at)
 
 
-def _idea_text(evidence: Evidence, analysed: dict[str, Analysis]) -> IdeaText:
+def _idea_text(evidence: IdeaEvidence, analysed: dict[str, Analysis]) -> IdeaText:
     feasibilities = [row.feasibility for source in evidence.sources if (row := analysed.get(source)) is not None]
     return IdeaText(
         item=_item(evidence),

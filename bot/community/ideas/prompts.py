@@ -7,7 +7,7 @@ from typing import ClassVar, Self, TypeVar
 from pydantic import Field
 
 from bot.community.reading.batches import AnalysisText
-from bot.community.shown import IdeaText, Reply, ReportText
+from bot.community.shown import IdeaText, JsonAnswer, ReportText
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item
@@ -21,21 +21,21 @@ _SUGGESTIONS, _SUGGESTION = 6, 300
 """Suggestions of one analysis that are shown, and characters of each."""
 
 
-class Path(Reply):
+class Path(JsonAnswer):
     """A way to solve the task, split into its smallest ideas, in a few words each."""
 
     name: str = Field(min_length=2, max_length=200)
     ideas: tuple[str, ...] = ()
 
 
-class Dropped(Reply):
+class Dropped(JsonAnswer):
     """An idea that was thought up and not kept."""
 
     idea: str
     why: str
 
 
-class ProposedIdea(Reply):
+class ProposedIdea(JsonAnswer):
     """One new atomic idea, and the items that it comes from (`message/1`, `report/3`); none if it is the model's own."""
 
     text: str = Field(min_length=3, max_length=1_500)
@@ -43,14 +43,14 @@ class ProposedIdea(Reply):
     path: str = Field(default="", max_length=200)
 
 
-class Credit(Reply):
+class Credit(JsonAnswer):
     """Further items that speak for an idea of the pool."""
 
     idea: int
     sources: tuple[str, ...] = Field(min_length=1)
 
 
-class Merge(Reply):
+class Merge(JsonAnswer):
     """Ideas of the pool that are the same, and a text for all."""
 
     ideas: tuple[int, ...] = Field(min_length=2)
@@ -58,7 +58,7 @@ class Merge(Reply):
     why: str = ""
 
 
-class Split(Reply):
+class Split(JsonAnswer):
     """An idea of the pool that holds several."""
 
     idea: int
@@ -68,7 +68,7 @@ class Split(Reply):
     why: str = ""
 
 
-class Retire(Reply):
+class Retire(JsonAnswer):
     """An idea of the pool that is not worth offering any more."""
 
     idea: int
@@ -78,7 +78,7 @@ class Retire(Reply):
 _Sourced = TypeVar("_Sourced", ProposedIdea, Credit, Split)
 
 
-class IdeasAnswer(Reply):
+class IdeasAnswer(JsonAnswer):
     """What was brainstormed and dropped, and what is to be done to the pool."""
 
     paths: tuple[Path, ...] = ()

@@ -62,7 +62,9 @@ class Repetitions:
         return nearest if nearest is not None and scores[nearest] >= threshold else None
 
 
-async def repetitions(similarity: knowledge.Similarity, pool: Sequence[str], proposed: Sequence[str]) -> Repetitions:
+async def repetitions(
+    similarity: knowledge.TextSimilarity, pool: Sequence[str], proposed: Sequence[str]
+) -> Repetitions:
     """Compare what is proposed with a pool of all ideas, closed ones too, and with itself, by embeddings if they can be had."""
     candidates = list(dict.fromkeys([*pool, *proposed]))
     cosines = {}

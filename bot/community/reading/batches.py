@@ -17,7 +17,7 @@ from bot.models import Item
 from bot.models.completion import estimated_tokens
 from state.errors import ModelRefused
 from state.knowledge import add_analysis, analyses, drafts, ideas
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 from state.store import Transaction
 from state.tables import Analysis
 
@@ -44,7 +44,7 @@ class Batch:
     as_of: datetime
 
 
-_BATCH, _NEWS = Kind("reading", Batch), Kind("reading news", Batch)
+_BATCH, _NEWS = StepKind("reading", Batch), StepKind("reading news", Batch)
 _CHOSEN = "choice"
 """The part of both that is stored before anything is read."""
 
@@ -73,7 +73,7 @@ async def read_news(context: RunContext, look: int) -> list[str]:
     return await _read(context, _NEWS, look)
 
 
-async def _read(context: RunContext, kind: Kind[Batch], number: int) -> list[str]:
+async def _read(context: RunContext, kind: StepKind[Batch], number: int) -> list[str]:
     async def choose() -> Batch:
         unread = _unread(context)
         token_limit = allowance(context).tokens if unread and may_read(context) else 0.0
@@ -111,7 +111,7 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
 
 
 def _choose(
-    context: RunContext, kind: Kind[Batch], number: int, unread: Sequence[Document], token_limit: float
+    context: RunContext, kind: StepKind[Batch], number: int, unread: Sequence[Document], token_limit: float
 ) -> Batch:
     """Choose what to read, of so many tokens at the most."""
     settings = context.settings_of(ReadingSettings)

@@ -80,7 +80,7 @@ def _names(code: str, files: Collection[str]) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Source:
+class KernelScript:
     """A kernel as Python 3."""
 
     code: str
@@ -88,7 +88,7 @@ class Source:
     """Lines and cells that only a notebook understands, such as `!pip install catboost`, as they were."""
 
 
-def python_of(text: str, language: str | None) -> Source:
+def python_of(text: str, language: str | None) -> KernelScript:
     """Return a kernel's code in one piece.
 
     The text is a script's code, or a notebook's prose and code cells (see `cleaning.parts`), of which only the cells are
@@ -117,7 +117,7 @@ def python_of(text: str, language: str | None) -> Source:
         ast.parse(code)
     except _FAULTS as error:
         raise UnsupportedKernel(_fault([cell.code for cell in plain], error)) from None
-    return Source(code, tuple(command for cell in plain for command in cell.commands))
+    return KernelScript(code, tuple(command for cell in plain for command in cell.commands))
 
 
 def _shown_language(name: str | None) -> str:

@@ -24,10 +24,10 @@ from state.community import Post
 from state.errors import BudgetExceeded, ModelRefused, UnsupportedLayout
 from state.knowledge import add_reproduction, reproductions
 from state.progress import NodeStatus, create_node, end_node
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 from state.tables import Reproduction
 
-_CHOSEN, _NONE = Kind("reproduce", tuple[str, ...]), Kind("reproduce: none", str)
+_CHOSEN, _NONE = StepKind("reproduce", tuple[str, ...]), StepKind("reproduce: none", str)
 """Steps that say which kernels a batch runs, by their items, and why it runs none or no further one."""
 _PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""

@@ -27,9 +27,9 @@ from bot.research.agents.automind_prompts import (
 )
 from sandbox import ExitReason
 from state.errors import ModelRefused
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 
-_FIT = Kind("substeps fit", bool)
+_FIT = StepKind("substeps fit", bool)
 _LEAST_SECONDS = 15.0
 """Of a run on a sample, where the scored run has as many: imports alone may take some."""
 

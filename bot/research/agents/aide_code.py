@@ -10,9 +10,9 @@ from bot.models import Item
 from bot.models.quoting import quoted
 from scrapers.posts.cleaning import both_ends, without_encoded
 from state.community import Post
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 
-_KERNEL = Kind("public kernel", str)
+_KERNEL = StepKind("public kernel", str)
 """Steps that choose the item that a draft is shown, empty where all were."""
 KERNEL_CHARACTERS = 20_000
 """Of a kernel that a prompt shows; of a longer one its middle is left out, as code reads data first and submits last."""

@@ -14,7 +14,7 @@ from bot.models import Item
 from bot.models.quoting import quoted
 from bot.research.agents.rag_prompts import MOST_PICKED, DocumentTitle, PickPosts, SummarisePost
 from state.errors import ModelRefused
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 
 TITLES = 10
 """Titles of threads, and as many of kernels, among which a draft picks; of both together, a repair or an improvement."""
@@ -27,7 +27,7 @@ _QUERY = 3_000
 _HEADING = "Summaries of what others posted on this competition; draw on what fits:"
 
 
-_TITLES_OFFERED, _POSTS_READ = Kind("titles", dict[str, bool]), Kind("posts read", tuple[str, ...])
+_TITLES_OFFERED, _POSTS_READ = StepKind("titles", dict[str, bool]), StepKind("posts read", tuple[str, ...])
 """Steps that say for each node what a model picks among, by item and whether it was shown before, and what it picked."""
 
 

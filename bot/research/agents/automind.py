@@ -12,7 +12,7 @@ from bot.engine.results import Result
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from bot.research.agents.adaptive import AdaptivePlaybook
 from bot.research.agents.automind_prompts import PlanSolution
 from state.errors import BudgetExceeded, ModelRefused
@@ -79,11 +79,11 @@ class AutoMindBriefing:
         except ModelRefused:
             return None
 
-    async def _found(self, action: Action, node: int) -> Found:
+    async def _found(self, action: Action, node: int) -> RetrievedEntries:
         """Return entries of the knowledge base: papers for a draft, tricks for an improvement if the policy drew them."""
         base = self._context.knowledge
         if base is None or not action.knowledge:
-            return Found()
+            return RetrievedEntries()
         if action.kind == "draft":
             return await base.papers(node)
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)

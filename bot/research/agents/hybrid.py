@@ -17,12 +17,12 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Remaining, Strategy
 from bot.engine.tree import Tree
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from bot.research.agents.phases import PhasedLabs, PhasedRounds, lab_seconds
-from state.steps import Key, Kind
+from state.steps import Key, StepKind
 from state.store import Transaction
 
-_PHASE = Kind("phase", str)
+_PHASE = StepKind("phase", str)
 _WIDE = (
     "The run goes wide first: short drafts, each with an approach of its own, show what is worth more time; long ones go on from "
     "the best later. So this one is to try its approach cheaply{0}: on a part of the rows or of the folds where all of them take "
@@ -67,11 +67,11 @@ class Phases:
         async with self._lock:
             await context.steps.once(_PHASE, announce, Key(part=phase), save=save)
 
-    async def knowledge(self, parents: Sequence[int], node: int) -> Found:
+    async def knowledge(self, parents: Sequence[int], node: int) -> RetrievedEntries:
         """Return papers for the draft that a node opens, or tricks and lessons where it goes on from a script."""
         base = self._context.knowledge
         if base is None:
-            return Found()
+            return RetrievedEntries()
         return await base.tricks(node, attempt(self._context, parents[0]).plan) if parents else await base.papers(node)
 
 
@@ -121,7 +121,7 @@ class HybridLabs(LabsBriefing):
         usable = context.budget.usable(best_seconds(context, tree))
         return LabTerms(seconds, advice=_advice(True, settings.seconds(total, usable, seconds) >= usable, None))
 
-    async def plan_knowledge(self, action: Action, node: int) -> Found:
+    async def plan_knowledge(self, action: Action, node: int) -> RetrievedEntries:
         """Return entries for the plan of a lab."""
         return await self._phases.knowledge(action.parents, node)
 
@@ -160,7 +160,7 @@ class HybridScripts(CoMindBriefing):
         """Return the drafts that are reported on before one is planned: when deep, all that are not in flight."""
         return range(1, draft_id) if draft_id >= self._phases.deep_from() else super().to_report(draft_id)
 
-    async def plan_knowledge(self, parents: Sequence[int], node: int) -> Found:
+    async def plan_knowledge(self, parents: Sequence[int], node: int) -> RetrievedEntries:
         """Return entries for the plan of the draft that a node opens."""
         return await self._phases.knowledge(parents, node)
 

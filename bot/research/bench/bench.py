@@ -16,7 +16,7 @@ from bot.replay.ablations import variant_of
 from bot.replay.prepare import prepare, read_config
 from bot.replay.settings import ReplaySettings, cutoff_on
 from bot.replay.setup import Setup
-from bot.research.bench.plan import Plan, budget_contradictions, contradictions
+from bot.research.bench.plan import BenchPlan, budget_contradictions, contradictions
 from bot.research.contender import Contender
 from sandbox.leases import Leases
 from scrapers.snapshots.snapshot import Snapshot
@@ -55,7 +55,7 @@ Group = tuple[PlannedRun, ...]
 class Bench:
     """The runs of a plan."""
 
-    plan: Plan
+    plan: BenchPlan
     out: Path
     groups: tuple[Group, ...]
     """In order: all competitions with the first seed, then with the second."""
@@ -87,7 +87,7 @@ def read_bench(file: Path, configured: Path | None, fleet: str | None = None) ->
         ConfigurationError: something in the plan is wrong; the error holds every mistake.
         UsageError: bot.toml is wrong.
     """
-    plan, lines = read_toml(file, Plan, contradictions)
+    plan, lines = read_toml(file, BenchPlan, contradictions)
     run = run_options(read_settings(configured), plan.run.model_dump(exclude_unset=True))
     plan = plan.model_copy(update={"run": run})
     out = plan.out or file.absolute().parent / f"{file.stem}-runs"
@@ -101,7 +101,7 @@ def read_bench(file: Path, configured: Path | None, fleet: str | None = None) ->
 class _Checked:
     """What a plan names, loaded; each mistake is a key and the rest of a sentence that begins with it."""
 
-    def __init__(self, plan: Plan, out: Path, configured: Path | None, fleet: str | None) -> None:
+    def __init__(self, plan: BenchPlan, out: Path, configured: Path | None, fleet: str | None) -> None:
         self._plan = plan
         self.mistakes = [*budget_contradictions(plan)]
         self._snapshots: list[Snapshot] = []

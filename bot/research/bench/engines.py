@@ -15,7 +15,7 @@ from typing import IO, Any
 from bot.execution.folder import RunFolder
 from bot.replay.prepare import finished_result
 from bot.replay.run import Show
-from bot.replay.several import Failed, Outcome
+from bot.replay.several import Failed, RunOutcome
 from bot.report.result import read_result
 from bot.research.bench.bench import Bench, PlannedRun
 from bot.research.bench.progress import BenchProgress
@@ -60,7 +60,7 @@ class _Engine:
         self.process.wait()
         ended_engines.put(self)
 
-    def outcome(self, *, stopped: bool) -> Outcome:
+    def outcome(self, *, stopped: bool) -> RunOutcome:
         """Return what came of the run, of which nothing may have come where a stop was requested."""
         self.printed.seek(0)
         try:
@@ -74,7 +74,7 @@ class _Engine:
             code = self.process.returncode
             reason = "it had hardly begun" if stopped else self.last or f"its engine ended with {code}"
             result = Failed(slug, contender.agent, seed, reason, code == 2, "stopped" if stopped else "failed")
-        return Outcome(self.folder.path, self.folder.path.name, result)
+        return RunOutcome(self.folder.path, self.folder.path.name, result)
 
 
 class Engines:
@@ -89,7 +89,7 @@ class Engines:
         self.ended_by: str | None = None
         """Why the bench ended before all of its runs were begun; None: it did not."""
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[RunOutcome]:
         """Do the runs, and yield the outcome of each as it ends; after a request to stop, those under way are the last."""
         runs = self._in_order()
         with self._interruptible():
@@ -97,7 +97,7 @@ class Engines:
                 while not self._stopped and len(self._running) < self._most and (run := next(runs, None)):
                     folder = run.folder
                     if folder and (result := finished_result(folder)):
-                        yield self._told(run, Outcome(folder.path, result.run_id, result))
+                        yield self._told(run, RunOutcome(folder.path, result.run_id, result))
                     elif folder:
                         self._start(run, folder)
                 if not self._running:
@@ -108,7 +108,7 @@ class Engines:
                     outcome = engine.outcome(stopped=self._stopped)
                 yield self._told(engine.run, outcome)
 
-    def _told(self, run: PlannedRun, outcome: Outcome) -> Outcome:
+    def _told(self, run: PlannedRun, outcome: RunOutcome) -> RunOutcome:
         self._progress.ended(run, outcome)
         return outcome
 

@@ -59,7 +59,7 @@ class BenchBudget(ClosedModel):
     )
 
 
-class Plan(ClosedModel):
+class BenchPlan(ClosedModel):
     """A plan's file."""
 
     competitions: tuple[SettingsPath, ...] = Field(min_length=1, description="folders of snapshots")
@@ -94,7 +94,7 @@ class Plan(ClosedModel):
         return len(self.agents) * max(1, len(self.models))
 
 
-def contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
+def contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""
     for name, values in (
         ("competitions", plan.competitions),
@@ -107,7 +107,7 @@ def contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
                 yield (name,), f"names {value} {count} times, where once is enough"
 
 
-def budget_contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
+def budget_contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     """Yield the caps that cannot cover one competition with one seed, by the options of runs that hold in the end."""
     needed_seconds = plan.side_by_side * plan.run.time
     if plan.budget.time is not None and plan.budget.time < needed_seconds:
@@ -119,7 +119,7 @@ def budget_contradictions(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
     yield from _money(plan)
 
 
-def _money(plan: Plan) -> Iterator[tuple[KeyPath, str]]:
+def _money(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     money, per_run = plan.budget.money, plan.run.budget.money
     if money is None:
         return

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from bot.replay.progress import MAX_LINES, Progress, print_line
 from bot.replay.run import Show
-from bot.replay.several import Failed, Outcome
+from bot.replay.several import Failed, RunOutcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, money, percent
 from bot.research.bench.bench import Bench, PlannedRun, contender_of
@@ -39,7 +39,7 @@ class BenchProgress(Progress):
             # On a pipe a line for each step of each run would be thousands.
             yield Show(line.say if self._console.is_terminal else lambda _: None, line.attach)
 
-    def ended(self, run: PlannedRun, outcome: Outcome) -> None:
+    def ended(self, run: PlannedRun, outcome: RunOutcome) -> None:
         """Add what came of a run."""
         self._results[self._contender(run)].append(outcome.result)
         self._of_competitions[run.snapshot.card.slug].append(outcome.result)

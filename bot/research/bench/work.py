@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from bot.execution.folder import RunFolder
 from bot.replay.run import Show
-from bot.replay.several import Job, Outcome, jobs_left, run_each
+from bot.replay.several import Job, RunOutcome, jobs_left, run_each
 from bot.research.bench.bench import Bench
 from bot.research.bench.progress import BenchProgress
 from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, refusal, spent_by
@@ -22,13 +22,13 @@ class BenchWork:
         self.ended_by: str | None = None
         """Why the bench ended before all of its runs were begun; None: it did not."""
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[RunOutcome]:
         """Do the runs, and yield the outcome of each; after a request to stop, the last one is that run's."""
         for outcome in run_each(self._jobs(), self._leases, self._shown):
             self._progress.ended(self._by_folder[outcome.run], outcome)
             yield outcome
 
-    def _jobs(self) -> Iterator[Job | Outcome]:
+    def _jobs(self) -> Iterator[Job | RunOutcome]:
         """Yield the runs in order; each group's need is known only when those before it have ended."""
         for group in self._bench.groups:
             if left_to_do(group):

@@ -12,7 +12,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
-from bot.replay.several import Outcome
+from bot.replay.several import RunOutcome
 from bot.research.blended import blend_runs, stored_runs
 from scrapers.snapshots.snapshot import Snapshot
 
@@ -41,7 +41,7 @@ def blend(
         run, result = blend_runs(
             finished_runs, loaded, out, leases, models, redactor, lambda line: typer.echo(line, err=True)
         )
-    outcome = Outcome(run.folder.path, run.id, result)
+    outcome = RunOutcome(run.folder.path, run.id, result)
     if json:
         print_outcome(outcome)
     report([outcome], json=json)

@@ -15,7 +15,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.extensions import declared
 from bot.research.cli.snapshot_import_mle_bench import mle_bench
 from bot.research.cli.snapshot_meta_kaggle import import_meta_kaggle
-from bot.research.importers.mle_live.importing import ImportRequest, Outcome, import_mle_live
+from bot.research.importers.mle_live.importing import ImportRequest, LiveImportResult, import_mle_live
 from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
@@ -90,14 +90,14 @@ def mle_live(
         raise typer.Exit(1)
 
 
-def _record(outcome: Outcome) -> dict[str, Any]:
+def _record(outcome: LiveImportResult) -> dict[str, Any]:
     path = None if outcome.path is None else str(outcome.path)
     counts = None if outcome.counts is None else to_jsonable_python(asdict(outcome.counts))
     facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
     return facts | (counts or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
 
 
-def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
+def _print(outcomes: Sequence[LiveImportResult], *, dated: bool) -> None:
     undated = "dated at the deadline" if dated else "undated, so never shown"
     columns = ("competition", "topics", "messages", "kernels", undated, "left out", "status")
     print_table(columns, [_row(o) for o in outcomes])
@@ -112,7 +112,7 @@ def _print(outcomes: Sequence[Outcome], *, dated: bool) -> None:
             typer.echo(f"{outcome.competition}: {problem}")
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def _row(outcome: LiveImportResult) -> tuple[str, ...]:
     if outcome.counts is None:
         return (outcome.competition, *"–––––", outcome.status)
     rows, left_out = outcome.counts.rows, sum(reason.count for reason in outcome.counts.left_out)

@@ -12,10 +12,10 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.client.process import WorkerProcess
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.research.importers.mle_bench.importing import BenchImport, Dates, Outcome
-from bot.research.importers.mle_bench.prepared import Place, find_places
+from bot.research.importers.mle_bench.importing import BenchImport, BenchImportResult, Dates
+from bot.research.importers.mle_bench.prepared import PreparedCompetition, find_places
 from bot.research.importers.staging import importing_into
-from bot.research.metric_search.question import FoundMetric, Question
+from bot.research.metric_search.question import FoundMetric, MetricQuestion
 from scrapers.snapshots.fields import parse_time
 from state.clock import SystemClock
 from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageError
@@ -56,16 +56,16 @@ def mle_bench(
         raise typer.Exit(1)
 
 
-def import_places(places: Sequence[Place], out: Path, dates: Dates | None) -> list[Outcome]:
+def import_places(places: Sequence[PreparedCompetition], out: Path, dates: Dates | None) -> list[BenchImportResult]:
     """Import one after another, with a progress line on stderr."""
-    outcomes: list[Outcome] = []
+    outcomes: list[BenchImportResult] = []
     with asyncio.Runner() as runner, progress_line() as say:
         worker = WorkerProcess(seconds=_SECONDS, memory_bytes=_MEMORY)
 
         def report(slug: str, doing: str) -> None:
             say(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}", len(outcomes) / len(places))
 
-        def find_metric(question: Question) -> FoundMetric:
+        def find_metric(question: MetricQuestion) -> FoundMetric:
             return runner.run(_find(worker, question))
 
         importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
@@ -79,7 +79,7 @@ def import_places(places: Sequence[Place], out: Path, dates: Dates | None) -> li
     return outcomes
 
 
-async def _find(worker: WorkerProcess, question: Question) -> FoundMetric:
+async def _find(worker: WorkerProcess, question: MetricQuestion) -> FoundMetric:
     try:
         return await worker.call("bot.research.metric_search.find_metric:find_metric", FoundMetric, None, question)
     except InfrastructureFailure as error:
@@ -104,12 +104,12 @@ def _time(option: str, text: str) -> datetime:
         raise UsageError(f"{option}: {error}") from error
 
 
-def _line(outcome: Outcome, number: int, count: int) -> str:
+def _line(outcome: BenchImportResult, number: int, count: int) -> str:
     reason = f": {outcome.problems[0]}" if outcome.problems else ""
     return f"{number} of {count}: {outcome.slug}: {outcome.status}{reason}"
 
 
-def _show(outcomes: Sequence[Outcome], *, json: bool) -> None:
+def _show(outcomes: Sequence[BenchImportResult], *, json: bool) -> None:
     counts = {status: sum(o.status == status for o in outcomes) for status in ("imported", "there already", "failed")}
     if json:
         print_json({"competitions": [o.as_json() for o in outcomes], **counts})
@@ -122,7 +122,7 @@ def _show(outcomes: Sequence[Outcome], *, json: bool) -> None:
     typer.echo(", ".join(f"{count} {status}" for status, count in counts.items() if count))
 
 
-def _row(outcome: Outcome) -> tuple[str, ...]:
+def _row(outcome: BenchImportResult) -> tuple[str, ...]:
     remarks = [f"left out: {name}" for name in outcome.left_out] + list(outcome.notes)
     metric_lines = [f"{outcome.metric}, {outcome.direction}"] if outcome.metric else []
     if outcome.how:

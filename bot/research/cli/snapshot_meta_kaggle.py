@@ -13,11 +13,11 @@ from bot.cli.options import Json
 from bot.cli.output import Say, print_json, print_table, progress_line
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.research.cli.snapshot_import_mle_bench import import_places
-from bot.research.importers.meta_kaggle.competitions import Competition, read_competitions
+from bot.research.importers.meta_kaggle.competitions import MetaCompetition, read_competitions
 from bot.research.importers.meta_kaggle.export import Export, open_export
 from bot.research.importers.meta_kaggle.importing import ImportResult, MetaKaggleImport
 from bot.research.importers.mle_bench.prepared import find_places
-from bot.research.importers.mle_live.folders import Task, read_tasks
+from bot.research.importers.mle_live.folders import TaskSnapshot, read_tasks
 from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.manifest import MANIFEST
 from state.clock import SystemClock
@@ -111,26 +111,28 @@ def import_meta_kaggle(
         raise typer.Exit(1)
 
 
-def _read_tasks(data: Path, package: Path | None, slugs: Sequence[str], place: Path) -> Mapping[str, Task]:
+def _read_tasks(data: Path, package: Path | None, slugs: Sequence[str], place: Path) -> Mapping[str, TaskSnapshot]:
     """Return the snapshots of a folder, or those that are made in `place` of what MLE-bench prepared there."""
     if (data / MANIFEST).is_file() or next(data.glob(f"*/{MANIFEST}"), None):
         return read_tasks(data)
     places = find_places([data], package, slugs)
     new = [place_found for place_found in places if not (place.parent / place_found.slug).exists()]
     outcomes = import_places(new, place, None)
-    broken = {outcome.slug: Task(place, None, outcome.problems) for outcome in outcomes if outcome.status == "failed"}
-    existing = {place_found.slug: Task(place, None) for place_found in places if place_found not in new}
+    broken = {
+        outcome.slug: TaskSnapshot(place, None, outcome.problems) for outcome in outcomes if outcome.status == "failed"
+    }
+    existing = {place_found.slug: TaskSnapshot(place, None) for place_found in places if place_found not in new}
     return {**existing, **broken, **(read_tasks(place) if len(broken) < len(new) else {})}
 
 
 @contextmanager
-def _open(folder: Path, slugs: Sequence[str] | None = None) -> Iterator[tuple[Export, list[Competition], Say]]:
+def _open(folder: Path, slugs: Sequence[str] | None = None) -> Iterator[tuple[Export, list[MetaCompetition], Say]]:
     with progress_line(30.0) as say, open_export(folder, say) as export:
         say("counting topics, messages and notebooks")
         yield export, read_competitions(export, SystemClock().now(), slugs), say
 
 
-def _row(competition: Competition) -> tuple[str, ...]:
+def _row(competition: MetaCompetition) -> tuple[str, ...]:
     counts = (
         f"{count:,}" for count in (competition.topics, competition.messages, competition.kernels, competition.teams)
     )

@@ -12,7 +12,7 @@ from sqlmodel import select
 from bot.execution.task import shown_description
 from bot.research.importers.mle_live.community import KERNELS_FOLDER, CommunityWriter
 from bot.research.importers.mle_live.folders import find_competitions
-from bot.research.importers.mle_live.info import Tally, read_info
+from bot.research.importers.mle_live.info import ReasonCounter, read_info
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.ingest import ingest
 from scrapers.snapshots.card import Direction, TaskCard
@@ -132,5 +132,5 @@ def _lower_is_better(source: Path) -> bool:
     folder = source / KERNELS_FOLDER
     if not folder.is_dir():
         return False
-    entries = read_info(folder, KERNELS_FOLDER, Tally(), Tally(), Tally())
+    entries = read_info(folder, KERNELS_FOLDER, ReasonCounter(), ReasonCounter(), ReasonCounter())
     return any(entry.lower_is_better for entry in entries.values())

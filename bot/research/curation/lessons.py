@@ -18,7 +18,7 @@ from bot.community.ideas.evidence import WHOLE
 from bot.engine.results import results
 from bot.engine.run_record import RunRecord
 from bot.execution.task import shown_description
-from bot.knowledge.entry import Entry, Source
+from bot.knowledge.entry import Entry, EntrySource
 from bot.knowledge.labels import labels_in
 from bot.models.quoting import line
 from scrapers.snapshots.card import TaskCard
@@ -39,7 +39,7 @@ _ANY_TASK = ("method/tuning",)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MeasuredEffect:
     """A measured difference that a change made."""
 
     what: str
@@ -87,7 +87,7 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
         labels=tuple(labels_in(text)) or _ANY_TASK,
         known_at=known_at,
         competitions=(run.competition.lower(),),
-        sources=(Source(title=f"Run {run.id}", path=path.name, licence="own work"),),
+        sources=(EntrySource(title=f"Run {run.id}", path=path.name, licence="own work"),),
         support="measured",
         evidence=f"{len(effects)} paired differences on withheld rows of one run ({run.agent}, seed {run.seed}).",
         claim=_claim(card, effects),
@@ -108,20 +108,20 @@ def _end_time(store: Store, run: Run) -> datetime:
     return last or run.created_at
 
 
-def _measured_effects(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Iterator[Comparison]:
+def _measured_effects(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Iterator[MeasuredEffect]:
     """Yield what reports measured, then what scripts of no report gained over those they came from."""
     seen_gains = set[tuple[float, float]]()
     for report in reports(store, run.id, known_at):
         for part in report.components:
             if isinstance(part, dict) and part.get("gain") is not None and part.get("gain_error"):
                 seen_gains.add((part["gain"], part["gain_error"]))
-                yield Comparison(line(_effect_name(report, part), 300), part["gain"], part["gain_error"])
+                yield MeasuredEffect(line(_effect_name(report, part), 300), part["gain"], part["gain_error"])
     with store.read() as session:
         run_results = results(RunRecord(session, run))
     for result in run_results:
         gain = result.score.gain if result.score else None
         if gain is not None and gain.std_error and (gain.value, gain.std_error) not in seen_gains:
-            yield Comparison(line(f"{result.action}: {result.title}", 300), gain.value, gain.std_error)
+            yield MeasuredEffect(line(f"{result.action}: {result.title}", 300), gain.value, gain.std_error)
 
 
 def _effect_name(report: Report, part: Mapping[str, Any]) -> str:
@@ -132,7 +132,7 @@ def _effect_name(report: Report, part: Mapping[str, Any]) -> str:
     return ": ".join(filter(None, (name, part.get("analysis")))) or report.title
 
 
-def _claim(card: TaskCard, effects: Sequence[Comparison]) -> str:
+def _claim(card: TaskCard, effects: Sequence[MeasuredEffect]) -> str:
     clearest = sorted(effects, key=lambda e: -abs(e.clearness))
     groups = {
         "Gained beyond noise:": [e for e in clearest if e.clearness > _BEYOND_NOISE],

@@ -7,7 +7,7 @@ from itertools import islice
 
 from bot.community.reading.documents import Document, documents, excerpt, most_telling
 from bot.community.reading.suspicion import steering
-from bot.knowledge.entry import Entry, Source
+from bot.knowledge.entry import Entry, EntrySource
 from bot.models.ask import Asker
 from bot.research.curation.communities import PastCompetition
 from bot.research.curation.prompts import ExtractTricks, Trick
@@ -71,7 +71,7 @@ def _entry(competition: PastCompetition, document: Document, trick: Trick, numbe
     kind, _, id = document.item.partition("/")
     url = document.posts[0].url
     public = url is not None and re.match(r"https?://\S+$", url) is not None
-    source = Source(
+    source = EntrySource(
         title=(document.title.strip() or document.item)[:300].ljust(3, "."),
         url=url if public else None,
         path=None if public else f"{competition.origin}: {document.item}",

@@ -19,7 +19,7 @@ from state.errors import BotError, InfrastructureFailure, UsageError
 
 
 @dataclass(frozen=True)
-class Failure:
+class GradingFailure:
     """A submission that could not be graded through no fault of its own."""
 
     competition_id: str
@@ -32,7 +32,7 @@ class GradedList:
     """The result of a list: MLE-bench's report on each submission in the list's order, and those that could not be graded."""
 
     reports: Sequence[GradeReport]
-    failures: Sequence[Failure]
+    failures: Sequence[GradingFailure]
 
     def summary(self) -> dict[str, Any]:
         """Return MLE-bench's grading report, and under `not_graded` what could not be graded."""
@@ -83,7 +83,7 @@ async def grade_many(
     the share that is done.
     """
     reports: dict[int, GradeReport] = {}
-    failures: dict[int, Failure] = {}
+    failures: dict[int, GradingFailure] = {}
     for position, (competition, path) in enumerate(snapshots.items(), 1):
         places = [n for n, s in enumerate(submissions) if s.competition_id == competition]
         competition_grader = _Competition(path, worker)
@@ -96,7 +96,7 @@ async def grade_many(
             try:
                 graded = await competition_grader.grade([submissions[p].path for p in left_places])
             except BotError as error:
-                failures |= {p: Failure(competition, str(submissions[p].path), str(error)) for p in left_places}
+                failures |= {p: GradingFailure(competition, str(submissions[p].path), str(error)) for p in left_places}
             else:
                 # What is listed, and aggregated, goes by the folder's name.
                 named_reports = [report.model_copy(update={"competition_id": competition}) for report in graded]

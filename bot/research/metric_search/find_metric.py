@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.tables.csv_table import read_table, write_table
 from bot.research.metric_search.grade_calls import grader_of
-from bot.research.metric_search.question import FoundMetric, Question
-from bot.research.metric_search.search import Candidate, Search, Submissions, same, search_result
+from bot.research.metric_search.question import FoundMetric, MetricQuestion
+from bot.research.metric_search.search import Candidate, MetricSearch, TrialTable, same, search_result
 from bot.research.metric_search.trial_submissions import Cells, numbers, trials
 from scrapers.snapshots.card import OWN_GRADER
 from scrapers.snapshots.tables import Repeats, row_key
@@ -29,7 +29,7 @@ _CONFIRMED = 4
 _SEED = 7
 
 
-def find_metric(question: Question, most_rows: int = MOST_ROWS) -> FoundMetric:
+def find_metric(question: MetricQuestion, most_rows: int = MOST_ROWS) -> FoundMetric:
     """Compare the metrics of the registry with a competition's own grader on submissions made of its answers.
 
     The sample submission has the rows of the answers; of those that are alike in the key, in the same order.
@@ -57,7 +57,7 @@ def find_metric(question: Question, most_rows: int = MOST_ROWS) -> FoundMetric:
             except _RefusesParts:
                 pass
         with grader_of(grader, answers) as call:
-            search = Search(all_rows, call, scratch, _candidates(answers))
+            search = MetricSearch(all_rows, call, scratch, _candidates(answers))
             return search_result(search, search.run(), question.board_lower_is_better)
 
 
@@ -70,7 +70,7 @@ def _candidates(answers: Path) -> Sequence[Metric]:
     return () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
 
 
-def _by_sample_alone(question: Question) -> FoundMetric:
+def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
     """Leave the scores to the grader, without submissions made from the answers; the direction is the leaderboard's."""
     table = read_table(question.sample)
     columns = [name for name in table.header if name not in question.key]
@@ -96,7 +96,7 @@ class _RefusesParts(Exception):
 
 
 def _on_a_part(
-    question: Question, part: Path, all_rows: Submissions, sampled: NDArray[np.int64], scratch: Path
+    question: MetricQuestion, part: Path, all_rows: TrialTable, sampled: NDArray[np.int64], scratch: Path
 ) -> FoundMetric:
     rows = replace(
         all_rows,
@@ -105,7 +105,7 @@ def _on_a_part(
         sample=all_rows.sample[sampled],
     )
     with grader_of(question.grader, part) as call:
-        search = Search(rows, call, scratch)
+        search = MetricSearch(rows, call, scratch)
         try:
             candidates = search.run()
         except SnapshotError as error:
@@ -116,13 +116,13 @@ def _on_a_part(
 
 
 def _confirmed(
-    grader: Path, answers: Path, all_rows: Submissions, candidates: Sequence[Candidate], scratch: Path
+    grader: Path, answers: Path, all_rows: TrialTable, candidates: Sequence[Candidate], scratch: Path
 ) -> tuple[list[Candidate], str]:
     """Keep the metrics that agree on all rows as well."""
     if not candidates:
         return [], ""
     with grader_of(grader, answers) as call, contextlib.suppress(SnapshotError):  # too slow or too large on all rows
-        search = Search(all_rows, call, scratch)
+        search = MetricSearch(all_rows, call, scratch)
         for trial in trials(all_rows.truth, all_rows.sample, np.random.default_rng(_SEED)):
             if search.ask(trial) and len(search.scored) == _CONFIRMED:
                 break
@@ -138,12 +138,12 @@ def _confirmed(
     return confirmed, f", and on {len(search.scored)} submissions of all rows"
 
 
-def _submissions(truth: Path, sample: Path, key: tuple[str, ...]) -> Submissions:
+def _submissions(truth: Path, sample: Path, key: tuple[str, ...]) -> TrialTable:
     sample_table, true = read_table(sample), read_table(truth)
     columns = [name for name in sample_table.header if name not in key]
     answer_counts, sample_counts, rows = Repeats(), Repeats(), sample_table.columns(key)
     answers = dict(zip(map(answer_counts.numbered, true.keys(key)), true.columns(columns), strict=True))
-    return Submissions(
+    return TrialTable(
         header=sample_table.header,
         key=key,
         rows=rows,

@@ -9,7 +9,7 @@ from scrapers.snapshots.card import Direction
 
 
 @dataclass(frozen=True)
-class Question:
+class MetricQuestion:
     """What is needed to identify a metric; all files exist."""
 
     slug: str
@@ -41,5 +41,5 @@ class FoundMetric:
     notes: tuple[str, ...] = ()
 
 
-FindMetric = Callable[[Question], FoundMetric]
+FindMetric = Callable[[MetricQuestion], FoundMetric]
 """Raises SnapshotError if the grader does not work, or contradicts the leaderboard."""

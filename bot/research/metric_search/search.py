@@ -17,7 +17,7 @@ from bot.evaluation.metrics.registry import METRICS, Metric, PredictionKind
 from bot.evaluation.tables.csv_table import write_table
 from bot.research.metric_search.grade_calls import GradeCall
 from bot.research.metric_search.question import FoundMetric
-from bot.research.metric_search.trial_submissions import PERFECT, Cells, Trial, numbers, trials
+from bot.research.metric_search.trial_submissions import PERFECT, Cells, TrialSubmission, numbers, trials
 from scrapers.snapshots.card import OWN_GRADER, Direction
 from scrapers.snapshots.tables import row_key
 from state.errors import Problem, SnapshotError, UsageError
@@ -37,7 +37,7 @@ _NOT_DEFINED = (ValueError, TypeError, ArithmeticError, LookupError, AttributeEr
 
 
 @dataclass(frozen=True)
-class Submissions:
+class TrialTable:
     """The table that trial submissions are written as: the sample's columns, rows and ids."""
 
     header: tuple[str, ...]
@@ -54,11 +54,11 @@ class Submissions:
         return [row_key(cells) for cells in self.rows]
 
     @cached_property
-    def perfect(self) -> Trial:
+    def perfect(self) -> TrialSubmission:
         """The truth as a submission."""
-        return Trial(PERFECT, self.truth)
+        return TrialSubmission(PERFECT, self.truth)
 
-    def write(self, trial: Trial, path: Path) -> None:
+    def write(self, trial: TrialSubmission, path: Path) -> None:
         """Write one, columns and rows in the sample's order."""
         columns: dict[str, Sequence[str]] = dict(zip(self.key, zip(*self.rows, strict=True), strict=True))
         predictions = [name for name in self.header if name not in self.key]
@@ -73,7 +73,7 @@ class Candidate:
     metric: Metric
     params: Params
 
-    def score(self, truth: Trial, prediction: Trial) -> float:
+    def score(self, truth: TrialSubmission, prediction: TrialSubmission) -> float:
         """Return the score of text cells, read as the metric takes them; NaN where it is not defined."""
         sides: tuple[Any, Any] = truth.cells, prediction.cells
         if self.metric.takes == "number":
@@ -93,14 +93,14 @@ class Candidate:
 
 
 @dataclass
-class Search:
+class MetricSearch:
     """Has the grader score one submission after another, and keeps the metrics that agree."""
 
-    submissions: Submissions
+    submissions: TrialTable
     grade: GradeCall
     scratch: Path
     metrics: Sequence[Metric] = tuple(METRICS.values())
-    scored: list[tuple[Trial, float]] = field(default_factory=list, init=False)
+    scored: list[tuple[TrialSubmission, float]] = field(default_factory=list, init=False)
     """Those that the grader gave a finite score."""
     faults: list[str] = field(default_factory=list, init=False)
 
@@ -127,7 +127,7 @@ class Search:
                 break
         return candidates
 
-    def ask(self, trial: Trial) -> bool:
+    def ask(self, trial: TrialSubmission) -> bool:
         """Have one submission scored; return whether it got a finite score."""
         path = self.scratch / "trial.csv"
         self.submissions.write(trial, path)
@@ -205,12 +205,14 @@ def same(first: float, second: float) -> bool:
     return difference <= _TOLERANCE * (1 + 1e-6) + _SLACK * abs(second)
 
 
-def _differ(candidates: Sequence[Candidate], truth: Trial, trial: Trial) -> bool:
+def _differ(candidates: Sequence[Candidate], truth: TrialSubmission, trial: TrialSubmission) -> bool:
     scores = [candidate.score(truth, trial) for candidate in candidates]
     return any(not same(score, scores[0]) for score in scores[1:])
 
 
-def search_result(search: Search, candidates: Sequence[Candidate], board_lower_is_better: bool | None) -> FoundMetric:
+def search_result(
+    search: MetricSearch, candidates: Sequence[Candidate], board_lower_is_better: bool | None
+) -> FoundMetric:
     """Return the result of a search with the direction, which grader and leaderboard (None: no order) must not contradict.
 
     Raises:
@@ -237,7 +239,7 @@ def search_result(search: Search, candidates: Sequence[Candidate], board_lower_i
     return FoundMetric(name, direction, method, params, tuple(notes))
 
 
-def _direction(search: Search, candidates: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:
+def _direction(search: MetricSearch, candidates: Sequence[Candidate], board_lower_is_better: bool | None) -> Direction:
     """Return the metric's direction, else that of the grader's scores, else the leaderboard's; none may contradict another."""
     by_scores, by_board = search.direction(), None
     if board_lower_is_better is not None:

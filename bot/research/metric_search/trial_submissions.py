@@ -21,7 +21,7 @@ _SUM_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialSubmission:
     """One submission's prediction cells, as they are written into the file."""
 
     name: str
@@ -42,12 +42,12 @@ def numbers(cells: Cells) -> NDArray[np.float64] | None:
     return values if np.isfinite(values).all() else None
 
 
-def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     """Yield trial submissions, the perfect one first; another generator draws others.
 
     A grader need not accept all of them: its refusals show nothing about the metric. `sample` has the same order of rows.
     """
-    yield Trial(PERFECT, truth)
+    yield TrialSubmission(PERFECT, truth)
     values = numbers(truth)
     if values is not None:
         yield from _of_numbers(values, truth, rng)
@@ -56,12 +56,12 @@ def trials(truth: Cells, sample: Cells, rng: np.random.Generator) -> Iterator[Tr
         yield from _of_texts(truth, rng)
     elif truth.shape[1] == 1 and all(str(cell).isdecimal() for cell in truth.ravel()):
         yield from _of_lists(truth, rng)  # a whole number may be the one label that several are ranked for
-    yield Trial("rows shuffled", truth[rng.permutation(len(truth))])
-    yield Trial("the first row everywhere", np.repeat(truth[:1], len(truth), axis=0))
-    yield Trial("sample submission", sample)
+    yield TrialSubmission("rows shuffled", truth[rng.permutation(len(truth))])
+    yield TrialSubmission("the first row everywhere", np.repeat(truth[:1], len(truth), axis=0))
+    yield TrialSubmission("sample submission", sample)
 
 
-def _of_numbers(values: NDArray[np.float64], truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+def _of_numbers(values: NDArray[np.float64], truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     if values.min() >= 0 and values.max() <= 1:
         yield from _probabilities(values, rng)
     yield from _quantities(values, rng)
@@ -69,10 +69,10 @@ def _of_numbers(values: NDArray[np.float64], truth: Cells, rng: np.random.Genera
         spread = max(1.0, float(values.std()))
         shifted = np.round(values + rng.normal(0, spread, values.shape))
         shifted = np.clip(shifted, values.min(), values.max())
-        yield Trial("whole numbers nearby", _edit_cells(shifted, lambda number: str(int(number))))
+        yield TrialSubmission("whole numbers nearby", _edit_cells(shifted, lambda number: str(int(number))))
 
 
-def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[Trial]:
+def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[TrialSubmission]:
     rows, columns = values.shape
     sums_to_one = columns > 1 and bool(np.all(np.abs(values.sum(axis=1) - 1) < _SUM_SLACK))
     for weight in (0.3, 0.6, 0.85):
@@ -80,28 +80,28 @@ def _probabilities(values: NDArray[np.float64], rng: np.random.Generator) -> Ite
         mixed = (1 - weight) * values + weight * noise
         if sums_to_one:
             mixed /= mixed.sum(axis=1, keepdims=True)
-        yield Trial(f"probabilities with {weight:.0%} noise", _text(mixed))
+        yield TrialSubmission(f"probabilities with {weight:.0%} noise", _text(mixed))
     if sums_to_one:
         scaled = 0.5 * values + 0.5 * rng.random(values.shape)
-        yield Trial("probabilities that do not sum to one", _text(scaled))
+        yield TrialSubmission("probabilities that do not sum to one", _text(scaled))
     is_replaced = rng.random(rows) < 0.2
     if not sums_to_one and columns > 1:
         uneven = values.copy()
         uneven[:, 0] = 0.4 * values[:, 0] + 0.6 * rng.random(rows)
-        yield Trial("probabilities with noise in the first column", _text(uneven))
+        yield TrialSubmission("probabilities with noise in the first column", _text(uneven))
     sure = values.copy()
     sure[is_replaced] = values[rng.permutation(rows)][is_replaced]
-    yield Trial("a fifth of the rows sure and mostly wrong", _text(sure))
+    yield TrialSubmission("a fifth of the rows sure and mostly wrong", _text(sure))
 
 
-def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[Trial]:
+def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterator[TrialSubmission]:
     scale = values.std(axis=0, keepdims=True)
     scale[scale == 0] = 1.0
     low = 0.0 if values.min() >= 0 else -math.inf
     high = 1.0 if low == 0 and values.max() <= 1 else math.inf
 
-    def within(name: str, predictions: NDArray[np.float64]) -> Trial:
-        return Trial(name, _text(np.clip(predictions, low, high)))
+    def within(name: str, predictions: NDArray[np.float64]) -> TrialSubmission:
+        return TrialSubmission(name, _text(np.clip(predictions, low, high)))
 
     for share in (0.1, 0.5, 2.0):
         yield within(f"noise of {share:g} standard deviations", values + share * scale * rng.normal(0, 1, values.shape))
@@ -115,13 +115,13 @@ def _quantities(values: NDArray[np.float64], rng: np.random.Generator) -> Iterat
     yield within("one row far off", far)
 
 
-def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     """Whole rows replaced by other rows' answers."""
     for share in (0.1, 0.3, 0.6):
         is_drawn = rng.random(len(truth)) < share
         replaced = truth.copy()
         replaced[is_drawn] = truth[rng.integers(len(truth), size=len(truth))][is_drawn]
-        yield Trial(f"{share:.0%} of the rows replaced by other answers", replaced)
+        yield TrialSubmission(f"{share:.0%} of the rows replaced by other answers", replaced)
     distinct = sorted(set(truth[:, 0])) if truth.shape[1] == 1 else []
     if 1 < len(distinct) <= _FEW_CLASSES:
         position = {label: place for place, label in enumerate(sorted(distinct, key=_order))}
@@ -131,11 +131,11 @@ def _of_classes(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
             labels[min(max(position[cell] + step, 0), len(labels) - 1)]
             for cell, step in zip(truth[:, 0], steps, strict=True)
         ]
-        yield Trial("classes next to the true ones", np.array(neighbours, dtype=object).reshape(-1, 1))
-        yield Trial("the largest class everywhere", np.full(truth.shape, labels[-1], dtype=object))
+        yield TrialSubmission("classes next to the true ones", np.array(neighbours, dtype=object).reshape(-1, 1))
+        yield TrialSubmission("the largest class everywhere", np.full(truth.shape, labels[-1], dtype=object))
 
 
-def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     """Texts with words left out, added, moved or misspelled; of run lengths, whole pairs."""
     edits: list[tuple[str, Callable[[list[str]], list[str]]]] = [
         ("the last word missing", lambda words: words[:-1] or words),
@@ -146,21 +146,23 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
     ]
     pool = _words(truth)
     for name, edit in edits:
-        yield Trial(name, _edit_cells(truth, partial(_edited, edit=edit)))
-    yield Trial("a word of another row in front", _edit_cells(truth, lambda text: f"{rng.choice(pool)} {text}"))
-    yield Trial("a word of another row behind", _edit_cells(truth, lambda text: f"{text} {rng.choice(pool)}"))
+        yield TrialSubmission(name, _edit_cells(truth, partial(_edited, edit=edit)))
+    yield TrialSubmission(
+        "a word of another row in front", _edit_cells(truth, lambda text: f"{rng.choice(pool)} {text}")
+    )
+    yield TrialSubmission("a word of another row behind", _edit_cells(truth, lambda text: f"{text} {rng.choice(pool)}"))
     yield from _of_lists(truth, rng)
-    yield Trial("a letter missing", _edit_cells(truth, lambda text: _without_letter(text, rng)))
+    yield TrialSubmission("a letter missing", _edit_cells(truth, lambda text: _without_letter(text, rng)))
     is_cut = rng.random(len(truth)) < 0.4
     halves = _edit_cells(truth, lambda text: " ".join(text.split()[: max(2, len(text.split()) // 4 * 2)]))
-    yield Trial("some rows cut", np.where(is_cut[:, None], halves, truth))
+    yield TrialSubmission("some rows cut", np.where(is_cut[:, None], halves, truth))
 
 
-def _of_lists(truth: Cells, rng: np.random.Generator) -> Iterator[Trial]:
+def _of_lists(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
     """The true words among others."""
     for length in (3, 5, 12, 30):
         among = partial(_among, pool=_words(truth), length=length, rng=rng)
-        yield Trial(f"among {length} words in any order", _edit_cells(truth, among))
+        yield TrialSubmission(f"among {length} words in any order", _edit_cells(truth, among))
 
 
 def _words(truth: Cells) -> list[str]:

@@ -13,13 +13,13 @@ from bot.cli.configured import configured
 from bot.cli.options import Competition as CompetitionArgument
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table, progress_line
-from bot.live.kinds import Kind, in_words
+from bot.live.kinds import CompetitionKind, in_words
 from bot.simulator.probe.asking import ask_all
 from bot.simulator.probe.exchange import ProbeExchange, read_exchanges, write_exchanges
 from bot.simulator.probe.judging import ProbeResult, judge
 from bot.simulator.probe.masking import Masking
 from bot.simulator.probe.points import NotAnswered, ProbeAnswers, Verdict
-from scrapers.kaggle.competitions import Competition, DataSummary, Pages
+from scrapers.kaggle.competitions import DataSummary, KaggleCompetition, Pages
 from scrapers.kaggle.credentials import find_credentials
 from scrapers.kaggle.kinds import kinds_of
 from scrapers.kaggle.search import SearchPage, facts_on
@@ -47,7 +47,7 @@ def probe(
     """
     folder, section = out or Path(f"probe-{competition}"), configured(config).kaggle
     exchanges = read_exchanges(folder)
-    kinds: list[Kind] = []
+    kinds: list[CompetitionKind] = []
     if not exchanges:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} is not empty: remove it, or name another folder with --out")
@@ -77,11 +77,11 @@ def _ask_site(section: KaggleSection, competition: str, folder: Path) -> tuple[P
     return exchanges
 
 
-def _kinds(exchanges: Sequence[ProbeExchange]) -> list[Kind]:
+def _kinds(exchanges: Sequence[ProbeExchange]) -> list[CompetitionKind]:
     """Return the kinds of the competition, as far as what was answered shows them."""
     answers = ProbeAnswers(exchanges)
     try:
-        competition, pages = answers.read("competition", Competition), answers.read("pages", Pages).pages
+        competition, pages = answers.read("competition", KaggleCompetition), answers.read("pages", Pages).pages
     except NotAnswered:
         return []
     facts, size = None, 0

@@ -24,7 +24,7 @@ from state.clock import FastClock
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.simulator.site.competition import Competition
+    from bot.simulator.site.competition import SimulatedCompetition
     from bot.simulator.site.site import Site
 
 _AFTERWARDS = timedelta(hours=1)
@@ -220,7 +220,7 @@ def _print(result: Mapping[str, Any]) -> None:
     print_table(("", result["competition"]), rows, title="final standing" if result["over"] else "standing so far")
 
 
-def _competition_facts(competition: "Competition") -> dict[str, Any]:
+def _competition_facts(competition: "SimulatedCompetition") -> dict[str, Any]:
     return {
         "competition": competition.slug,
         "begins": competition.card.enabled_at.isoformat(),
@@ -229,13 +229,13 @@ def _competition_facts(competition: "Competition") -> dict[str, Any]:
     }
 
 
-def _line(competition: "Competition") -> str:
+def _line(competition: "SimulatedCompetition") -> str:
     words = shift_in_words(competition.snapshot.shift)
     span = f"{competition.card.enabled_at:%Y-%m-%d %H:%M} to {competition.card.deadline:%Y-%m-%d %H:%M}"
     return f"{competition.slug}: {span}{', all of it ' if words else ''}{words}"
 
 
-def _progress_of(competition: "Competition", clock: FastClock, now: datetime) -> str:
+def _progress_of(competition: "SimulatedCompetition", clock: FastClock, now: datetime) -> str:
     count = len(competition.desk.all(now))
     scores = [s.public_score for s in competition.desk.best_public(now)]
     best = f", best {scores[0]:g}" if scores and scores[0] is not None else ""

@@ -20,7 +20,7 @@ from scrapers.kaggle.search import METHOD as SEARCH
 from scrapers.kaggle.search import Search, SearchPage, request_of
 from scrapers.kaggle.settings import KaggleSection, Pace
 from scrapers.kaggle.submissions import Submissions
-from scrapers.kaggle.wire import Answer
+from scrapers.kaggle.wire import ApiResponse
 from state.clock import Clock
 from state.errors import KaggleError, NotAuthenticated, SiteUnavailable, UnknownAnswer
 
@@ -98,7 +98,7 @@ async def _search_without_key(client: KaggleClient, title: str) -> SearchPage:
     return await client.call(method, request_of("COMPETITION", title), SearchPage, subject=title)
 
 
-class _WholeAnswer(Answer):
+class _WholeAnswer(ApiResponse):
     """An answer that is kept as it came."""
 
     content: Any = Field(default=None, exclude=True)

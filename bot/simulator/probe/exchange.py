@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scrapers.kaggle.wire import Answer
+from scrapers.kaggle.wire import ApiResponse
 
-AnswerT = TypeVar("AnswerT", bound=Answer)
+AnswerT = TypeVar("AnswerT", bound=ApiResponse)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.simulator.probe import on_community, on_competitions
 from bot.simulator.probe.exchange import ProbeExchange
-from bot.simulator.probe.points import Finding, Point, ProbeAnswers, finding, unsure
+from bot.simulator.probe.points import Point, ProbeAnswers, ProbeFinding, finding, unsure
 from scrapers.kaggle.datasets import OwnDataSets
 from scrapers.kaggle.failures import code_and_words
 from scrapers.kaggle.notebooks import Quotas
@@ -15,7 +15,7 @@ from scrapers.kaggle.notebooks import Quotas
 _FIRST_PUSH = "a first notebook that the bot pushes: `bot logs` has the answers"
 
 
-def _gpu_hours(answers: ProbeAnswers) -> Finding:
+def _gpu_hours(answers: ProbeAnswers) -> ProbeFinding:
     quotas = answers.read("gpu-hours", Quotas)
     if quotas.gpu_quota is None:
         return finding(False, "it names no GPUs")
@@ -23,7 +23,7 @@ def _gpu_hours(answers: ProbeAnswers) -> Finding:
     return finding(1 <= hours <= 168, f"{hours:g} hours a week")
 
 
-def _private_ones(answers: ProbeAnswers) -> Finding:
+def _private_ones(answers: ProbeAnswers) -> ProbeFinding:
     own = answers.read("own-data-sets", OwnDataSets)
     private = sum(d.is_private for d in own.datasets)
     return (
@@ -33,7 +33,7 @@ def _private_ones(answers: ProbeAnswers) -> Finding:
     )
 
 
-def _missing(answers: ProbeAnswers) -> Finding:
+def _missing(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("missing-data-set")
     if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
         return answers.why_not("missing-data-set")
@@ -78,7 +78,7 @@ class ProbeResult:
     """One assumption, and what was seen of it."""
 
     point: Point
-    finding: Finding
+    finding: ProbeFinding
 
 
 def judge(exchanges: Sequence[ProbeExchange]) -> tuple[ProbeResult, ...]:
@@ -98,7 +98,7 @@ def _values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _numbers(answers: ProbeAnswers) -> Finding:
+def _numbers(answers: ProbeAnswers) -> ProbeFinding:
     ids = [value for e in answers.all for name, value in _values(e.answer) if name == "id" or name.endswith("Id")]
     if not ids:
         return unsure("no answer has a number of 64 bits")
@@ -106,7 +106,7 @@ def _numbers(answers: ProbeAnswers) -> Finding:
     return finding(not texts, f"{texts} of {len(ids)} come as text" if texts else f"all of {len(ids)} are numbers")
 
 
-def _times(answers: ProbeAnswers) -> Finding:
+def _times(answers: ProbeAnswers) -> ProbeFinding:
     matches = [
         match
         for exchange in answers.all
@@ -123,7 +123,7 @@ def _refusals(answers: ProbeAnswers) -> list[ProbeExchange]:
     return [e for e in answers.all if e.status is not None and e.status >= 400 and e.answer]
 
 
-def _error_shape(answers: ProbeAnswers) -> Finding:
+def _error_shape(answers: ProbeAnswers) -> ProbeFinding:
     refusals = _refusals(answers)
     if not refusals:
         return unsure("nothing was refused")
@@ -139,19 +139,19 @@ def _shape(answer: Any) -> str:
     return "flat" if "code" in answer and "message" in answer else "unknown"
 
 
-def _wrong_name(answers: ProbeAnswers) -> Finding:
+def _wrong_name(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("wrong-name") or answers.exchange("competition")
     if exchange is None or exchange.status is None or exchange.answered:
         return unsure("it was not asked")
     return finding(exchange.status in (403, 404), f"status {exchange.status} for {exchange.request['competitionName']}")
 
 
-def _limits(answers: ProbeAnswers) -> Finding:
+def _limits(answers: ProbeAnswers) -> ProbeFinding:
     limited = [e for e in answers.all if e.status == 429]
     if not limited:
         return unsure(f"{len(answers.all)} requests, none refused as too many")
     waits = ", ".join(e.headers.get("retry-after", "no Retry-After") for e in limited)
-    return Finding("different", f"{len(limited)} of {len(answers.all)} requests were refused as too many: {waits}")
+    return ProbeFinding("different", f"{len(limited)} of {len(answers.all)} requests were refused as too many: {waits}")
 
 
 POINTS: tuple[Point, ...] = (

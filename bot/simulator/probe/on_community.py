@@ -3,24 +3,24 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from bot.simulator.probe.points import Finding, Point, ProbeAnswers, finding, unsure
-from scrapers.kaggle.competitions import Competition
+from bot.simulator.probe.points import Point, ProbeAnswers, ProbeFinding, finding, unsure
+from scrapers.kaggle.competitions import KaggleCompetition
 from scrapers.kaggle.forum import ForumMessage, OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage
-from scrapers.kaggle.search import Found, SearchPage, facts_on
+from scrapers.kaggle.search import SearchPage, SearchResult, facts_on
 
 _TOPICS_A_PAGE = 20
 _KERNELS_A_PAGE = 100
 _DEEPEST = 4
 
 
-def _topic_page(answers: ProbeAnswers) -> Finding:
+def _topic_page(answers: ProbeAnswers) -> ProbeFinding:
     page = answers.read("topics", TopicPage)
     rows, total = len(page.topics), page.total_count
     return finding(rows == min(_TOPICS_A_PAGE, total), f"{rows} topics on the first page, {total} in all")
 
 
-def _topic_order(answers: ProbeAnswers) -> Finding:
+def _topic_order(answers: ProbeAnswers) -> ProbeFinding:
     topics = answers.read("topics", TopicPage).topics
     times = [t.last_comment_post_date for t in topics if not t.is_sticky and t.last_comment_post_date]
     if len(times) < 3:
@@ -29,14 +29,14 @@ def _topic_order(answers: ProbeAnswers) -> Finding:
     return finding(not rising, f"{len(times)} topics, {rising} of them out of the order of their last comment")
 
 
-def _sticky(answers: ProbeAnswers) -> Finding:
+def _sticky(answers: ProbeAnswers) -> ProbeFinding:
     flags = [t.is_sticky for t in answers.read("topics", TopicPage).topics]
     if True not in flags or False not in flags:
         return unsure("no topic is sticky, or all are")
     return finding(flags == sorted(flags, reverse=True), f"{sum(flags)} sticky of {len(flags)} topics")
 
 
-def _opening(answers: ProbeAnswers) -> Finding:
+def _opening(answers: ProbeAnswers) -> ProbeFinding:
     messages, topic = answers.read("messages", TopicMessages), answers.read("topic", OneTopic)
     opening_time = topic.topic.post_date if topic.topic else None
     if opening_time is None or not messages.messages:
@@ -49,7 +49,7 @@ def _depth(messages: Sequence[ForumMessage]) -> int:
     return 1 + max(map(_depth, (m.replies for m in messages)), default=0) if messages else 0
 
 
-def _replies(answers: ProbeAnswers) -> Finding:
+def _replies(answers: ProbeAnswers) -> ProbeFinding:
     depth = _depth(answers.read("messages", TopicMessages).messages)
     return unsure("no message has a reply") if depth < 2 else finding(depth <= _DEEPEST, f"{depth} levels")
 
@@ -58,7 +58,7 @@ def _all_messages(answers: ProbeAnswers) -> list[ForumMessage]:
     return [message for message, _ in answers.read("messages", TopicMessages).flat()]
 
 
-def _deleted(answers: ProbeAnswers) -> Finding:
+def _deleted(answers: ProbeAnswers) -> ProbeFinding:
     deleted = [m for m in _all_messages(answers) if m.is_deleted]
     if not deleted:
         return unsure("no message that was read is deleted")
@@ -66,7 +66,7 @@ def _deleted(answers: ProbeAnswers) -> Finding:
     return finding(empty == len(deleted), f"{empty} of {len(deleted)} deleted messages have neither")
 
 
-def _texts(answers: ProbeAnswers) -> Finding:
+def _texts(answers: ProbeAnswers) -> ProbeFinding:
     present = [m for m in _all_messages(answers) if not m.is_deleted]
     if not present:
         return unsure("there is no message")
@@ -75,7 +75,7 @@ def _texts(answers: ProbeAnswers) -> Finding:
     return finding(all(m.content or m.raw_markdown for m in present), text)
 
 
-def _get_topic(answers: ProbeAnswers) -> Finding:
+def _get_topic(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("topic")
     if exchange is not None and exchange.status is not None and not exchange.answered:
         return finding(False, f"it was refused with {exchange.status}")
@@ -84,7 +84,7 @@ def _get_topic(answers: ProbeAnswers) -> Finding:
     return finding(has_text, "it has the opening message" if has_text else "it has no text")
 
 
-def _kernel_page(answers: ProbeAnswers) -> Finding:
+def _kernel_page(answers: ProbeAnswers) -> ProbeFinding:
     page, competition = answers.read("kernels", KernelPage), answers.exchange("competition")
     rows = len(page.kernels)
     total = competition.answer.get("kernelCount", 0) if competition and isinstance(competition.answer, dict) else 0
@@ -93,7 +93,7 @@ def _kernel_page(answers: ProbeAnswers) -> Finding:
     return unsure(text) if rows < _KERNELS_A_PAGE and total <= rows else finding(rows == _KERNELS_A_PAGE, text)
 
 
-def _kernel_order(answers: ProbeAnswers) -> Finding:
+def _kernel_order(answers: ProbeAnswers) -> ProbeFinding:
     kernels = answers.read("kernels", KernelPage).kernels
     times = [k.last_run_time for k in kernels if k.last_run_time is not None]
     if len(times) < 3:
@@ -102,7 +102,7 @@ def _kernel_order(answers: ProbeAnswers) -> Finding:
     return finding(not rising, f"{len(times)} kernels, {rising} of them out of the order of their last run")
 
 
-def _version_numbers(answers: ProbeAnswers) -> Finding:
+def _version_numbers(answers: ProbeAnswers) -> ProbeFinding:
     kernels = answers.read("kernels", KernelPage).kernels
     if not kernels:
         return unsure("there is no kernel")
@@ -110,11 +110,11 @@ def _version_numbers(answers: ProbeAnswers) -> Finding:
     return finding(count == len(kernels), f"{count} of {len(kernels)} kernels have their version's number")
 
 
-def _documents(answers: ProbeAnswers) -> list[Found]:
+def _documents(answers: ProbeAnswers) -> list[SearchResult]:
     return [d for d in answers.read("search-kernels", SearchPage).documents if d.document_type == "KERNEL"]
 
 
-def _search_finds(answers: ProbeAnswers) -> Finding:
+def _search_finds(answers: ProbeAnswers) -> ProbeFinding:
     kernels, documents = answers.read("kernels", KernelPage).kernels, _documents(answers)
     if not kernels:
         return unsure("there is no kernel")
@@ -124,7 +124,7 @@ def _search_finds(answers: ProbeAnswers) -> Finding:
     )
 
 
-def _scores(answers: ProbeAnswers) -> Finding:
+def _scores(answers: ProbeAnswers) -> ProbeFinding:
     facts = [d.kernel_document for d in _documents(answers) if d.kernel_document]
     linked = [f for f in facts if f.has_linked_submission]
     if not linked or len(linked) == len(facts):
@@ -135,7 +135,7 @@ def _scores(answers: ProbeAnswers) -> Finding:
     return finding(count > 0 and stray == 0, text)
 
 
-def _tiers(answers: ProbeAnswers) -> Finding:
+def _tiers(answers: ProbeAnswers) -> ProbeFinding:
     owners = [d.owner_user for d in _documents(answers) if d.owner_user and d.owner_user.tier]
     if not owners:
         return unsure("no document names its author's tier")
@@ -145,15 +145,15 @@ def _tiers(answers: ProbeAnswers) -> Finding:
     )
 
 
-def _needs_key(answers: ProbeAnswers) -> Finding:
+def _needs_key(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("search-without-key")
     if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
         return answers.why_not("search-without-key")
     return finding(not exchange.answered, f"without a key it was answered with {exchange.status}")
 
 
-def _environment(answers: ProbeAnswers) -> Finding:
-    competition = answers.read("competition", Competition)
+def _environment(answers: ProbeAnswers) -> ProbeFinding:
+    competition = answers.read("competition", KaggleCompetition)
     exchange = answers.exchange("search-without-key")
     name = "search-without-key" if exchange is not None and exchange.answered else "search-competition"
     page = answers.read(name, SearchPage)

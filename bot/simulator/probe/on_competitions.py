@@ -5,16 +5,16 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 from bot.simulator.probe.asking import BOARD_ROWS
-from bot.simulator.probe.points import Finding, Point, ProbeAnswers, finding, unsure
+from bot.simulator.probe.points import Point, ProbeAnswers, ProbeFinding, finding, unsure
 from scrapers.kaggle.card.board import read_order
-from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing
-from scrapers.kaggle.submissions import Limits, SentFiles
+from scrapers.kaggle.competitions import DataFiles, DataSummary, KaggleCompetition, LeaderboardTop, Pages
+from scrapers.kaggle.submissions import SentFiles, SubmissionQuota
 
 _TAG = re.compile(r"<(?:p|div|h[1-6]|ul|ol|table|br|a|strong|em)\b", re.IGNORECASE)
 
 
-def _fields(answers: ProbeAnswers) -> Finding:
-    competition = answers.read("competition", Competition)
+def _fields(answers: ProbeAnswers) -> ProbeFinding:
+    competition = answers.read("competition", KaggleCompetition)
     values = {
         "deadline": competition.deadline,
         "enabledDate": competition.enabled_date,
@@ -25,7 +25,7 @@ def _fields(answers: ProbeAnswers) -> Finding:
     return finding(not absent, f"absent: {', '.join(absent)}" if absent else "all are there")
 
 
-def _page_format(answers: ProbeAnswers) -> Finding:
+def _page_format(answers: ProbeAnswers) -> ProbeFinding:
     pages = answers.read("pages", Pages)
     if not pages.pages:
         return unsure("there is no page")
@@ -39,13 +39,13 @@ def _page_format(answers: ProbeAnswers) -> Finding:
     return finding(not wrong, f"{', '.join(forms)}" + (f"; not so: {', '.join(wrong)}" if wrong else ""))
 
 
-def _rules_page(answers: ProbeAnswers) -> Finding:
+def _rules_page(answers: ProbeAnswers) -> ProbeFinding:
     pages = answers.read("pages", Pages)
     names = [p.name for p in pages.pages]
     return finding("rules" in names, f"pages: {', '.join(names) or 'none'}")
 
 
-def _whole_list(answers: ProbeAnswers) -> Finding:
+def _whole_list(answers: ProbeAnswers) -> ProbeFinding:
     files, summary = answers.read("files", DataFiles), answers.read("data-summary", DataSummary)
     if files.next_page_token:
         return unsure("the list has more than one page")
@@ -55,7 +55,7 @@ def _whole_list(answers: ProbeAnswers) -> Finding:
     return finding((file_count, size) == (summary_count, bytes_), observation)
 
 
-def _download(answers: ProbeAnswers) -> Finding:
+def _download(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("download")
     if exchange is None or not exchange.answered:
         return answers.why_not("download")
@@ -63,16 +63,16 @@ def _download(answers: ProbeAnswers) -> Finding:
     return finding(exchange.status == 302, f"status {exchange.status}, storage at {host}")
 
 
-def _board_size(answers: ProbeAnswers) -> Finding:
-    board, competition = answers.read("leaderboard", Standing), answers.read("competition", Competition)
+def _board_size(answers: ProbeAnswers) -> ProbeFinding:
+    board, competition = answers.read("leaderboard", LeaderboardTop), answers.read("competition", KaggleCompetition)
     rows = len(board.submissions)
     if rows < BOARD_ROWS and competition.team_count <= rows:
         return unsure(f"there are only {rows} teams")
     return finding(rows == BOARD_ROWS, f"{rows} rows, of {BOARD_ROWS} requested")
 
 
-def _board_order(answers: ProbeAnswers) -> Finding:
-    board = answers.read("leaderboard", Standing)
+def _board_order(answers: ProbeAnswers) -> ProbeFinding:
+    board = answers.read("leaderboard", LeaderboardTop)
     order = read_order([s.score for s in board.submissions])
     scores = ", ".join(s.score or "none" for s in board.submissions)
     if len({s.score for s in board.submissions}) < 2:
@@ -80,16 +80,16 @@ def _board_order(answers: ProbeAnswers) -> Finding:
     return finding(order.direction is not None, f"scores in order: {scores}")
 
 
-def _quota(answers: ProbeAnswers) -> Finding:
-    limits = answers.read("quota", Limits)
+def _quota(answers: ProbeAnswers) -> ProbeFinding:
+    limits = answers.read("quota", SubmissionQuota)
     if limits.known:
         return unsure(f"this team has a quota: {limits.num_today} sent today, {limits.num_allowed_now} allowed now")
     submissions = answers.read("submissions", SentFiles)
     return finding(not submissions.submissions, f"all zeros, with {len(submissions.submissions)} submissions sent")
 
 
-def _allowed_now(answers: ProbeAnswers) -> Finding:
-    limits, competition = answers.read("quota", Limits), answers.read("competition", Competition)
+def _allowed_now(answers: ProbeAnswers) -> ProbeFinding:
+    limits, competition = answers.read("quota", SubmissionQuota), answers.read("competition", KaggleCompetition)
     if not limits.known or not competition.max_daily_submissions:
         return unsure("no quota is stated")
     remaining = competition.max_daily_submissions - limits.num_today
@@ -99,7 +99,7 @@ def _allowed_now(answers: ProbeAnswers) -> Finding:
     )
 
 
-def _own_order(answers: ProbeAnswers) -> Finding:
+def _own_order(answers: ProbeAnswers) -> ProbeFinding:
     page = answers.read("submissions", SentFiles)
     dates = [s.date for s in page.submissions if s.date is not None]
     if len(dates) < 2:
@@ -108,7 +108,7 @@ def _own_order(answers: ProbeAnswers) -> Finding:
     return finding(all(a >= b for a, b in pairwise(dates)), f"{len(dates)} listed, {token}")
 
 
-def _own_text(answers: ProbeAnswers) -> Finding:
+def _own_text(answers: ProbeAnswers) -> ProbeFinding:
     page = answers.read("submissions", SentFiles)
     if not page.submissions:
         return unsure("nothing was submitted yet")

@@ -13,7 +13,7 @@ Verdict = Literal["OK", "different", "could not tell"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ProbeFinding:
     """What was seen of one point."""
 
     verdict: Verdict
@@ -23,7 +23,7 @@ class Finding:
 class NotAnswered(Exception):
     """A question has no answer that can be read, so a point stays open or differs."""
 
-    def __init__(self, finding: Finding) -> None:
+    def __init__(self, finding: ProbeFinding) -> None:
         self.finding = finding
         super().__init__(finding.saw)
 
@@ -47,7 +47,7 @@ class ProbeAnswers:
                 return exchange.read(kind)
         raise NotAnswered(self.why_not(name))
 
-    def why_not(self, name: str) -> Finding:
+    def why_not(self, name: str) -> ProbeFinding:
         """Return why a point stays open whose question has no answer."""
         exchange = self._by_name.get(name)
         if exchange is None:
@@ -56,7 +56,7 @@ class ProbeAnswers:
             return unsure(f"{exchange.method} was not answered")
         if not exchange.answered:
             return unsure(f"{exchange.method} was refused with {exchange.status}")
-        return Finding("different", f"the answer to {exchange.method} is not understood")
+        return ProbeFinding("different", f"the answer to {exchange.method} is not understood")
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Point:
     name: str
     assumed: str
     """What the bot takes for granted, in a sentence."""
-    check: Callable[[ProbeAnswers], Finding]
+    check: Callable[[ProbeAnswers], ProbeFinding]
     settled_by: str = "another probe, of a competition where there is more to see"
     """What settles it where this probe could not tell."""
 
-    def judge(self, answers: ProbeAnswers) -> Finding:
+    def judge(self, answers: ProbeAnswers) -> ProbeFinding:
         """Hold a probe's answers against it."""
         try:
             return self.check(answers)
@@ -78,11 +78,11 @@ class Point:
             return error.finding
 
 
-def finding(holds: bool, observation: str) -> Finding:
+def finding(holds: bool, observation: str) -> ProbeFinding:
     """Return a finding: the assumption holds, or Kaggle is different."""
-    return Finding("OK" if holds else "different", observation)
+    return ProbeFinding("OK" if holds else "different", observation)
 
 
-def unsure(reason: str) -> Finding:
+def unsure(reason: str) -> ProbeFinding:
     """Return a finding that leaves the point open."""
-    return Finding("could not tell", reason)
+    return ProbeFinding("could not tell", reason)

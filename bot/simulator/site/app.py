@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from bot.simulator.site.auth import authenticate, unauthenticated
 from bot.simulator.site.board import score_text
-from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition import SimulatedCompetition
 from bot.simulator.site.competition_pages import metric_words
 from bot.simulator.site.faulty_answers import Act, faulty_answer
 from bot.simulator.site.methods import OPEN, methods
@@ -186,7 +186,7 @@ def index_page(site: Site, now: datetime) -> str:
     return _PAGE + rendered("\n".join([f"# {now:%Y-%m-%d %H:%M} UTC", "", counts, "", *lines]))
 
 
-def competition_page(competition: Competition, now: datetime) -> str:
+def competition_page(competition: SimulatedCompetition, now: datetime) -> str:
     """Return the page of one competition as HTML; private scores are shown once it is over."""
     card, over = competition.card, competition.over(now)
     teams = competition.standings(now, private=over)
@@ -213,7 +213,7 @@ def competition_page(competition: Competition, now: datetime) -> str:
     )
 
 
-def _state(competition: Competition, now: datetime) -> str:
+def _state(competition: SimulatedCompetition, now: datetime) -> str:
     end_words = f"{'ended' if competition.over(now) else 'ends'} {competition.deadline(now):%Y-%m-%d %H:%M}"
     return f"{end_words}, {len(competition.desk.all(now))} submissions"
 

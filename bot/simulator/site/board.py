@@ -52,7 +52,7 @@ class Final:
     win_rate: float
 
 
-class Board:
+class SimulatedLeaderboard:
     """All teams but the user's own."""
 
     def __init__(self, snapshot: Snapshot, settings: SiteSettings) -> None:

@@ -6,16 +6,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from bot.simulator.site.board import Board, Team
+from bot.simulator.site.board import SimulatedLeaderboard, Team
 from bot.simulator.site.competition_kinds import shown_size
 from bot.simulator.site.competition_pages import make_pages
 from bot.simulator.site.faults import Faults
-from bot.simulator.site.forum import Forum
+from bot.simulator.site.forum import SimulatedForum
 from bot.simulator.site.hidden_test import publish
 from bot.simulator.site.identity import Numbers, wire_id
 from bot.simulator.site.readings import Readings
 from bot.simulator.site.settings import SiteSettings
-from bot.simulator.site.storage import DataFiles
+from bot.simulator.site.storage import SimulatedDataFiles
 from bot.simulator.site.submissions import SubmissionDesk
 from scrapers.snapshots.manifest import DESCRIPTION
 from scrapers.snapshots.snapshot import Snapshot
@@ -23,7 +23,7 @@ from scrapers.snapshots.snapshot import Snapshot
 State = Literal["closed-early", "rules-changed", "data-changed", "unstable-lists"]
 
 
-class Competition:
+class SimulatedCompetition:
     """One competition's part of the site; kernels, uploads and files to download belong to the whole site."""
 
     def __init__(
@@ -53,22 +53,22 @@ class Competition:
         description = (snapshot.path / DESCRIPTION).read_text(encoding="utf-8", errors="replace")
         self.pages = make_pages(card, description, settings, self.daily)
         self.readings = Readings(snapshot.community.observations)
-        self.forum = Forum(card.slug, snapshot.community, self.readings, numbers, settings)
+        self.forum = SimulatedForum(card.slug, snapshot.community, self.readings, numbers, settings)
         self.desk = SubmissionDesk(snapshot, settings, self.daily, refs)
         self.data = snapshot.data
         """What participants get; in a competition for notebooks that are run, without the hidden rows."""
         if published is not None and self.takes_notebooks:
             self.data = published
             publish(snapshot, published, share=settings.public_test, seed=settings.seed)
-        self.files = DataFiles(card.slug, self.data, card.enabled_at)
+        self.files = SimulatedDataFiles(card.slug, self.data, card.enabled_at)
         total = sum(self.files.sizes.values())
         self.sizes = {name: shown_size(settings.kind, size, total) for name, size in self.files.sizes.items()}
         """Bytes of each data file, as they are listed."""
 
     @cached_property
-    def board(self) -> Board:
+    def board(self) -> SimulatedLeaderboard:
         """The other teams."""
-        return Board(self.snapshot, self.settings)
+        return SimulatedLeaderboard(self.snapshot, self.settings)
 
     def begun(self, now: datetime) -> bool:
         """Return whether the competition has begun."""

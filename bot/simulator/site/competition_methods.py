@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
 from bot.simulator.site.board import Team, score_text, zipped
-from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition import SimulatedCompetition
 from bot.simulator.site.competition_kinds import NO_METRIC
 from bot.simulator.site.competition_pages import metric_words
 from bot.simulator.site.identity import wire_id
@@ -110,7 +110,7 @@ class CompetitionMethods:
         disposition = {"content-disposition": f"attachment; filename={slug}.zip"}
         return Binary(zipped(teams, slug, call.now, private=private), "application/zip", disposition)
 
-    def _competition(self, competition: Competition, now: datetime) -> Json:
+    def _competition(self, competition: SimulatedCompetition, now: datetime) -> Json:
         """Return a Competition; `newEntrantDeadline` is absent, as it often is."""
         card, settings, deadline = competition.card, competition.settings, competition.deadline(now)
         teams = competition.standings(now, private=competition.over(now))
@@ -145,17 +145,17 @@ class CompetitionMethods:
             "submissionsDisabled": competition.is_now("closed-early", now),
         }
 
-    def _named(self, call: Call) -> Competition:
+    def _named(self, call: Call) -> SimulatedCompetition:
         return self._site.competition(call.text("competitionName"))
 
-    def _joined(self, call: Call) -> Competition:
+    def _joined(self, call: Call) -> SimulatedCompetition:
         competition = self._named(call)
         if not competition.entered:
             raise ApiError(403, "You must accept this competition's rules before you'll be able to download files.")
         return competition
 
 
-def _file(competition: Competition, name: str) -> Json:
+def _file(competition: SimulatedCompetition, name: str) -> Json:
     return {
         "ref": name,
         "name": name,

@@ -60,7 +60,7 @@ _ORDER = ("description", "evaluation", "timeline", "prizes", "citation", "data-d
 
 
 @dataclass(frozen=True)
-class Pages:
+class SimulatedPages:
     """The pages in markdown, by name."""
 
     content: dict[str, str]
@@ -86,7 +86,7 @@ class Pages:
         }
 
 
-def make_pages(card: TaskCard, description: str, settings: SiteSettings, daily: int) -> Pages:
+def make_pages(card: TaskCard, description: str, settings: SiteSettings, daily: int) -> SimulatedPages:
     """Split a description by its headings; an evaluation page and rules are added if it has none."""
     content = {name: text for name, text in _parts(description).items() if text.strip()}
     content.setdefault("description", card.title)
@@ -94,7 +94,7 @@ def make_pages(card: TaskCard, description: str, settings: SiteSettings, daily: 
     begins, end = (f"{time:%Y-%m-%d %H:%M}" for time in (card.enabled_at, card.deadline))
     content.setdefault("rules", RULES.format(team=settings.max_team_size, daily=daily, begins=begins, ends=end))
     in_order = {name: content[name] for name in _ORDER if name in content}
-    return Pages(pages_of_kind(settings.kind, in_order, daily), settings)
+    return SimulatedPages(pages_of_kind(settings.kind, in_order, daily), settings)
 
 
 def metric_words(card: TaskCard) -> str:

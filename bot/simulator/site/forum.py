@@ -16,7 +16,7 @@ _OPENING = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
-class Post:
+class SimulatedPost:
     """A visible message and the visible replies to it."""
 
     row: MessageRow
@@ -25,11 +25,11 @@ class Post:
     at: datetime
     """When it was posted."""
     votes: int
-    replies: list["Post"] = field(default_factory=list)
+    replies: list["SimulatedPost"] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Thread:
+class SimulatedThread:
     """A visible topic."""
 
     row: TopicRow
@@ -54,7 +54,7 @@ class Thread:
         return max((row.posted_at for row in self.posts if row.posted_at), default=self.at)
 
 
-class Forum:
+class SimulatedForum:
     """A snapshot's topics and messages; rows without a time are never visible.
 
     A topic is visible from its time on, a message in it from its own time or its edit's, whichever is later: the older text
@@ -80,28 +80,28 @@ class Forum:
         """Return a message's number on the wire."""
         return self._message_numbers[row.id]
 
-    def threads(self, now: datetime) -> list[Thread]:
+    def threads(self, now: datetime) -> list[SimulatedThread]:
         """Return the visible topics, oldest first."""
         return [self._thread(row, now) for row in sorted(self._topics, key=_posted) if _posted(row) <= now]
 
-    def thread(self, number: int | None, now: datetime) -> Thread | None:
+    def thread(self, number: int | None, now: datetime) -> SimulatedThread | None:
         """Return the topic with a number on the wire, None if it is not visible."""
         row = self._by_number.get(number or 0)
         return self._thread(row, now) if row is not None and _posted(row) <= now else None
 
-    def posts(self, thread: Thread, now: datetime, *, opening: bool) -> list[Post]:
+    def posts(self, thread: SimulatedThread, now: datetime, *, opening: bool) -> list[SimulatedPost]:
         """Return a topic's messages as a tree, oldest first, with or without the opening one.
 
         A reply whose parent is not visible is at the top level; one deeper than the site nests is at its deepest level.
         """
         rows = [row for row in thread.posts if opening or row is not thread.opening]
         post_of = {
-            row.id: Post(row, self.number(row), _posted(row), self._readings.votes("message", row.id, now))
+            row.id: SimulatedPost(row, self.number(row), _posted(row), self._readings.votes("message", row.id, now))
             for row in rows
         }
         depths: dict[str, int] = {}
-        parent_of: dict[str, Post | None] = {}
-        top: list[Post] = []
+        parent_of: dict[str, SimulatedPost | None] = {}
+        top: list[SimulatedPost] = []
         for row in rows:
             parent = post_of.get(row.parent_id or "")
             parent = parent if parent is not None and parent.row.id in depths else None
@@ -112,12 +112,12 @@ class Forum:
             (top if parent is None else parent.replies).append(post_of[row.id])
         return top
 
-    def visible(self, now: datetime) -> Iterable[tuple[Thread, MessageRow]]:
+    def visible(self, now: datetime) -> Iterable[tuple[SimulatedThread, MessageRow]]:
         """Yield every visible message that is not deleted, with its topic."""
         for thread in self.threads(now):
             yield from ((thread, row) for row in thread.posts if not row.deleted)
 
-    def _thread(self, row: TopicRow, now: datetime) -> Thread:
+    def _thread(self, row: TopicRow, now: datetime) -> SimulatedThread:
         posts = [message for message in self._messages[row.id] if _known_at(message) <= now]
         first = next((message for message in posts if message.parent_id is None), None)
         opens = (
@@ -126,7 +126,7 @@ class Forum:
             and _posted(first) - _posted(row) <= _OPENING
         )
         votes = self._readings.votes("topic", row.id, now)
-        return Thread(
+        return SimulatedThread(
             row=row,
             number=self._topic_numbers[row.id],
             at=_posted(row),

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from bot.simulator.site.competition import Competition
-from bot.simulator.site.forum import Post, Thread
+from bot.simulator.site.competition import SimulatedCompetition
+from bot.simulator.site.forum import SimulatedPost, SimulatedThread
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.rendering import rendered, share_of, slugified
 from bot.simulator.site.site import Site
@@ -75,14 +75,14 @@ class ForumMethods:
         page, token = call.page(competition.forum.posts(thread, call.now, opening=False))
         return list_answer("comments", [self._comment(post) for post in page], token)
 
-    def _found(self, number: int | None, now: datetime) -> tuple[Competition, Thread]:
+    def _found(self, number: int | None, now: datetime) -> tuple[SimulatedCompetition, SimulatedThread]:
         for competition in self._site.competitions:
             thread = competition.forum.thread(number, now)
             if thread is not None:
                 return competition, thread
         raise ApiError(404, "Not found")
 
-    def _message(self, post: Post) -> Json:
+    def _message(self, post: SimulatedPost) -> Json:
         row = post.row
         content: Json = {}
         if not row.deleted:
@@ -101,7 +101,7 @@ class ForumMethods:
             "replies": [self._message(reply) for reply in post.replies],
         }
 
-    def _comment(self, post: Post) -> Json:
+    def _comment(self, post: SimulatedPost) -> Json:
         row: MessageRow = post.row
         return {
             "id": post.number,
@@ -119,12 +119,12 @@ def forum_url(slug: str) -> str:
     return f"https://www.kaggle.com/competitions/{slug}/discussion"
 
 
-def topic_url(slug: str, thread: Thread) -> str:
+def topic_url(slug: str, thread: SimulatedThread) -> str:
     """Return the address of a topic, as answers show it."""
     return f"{forum_url(slug)}/{thread.number}"
 
 
-def _topic(thread: Thread, competition: Competition) -> Json:
+def _topic(thread: SimulatedThread, competition: SimulatedCompetition) -> Json:
     return {
         "id": thread.number,
         "title": thread.row.title,
@@ -138,7 +138,7 @@ def _topic(thread: Thread, competition: Competition) -> Json:
     }
 
 
-def _sorted(threads: list[Thread], order: str, now: datetime) -> list[Thread]:
+def _sorted(threads: list[SimulatedThread], order: str, now: datetime) -> list[SimulatedThread]:
     """Sort topics; ties go to the newest, so that pages never overlap."""
     if order == "TOP":
         return sorted(threads, key=lambda t: (t.votes, t.at, t.row.id), reverse=True)
@@ -151,7 +151,7 @@ def _sorted(threads: list[Thread], order: str, now: datetime) -> list[Thread]:
     return sorted(threads, key=lambda t: (heat(t.votes + t.comments, t.last, now), t.row.id), reverse=True)
 
 
-def _in_order(posts: Sequence[Post], order: str, now: datetime) -> list[Post]:
+def _in_order(posts: Sequence[SimulatedPost], order: str, now: datetime) -> list[SimulatedPost]:
     if order == "OLD":
         return list(posts)
     return sorted(posts, key=lambda post: heat(post.votes + len(post.replies), post.at, now), reverse=True)

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition import SimulatedCompetition
 from bot.simulator.site.datasets import DataSetMethods
 from bot.simulator.site.hidden_test import SAMPLE
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.kernel_methods import KernelMethods
 from bot.simulator.site.kernels import Version
 from bot.simulator.site.rendering import share_of, slugified
-from bot.simulator.site.running import Outcome, Run
+from bot.simulator.site.running import NotebookOutput, NotebookRun
 from bot.simulator.site.sessions import Sessions, gpu_quota
 from bot.simulator.site.site import Site
 from bot.simulator.site.submission_methods import SubmissionMethods
@@ -139,7 +139,7 @@ class KernelRuns:
 
         return output_file
 
-    def _run(self, version: Version, now: datetime, *, hidden: bool, seconds: int | None = None) -> Run:
+    def _run(self, version: Version, now: datetime, *, hidden: bool, seconds: int | None = None) -> NotebookRun:
         """Start a version's run on the public data, or on all rows."""
         competitions = [c for c in self._site.competitions if c.slug in version.competition_sources]
         if self._site.runner is None:
@@ -216,26 +216,26 @@ def _wants_gpu(call: Call) -> bool:
     return call.flag("enableGpu") or call.text("machineShape").startswith("Nvidia")
 
 
-def _sample(competitions: list[Competition]) -> Run:
+def _sample(competitions: list[SimulatedCompetition]) -> NotebookRun:
     """Return a run that wrote the sample submission of the first competition that has one, without any code."""
-    run = Run()
+    run = NotebookRun()
     for competition in competitions:
         path = competition.snapshot.data / SAMPLE
         if path.is_file():
             files = {competition.card.submission_file: path.read_bytes()}
-            run.future.set_result(Outcome(files, "The stand-in runs no code: it wrote the sample submission.\n"))
+            run.future.set_result(NotebookOutput(files, "The stand-in runs no code: it wrote the sample submission.\n"))
             return run
-    run.future.set_result(Outcome(log="The stand-in runs no code, and has no sample submission to write.\n"))
+    run.future.set_result(NotebookOutput(log="The stand-in runs no code, and has no sample submission to write.\n"))
     return run
 
 
-def _published(version: Version) -> Outcome:
+def _published(version: Version) -> NotebookOutput:
     """Return what is known of a published run: its source, and its submission if the snapshot has it."""
     name = "__notebook__.ipynb" if version.kernel_type == "notebook" else "__script__.txt"
     files = {name: version.source.encode()}
     if version.output is not None:
         files[version.output.name] = version.output.read_bytes()
-    return Outcome(files, f"{version.title}: what the run printed was not kept.\n")
+    return NotebookOutput(files, f"{version.title}: what the run printed was not kept.\n")
 
 
 def _names(call: Call, name: str) -> list[str]:

@@ -54,7 +54,7 @@ class Version:
         return f"{self.owner}/{self.slug}"
 
 
-class Kernels:
+class SimulatedKernels:
     """All kernels of the site, from snapshots or pushed here; versions without a time are never visible."""
 
     def __init__(self) -> None:

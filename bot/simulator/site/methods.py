@@ -9,7 +9,7 @@ from bot.simulator.site.datasets import DataSetMethods
 from bot.simulator.site.forum_methods import ForumMethods
 from bot.simulator.site.kernel_methods import KernelMethods
 from bot.simulator.site.kernel_runs import KernelRuns
-from bot.simulator.site.search import Search
+from bot.simulator.site.search import SimulatedSearch
 from bot.simulator.site.site import Site
 from bot.simulator.site.submission_methods import SubmissionMethods
 from bot.simulator.site.wire import Answer, Call
@@ -70,7 +70,7 @@ def methods(site: Site) -> Mapping[str, Method]:
             "ListDatasets": data_sets.list,
             "DeleteDataset": data_sets.delete,
         },
-        "search.SearchApiService": {"ListEntities": Search(site).list_entities},
+        "search.SearchApiService": {"ListEntities": SimulatedSearch(site).list_entities},
         "security.OAuthService": {"IntrospectToken": partial(introspect_token, settings=site.settings)},
     }
     return {f"{service}/{name}": method for service, table in services.items() for name, method in table.items()}

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition import SimulatedCompetition
 from bot.simulator.site.site import Site
 
 
-def result_of(site: Site, competition: Competition, now: datetime) -> dict[str, Any]:
+def result_of(site: Site, competition: SimulatedCompetition, now: datetime) -> dict[str, Any]:
     """Return the results of a competition so far, for a table or as JSON.
 
     Returns:

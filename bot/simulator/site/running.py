@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from sandbox import Breach, ExecutionRequest, ExitReason, Limits, Sandbox, Usage
-from sandbox import Outcome as Execution
+from sandbox import Breach, ExecutionRequest, ExitReason, Limits, ResourceUsage, Sandbox
+from sandbox import ExecutionOutcome as Execution
 
 _END_WORDS = {
     ExitReason.TIMED_OUT: "Notebook Timeout",
@@ -25,7 +25,7 @@ _THREW = "Notebook Threw Exception"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class NotebookOutput:
     """What a notebook's run left."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -34,11 +34,11 @@ class Outcome:
     """Why it failed, in the few words that Kaggle shows; None: it ran to its end."""
 
 
-class Run:
+class NotebookRun:
     """A run that waits its turn, goes on or has ended, whatever the site's clock says; a `Watch` that can end it."""
 
     def __init__(self) -> None:
-        self.future: Future[Outcome] = Future()
+        self.future: Future[NotebookOutput] = Future()
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -48,7 +48,7 @@ class Run:
     def output(self, chunk: bytes) -> None:
         """Receive new output."""
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         """End it where it was asked to end."""
         return Breach(ExitReason.STOPPED, "It was cancelled.") if self._stop.is_set() else None
 
@@ -62,17 +62,17 @@ class Runner:
         self._scratch = tempfile.TemporaryDirectory(prefix="rehearsal-")
         self.folder = Path(self._scratch.name)
         """For what notebooks find."""
-        self._runs: list[Run] = []
+        self._runs: list[NotebookRun] = []
         self._numbers = count(1)
         (self.folder / "empty").mkdir()
         (self.folder / "empty").chmod(0o755)
 
-    def start(self, source: str, inputs: Mapping[str, Path], *, seconds: float, keep: str) -> Run:
+    def start(self, source: str, inputs: Mapping[str, Path], *, seconds: float, keep: str) -> NotebookRun:
         """Start a run of a notebook's JSON or of a script, in its turn, for so long by a real clock; it is to write `keep`.
 
         The inputs are folders by their paths below `/kaggle/input`.
         """
-        run, number = Run(), next(self._numbers)
+        run, number = NotebookRun(), next(self._numbers)
         request = ExecutionRequest(
             execution_id=f"notebook-{number}",
             script=code_of(source),
@@ -97,7 +97,7 @@ class Runner:
         self._thread.shutdown(wait=True, cancel_futures=True)
         self._scratch.cleanup()
 
-    def _follow(self, run: Run, request: ExecutionRequest) -> Outcome:
+    def _follow(self, run: NotebookRun, request: ExecutionRequest) -> NotebookOutput:
         return _outcome(asyncio.run(self._sandbox.run(request, run)))
 
 
@@ -110,8 +110,8 @@ def code_of(source: str) -> str:
     return "\n\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
 
 
-def _outcome(execution: Execution) -> Outcome:
+def _outcome(execution: Execution) -> NotebookOutput:
     files = {name: path.read_bytes() for name, path in execution.kept.items()}
     if execution.reason is ExitReason.FINISHED:
-        return Outcome(files, execution.output)
-    return Outcome({}, f"{execution.output}{execution.detail or ''}\n", _END_WORDS.get(execution.reason, _THREW))
+        return NotebookOutput(files, execution.output)
+    return NotebookOutput({}, f"{execution.output}{execution.detail or ''}\n", _END_WORDS.get(execution.reason, _THREW))

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from bot.simulator.site.competition import Competition
-from bot.simulator.site.forum import Thread
+from bot.simulator.site.competition import SimulatedCompetition
+from bot.simulator.site.forum import SimulatedThread
 from bot.simulator.site.forum_methods import forum_url, topic_url
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.kernels import Version
@@ -21,7 +21,7 @@ _FROM_THE_FUTURE = {
 }
 
 
-class Search:
+class SimulatedSearch:
     """A free-text index over titles; it matches competitions' titles, not their slugs, and cannot filter by competition."""
 
     def __init__(self, site: Site) -> None:
@@ -111,7 +111,7 @@ def _matches(document: Json, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _competition(competition: Competition, now: datetime) -> Json:
+def _competition(competition: SimulatedCompetition, now: datetime) -> Json:
     card = competition.card
     return {
         "id": wire_id("competition", card.slug),
@@ -131,7 +131,7 @@ def _competition(competition: Competition, now: datetime) -> Json:
     }
 
 
-def _topic(competition: Competition, thread: Thread, now: datetime) -> Json:
+def _topic(competition: SimulatedCompetition, thread: SimulatedThread, now: datetime) -> Json:
     tier = competition.readings.tier("topic", thread.row.id, now)
     return {
         "id": thread.number,
@@ -145,7 +145,7 @@ def _topic(competition: Competition, thread: Thread, now: datetime) -> Json:
     }
 
 
-def _comment(competition: Competition, thread: Thread, row: MessageRow, now: datetime) -> Json:
+def _comment(competition: SimulatedCompetition, thread: SimulatedThread, row: MessageRow, now: datetime) -> Json:
     number, readings = competition.forum.number(row), competition.readings
     return {
         "id": number,
@@ -159,7 +159,7 @@ def _comment(competition: Competition, thread: Thread, row: MessageRow, now: dat
     }
 
 
-def _discussion(competition: Competition, thread: Thread, anchor: str = "") -> Json:
+def _discussion(competition: SimulatedCompetition, thread: SimulatedThread, anchor: str = "") -> Json:
     title = competition.card.title
     document = {
         "forumName": title,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from bot.simulator.site.identity import wire_id
 from bot.simulator.site.kernels import Version
-from bot.simulator.site.running import Outcome, Run
+from bot.simulator.site.running import NotebookOutput, NotebookRun
 from bot.simulator.site.settings import SiteSettings
 from bot.simulator.site.wire import Json
 from state.clock import midnight
@@ -16,13 +16,13 @@ _SATURDAY = 5
 
 
 @dataclass
-class Session:
+class SimulatedSession:
     """A run that is queued, goes on and ends at times of the site's clock, though not before it has really ended."""
 
     version: Version
     runs_at: datetime
     ends_at: datetime
-    run: Run
+    run: NotebookRun
     fails: bool
     """Whether a fault makes it fail, whatever it does."""
     cancelled: bool = False
@@ -41,12 +41,12 @@ class Session:
         """Return whether nothing more will come of it."""
         return self.status(now) in ("COMPLETE", "ERROR", "CANCEL_ACKNOWLEDGED")
 
-    def outcome(self, now: datetime) -> Outcome:
+    def outcome(self, now: datetime) -> NotebookOutput:
         """Return what it has left; nothing before its end, and only what it printed if it failed."""
         if not self.ended(now):
-            return Outcome()
+            return NotebookOutput()
         if self.fails:
-            return Outcome(log="The machine that ran this notebook was lost.\n")
+            return NotebookOutput(log="The machine that ran this notebook was lost.\n")
         return self.run.future.result()
 
     def cancel(self) -> None:
@@ -61,20 +61,20 @@ class Sessions:
     def __init__(self, settings: SiteSettings) -> None:
         self._settings = settings
         self._rng = random.Random(f"{settings.seed}/sessions")  # noqa: S311 - nothing secret
-        self._by_version: dict[tuple[str, int], Session] = {}
+        self._by_version: dict[tuple[str, int], SimulatedSession] = {}
 
-    def begin(self, version: Version, now: datetime, run: Run, *, fails: bool) -> None:
+    def begin(self, version: Version, now: datetime, run: NotebookRun, *, fails: bool) -> None:
         """Add the session of a new version."""
         queued, runs = (self._rng.uniform(*self._settings.kernel_seconds) / 2 for _ in range(2))
         starts = now + timedelta(seconds=queued)
-        session = Session(version, starts, starts + timedelta(seconds=runs), run, fails)
+        session = SimulatedSession(version, starts, starts + timedelta(seconds=runs), run, fails)
         self._by_version[version.ref, version.number] = session
 
-    def of(self, version: Version) -> Session | None:
+    def of(self, version: Version) -> SimulatedSession | None:
         """Return a version's session; None for a version of the snapshot's, whose run is over."""
         return self._by_version.get((version.ref, version.number)) if version.row_id is None else None
 
-    def numbered(self, number: int) -> Session | None:
+    def numbered(self, number: int) -> SimulatedSession | None:
         """Return the session of that number, which is made of the version's name as the search does."""
         by_id = {wire_id("session", f"{ref}/{version}"): s for (ref, version), s in self._by_version.items()}
         return by_id.get(number)

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition import SimulatedCompetition
 from bot.simulator.site.faults import Faults
 from bot.simulator.site.identity import Numbers
-from bot.simulator.site.kernels import Kernels
+from bot.simulator.site.kernels import SimulatedKernels
 from bot.simulator.site.running import Runner
 from bot.simulator.site.settings import SiteSettings
 from bot.simulator.site.storage import Storage
-from bot.simulator.site.submissions import Submission, references
+from bot.simulator.site.submissions import SimulatedSubmission, references
 from bot.simulator.site.uploads import Uploads
 from bot.simulator.site.wire import denied
 from sandbox import Sandbox
@@ -56,18 +56,19 @@ class Site:
         self.runner = Runner(sandbox) if sandbox else None
         published = self.runner.folder / "published" if self.runner else None
         self.competitions = tuple(
-            Competition(s, settings, faults, numbers, refs, published and published / s.card.slug) for s in snapshots
+            SimulatedCompetition(s, settings, faults, numbers, refs, published and published / s.card.slug)
+            for s in snapshots
         )
         """In the order given."""
         self._by_slug = {c.slug: c for c in self.competitions}
-        self.kernels = Kernels()
+        self.kernels = SimulatedKernels()
         for competition in self.competitions:
             self.kernels.add(competition.snapshot, competition.readings)
         self.uploads = Uploads()
         self.storage = Storage([c.files for c in self.competitions])
 
     @property
-    def submissions(self) -> Sequence[Submission]:
+    def submissions(self) -> Sequence[SimulatedSubmission]:
         """The user's submissions to all competitions as they stand now, in order of arrival."""
         now = self.clock.now()
         return sorted((s for c in self.competitions for s in c.desk.all(now)), key=lambda s: s.ref)
@@ -97,7 +98,7 @@ class Site:
             competition.desk.close()
         self.storage.close()
 
-    def competition(self, slug: str) -> Competition:
+    def competition(self, slug: str) -> SimulatedCompetition:
         """Return the competition that a request is about.
 
         Raises:

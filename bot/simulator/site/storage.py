@@ -27,7 +27,7 @@ class ServedFile:
 
 
 @dataclass(frozen=True)
-class DataFiles:
+class SimulatedDataFiles:
     """The files of one competition."""
 
     slug: str
@@ -46,7 +46,7 @@ class DataFiles:
 class Storage:
     """The files behind signed addresses: only competitions' `data/` and what was added."""
 
-    def __init__(self, data: Sequence[DataFiles]) -> None:
+    def __init__(self, data: Sequence[SimulatedDataFiles]) -> None:
         """Prepare the storage; nothing is written before it is asked for."""
         self._data = {d.slug: d for d in data}
         self._links: dict[str, tuple[str, datetime]] = {}
@@ -113,7 +113,7 @@ class Storage:
     def _scratched(self, place: str) -> Path:
         return self.folder / hashlib.sha256(place.encode()).hexdigest()
 
-    def _zip(self, data: DataFiles) -> Path:
+    def _zip(self, data: SimulatedDataFiles) -> Path:
         with self._zipping:
             path = self._scratched(f"archive/{data.slug}.zip")
             if not path.exists():

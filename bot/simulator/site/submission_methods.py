@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from bot.simulator.site.board import score_text
-from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition import SimulatedCompetition
 from bot.simulator.site.site import Site
-from bot.simulator.site.submissions import Submission
+from bot.simulator.site.submissions import SimulatedSubmission
 from bot.simulator.site.wire import Answer, ApiError, Call, Json, denied, list_answer, precondition, wire_time
 from scrapers.snapshots.tables import is_table
 
@@ -40,7 +40,7 @@ class SubmissionMethods:
         ref = competition.desk.take(bytes(upload.content), upload.file_name, tag, call.now)
         return {"message": f"Successfully submitted to {card.title}", "ref": ref}
 
-    def allow(self, call: Call) -> Competition:
+    def allow(self, call: Call) -> SimulatedCompetition:
         """Return the competition if it takes a submission from a kernel now.
 
         Raises:
@@ -82,14 +82,14 @@ class SubmissionMethods:
         limits = competition.desk.limits(call.now, closed=closed)
         return {"numToday": limits.today, "numTotal": limits.total, "numAllowedNow": limits.allowed}
 
-    def _joined(self, call: Call) -> Competition:
+    def _joined(self, call: Call) -> SimulatedCompetition:
         competition = self._site.competition(call.text("competitionName"))
         if not competition.entered:
             raise denied("competitions.participate")
         return competition
 
 
-def _may_submit(competition: Competition, now: datetime) -> None:
+def _may_submit(competition: SimulatedCompetition, now: datetime) -> None:
     if not competition.begun(now):
         raise denied("competitions.participate")
     if competition.over(now):
@@ -101,7 +101,7 @@ def _may_submit(competition: Competition, now: datetime) -> None:
         )
 
 
-def _shown(submission: Submission, competition: Competition, now: datetime) -> Json:
+def _shown(submission: SimulatedSubmission, competition: SimulatedCompetition, now: datetime) -> Json:
     settings = competition.settings
     return {
         "ref": submission.ref,

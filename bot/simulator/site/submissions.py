@@ -22,7 +22,7 @@ class RerunFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Submission:
+class SimulatedSubmission:
     """A submission as it stands at a time."""
 
     ref: int
@@ -42,13 +42,13 @@ class Submission:
 
 @dataclass(frozen=True)
 class _ReceivedSubmission:
-    sent: Submission
+    sent: SimulatedSubmission
     graded: "Future[Grade]"
     ready_at: datetime
 
 
 @dataclass(frozen=True)
-class Limits:
+class SimulatedQuota:
     """How many submissions there were, and how many more are allowed now."""
 
     today: int
@@ -90,26 +90,26 @@ class SubmissionDesk:
         ref = next(self._refs)
         ready = now + timedelta(seconds=self._rng.uniform(*self._settings.grading_seconds))
         data = content if isinstance(content, bytes) else b""
-        submission = Submission(ref, tag, hashlib.sha256(data).hexdigest(), now, file_name, len(data))
+        submission = SimulatedSubmission(ref, tag, hashlib.sha256(data).hexdigest(), now, file_name, len(data))
         graded = self._thread.submit(self._grade, content, file_name)
         self._taken.append(_ReceivedSubmission(submission, graded, ready))
         return ref
 
-    def all(self, now: datetime) -> list[Submission]:
+    def all(self, now: datetime) -> list[SimulatedSubmission]:
         """Return all submissions as they stand, in order of arrival."""
         return [_as_of(r, now) for r in list(self._taken)]
 
-    def find(self, ref: int, now: datetime) -> Submission | None:
+    def find(self, ref: int, now: datetime) -> SimulatedSubmission | None:
         """Return the submission of that number."""
         return next((_as_of(r, now) for r in list(self._taken) if r.sent.ref == ref), None)
 
-    def limits(self, now: datetime, *, closed: bool) -> Limits:
+    def limits(self, now: datetime, *, closed: bool) -> SimulatedQuota:
         """Return the quota of the UTC day; submissions that failed do not count."""
         submissions = self.all(now)
         today = sum(s.at.date() == now.date() and s.status != "ERROR" for s in submissions)
-        return Limits(today, len(submissions), 0 if closed else max(0, self._daily - today))
+        return SimulatedQuota(today, len(submissions), 0 if closed else max(0, self._daily - today))
 
-    def best_public(self, now: datetime, count: int = 1) -> list[Submission]:
+    def best_public(self, now: datetime, count: int = 1) -> list[SimulatedSubmission]:
         """Return the submissions with the best public scores, best first; ties go to the earliest."""
         card = self._snapshot.card
         with_score = [(s, s.public_score) for s in self.all(now) if s.status == "COMPLETE"]
@@ -119,7 +119,7 @@ class SubmissionDesk:
         )
         return [s for s, _ in ranking[:count]]
 
-    def final(self, now: datetime) -> Submission | None:
+    def final(self, now: datetime) -> SimulatedSubmission | None:
         """Return the submission that counts in the end: of the two best public ones, the one with the better private score."""
         best = [(s, s.private_score) for s in self.best_public(now, 2)]
         by_score = [(self._snapshot.card.oriented(score), s) for s, score in best if score is not None]
@@ -157,7 +157,7 @@ def references(seed: int) -> Iterator[int]:
         yield ref
 
 
-def _as_of(received: _ReceivedSubmission, now: datetime) -> Submission:
+def _as_of(received: _ReceivedSubmission, now: datetime) -> SimulatedSubmission:
     if now < received.ready_at or not received.graded.done() or received.graded.cancelled():
         return received.sent
     if failure := received.graded.exception():

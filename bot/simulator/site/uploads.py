@@ -13,7 +13,7 @@ _MAX_BYTES = 1 << 30
 
 
 @dataclass
-class Upload:
+class PendingUpload:
     """One upload: what was announced, and what has arrived."""
 
     token: str
@@ -43,26 +43,26 @@ class Uploads:
     """All uploads of the site; one that nobody finishes expires."""
 
     def __init__(self) -> None:
-        self._by_place: dict[str, Upload] = {}
-        self._by_token: dict[str, Upload] = {}
+        self._by_place: dict[str, PendingUpload] = {}
+        self._by_token: dict[str, PendingUpload] = {}
 
-    def start(self, file_name: str, length: int, now: datetime) -> tuple[Upload, str]:
+    def start(self, file_name: str, length: int, now: datetime) -> tuple[PendingUpload, str]:
         """Announce a file; return its upload, and the last part of the address to PUT it to."""
         if not file_name or "/" in file_name or "\\" in file_name or "\0" in file_name or file_name in (".", ".."):
             raise ApiError(400, "Invalid file name")
         if not 0 <= length <= _MAX_BYTES:
             raise ApiError(400, f"Invalid content length; the largest file has {_MAX_BYTES} bytes")
-        upload = Upload(secrets.token_urlsafe(48), file_name, length, now + LINK_LIFE)
+        upload = PendingUpload(secrets.token_urlsafe(48), file_name, length, now + LINK_LIFE)
         place = secrets.token_urlsafe(24)
         self._by_place[place] = self._by_token[upload.token] = upload
         return upload, place
 
-    def at(self, place: str, now: datetime) -> Upload | None:
+    def at(self, place: str, now: datetime) -> PendingUpload | None:
         """Return the upload at an address; None if there is none, or it has expired."""
         upload = self._by_place.get(place)
         return upload if upload is not None and now < upload.expires else None
 
-    def finished(self, token: str, now: datetime) -> Upload:
+    def finished(self, token: str, now: datetime) -> PendingUpload:
         """Return the upload that a token names; refused unless it is complete."""
         upload = self._by_token.get(token)
         if upload is None or now >= upload.expires:

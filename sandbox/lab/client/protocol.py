@@ -18,7 +18,7 @@ _HEADER_BYTES, _ANSWER_BYTES, _CHUNK = 64 * 1024, 256 * 1024, 1024 * 1024
 _BUSY_SECONDS = 60.0
 
 
-class Refused(Exception):
+class CallRefused(Exception):
     """A call that came to nothing; the text is a sentence that says why."""
 
     def __init__(self, text: str, status: int = 2) -> None:
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 @dataclass
-class Part:
+class FilePart:
     """A file that is sent: one that is open, or bytes."""
 
     role: str
@@ -51,12 +51,12 @@ class Part:
         while remaining:
             piece = self.content.read(min(remaining, _CHUNK))
             if not piece:
-                raise Refused(f"{self.name} became shorter while it was sent", 1)
+                raise CallRefused(f"{self.name} became shorter while it was sent", 1)
             connection.sendall(piece)
             remaining -= len(piece)
 
 
-def call(command: str, arguments: dict[str, Any], parts: Sequence[Part] = ()) -> dict[str, Any]:
+def call(command: str, arguments: dict[str, Any], parts: Sequence[FilePart] = ()) -> dict[str, Any]:
     """Make a call, and wait for its answer as long as it takes; raises Refused."""
     try:
         if folder := os.environ.get("LAB_SEALED"):
@@ -66,7 +66,7 @@ def call(command: str, arguments: dict[str, Any], parts: Sequence[Part] = ()) ->
         # Halves of characters, which arguments may hold, are nothing that UTF-8 can say.
         first = header.encode("utf-8", "replace") + b"\n"
         if len(first) > _HEADER_BYTES:
-            raise Refused(f"the text is too long: {len(first)} bytes, and {_HEADER_BYTES} are the most")
+            raise CallRefused(f"the text is too long: {len(first)} bytes, and {_HEADER_BYTES} are the most")
         with connect(os.environ.get("LAB_SOCKET") or SOCKET) as connection:
             try:
                 connection.sendall(first)
@@ -80,7 +80,7 @@ def call(command: str, arguments: dict[str, Any], parts: Sequence[Part] = ()) ->
             if part.is_file:
                 part.content.close()
     if answer["status"] != 0:
-        raise Refused(answer["text"].rstrip("\n"), answer["status"])
+        raise CallRefused(answer["text"].rstrip("\n"), answer["status"])
     return answer
 
 
@@ -95,12 +95,12 @@ def connect(path: str) -> socket.socket:
         except BlockingIOError:
             connection.close()
             if time.monotonic() > end:
-                raise Refused("the engine is too busy to answer; try again later", 1) from None
+                raise CallRefused("the engine is too busy to answer; try again later", 1) from None
             time.sleep(0.05)
         except OSError as error:
             connection.close()
             reason = error.strerror or str(error)
-            raise Refused(f"the engine does not answer on its socket {path} ({reason})", 1) from None
+            raise CallRefused(f"the engine does not answer on its socket {path} ({reason})", 1) from None
 
 
 def receive_answer(connection: socket.socket) -> dict[str, Any]:
@@ -120,10 +120,10 @@ def receive_answer(connection: socket.socket) -> dict[str, Any]:
             return dict(answer)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise Refused("the engine closed the connection without an answer", 1)
+    raise CallRefused("the engine closed the connection without an answer", 1)
 
 
-def _keep(folder: Path, arguments: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
+def _keep(folder: Path, arguments: dict[str, Any], parts: Sequence[FilePart]) -> dict[str, Any]:
     """Keep arrays in a folder: where a retraining command runs, nobody answers, and its predictions are taken from there."""
     place = folder / str(arguments.get("name") or "unnamed").replace("/", "-")
     for part in parts:
@@ -138,7 +138,7 @@ def open_plain(path: str, limit: int) -> io.BufferedReader:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        raise Refused(f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise CallRefused(f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}") from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         problem = "it is not a regular file"
@@ -147,10 +147,10 @@ def open_plain(path: str, limit: int) -> io.BufferedReader:
     else:
         return open(descriptor, "rb")  # noqa: PTH123 - by its descriptor
     os.close(descriptor)
-    raise Refused(f"cannot take {path!r}: {problem}")
+    raise CallRefused(f"cannot take {path!r}: {problem}")
 
 
-def file_part(role: str, name: str, path: str, limit: int) -> Part:
+def file_part(role: str, name: str, path: str, limit: int) -> FilePart:
     """Return a file as it lies there."""
     file = open_plain(path, limit)
-    return Part(role, name, os.fstat(file.fileno()).st_size, file)
+    return FilePart(role, name, os.fstat(file.fileno()).st_size, file)

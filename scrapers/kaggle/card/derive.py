@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from scrapers.kaggle.card.board import BoardReading, read_order
 from scrapers.kaggle.card.columns import Columns, read_columns
 from scrapers.kaggle.card.evidence import Evidence, Tables
-from scrapers.kaggle.card.findings import OWNER, Derived, Finding, Missing
+from scrapers.kaggle.card.findings import OWNER, Derived, FieldFinding, Missing
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import description_of
 from scrapers.snapshots.card import OWN_GRADER, Direction, MetricSpec, TaskCard
@@ -135,33 +135,35 @@ def derive(
     return Derived(card, findings, tuple(missing), columns)
 
 
-def _plain_findings(evidence: Evidence, overrides: CardOverrides) -> dict[str, Finding]:
+def _plain_findings(evidence: Evidence, overrides: CardOverrides) -> dict[str, FieldFinding]:
     kaggle = evidence.fields
     pages = description_of(evidence.pages)
     findings = {
-        "slug": Finding(evidence.slug, "the competition's address"),
-        "title": Finding(evidence.title, "Kaggle's title" if kaggle.title else "the competition's address"),
-        "category": Finding(kaggle.category or "unknown", "Kaggle's category" if kaggle.category else "default"),
-        "description": Finding(pages or kaggle.description, "Kaggle's pages" if pages else "Kaggle's description"),
-        "submission_file": Finding("submission.csv", "default"),
-        "kind": Finding("code" if kaggle.is_kernels_submissions_only else "csv", "Kaggle's isKernelsSubmissionsOnly"),
-        "enabled_at": Finding(kaggle.enabled_date, "Kaggle's enabledDate"),
-        "deadline": Finding(kaggle.deadline, "Kaggle's deadline"),
-        "max_daily_submissions": Finding(kaggle.max_daily_submissions or None, "Kaggle's maxDailySubmissions"),
-        "split": Finding(None, "default"),
+        "slug": FieldFinding(evidence.slug, "the competition's address"),
+        "title": FieldFinding(evidence.title, "Kaggle's title" if kaggle.title else "the competition's address"),
+        "category": FieldFinding(kaggle.category or "unknown", "Kaggle's category" if kaggle.category else "default"),
+        "description": FieldFinding(pages or kaggle.description, "Kaggle's pages" if pages else "Kaggle's description"),
+        "submission_file": FieldFinding("submission.csv", "default"),
+        "kind": FieldFinding(
+            "code" if kaggle.is_kernels_submissions_only else "csv", "Kaggle's isKernelsSubmissionsOnly"
+        ),
+        "enabled_at": FieldFinding(kaggle.enabled_date, "Kaggle's enabledDate"),
+        "deadline": FieldFinding(kaggle.deadline, "Kaggle's deadline"),
+        "max_daily_submissions": FieldFinding(kaggle.max_daily_submissions or None, "Kaggle's maxDailySubmissions"),
+        "split": FieldFinding(None, "default"),
     }
     owned = {name: value for name in _PLAIN if (value := getattr(overrides, name)) is not None}
-    return findings | {name: Finding(value, OWNER) for name, value in owned.items()}
+    return findings | {name: FieldFinding(value, OWNER) for name, value in owned.items()}
 
 
-def _column_findings(columns: Columns, overrides: CardOverrides, sources: Mapping[str, str]) -> dict[str, Finding]:
+def _column_findings(columns: Columns, overrides: CardOverrides, sources: Mapping[str, str]) -> dict[str, FieldFinding]:
     settled = "; ".join(columns.sources)
     return {
-        "id_column": Finding(columns.id_column, sources["id_column"] if overrides.id_column else settled),
-        "key_columns": Finding(
+        "id_column": FieldFinding(columns.id_column, sources["id_column"] if overrides.id_column else settled),
+        "key_columns": FieldFinding(
             overrides.key_columns or (), sources["key_columns"] if overrides.key_columns else "default"
         ),
-        "prediction_columns": Finding(
+        "prediction_columns": FieldFinding(
             columns.predictions, sources["prediction_columns"] if overrides.prediction_columns else settled
         ),
     }
@@ -187,7 +189,7 @@ def _missing_columns(evidence: Evidence, columns: Columns) -> list[Missing]:
 
 def _metric(
     evidence: Evidence, columns: Columns, metrics: Mapping[str, Direction], overrides: CardOverrides, source: str
-) -> tuple[MetricSpec | None, Finding, list[Missing]]:
+) -> tuple[MetricSpec | None, FieldFinding, list[Missing]]:
     """Return the metric, what is found of it, and what is open."""
     board, params = read_order(evidence.board), dict(overrides.metric_params or {})
     if overrides.grader is not None:
@@ -195,26 +197,30 @@ def _metric(
             evidence_text = f"{OWNER}: {overrides.grader}; {OWNER if overrides.direction else board.says}"
             return (
                 MetricSpec(name=OWN_GRADER, direction=direction, params=params),
-                Finding(OWN_GRADER, evidence_text),
+                FieldFinding(OWN_GRADER, evidence_text),
                 [],
             )
         reason = f"a grader does not say it, and {board.says}"
-        return None, Finding(None), [Missing(evidence.slug, "direction", reason, 'direction = "maximize"')]
+        return None, FieldFinding(None), [Missing(evidence.slug, "direction", reason, 'direction = "maximize"')]
     if overrides.metric is None or overrides.metric not in metrics:
-        return None, Finding(None), [_missing_metric(evidence, columns, metrics, overrides, board)]
+        return None, FieldFinding(None), [_missing_metric(evidence, columns, metrics, overrides, board)]
     if overrides.metric == "map_at_k" and "k" not in params:
         reason = "nothing says the k of MAP@k"
-        return None, Finding(None), [Missing(evidence.slug, "metric_params", reason, "metric_params = { k = 5 }")]
+        return None, FieldFinding(None), [Missing(evidence.slug, "metric_params", reason, "metric_params = { k = 5 }")]
     direction = metrics[overrides.metric]
     stated = overrides.direction or board.direction
     if stated not in (None, direction):
         evidence_text = f"bot.toml says {overrides.direction}" if overrides.direction else board.says
         reason = f"{overrides.metric} is to {direction}, but {evidence_text}; either the metric is another one, or"
-        return None, Finding(None), [Missing(evidence.slug, "direction", reason, toml_line("direction", direction))]
+        return (
+            None,
+            FieldFinding(None),
+            [Missing(evidence.slug, "direction", reason, toml_line("direction", direction))],
+        )
     evidence_text = f"{source}; {overrides.metric} is to {direction}" + (f"; {board.says}" if board.direction else "")
     return (
         MetricSpec(name=overrides.metric, direction=direction, params=params),
-        Finding(overrides.metric, evidence_text),
+        FieldFinding(overrides.metric, evidence_text),
         [],
     )
 
@@ -256,7 +262,7 @@ def proposed_by_field(
     return proposal if agrees else None
 
 
-def _card(findings: Mapping[str, Finding], metric: MetricSpec) -> TaskCard:
+def _card(findings: Mapping[str, FieldFinding], metric: MetricSpec) -> TaskCard:
     sources = {name: finding.source for name, finding in findings.items()}
     values = {name: finding.value for name, finding in findings.items() if name != "metric"}
     return TaskCard.model_validate({**values, "metric": metric, "sources": sources})

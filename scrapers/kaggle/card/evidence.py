@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scrapers.kaggle.competitions import Competition, Page
+from scrapers.kaggle.competitions import CompetitionPage, KaggleCompetition
 from scrapers.snapshots.tables import read_number
 
 _MOST_MORE = 2
@@ -53,8 +53,8 @@ class Evidence:
     """Everything about one competition; None of `tables` means that its data is not here yet."""
 
     slug: str
-    fields: Competition
-    pages: tuple[Page, ...] = ()
+    fields: KaggleCompetition
+    pages: tuple[CompetitionPage, ...] = ()
     tables: Tables | None = None
     board: tuple[str, ...] = ()
     """Scores as Kaggle writes them, best first."""

@@ -11,7 +11,7 @@ OWNER = "owner, bot.toml"
 
 
 @dataclass(frozen=True)
-class Finding:
+class FieldFinding:
     """A field's value, if it is certain, with its source."""
 
     value: object | None
@@ -43,7 +43,7 @@ class Derived:
     """A task card, or what it lacks."""
 
     card: TaskCard | None
-    findings: Mapping[str, Finding]
+    findings: Mapping[str, FieldFinding]
     missing: tuple[Missing, ...]
     columns: Columns
 

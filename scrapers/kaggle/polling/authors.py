@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from sqlmodel import Session, col, select
 
-from scrapers.kaggle.search import Author as FoundAuthor
+from scrapers.kaggle.search import SearchAuthor as FoundAuthor
 from scrapers.posts.cleaning import clean
 from state.store import Transaction
 from state.tables import Author

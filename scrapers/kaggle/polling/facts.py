@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Any
 
 from scrapers.kaggle.card.board import read_order
-from scrapers.kaggle.competitions import BoardRow, Competition, Competitions, LeaderboardEntry
-from scrapers.kaggle.polling.watch import Watch
+from scrapers.kaggle.competitions import BoardRow, Competitions, KaggleCompetition, LeaderboardEntry
+from scrapers.kaggle.polling.watch import PollContext
 from scrapers.kaggle.wire import wire_time
 from state.errors import Forbidden, NotFound
 from state.series import last_readings, record_absence, take_reading
@@ -20,12 +20,12 @@ _FACTS = (
 )
 
 
-async def poll_competitions(watch: Watch) -> None:
+async def poll_competitions(watch: PollContext) -> None:
     """Read which competitions this account has entered, with their deadlines and flags, and which have disappeared.
 
     One that is no longer listed is requested by itself before it counts as gone. Errors as of `KaggleClient`.
     """
-    site, competitions = Competitions(watch.client), dict[str, Competition]()
+    site, competitions = Competitions(watch.client), dict[str, KaggleCompetition]()
     async for competition in site.entered():
         if competition.slug:
             competitions[competition.slug] = competition
@@ -47,7 +47,7 @@ async def poll_competitions(watch: Watch) -> None:
         watch.move(tx, "competitions", None, served_at)
 
 
-async def poll_pages(watch: Watch) -> None:
+async def poll_pages(watch: PollContext) -> None:
     """Read the competition's pages; see `state.series.rules_hash`. Errors as of `KaggleClient`."""
     pages = await Competitions(watch.client).pages(watch.competition)
     slug = watch.competition
@@ -65,7 +65,7 @@ async def poll_pages(watch: Watch) -> None:
         watch.move(tx, "pages", None, served_at)
 
 
-async def poll_data(watch: Watch) -> None:
+async def poll_data(watch: PollContext) -> None:
     """Read the summary of the competition's data, which changes when hosts replace files. Errors as of `KaggleClient`."""
     answer = await Competitions(watch.client).data_summary(watch.competition)
     types = {file_type.extension: [file_type.file_count, file_type.total_size] for file_type in answer.types}
@@ -79,7 +79,7 @@ async def poll_data(watch: Watch) -> None:
         watch.move(tx, "data", None, answer.served_at)
 
 
-async def poll_top(watch: Watch) -> None:
+async def poll_top(watch: PollContext) -> None:
     """Read the top of the leaderboard. Errors as of `KaggleClient`."""
     answer = await Competitions(watch.client).top(watch.competition, size=watch.settings.top_size)
     rows = [_entry(entry) for entry in answer.submissions]
@@ -91,7 +91,7 @@ async def poll_top(watch: Watch) -> None:
         watch.move(tx, "top", None, answer.served_at)
 
 
-async def poll_board(watch: Watch) -> None:
+async def poll_board(watch: PollContext) -> None:
     """Read the whole leaderboard. Errors as of `KaggleClient`."""
     rows, served_at = await Competitions(watch.client).board(watch.competition)
     with watch.write() as tx:
@@ -101,7 +101,7 @@ async def poll_board(watch: Watch) -> None:
         watch.move(tx, "board", None, served_at)
 
 
-def _fields(competition: Competition, names: tuple[str, ...]) -> dict[str, Any]:
+def _fields(competition: KaggleCompetition, names: tuple[str, ...]) -> dict[str, Any]:
     fields = competition.model_dump(mode="json", include=set(names))
     return {name: fields[name] for name in names}
 

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, func, select
 from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.polling.watch import Watch
+from scrapers.kaggle.polling.watch import PollContext
 from scrapers.posts.cleaners import Cleaned
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
@@ -95,7 +95,7 @@ def _is_moved() -> Any:
 
 
 def store_kernels(
-    tx: Transaction, watch: Watch, kernels: Sequence[Kernel], served_at: datetime | None, *, backfill: bool
+    tx: Transaction, watch: PollContext, kernels: Sequence[Kernel], served_at: datetime | None, *, backfill: bool
 ) -> set[str]:
     """Store a page of kernels; return the ids of those that have changed. In a backfill they may be older than the watch."""
     slug, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
@@ -134,7 +134,9 @@ def _versions(tx: Transaction, competition: str, ids: Sequence[str]) -> dict[str
     return {row.id: row for row in tx.session.exec(query)}
 
 
-def store_version(tx: Transaction, watch: Watch, kernel_row: PolledKernel, source: FullSource, *, current: bool) -> str:
+def store_version(
+    tx: Transaction, watch: PollContext, kernel_row: PolledKernel, source: FullSource, *, current: bool
+) -> str:
     """Store a version, the current or a missed one, with its source and what it repeats, once; return its id.
 
     The current version gets the time of its run. That of an earlier one is unknown: it gets our time, and the votes in

@@ -4,13 +4,13 @@ from sqlmodel import col, select
 
 from scrapers.kaggle.kernels import Kernel, KernelPage, Kernels
 from scrapers.kaggle.polling.kernel_rows import kernel_id, store_kernels
-from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, is_descending, next_pass
-from scrapers.kaggle.polling.watch import Part, Watch
+from scrapers.kaggle.polling.passes import ListMark, Pass, ScanLimits, ScannedItem, is_descending, next_pass
+from scrapers.kaggle.polling.watch import Part, PollContext
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.tables import PolledKernel
 
 
-async def poll_kernels(watch: Watch) -> None:
+async def poll_kernels(watch: PollContext) -> None:
     """Read kernels until one was run before the watermark; the first time, read all.
 
     Errors as of `KaggleClient`; what was read before one stays, and the next poll continues there.
@@ -25,7 +25,7 @@ async def poll_kernels(watch: Watch) -> None:
             changed = store_kernels(tx, watch, _public(answer), answer.served_at, backfill=first)
             items = _listed(answer, changed)
             # If the times are not descending, a low one proves nothing, and all pages are read.
-            limits = Limits(
+            limits = ScanLimits(
                 mark.high if is_descending(items) else None, watch.settings.overlap, watch.settings.most_pages
             )
             current = next_pass(current, items, limits, watch.now(), token=answer.next_page_token)
@@ -37,7 +37,7 @@ async def poll_kernels(watch: Watch) -> None:
                 watch.move(tx, "kernel_sweep", None, answer.served_at)
 
 
-async def sweep_kernels(watch: Watch) -> None:
+async def sweep_kernels(watch: PollContext) -> None:
     """Read all kernels for their votes, and check whether known ones that were not listed are gone.
 
     Errors as of `KaggleClient`; after one the next poll continues there.
@@ -49,14 +49,14 @@ async def sweep_kernels(watch: Watch) -> None:
         answer = await _page(watch, part, current)
         with watch.write() as tx:
             store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
-            limits = Limits(None, 0.0, watch.settings.most_pages)
+            limits = ScanLimits(None, 0.0, watch.settings.most_pages)
             current = next_pass(current, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
             mark = ListMark(under_way=current)
             watch.move(tx, part, mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, mark.under_way)
 
 
-async def _page(watch: Watch, part: Part, current: Pass) -> KernelPage:
+async def _page(watch: PollContext, part: Part, current: Pass) -> KernelPage:
     try:
         return await Kernels(watch.client).of(watch.competition, current.page, current.token)
     except KaggleError as error:
@@ -73,15 +73,15 @@ def _public(answer: KernelPage) -> list[Kernel]:
     return [kernel for kernel in answer.kernels if not kernel.is_private and kernel.ref]
 
 
-def _listed(answer: KernelPage, changed: set[str]) -> list[Listed]:
+def _listed(answer: KernelPage, changed: set[str]) -> list[ScannedItem]:
     return [
-        Listed(kernel_id(kernel), kernel.last_run_time, changed=kernel_id(kernel) in changed)
+        ScannedItem(kernel_id(kernel), kernel.last_run_time, changed=kernel_id(kernel) in changed)
         for kernel in answer.kernels
         if kernel.ref
     ]
 
 
-async def _ask_for_missed(watch: Watch, current: Pass) -> None:
+async def _ask_for_missed(watch: PollContext, current: Pass) -> None:
     """Request each kernel that the sweep should have seen: it may have changed its place while the list was read."""
     query = (
         select(PolledKernel.id, PolledKernel.ref)
@@ -102,7 +102,7 @@ async def _ask_for_missed(watch: Watch, current: Pass) -> None:
         watch.move(tx, "kernel_sweep", None, None)
 
 
-async def _is_public(watch: Watch, ref: str) -> bool:
+async def _is_public(watch: PollContext, ref: str) -> bool:
     try:
         source = await Kernels(watch.client).source(ref)
     except (NotFound, Forbidden):

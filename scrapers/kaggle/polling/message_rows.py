@@ -9,8 +9,8 @@ from sqlmodel import col, select
 
 from scrapers.kaggle.forum import TopicMessages, TopicText
 from scrapers.kaggle.polling.authors import known_tiers
-from scrapers.kaggle.polling.watch import Watch
-from scrapers.posts.cleaners import Cleaned, Cleaners, Source
+from scrapers.kaggle.polling.watch import PollContext
+from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
 from state.community_rows import observe
@@ -64,7 +64,7 @@ async def opening_of(topic: TopicText, messages: Sequence[TopicMessage], cleaner
     by_author = [message for message in top if message.author == topic.author_name and message.html]
     if topic.content and by_author:
         topic_text, *texts = await cleaners.clean(
-            [Source("html", html) for html in (topic.content, *(m.html for m in by_author))]
+            [RawPost("html", html) for html in (topic.content, *(m.html for m in by_author))]
         )
         for message, text in zip(by_author, texts, strict=True):
             if text.text == topic_text.text != "":
@@ -97,7 +97,7 @@ _AT_ONCE = 40
 """Texts that go to a cleaner in one call."""
 
 
-async def message_texts(watch: Watch, messages: Sequence[TopicMessage]) -> dict[str, Cleaned]:
+async def message_texts(watch: PollContext, messages: Sequence[TopicMessage]) -> dict[str, Cleaned]:
     """Return, by id, the texts of the messages that are not stored, or may have changed."""
     ids = [message.id for message in messages]
     query = select(Message).where(Message.competition == watch.competition, col(Message.id).in_(ids))
@@ -114,7 +114,7 @@ async def message_texts(watch: Watch, messages: Sequence[TopicMessage]) -> dict[
 
 def store_messages(
     tx: Transaction,
-    watch: Watch,
+    watch: PollContext,
     topic_id: str,
     messages: Sequence[TopicMessage],
     texts: Mapping[str, Cleaned],
@@ -168,7 +168,7 @@ def _new(
     return row
 
 
-def _take_over(tx: Transaction, watch: Watch, row: Message, message: TopicMessage, text: Cleaned | None) -> None:
+def _take_over(tx: Transaction, watch: PollContext, row: Message, message: TopicMessage, text: Cleaned | None) -> None:
     """Take over the text of a known message that is not deleted."""
     back = row.deleted
     if text is not None and (back or _edited(row, message, text.text)):
@@ -200,7 +200,7 @@ def _edited(row: Message, message: TopicMessage, text: str) -> bool:
     return bool(row.markdown_sha) or text != row.markdown
 
 
-def _delete(watch: Watch, row: Message) -> None:
+def _delete(watch: PollContext, row: Message) -> None:
     if not row.deleted:
         watch.news.add("message deleted", row.id)
         row.deleted, row.author, row.markdown = True, None, ""
@@ -215,8 +215,8 @@ def _place(row: Message, topic_id: str, message: TopicMessage) -> None:
             setattr(row, name, value)
 
 
-def _source(message: TopicMessage) -> Source:
-    return Source("markdown", message.raw) if message.raw else Source("html", message.html)
+def _source(message: TopicMessage) -> RawPost:
+    return RawPost("markdown", message.raw) if message.raw else RawPost("html", message.html)
 
 
 def _sha(text: str) -> str | None:

@@ -17,13 +17,13 @@ from scrapers.kaggle.polling.message_rows import (
 )
 from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.polling.watch import Watch
+from scrapers.kaggle.polling.watch import PollContext
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import Message, PolledTopic, Topic
 
 
-async def poll_messages(watch: Watch) -> None:
+async def poll_messages(watch: PollContext) -> None:
     """Read the messages of the topics that changed since they were last read, the latest comments first.
 
     A topic that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
@@ -36,7 +36,7 @@ async def poll_messages(watch: Watch) -> None:
         watch.move(tx, "messages", None, None)
 
 
-async def reread_messages(watch: Watch) -> None:
+async def reread_messages(watch: PollContext) -> None:
     """Reread a few unchanged topics, for their votes and edits: the older a topic's last comment, the less often."""
     settings, now = watch.settings, watch.now()
     query = _there(watch.competition).where(col(PolledTopic.read_at).is_not(None))
@@ -75,7 +75,7 @@ def _due_again(topic: PolledTopic, settings: PollingSettings, now: datetime) -> 
     return read + timedelta(seconds=min(max(silent / 4, settings.first_reread), settings.last_reread))
 
 
-async def _read(watch: Watch, topics: Sequence[PolledTopic]) -> None:
+async def _read(watch: PollContext, topics: Sequence[PolledTopic]) -> None:
     for topic in topics:
         try:
             await _read_one(watch, topic)
@@ -87,7 +87,7 @@ async def _read(watch: Watch, topics: Sequence[PolledTopic]) -> None:
                 record_failure(tx.session.get_one(PolledTopic, (topic.competition, topic.id)), tx.now())
 
 
-async def _read_one(watch: Watch, topic: PolledTopic) -> None:
+async def _read_one(watch: PollContext, topic: PolledTopic) -> None:
     """Read a topic's messages and store them; anything later than the request is due again."""
     forum = Forum(watch.client)
     answer = await forum.messages(watch.competition, int(topic.id))
@@ -105,7 +105,7 @@ async def _read_one(watch: Watch, topic: PolledTopic) -> None:
         row.opening_id, row.opening_apart = opening, is_apart
 
 
-async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
+async def _topic_text(watch: PollContext, forum: Forum, id: int) -> TopicText | None:
     try:
         return await forum.topic(id)
     except (NotFound, Forbidden):
@@ -113,7 +113,7 @@ async def _topic_text(watch: Watch, forum: Forum, id: int) -> TopicText | None:
 
 
 async def _with_opening(
-    watch: Watch, opening_id: str | None, topic: TopicText | None, messages: list[TopicMessage]
+    watch: PollContext, opening_id: str | None, topic: TopicText | None, messages: list[TopicMessage]
 ) -> tuple[str | None, bool, list[TopicMessage]]:
     """Return the opening message's id, whether the site serves it separately, and all messages including it."""
     if topic is None:
@@ -125,7 +125,7 @@ async def _with_opening(
     return opening.id, True, [opening, *messages]
 
 
-def _has_messages(watch: Watch, topic: PolledTopic) -> bool:
+def _has_messages(watch: PollContext, topic: PolledTopic) -> bool:
     query = select(Message.id).where(
         Message.competition == topic.competition, Message.topic_id == topic.id, col(Message.deleted).is_(False)
     )
@@ -133,7 +133,7 @@ def _has_messages(watch: Watch, topic: PolledTopic) -> bool:
         return session.exec(query.limit(1)).first() is not None
 
 
-def _was_read(tx: Transaction, watch: Watch, topic: PolledTopic) -> PolledTopic:
+def _was_read(tx: Transaction, watch: PollContext, topic: PolledTopic) -> PolledTopic:
     """Record that the messages are read up to the state that lists showed before the request."""
     row = tx.session.get_one(PolledTopic, (watch.competition, topic.id))
     row.read_last_comment_at, row.read_comment_count = topic.last_comment_at, topic.comment_count

@@ -13,7 +13,7 @@ _MOST_STALE = 3
 
 
 @dataclass(frozen=True)
-class Listed:
+class ScannedItem:
     """What a pass needs to know of an item of a list."""
 
     id: str
@@ -60,7 +60,7 @@ class ListMark(Mark):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ScanLimits:
     """How far a pass goes."""
 
     down_to: datetime | None
@@ -70,14 +70,14 @@ class Limits:
     most_pages: int
 
 
-def is_descending(items: Sequence[Listed]) -> bool:
+def is_descending(items: Sequence[ScannedItem]) -> bool:
     """Return whether times never rise from one item to the next, pinned items aside."""
     times = [item.at for item in items if not item.pinned and item.at is not None]
     return all(later >= earlier for later, earlier in pairwise(times))
 
 
 def next_pass(
-    current: Pass, items: Sequence[Listed], limits: Limits, now: datetime, *, total: int = 0, token: str = ""
+    current: Pass, items: Sequence[ScannedItem], limits: ScanLimits, now: datetime, *, total: int = 0, token: str = ""
 ) -> Pass:
     """Return a pass after one more page; its `listed` shows whether that was the last.
 
@@ -110,7 +110,7 @@ def next_pass(
     )
 
 
-def _low_enough(items: Sequence[Listed], limits: Limits) -> bool:
+def _low_enough(items: Sequence[ScannedItem], limits: ScanLimits) -> bool:
     """Return whether a page reaches what an earlier pass has seen."""
     times = [item.at for item in items if item.at is not None and not item.pinned]
     if limits.down_to is None or not times:

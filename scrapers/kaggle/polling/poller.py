@@ -14,14 +14,14 @@ from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.sources import poll_sources
 from scrapers.kaggle.polling.submissions import poll_submissions
 from scrapers.kaggle.polling.topics import poll_topics, sweep_topics
-from scrapers.kaggle.polling.watch import News, Part, Watch
+from scrapers.kaggle.polling.watch import News, Part, PollContext
 from scrapers.posts.cleaners import Cleaners
 from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
 from state.polling import mark_failed, watermarks
 from state.store import Store
 from state.tables import PolledKernel, PolledTopic
 
-_POLLS: Mapping[Part, Callable[[Watch], Awaitable[None]]] = {
+_POLLS: Mapping[Part, Callable[[PollContext], Awaitable[None]]] = {
     "competitions": poll_competitions,
     "topics": poll_topics,
     "topic_sweep": sweep_topics,
@@ -75,7 +75,7 @@ class Poller:
         """
         news, parts, failures = News(), [], {}
         start = self.client.clock.now()
-        watch = Watch(
+        watch = PollContext(
             competition, self.client, self.store, self.cleaners, self.settings, news, start if everything else None
         )
         due = self._due(competition)
@@ -96,7 +96,7 @@ class Poller:
 
     async def poll(self, competition: str, part: Part) -> News:
         """Read one part now, due or not, such as `pages` before a submission; errors as of `KaggleClient`."""
-        watch = Watch(competition, self.client, self.store, self.cleaners, self.settings)
+        watch = PollContext(competition, self.client, self.store, self.cleaners, self.settings)
         await self._run(watch, part)
         return watch.news
 
@@ -104,7 +104,7 @@ class Poller:
         """Return the seconds until something of a competition is due, 0 where something is."""
         return self._schedule(competition).wait(self.client.clock.now())
 
-    async def _run(self, watch: Watch, part: Part) -> None:
+    async def _run(self, watch: PollContext, part: Part) -> None:
         if part == "competitions":
             watch = replace(watch, competition="")
         try:

@@ -8,8 +8,8 @@ from sqlmodel import col, select
 
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.polling.authors import known_tiers, store_authors
-from scrapers.kaggle.polling.watch import Watch
-from scrapers.kaggle.search import Author, Found, Search
+from scrapers.kaggle.polling.watch import PollContext
+from scrapers.kaggle.search import Search, SearchAuthor, SearchResult
 from state.community_rows import observe
 from state.series import last_reading
 from state.store import Transaction
@@ -18,7 +18,7 @@ from state.tables import KernelVersion, Message, PolledKernel, Topic
 PostT = TypeVar("PostT", Topic, Message)
 
 
-async def poll_scores(watch: Watch) -> None:
+async def poll_scores(watch: PollContext) -> None:
     """Read kernels' best public scores and their authors' tiers, as far as the first pages of a search hold them.
 
     A score is the kernel's best, and stored as a reading of its current version, if that was read. The index lags, and knows no
@@ -32,7 +32,7 @@ async def poll_scores(watch: Watch) -> None:
         watch.move(tx, "scores", None, served_at)
 
 
-async def poll_tiers(watch: Watch) -> None:
+async def poll_tiers(watch: PollContext) -> None:
     """Read the tiers of authors of topics and comments, as far as the first pages of a search hold them.
 
     Tiers rarely change: an author's last known tier is used for posts that the search does not show. Errors as of
@@ -47,7 +47,7 @@ async def poll_tiers(watch: Watch) -> None:
         watch.move(tx, "tiers", None, served_at)
 
 
-async def _title(watch: Watch) -> str:
+async def _title(watch: PollContext) -> str:
     """Return the competition's title, by which it is searched for."""
     with watch.store.read() as session:
         reading = last_reading(session, watch.competition, "competition")
@@ -57,8 +57,8 @@ async def _title(watch: Watch) -> str:
 
 
 async def _pages(
-    watch: Watch, kind: Literal["KERNEL", "TOPIC", "COMMENT"], title: str
-) -> AsyncIterator[tuple[Sequence[Found], datetime | None]]:
+    watch: PollContext, kind: Literal["KERNEL", "TOPIC", "COMMENT"], title: str
+) -> AsyncIterator[tuple[Sequence[SearchResult], datetime | None]]:
     token = ""
     for _ in range(watch.settings.search_pages):
         page = await Search(watch.client).find(kind, title, token)
@@ -69,7 +69,9 @@ async def _pages(
             return
 
 
-def _versions(tx: Transaction, watch: Watch, documents: Sequence[Found]) -> list[tuple[Found, KernelVersion]]:
+def _versions(
+    tx: Transaction, watch: PollContext, documents: Sequence[SearchResult]
+) -> list[tuple[SearchResult, KernelVersion]]:
     """Note the scores of known kernels, and return the results for those that were read, each with its current version."""
     slug = watch.competition
     refs = [f"{document.owner_user.user_name}/{document.slug}" if document.owner_user else "" for document in documents]
@@ -97,8 +99,8 @@ def _versions(tx: Transaction, watch: Watch, documents: Sequence[Found]) -> list
 
 
 def _posts(
-    tx: Transaction, watch: Watch, kind: Literal["TOPIC", "COMMENT"], documents: Sequence[Found]
-) -> list[tuple[Found, Topic | Message]]:
+    tx: Transaction, watch: PollContext, kind: Literal["TOPIC", "COMMENT"], documents: Sequence[SearchResult]
+) -> list[tuple[SearchResult, Topic | Message]]:
     """Return the results for known posts, each with its row."""
     ids = [str(document.id) for document in documents]
     rows: Mapping[str, Topic | Message]
@@ -106,15 +108,15 @@ def _posts(
     return [(document, rows[str(document.id)]) for document in documents if str(document.id) in rows]
 
 
-def _by_id(tx: Transaction, watch: Watch, table: type[PostT], ids: Sequence[str]) -> dict[str, PostT]:
+def _by_id(tx: Transaction, watch: PollContext, table: type[PostT], ids: Sequence[str]) -> dict[str, PostT]:
     query = select(table).where(table.competition == watch.competition, col(table.id).in_(ids))
     return {row.id: row for row in tx.session.exec(query)}
 
 
 def _take(
     tx: Transaction,
-    watch: Watch,
-    pairs: Sequence[tuple[Found, KernelVersion | Topic | Message]],
+    watch: PollContext,
+    pairs: Sequence[tuple[SearchResult, KernelVersion | Topic | Message]],
     served_at: datetime | None,
 ) -> None:
     """Store the results for posts, and then their authors."""
@@ -128,9 +130,11 @@ def _take(
     _store_authors(tx, watch, [document for document, _ in pairs], served_at)
 
 
-def _store_authors(tx: Transaction, watch: Watch, documents: Sequence[Found], served_at: datetime | None) -> None:
+def _store_authors(
+    tx: Transaction, watch: PollContext, documents: Sequence[SearchResult], served_at: datetime | None
+) -> None:
     """Store the authors of the results, and give their tiers to those of their posts that have none."""
-    authors: list[Author] = [document.owner_user for document in documents if document.owner_user]
+    authors: list[SearchAuthor] = [document.owner_user for document in documents if document.owner_user]
     news = store_authors(tx, authors)
     tiers = known_tiers(tx.session, news)
     posts: list[Topic | Message] = [*_without_tier(tx, watch, Topic, tiers), *_without_tier(tx, watch, Message, tiers)]
@@ -139,7 +143,7 @@ def _store_authors(tx: Transaction, watch: Watch, documents: Sequence[Found], se
             watch.news.add("tier", f"post/{row.id}")
 
 
-def _without_tier(tx: Transaction, watch: Watch, table: type[PostT], authors: Collection[str]) -> Sequence[PostT]:
+def _without_tier(tx: Transaction, watch: PollContext, table: type[PostT], authors: Collection[str]) -> Sequence[PostT]:
     is_here = table.competition == watch.competition
     query = select(table).where(is_here, col(table.tier).is_(None), col(table.author).in_(authors))
     return tx.session.exec(query).all()

@@ -7,14 +7,14 @@ from sqlmodel import col, select
 from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.polling.kernel_rows import FullSource, kernels_to_read, kind_of, store_version, version_id
 from scrapers.kaggle.polling.schedule import ready, record_failure
-from scrapers.kaggle.polling.watch import Watch
-from scrapers.posts.cleaners import Source
+from scrapers.kaggle.polling.watch import PollContext
+from scrapers.posts.cleaners import RawPost
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
 from state.tables import KernelVersion, PolledKernel
 
 
-async def poll_sources(watch: Watch) -> None:
+async def poll_sources(watch: PollContext) -> None:
     """Read the source of promising kernels that were run since it was last read; see `kernels_to_read`.
 
     A kernel that cannot be read does not stop the others. Errors of the whole site as of `KaggleClient`.
@@ -35,7 +35,7 @@ async def poll_sources(watch: Watch) -> None:
         watch.move(tx, "sources", None, None)
 
 
-async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
+async def _read_kernel(watch: PollContext, kernel: PolledKernel) -> None:
     """Read the versions that were missed, then the current one, each in a transaction of its own."""
     current = None if kernel.number is not None else await _source(watch, kernel, None)
     for number in _missed(watch, kernel, current.number if current else kernel.number):
@@ -50,7 +50,7 @@ async def _read_kernel(watch: Watch, kernel: PolledKernel) -> None:
         _was_read(tx, kernel, store_version(tx, watch, kernel, current, current=True))
 
 
-async def _current(watch: Watch, kernel: PolledKernel) -> FullSource:
+async def _current(watch: PollContext, kernel: PolledKernel) -> FullSource:
     """Return the current version's source, by the listed number or, if the site lacks that, without a number."""
     try:
         return await _source(watch, kernel, kernel.number)
@@ -58,18 +58,18 @@ async def _current(watch: Watch, kernel: PolledKernel) -> FullSource:
         return await _source(watch, kernel, None)
 
 
-async def _source(watch: Watch, kernel: PolledKernel, number: int | None) -> FullSource:
+async def _source(watch: PollContext, kernel: PolledKernel, number: int | None) -> FullSource:
     """Return a version's source; without a number, the current one's, whose number the answer may hold."""
     answer = await Kernels(watch.client).source(kernel.ref, number)
     if answer.metadata is None or answer.blob is None:
         raise UnknownAnswer(f"Kaggle's answer to GetKernel for {kernel.ref} holds no source")
     number = number if number is not None else answer.metadata.current_version_number
     kind, language = kind_of(answer.metadata, answer.blob)
-    (text,) = await watch.cleaners.clean([Source("kernel", answer.blob.source, language, kind)])
+    (text,) = await watch.cleaners.clean([RawPost("kernel", answer.blob.source, language, kind)])
     return FullSource(answer.metadata, answer.blob, number, answer.served_at, text)
 
 
-def _missed(watch: Watch, kernel: PolledKernel, current: int | None) -> Iterator[int]:
+def _missed(watch: PollContext, kernel: PolledKernel, current: int | None) -> Iterator[int]:
     """Yield the numbers of versions between the last one read and the current one that are not stored."""
     slug = watch.competition
     with watch.store.read() as session:

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from scrapers.kaggle.polling.watch import Mark, Watch
-from scrapers.kaggle.submissions import SentFile, Status, Submissions
+from scrapers.kaggle.polling.watch import Mark, PollContext
+from scrapers.kaggle.submissions import KaggleStatus, KaggleSubmission, Submissions
 from state.series import last_readings, take_reading
 from state.tables import Reading
 
-_ENDS = (Status.COMPLETE.name, Status.ERROR.name)
+_ENDS = (KaggleStatus.COMPLETE.name, KaggleStatus.ERROR.name)
 
 
 class SentMark(Mark):
@@ -17,7 +17,7 @@ class SentMark(Mark):
     all_at: datetime | None = None
 
 
-async def poll_submissions(watch: Watch) -> None:
+async def poll_submissions(watch: PollContext) -> None:
     """Read the quota, and the latest submissions back to one that is final and unchanged; once a day all of them.
 
     Errors as of `KaggleClient`.
@@ -27,7 +27,7 @@ async def poll_submissions(watch: Watch) -> None:
     is_full = mark.all_at is None or watch.all_since is not None or now - mark.all_at >= _day(watch)
     with watch.store.read() as session:
         readings = {name: row for (_, name), row in last_readings(session, watch.competition, "submission").items()}
-    files: list[SentFile] = []
+    files: list[KaggleSubmission] = []
     async for file in site.all():
         if file.ref <= 0:
             continue
@@ -49,11 +49,11 @@ async def poll_submissions(watch: Watch) -> None:
         watch.move(tx, "submissions", SentMark(all_at=now) if is_full else mark, limits.served_at)
 
 
-def _day(watch: Watch) -> timedelta:
+def _day(watch: PollContext) -> timedelta:
     return timedelta(seconds=watch.settings.all_submissions)
 
 
-def _fields(file: SentFile, row: Reading | None) -> dict[str, Any]:
+def _fields(file: KaggleSubmission, row: Reading | None) -> dict[str, Any]:
     """Return what is known of a submission: what an answer leaves out, or shows as null, stays as it was last shown."""
     names = {
         *("date", "public_score", "private_score", "file_name", "description"),
@@ -67,7 +67,7 @@ def _fields(file: SentFile, row: Reading | None) -> dict[str, Any]:
     return {name: value or before.get(name, value) for name, value in fields.items()}
 
 
-def _settled(file: SentFile, readings: dict[str, Reading]) -> bool:
+def _settled(file: KaggleSubmission, readings: dict[str, Reading]) -> bool:
     """Return whether a submission is final and stored as it is: then so are those before it."""
     row = readings.get(str(file.ref))
     return row is not None and file.status.name in _ENDS and row.data == _fields(file, row)

@@ -8,8 +8,8 @@ from sqlmodel import col, select
 
 from scrapers.kaggle.forum import Forum, ForumTopic
 from scrapers.kaggle.polling.authors import known_tiers
-from scrapers.kaggle.polling.passes import Limits, Listed, ListMark, Pass, is_descending, next_pass
-from scrapers.kaggle.polling.watch import Watch
+from scrapers.kaggle.polling.passes import ListMark, Pass, ScanLimits, ScannedItem, is_descending, next_pass
+from scrapers.kaggle.polling.watch import PollContext
 from scrapers.posts.cleaning import clean
 from state.community_rows import observe
 from state.errors import Forbidden, NotFound
@@ -19,7 +19,9 @@ from state.tables import PolledTopic, Topic
 RowT = TypeVar("RowT", Topic, PolledTopic)
 
 
-def store_topics(tx: Transaction, watch: Watch, topics: Sequence[ForumTopic], served_at: datetime | None) -> set[str]:
+def store_topics(
+    tx: Transaction, watch: PollContext, topics: Sequence[ForumTopic], served_at: datetime | None
+) -> set[str]:
     """Store a page of topics; return the ids of those that have changed."""
     slug, ids = watch.competition, [str(topic.id) for topic in topics]
     rows = {row.id: row for row in _of(tx, Topic, slug, ids)}
@@ -50,7 +52,7 @@ def store_topics(tx: Transaction, watch: Watch, topics: Sequence[ForumTopic], se
     return changed
 
 
-def mark_gone(tx: Transaction, watch: Watch, id: str) -> None:
+def mark_gone(tx: Transaction, watch: PollContext, id: str) -> None:
     """Record that a topic and its messages are gone."""
     row = tx.session.get(Topic, (watch.competition, id))
     if row is not None and not row.deleted:
@@ -62,7 +64,7 @@ def _of(tx: Transaction, table: type[RowT], competition: str, ids: Iterable[str]
     return tx.session.exec(select(table).where(table.competition == competition, col(table.id).in_(ids)))
 
 
-def _bring_up_to_date(watch: Watch, row: Topic, topic: ForumTopic) -> bool:
+def _bring_up_to_date(watch: PollContext, row: Topic, topic: ForumTopic) -> bool:
     """Take over what differs; return whether anything does."""
     values = {
         "title": clean(topic.title),
@@ -91,7 +93,7 @@ def _moved(row: PolledTopic, topic: ForumTopic) -> bool:
     return True
 
 
-async def poll_topics(watch: Watch) -> None:
+async def poll_topics(watch: PollContext) -> None:
     """Read topics until one that is not sticky is older than the watermark; the first time, read all.
 
     What lists do not show, such as votes of old topics, is left to the sweep. Errors as of `KaggleClient`; what was read
@@ -107,7 +109,7 @@ async def poll_topics(watch: Watch) -> None:
             items = listed(answer.topics, changed, by_posting=False)
             # If the times are not descending, a low one proves nothing: a page without news is the last.
             is_ordered = is_descending(items)
-            limits = Limits(mark.high if is_ordered else None, watch.settings.overlap, watch.settings.most_pages)
+            limits = ScanLimits(mark.high if is_ordered else None, watch.settings.overlap, watch.settings.most_pages)
             current = next_pass(current, items, limits, watch.now(), total=answer.total_count)
             is_over = current.listed or not (is_ordered or first or changed)
             high = (current.high or mark.high) if is_over else mark.high
@@ -118,16 +120,16 @@ async def poll_topics(watch: Watch) -> None:
                 watch.move(tx, "topic_sweep", None, answer.served_at)
 
 
-def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: bool) -> list[Listed]:
+def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: bool) -> list[ScannedItem]:
     """Return topics as items of a pass, with the time by which the list is ordered."""
 
     def time_of(topic: ForumTopic) -> datetime | None:
         return topic.post_date if by_posting else topic.last_comment_post_date or topic.post_date
 
-    return [Listed(str(topic.id), time_of(topic), topic.is_sticky, str(topic.id) in changed) for topic in topics]
+    return [ScannedItem(str(topic.id), time_of(topic), topic.is_sticky, str(topic.id) in changed) for topic in topics]
 
 
-async def sweep_topics(watch: Watch) -> None:
+async def sweep_topics(watch: PollContext) -> None:
     """Read all topics, and check whether known ones that were not listed are gone.
 
     Errors as of `KaggleClient`; after one the next poll continues there.
@@ -141,13 +143,13 @@ async def sweep_topics(watch: Watch) -> None:
         with watch.write() as tx:
             store_topics(tx, watch, answer.topics, answer.served_at)
             items = listed(answer.topics, set(), by_posting=True)
-            limits = Limits(None, 0.0, watch.settings.most_pages)
+            limits = ScanLimits(None, 0.0, watch.settings.most_pages)
             mark = ListMark(under_way=next_pass(current, items, limits, watch.now(), total=answer.total_count))
             watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, forum, mark.under_way)
 
 
-async def _ask_for_missed(watch: Watch, forum: Forum, current: Pass) -> None:
+async def _ask_for_missed(watch: PollContext, forum: Forum, current: Pass) -> None:
     """Request each topic that the sweep should have seen: it may have changed its place while the list was read."""
     for id in _missed(watch, set(current.seen))[: watch.settings.verified_at_once]:
         try:
@@ -163,7 +165,7 @@ async def _ask_for_missed(watch: Watch, forum: Forum, current: Pass) -> None:
         watch.move(tx, "topic_sweep", None, None)
 
 
-def _missed(watch: Watch, known_ids: set[str]) -> list[str]:
+def _missed(watch: PollContext, known_ids: set[str]) -> list[str]:
     slug = watch.competition
     query = (
         select(PolledTopic.id)

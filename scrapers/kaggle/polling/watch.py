@@ -98,7 +98,7 @@ MarkT = TypeVar("MarkT", bound=Mark)
 
 
 @dataclass(frozen=True)
-class Watch:
+class PollContext:
     """The context of every poll; `competition` is a slug, empty for parts of the account."""
 
     competition: str

@@ -14,7 +14,7 @@ from bot.cli import output
 from bot.cli.output import print_table
 from bot.cli.run import tell_of_missing_key
 from bot.cli.running import report
-from bot.replay.several import Outcome
+from bot.replay.several import RunOutcome
 from bot.report.result import RunResult
 from tests.bot.report.test_words import BASE, DOUBT
 
@@ -57,7 +57,7 @@ def test_a_pipe_has_a_plain_line_and_no_more_of_them_than_asked_for(capsys: pyte
 
 
 def printed(capsys: pytest.CaptureFixture[str], **changes: object) -> str:
-    outcome = Outcome(Path("runs/a"), "a", RunResult.model_validate(BASE | {"gold_medal": True} | changes))
+    outcome = RunOutcome(Path("runs/a"), "a", RunResult.model_validate(BASE | {"gold_medal": True} | changes))
     with pytest.raises(typer.Exit):
         report([outcome], json=False)
     return capsys.readouterr().out

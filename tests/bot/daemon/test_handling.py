@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.daemon.failures import TRACE_CHARACTERS, record_failure, words_of
-from bot.daemon.workers import Handler, Outcome, attempt
+from bot.daemon.workers import Handler, TaskOutcome, attempt
 from state.errors import BotError, InfrastructureFailure, Retry, StateUnavailable
 from state.store import Store
 from state.tables import Task
@@ -25,7 +25,7 @@ def raising(error: BaseException) -> Callable[[Task], Awaitable[None]]:
     return run
 
 
-async def outcome(run: Callable[[Task], Awaitable[None]], *, longest: float = 30.0) -> Outcome:
+async def outcome(run: Callable[[Task], Awaitable[None]], *, longest: float = 30.0) -> TaskOutcome:
     return await attempt(Handler(run, longest=longest), TASK, lambda: False)
 
 
@@ -35,7 +35,7 @@ async def test_a_handler_that_returns_has_done_it() -> None:
     async def run(task: Task) -> None:
         seen.append(task)
 
-    assert await outcome(run) == Outcome("done")
+    assert await outcome(run) == TaskOutcome("done")
     assert seen == [TASK]
 
 
@@ -44,18 +44,18 @@ async def test_a_handler_that_returns_has_done_it() -> None:
     [ValueError("x"), SystemExit(1), InfrastructureFailure("x"), TimeoutError("a site"), asyncio.CancelledError()],
 )
 async def test_whatever_it_raises_has_failed(error: BaseException) -> None:
-    assert await outcome(raising(error)) == Outcome("failed", error)
+    assert await outcome(raising(error)) == TaskOutcome("failed", error)
 
 
 async def test_it_may_set_when_to_try_again() -> None:
     error = Retry(90, "the quota is used up", counted=False)
-    assert await outcome(raising(error)) == Outcome("later", error, 90, counted=False)
+    assert await outcome(raising(error)) == TaskOutcome("later", error, 90, counted=False)
     assert (await outcome(raising(Retry(-5)))).seconds == 0
 
 
 async def test_a_failure_of_the_database_is_not_the_tasks() -> None:
     error = StateUnavailable("locked")
-    assert await outcome(raising(error)) == Outcome("later", error, None, counted=False)
+    assert await outcome(raising(error)) == TaskOutcome("later", error, None, counted=False)
 
 
 async def test_what_takes_too_long_is_broken_off_and_the_trace_says_where_it_hung() -> None:
@@ -78,7 +78,7 @@ async def test_what_is_broken_off_by_the_end_of_the_workers_has_not_failed() -> 
     work = asyncio.create_task(attempt(Handler(hang), TASK, lambda: True))
     await begun.wait()
     work.cancel()
-    assert await work == Outcome("released")
+    assert await work == TaskOutcome("released")
 
 
 def test_an_error_of_ours_speaks_for_itself_and_any_other_has_its_type_before_it() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.daemon.supervision import Supervisor, SupervisorSettings
+from bot.daemon.supervision import LoopSupervisor, SupervisorSettings
 from state.errors import KeepsFailing, StateCorrupted, StateUnavailable
 from state.store import Store
 from tests.bot.daemon.parts import LONGEST, events_of, until
@@ -48,8 +48,8 @@ def loops() -> Loops:
     return Loops()
 
 
-def supervisor(store: Store, settings: SupervisorSettings = QUICK) -> Supervisor:
-    return Supervisor(store, settings)
+def supervisor(store: Store, settings: SupervisorSettings = QUICK) -> LoopSupervisor:
+    return LoopSupervisor(store, settings)
 
 
 async def cancelled(running: asyncio.Task[None]) -> None:

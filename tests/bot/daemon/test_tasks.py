@@ -10,7 +10,7 @@ from sqlmodel import select
 from bot.configuration.competition import CompetitionSettings
 from bot.daemon.schedule import Ticks, schedule
 from bot.daemon.tasks import TaskHandlers, prune_ended
-from bot.live.entry import Entry
+from bot.live.entry import LiveCompetition
 from bot.status.accounts import Allowance
 from bot.status.problems import current
 from scrapers.kaggle.credentials import Credentials
@@ -42,7 +42,7 @@ async def test_what_a_poll_finds_is_there_at_once_and_is_learnt_from_next(tmp_pa
     with served(tiny(tmp_path)) as site:
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:
-            duties = TaskHandlers(here, {slug: Entry(slug, OWN, here)})
+            duties = TaskHandlers(here, {slug: LiveCompetition(slug, OWN, here)})
             await duties.poll(poll(slug))
             with here.store.read() as session:
                 assert session.exec(select(Message)).all()
@@ -55,7 +55,7 @@ async def test_a_key_that_is_refused_is_a_problem_until_it_is_taken(tmp_path, ca
     with served(tiny(tmp_path)) as site:
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:
-            entries = {slug: Entry(slug, OWN, here)}
+            entries = {slug: LiveCompetition(slug, OWN, here)}
             here.client._find_credentials = lambda: Credentials("KGAT_" + "f" * 32)  # as if another file lay there
             for _ in range(20):
                 await TaskHandlers(here, entries).poll(poll(slug))
@@ -77,7 +77,7 @@ async def test_a_stopped_competition_is_not_polled(tmp_path: Path) -> None:
         async with shared(site, tmp_path / "state") as here:
             with here.store.write() as tx:
                 set_control(tx, slug, "stopped")
-            entry = Entry(slug, OWN, here)
+            entry = LiveCompetition(slug, OWN, here)
             await entry.work()
             assert entry.state == "stopped"
             assert not entry.poll_is_due()
@@ -91,7 +91,7 @@ async def test_a_tick_puts_a_poll_that_is_due_and_none_behind_it(tmp_path: Path)
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:
             ticks, woken = Ticks(site.clock, failed=lambda name, error: None), []
-            entry = Entry(slug, OWN, here)
+            entry = LiveCompetition(slug, OWN, here)
             schedule(ticks, here.store, {slug: entry}, lambda: woken.append(1), 1.0, 6 * 3600.0)
             polls = ticks._slots["polls"]
             for _ in range(3):
@@ -110,7 +110,7 @@ async def test_the_day_is_summed_up_and_old_tasks_go(tmp_path: Path) -> None:
                 put_task(tx, "old", "health")
                 tx.connection.exec_driver_sql("UPDATE task SET status = 'done', ended_at = created_at")
             site.clock.pass_by(days=15)
-            duties = TaskHandlers(here, {slug: Entry(slug, OWN, here)})
+            duties = TaskHandlers(here, {slug: LiveCompetition(slug, OWN, here)})
             for _ in range(2):
                 await duties.day(poll(slug))
             with here.store.read() as session:
@@ -131,7 +131,7 @@ async def test_notes_are_looked_at_at_each_poll_and_learned_from(tmp_path: Path)
         async with shared(site, tmp_path / "state") as found:
             here = replace(found, say=lambda competition, line: said.append(line))
             slug = site.competition.slug
-            entry = Entry(slug, CompetitionSettings(notes=notes), here)
+            entry = LiveCompetition(slug, CompetitionSettings(notes=notes), here)
             handlers = TaskHandlers(here, {slug: entry})
 
             async def poll(key: str) -> None:

@@ -26,7 +26,7 @@ from bot.execution.guarding import FINDINGS, Guarding, node_findings, view_findi
 from bot.execution.leasing import Leasing
 from bot.execution.record import ExecutionRecord, failure_sentence, kept_execution
 from bot.execution.stopwatch import Stopwatch
-from sandbox import ExecutionRequest, ExitReason, Limits, Outcome, Watch
+from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Limits, Watch
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
 from sandbox.rules import RuleSettings
@@ -60,10 +60,10 @@ class FailingSandbox(ProcessSandbox):
 
     failures = 0
 
-    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> Outcome:
+    async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> ExecutionOutcome:
         if self.failures:
             self.failures -= 1
-            return Outcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, "", {}, "The engine went away.")
+            return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, "", {}, "The engine went away.")
         return await super().run(request, watch)
 
 
@@ -182,7 +182,7 @@ async def test_a_secret_that_a_script_prints_is_in_nothing_that_is_kept(
 
 @pytest.mark.parametrize("reason", sorted(set(ExitReason) - {ExitReason.FINISHED, ExitReason.INFRASTRUCTURE}))
 async def test_every_end_without_a_score_has_a_sentence_for_the_coder(reason: ExitReason) -> None:
-    sentence = failure_sentence(Outcome(reason, 1, 1.0, None, None, "", {}, "It {held} 3 GiB."), Limits(60.0))
+    sentence = failure_sentence(ExecutionOutcome(reason, 1, 1.0, None, None, "", {}, "It {held} 3 GiB."), Limits(60.0))
     assert sentence
     assert "{" not in sentence.replace("It {held} 3 GiB.", "")
     if reason in {ExitReason.GPU_OUT_OF_MEMORY, ExitReason.KILLED_BY_RULE}:

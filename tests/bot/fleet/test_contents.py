@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from bot.fleet import contents
-from bot.fleet.contents import Contents, Manifest, NodeCache
+from bot.fleet.contents import Contents, FolderManifest, NodeCache
 from sandbox.settings import FleetSettings
 from state.errors import UsageError
 
 
-def made(folder: Path, **files: str) -> tuple[Path, Manifest]:
+def made(folder: Path, **files: str) -> tuple[Path, FolderManifest]:
     """Return a folder with an empty one in it, and what it holds."""
     (folder / "empty").mkdir(parents=True)
     for name, text in files.items():
@@ -19,7 +19,7 @@ def made(folder: Path, **files: str) -> tuple[Path, Manifest]:
     return folder, Contents().manifest(folder)
 
 
-def sent(cache: NodeCache, folder: Path, manifest: Manifest) -> list[str]:
+def sent(cache: NodeCache, folder: Path, manifest: FolderManifest) -> list[str]:
     """Send what the cache lacks; return its digests."""
     lacking = cache.lacks(entry.digest for entry in manifest.files)
     for entry in manifest.files:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from bot.fleet.contents import Entry, Manifest
+from bot.fleet.contents import FolderFile, FolderManifest
 from bot.fleet.foreign import ForeignFolder, make_alike
 
 
@@ -14,7 +14,7 @@ def filled(folder: Path) -> ForeignFolder:
     return ForeignFolder(folder)
 
 
-def paths(manifest: Manifest) -> list[str]:
+def paths(manifest: FolderManifest) -> list[str]:
     return [one.path for one in manifest.files]
 
 
@@ -34,7 +34,7 @@ def test_links_are_neither_listed_nor_read(tmp_path: Path):
 
 def test_large_files_are_named_and_no_more_is_read_than_allowed(tmp_path: Path):
     foreign = filled(tmp_path / "work")
-    assert foreign.manifest(largest=1_000).files[0] == Entry("large", "", 2_000)
+    assert foreign.manifest(largest=1_000).files[0] == FolderFile("large", "", 2_000)
     with (tmp_path / "work" / "hole").open("wb") as file:
         file.truncate(10**12)
     assert paths(foreign.manifest(most=2_001)) == ["large", "sub/a"]

@@ -14,7 +14,7 @@ from bot.fleet.leases import Fleet
 from bot.fleet.placing import FleetSandbox
 from sandbox import Lease
 from sandbox.bubblewrap import BubblewrapSandbox
-from sandbox.lab import Lab, LabDied, LabLimits, LabPlace, LabRequest
+from sandbox.lab import LabDied, LabHandle, LabLimits, LabPlace, LabRequest
 from sandbox.lab.listening import Listener, receive
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
@@ -47,7 +47,7 @@ class Place:
             yield lease
 
     @asynccontextmanager
-    async def lab(self) -> AsyncIterator[tuple[Lab, Lease]]:
+    async def lab(self) -> AsyncIterator[tuple[LabHandle, Lease]]:
         lab = self.folder / "labs" / "lab"
         request = LabRequest(
             "lab",

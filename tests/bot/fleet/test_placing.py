@@ -14,7 +14,7 @@ from bot.fleet.checks import check_fleet
 from bot.fleet.cluster import Cluster
 from bot.fleet.held import HeldSlot, PlacedLease, slot_of
 from bot.fleet.leases import _IDLE, Fleet
-from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Limits, Sandbox, Usage
+from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Limits, ResourceUsage, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
@@ -71,12 +71,12 @@ class Impatient:
     """A watch that ends what has printed a word."""
 
     heard: bytes = b""
-    usages: list[Usage] = field(default_factory=list)
+    usages: list[ResourceUsage] = field(default_factory=list)
 
     def output(self, chunk: bytes) -> None:
         self.heard += chunk
 
-    def usage(self, usage: Usage) -> Breach | None:
+    def usage(self, usage: ResourceUsage) -> Breach | None:
         self.usages.append(usage)
         return Breach(ExitReason.KILLED_BY_RULE, "It had begun.") if b"begun" in self.heard else None
 

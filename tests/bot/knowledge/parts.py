@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.knowledge.entry import Entry, PaperFields, Source
+from bot.knowledge.entry import Entry, EntrySource, PaperFields
 
 KNOWN = datetime(2020, 1, 1, tzinfo=UTC)
 FIELDS = PaperFields(
@@ -18,7 +18,7 @@ def entry(id: str, claim: str = "A claim that is long enough to be one.", **give
         "title": id.replace("-", " "),
         "labels": ("tabular/regression",),
         "known_at": KNOWN,
-        "sources": (Source(title="A source", path="runs/one", licence="CC0-1.0"),),
+        "sources": (EntrySource(title="A source", path="runs/one", licence="CC0-1.0"),),
         "support": "reported",
         "evidence": "One source.",
     }

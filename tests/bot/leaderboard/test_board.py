@@ -20,7 +20,7 @@ from bot.leaderboard.board import (
     same_score,
     site_submissions,
 )
-from bot.leaderboard.rank import Standing, is_far, leaderboard_moved, team_standing
+from bot.leaderboard.rank import TeamStanding, is_far, leaderboard_moved, team_standing
 from state.series import record_absence
 from state.store import Store
 from tests.bot.leaderboard.boards import OURS, SLUG, Polls, Row, rows
@@ -161,7 +161,7 @@ def board_of(scores: list[float | None], *, lower_is_better: bool) -> tuple[Boar
     return Board(places, True, False, AT, AT, None, 0, BoardParts("x")), ordered
 
 
-def stand(scores: list[float | None], own: int, *, lower_is_better: bool) -> Standing:
+def stand(scores: list[float | None], own: int, *, lower_is_better: bool) -> TeamStanding:
     board, ordered = board_of(scores, lower_is_better=lower_is_better)
     ours = [SiteSubmission("1", "", "", ordered[own], None, f"t{own}")]
     return team_standing("wine", AT, board, ours, own, None, lower_is_better=lower_is_better)
@@ -210,9 +210,9 @@ def test_how_far_a_rank_is_does_not_depend_on_the_way(one: int, other: int) -> N
     assert is_far(one, one + one)
 
 
-def standing(rank: int | None, *, private: bool = False, teams: int = 100, **others: float) -> Standing:
+def standing(rank: int | None, *, private: bool = False, teams: int = 100, **others: float) -> TeamStanding:
     medal = formulas.medal_at(rank, teams) if rank else None
-    return Standing("wine", AT, True, private, rank, teams, 0.4, medal, others=others)
+    return TeamStanding("wine", AT, True, private, rank, teams, 0.4, medal, others=others)
 
 
 @pytest.mark.parametrize(
@@ -233,5 +233,5 @@ def standing(rank: int | None, *, private: bool = False, teams: int = 100, **oth
         (standing(50, first=0.2), standing(50, first=0.1), False),
     ],
 )
-def test_what_is_reason_to_try_something_else(before: Standing, after: Standing, moved: bool) -> None:
+def test_what_is_reason_to_try_something_else(before: TeamStanding, after: TeamStanding, moved: bool) -> None:
     assert leaderboard_moved(before, after) is moved

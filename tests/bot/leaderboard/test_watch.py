@@ -7,7 +7,7 @@ import pytest
 from sqlmodel import select
 
 from bot.leaderboard.rank import leaderboard_moved
-from bot.leaderboard.watch import Standing, standing_of, watch_board
+from bot.leaderboard.watch import TeamStanding, standing_of, watch_board
 from state.series import history
 from state.store import Store
 from state.tables import Notification
@@ -32,7 +32,7 @@ class Watch:
     def __init__(self, store: Store, clock: StandingClock, *, lower_is_better: bool = True) -> None:
         self.store, self.clock, self.lower = store, clock, lower_is_better
 
-    def look(self) -> Standing:
+    def look(self) -> TeamStanding:
         found = watch_board(self.store, SLUG, self.lower)
         assert found is not None
         assert watch_board(self.store, SLUG, self.lower) == found, "a second look sees the same"

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from bot.leaderboard.rank import read_leaderboard
-from bot.leaderboard.verdict import Verdict, entries_of
-from bot.leaderboard.watch import Standing, watch_board
+from bot.leaderboard.verdict import LeaderboardResult, entries_of
+from bot.leaderboard.watch import TeamStanding, watch_board
 from scrapers.kaggle.client import open_client
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
@@ -34,7 +34,7 @@ async def test_from_before_the_first_submission_to_the_private_board(here, snaps
         async with open_client(section, here.clock, Tally(), lambda: key) as client:
             poller = Poller(client, store, Here())
 
-            async def look() -> Standing:
+            async def look() -> TeamStanding:
                 for part in PARTS:
                     await poller.poll(SLUG, part)
                 found = watch_board(store, SLUG, snapshot.card.lower_is_better)
@@ -72,6 +72,8 @@ async def test_from_before_the_first_submission_to_the_private_board(here, snaps
                 leaderboard = read_leaderboard(
                     session, SLUG, here.clock.now(), lower_is_better=snapshot.card.lower_is_better
                 )
-                report = Verdict("r", snapshot.card, entries_of(session, "r", leaderboard.sent), leaderboard).report()
+                report = LeaderboardResult(
+                    "r", snapshot.card, entries_of(session, "r", leaderboard.sent), leaderboard
+                ).report()
             assert (report["score"], report["score_kind"], report["rank"]) == (after.score, "private", own)
             assert report["win_rate"] == (len(private) - own) / len(private)

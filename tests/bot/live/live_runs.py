@@ -12,7 +12,7 @@ from bot.engine.budget import RunBudget
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.leaderboard.rank import read_leaderboard
-from bot.leaderboard.verdict import Verdict, entries_of
+from bot.leaderboard.verdict import LeaderboardResult, entries_of
 from bot.live.grading import grade_live_run
 from bot.report.result import RunResult, read_result
 from bot.report.run_files import EndedRun
@@ -59,14 +59,14 @@ class LiveRun:
         assert row.ref is not None
         return row.ref, row.tag
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> LeaderboardResult:
         """Return the leaderboard's verdict now, without any file."""
         context = self.ended.context
         with context.store.read() as session:
             leaderboard = read_leaderboard(
                 session, SLUG, self.clock.now(), lower_is_better=context.card.lower_is_better
             )
-            return Verdict(
+            return LeaderboardResult(
                 RUN, context.card, entries_of(session, RUN, leaderboard.sent if leaderboard else ()), leaderboard
             )
 

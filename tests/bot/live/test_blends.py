@@ -11,7 +11,7 @@ from bot.engine.attempts import load_tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.live.live_run import begin_run
 from bot.live.open_run import OpenRun, open_live_run
-from bot.live.preparing import Task
+from bot.live.preparing import PreparedTask
 from scrapers.snapshots.snapshot import Snapshot
 from state.tables import Event, Notification
 from state.tables import Task as QueuedTask
@@ -27,7 +27,7 @@ OWN = CompetitionSettings(model="builtin", metric="log_loss")
 async def test_a_blend_that_beats_all_scripts_becomes_one_node_that_is_considered_and_notified(tmp_path: Path) -> None:
     snapshot = Snapshot.load(write_tiny(tmp_path / "tiny", rows=3000), METRIC_DIRECTIONS)
     with served(snapshot) as site:
-        task = Task(site.competition.card, snapshot.data)
+        task = PreparedTask(site.competition.card, snapshot.data)
         async with (
             shared(site, tmp_path / "state") as here,
             open_live_run(here, run := begin_run(here, task, OWN)) as opened,
@@ -54,7 +54,7 @@ async def test_a_blend_that_beats_all_scripts_becomes_one_node_that_is_considere
 @pytest.mark.integration
 async def test_blending_is_off_where_bot_toml_says_so_and_for_aide(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
-        task = Task(site.competition.card, site.competition.snapshot.data)
+        task = PreparedTask(site.competition.card, site.competition.snapshot.data)
         async with shared(site, tmp_path / "state") as here:
             for own, blends in (
                 (OWN, True),

@@ -13,7 +13,7 @@ from sqlmodel import col, select
 
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.folder import RunFolder
-from bot.live.entry import Entry
+from bot.live.entry import LiveCompetition
 from bot.live.shared import Shared
 from bot.status.problems import current
 from state.approvals import make_wish, open_wishes
@@ -54,12 +54,12 @@ def score(store: Store, run_id: str | None) -> float | None:
 @asynccontextmanager
 async def working(
     folder: Path, monkeypatch: pytest.MonkeyPatch, own: CompetitionSettings
-) -> AsyncIterator[tuple[Served, Shared, Entry, "asyncio.Task[None]"]]:
+) -> AsyncIterator[tuple[Served, Shared, LiveCompetition, "asyncio.Task[None]"]]:
     """Have an entry work on the small competition; only a change wakes it."""
     with served(tiny(folder)) as site:
         monkeypatch.setattr(site.clock, "sleep", lambda seconds: asyncio.sleep(3600))
         async with shared(site, folder / "state") as here:
-            entry = Entry(site.competition.slug, own, here)
+            entry = LiveCompetition(site.competition.slug, own, here)
             task = asyncio.create_task(entry.work())
             try:
                 yield site, here, entry, task
@@ -153,7 +153,7 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
             assert [row.status for row in submissions_of(session, run_id)] == ["withdrawn"]
             assert open_wishes(session, run_id) == []
         # A later start finds it done.
-        again = Entry(entry.slug, own, here)
+        again = LiveCompetition(entry.slug, own, here)
         await again.work()
         assert (again.state, run_of(here, run_id).status) == ("stopped", "finished")
 
@@ -162,7 +162,9 @@ async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away
     with served(tiny(tmp_path)) as site:
         site.clock.pass_by(days=1000)
         async with shared(site, tmp_path / "state") as here:
-            entry = Entry(site.competition.slug, CompetitionSettings(model="builtin", metric="log_loss"), here)
+            entry = LiveCompetition(
+                site.competition.slug, CompetitionSettings(model="builtin", metric="log_loss"), here
+            )
             shown = SimpleNamespace(
                 score=0.5, score_kind="public", rank=None, n_teams=0, medal=None, submissions=(object(),)
             )

@@ -10,7 +10,7 @@ from sqlmodel import select
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor.kaggle import check_kaggle
 from bot.live.kinds import NO_ROOM, SENTENCES, in_words
-from bot.live.preparing import Task, Waiting, prepare
+from bot.live.preparing import PreparationBlocker, PreparedTask, prepare
 from bot.simulator.site.settings import CompetitionKind, SiteSettings
 from bot.status.problems import current
 from scrapers.kaggle.kinds import KindName, Recognised
@@ -43,7 +43,7 @@ async def test_a_kind_that_is_not_worked_on_is_said_once_and_nothing_is_fetched(
         async with shared(site, tmp_path / "state") as here:
             for _ in range(2):
                 found = await prepare(here, SLUG, OWN)
-                assert isinstance(found, Waiting)
+                assert isinstance(found, PreparationBlocker)
                 assert found.why.startswith(f"{SLUG} {beginning(kind)}")
             assert not any(name.startswith("Download") for name in site.site.requests)
             with here.store.read() as session:
@@ -58,8 +58,8 @@ async def test_what_the_owner_says_goes_before_what_was_recognised(snapshot: Sna
     own = CompetitionSettings(model="builtin", kind="csv", metric="log_loss", direction="minimize")
     with served(snapshot, SiteSettings(kind="judged")) as site:
         async with shared(site, tmp_path / "state") as here:
-            assert isinstance(await prepare(here, SLUG, OWN), Waiting)
-            assert isinstance(await prepare(here, SLUG, own), Task)
+            assert isinstance(await prepare(here, SLUG, OWN), PreparationBlocker)
+            assert isinstance(await prepare(here, SLUG, own), PreparedTask)
             with here.store.read() as session:
                 assert current(session) == []
 
@@ -69,7 +69,7 @@ async def test_two_stages_are_worked_on_and_said_once(snapshot: Snapshot, tmp_pa
     with served(snapshot, SiteSettings(kind="two-stages")) as site:
         async with shared(site, tmp_path / "state") as here:
             for _ in range(2):
-                assert isinstance(await prepare(here, SLUG, OWN), Task)
+                assert isinstance(await prepare(here, SLUG, OWN), PreparedTask)
             with here.store.read() as session:
                 (notice,) = session.exec(select(Notification))
             assert beginning("two-stages") in notice.body
@@ -79,9 +79,9 @@ async def test_two_stages_are_worked_on_and_said_once(snapshot: Snapshot, tmp_pa
 async def test_data_that_is_here_already_is_never_too_large(snapshot: Snapshot, tmp_path: Path) -> None:
     with served(snapshot) as site:
         async with shared(site, tmp_path / "state") as here:
-            assert isinstance(await prepare(here, SLUG, OWN), Task)
+            assert isinstance(await prepare(here, SLUG, OWN), PreparedTask)
             site.competition.sizes = dict.fromkeys(site.competition.sizes, 10**15)
-            assert isinstance(await prepare(here, SLUG, OWN), Task)
+            assert isinstance(await prepare(here, SLUG, OWN), PreparedTask)
 
 
 @pytest.mark.parametrize("kind", get_args(CompetitionKind))

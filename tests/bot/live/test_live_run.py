@@ -14,7 +14,7 @@ from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
-from bot.live.preparing import Task
+from bot.live.preparing import PreparedTask
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
 from sandbox.bubblewrap import BubblewrapSandbox
@@ -30,7 +30,7 @@ async def test_a_run_is_taken_up_again_and_another_agent_begins_another(tmp_path
     with served(tiny(tmp_path)) as site:
         card = site.competition.card
         async with shared(site, tmp_path / "state") as here:
-            task = Task(card, site.competition.snapshot.data)
+            task = PreparedTask(card, site.competition.snapshot.data)
             first = begin_run(here, task, OWN)
             site.clock.pass_by(hours=1)
             assert begin_run(here, task, OWN).id == first.id
@@ -61,14 +61,14 @@ async def test_where_scores_would_mean_something_else_another_run_is_begun(tmp_p
     with served(tiny(tmp_path)) as site:
         card, data = site.competition.card, site.competition.snapshot.data
         async with shared(site, tmp_path / "state") as here:
-            first = begin_run(here, Task(card, data), own)
-            assert begin_run(here, Task(card, data), own).id == first.id
+            first = begin_run(here, PreparedTask(card, data), own)
+            assert begin_run(here, PreparedTask(card, data), own).id == first.id
             if "grader" in changed:
                 assert first.folder.grader.read_text() == grader.read_text()
                 grader.write_text(changed["grader"])
             later = own.model_copy(update={"seed": changed["seed"]} if "seed" in changed else {})
             fields = {name: value for name, value in changed.items() if name in ("metric", "key_columns")}
-            task = Task(TaskCard.model_validate({**card.model_dump(), **fields}), data)
+            task = PreparedTask(TaskCard.model_validate({**card.model_dump(), **fields}), data)
             site.clock.pass_by(hours=1)
             row = live_run_of(here.store, card.slug)
             assert row is not None
@@ -88,7 +88,7 @@ async def test_a_grader_of_the_owners_scores_what_the_run_makes(tmp_path: Path) 
     with served(tiny(tmp_path)) as site:
         card = site.competition.card.model_copy(update={"metric": MetricSpec(name="grade.py", direction="minimize")})
         async with shared(site, tmp_path / "state") as here:
-            run = begin_run(here, Task(card, site.competition.snapshot.data), own)
+            run = begin_run(here, PreparedTask(card, site.competition.snapshot.data), own)
             grader.write_text("def grade(submission, answers):\n    return 2.0\n")
             async with open_run_context(here, run, Stopwatch()) as context:
                 kept = context.executor.settings.grader
@@ -98,7 +98,7 @@ async def test_a_grader_of_the_owners_scores_what_the_run_makes(tmp_path: Path) 
 
 async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
-        task = Task(site.competition.card, site.competition.snapshot.data)
+        task = PreparedTask(site.competition.card, site.competition.snapshot.data)
         (tmp_path / "recording").mkdir()
         foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}")
         async with shared(site, tmp_path / "auto") as here:
@@ -112,7 +112,7 @@ async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tm
 
 async def test_a_language_model_behind_walls_works_in_labs_as_they_are_set_and_the_builtin_one_writes_scripts(tmp_path):
     with served(tiny(tmp_path)) as site:
-        task = Task(site.competition.card, site.competition.snapshot.data)
+        task = PreparedTask(site.competition.card, site.competition.snapshot.data)
         (tmp_path / "recording").mkdir()
         foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}", lab=LabSettings(labs_per_day=3))
         async with shared(site, tmp_path / "state", Settings()) as here:
@@ -127,7 +127,7 @@ async def test_a_language_model_behind_walls_works_in_labs_as_they_are_set_and_t
 
 async def test_a_model_that_a_variable_names_needs_a_cap_on_money_a_day_too(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site:
-        task = Task(site.competition.card, site.competition.snapshot.data)
+        task = PreparedTask(site.competition.card, site.competition.snapshot.data)
         async with shared(site, tmp_path / "state", Settings(run=ReplayOptions(sandbox="process"))) as here:
             variables = Environment(openai_api_key=SecretStr("sk-made-up"), openai_model="gpt-4o")
             models = ModelSettings(variables, ModelsSection())
@@ -140,7 +140,7 @@ async def test_a_model_that_a_variable_names_needs_a_cap_on_money_a_day_too(tmp_
 async def test_a_coding_agent_of_the_owners_works_in_the_labs_of_the_competition_that_names_it(tmp_path: Path) -> None:
     coders = {"mine": CoderSection(command="agent </lab/TASK.md", dialect="chat")}
     with served(tiny(tmp_path)) as site:
-        task = Task(site.competition.card, site.competition.snapshot.data)
+        task = PreparedTask(site.competition.card, site.competition.snapshot.data)
         async with shared(site, tmp_path / "state", Settings(coders=coders)) as here:
             models = ModelSettings(
                 Environment(openai_api_key=SecretStr("sk-made-up"), openai_model="gpt-4o"), ModelsSection()

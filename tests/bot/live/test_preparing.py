@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.live.preparing import Task, Waiting, deadline_of, prepare
+from bot.live.preparing import PreparationBlocker, PreparedTask, deadline_of, prepare
 from bot.live.replaced_data import report_replaced_data
 from bot.live.shared import Shared
 from bot.simulator.site.faults import Fault, Faults
@@ -33,7 +33,7 @@ async def test_a_competition_that_is_entered_and_certain_can_be_worked_on(tmp_pa
     with served(tiny(tmp_path)) as site:
         async with shared(site, tmp_path / "state") as here:
             found = await prepare(here, site.competition.slug, OWN)
-            assert isinstance(found, Task)
+            assert isinstance(found, PreparedTask)
             assert found.card.metric.name == site.competition.card.metric.name
             assert (found.data / "sample_submission.csv").is_file()
             assert found.data.is_relative_to(here.competition(site.competition.slug))
@@ -46,13 +46,13 @@ async def test_rules_that_nobody_accepted_are_a_problem_until_somebody_did(tmp_p
         async with shared(site, tmp_path / "state") as here:
             for _ in range(2):
                 found = await prepare(here, site.competition.slug, OWN)
-                assert isinstance(found, Waiting)
+                assert isinstance(found, PreparationBlocker)
                 assert "accept its rules at https://www.kaggle.com/competitions/" in found.why
             assert notices(here.store) == ["problem.rules"]
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]
             site.competition.entered = True
-            assert isinstance(await prepare(here, site.competition.slug, OWN), Task)
+            assert isinstance(await prepare(here, site.competition.slug, OWN), PreparedTask)
             with here.store.read() as session:
                 assert current(session) == []
 
@@ -62,10 +62,10 @@ async def test_a_card_that_is_not_certain_names_the_lines_that_settle_it(tmp_pat
     with served(tiny(tmp_path), SiteSettings(metric_shown=False)) as site:
         async with shared(site, tmp_path / "state") as here:
             found = await prepare(here, site.competition.slug, CompetitionSettings(model="builtin"))
-            assert isinstance(found, Waiting)
+            assert isinstance(found, PreparationBlocker)
             assert any(line.startswith("metric = ") for line in found.lines), found
             assert notices(here.store) == ["problem.card"]
-            assert isinstance(await prepare(here, site.competition.slug, OWN), Task)
+            assert isinstance(await prepare(here, site.competition.slug, OWN), PreparedTask)
 
 
 @pytest.mark.integration
@@ -75,7 +75,7 @@ async def test_of_the_bundled_demo_only_the_metric_need_be_said(tmp_path: Path) 
         async with shared(site, tmp_path / "state") as here:
             own = CompetitionSettings(model="builtin", metric=demo.card.metric.name)
             found = await prepare(here, DEMO_SLUG, own)
-            assert isinstance(found, Task), found
+            assert isinstance(found, PreparedTask), found
             # The demo names the usual parameters, which change nothing.
             assert (found.card.metric.name, found.card.metric.direction) == (
                 demo.card.metric.name,
@@ -115,12 +115,12 @@ async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_p
                     grader.parent.mkdir(exist_ok=True)
                     grader.write_text(text)
                 found = await prepare(here, site.competition.slug, own)
-                assert isinstance(found, Waiting)
+                assert isinstance(found, PreparationBlocker)
                 assert f"{grader} {why}" in found.why
             assert notices(here.store) == ["problem.grader"] * len(wrong)
             grader.write_text("from mine import mean as grade\n")
             found = await prepare(here, site.competition.slug, own)
-            assert isinstance(found, Task)
+            assert isinstance(found, PreparedTask)
             assert (found.card.metric.name, found.card.metric.direction) == ("grade.py", "minimize")
             assert str(grader) in found.card.sources["metric"]
 
@@ -140,7 +140,7 @@ async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tm
         slug = site.competition.slug
         async with shared(site, tmp_path / "state") as here:
             task = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
-            assert isinstance(task, Task)
+            assert isinstance(task, PreparedTask)
             for _ in range(3):
                 await here.poller.poll(slug, "data")
                 report_replaced_data(here, slug)
@@ -152,4 +152,4 @@ async def test_its_owner_is_notified_once_and_the_data_that_was_fetched_stays(tm
             (body,) = data_notices(here)
             assert "10018 bytes now" in body
             again = await prepare(here, slug, CompetitionSettings(metric="log_loss"))
-            assert isinstance(again, Task) and again.data == task.data
+            assert isinstance(again, PreparedTask) and again.data == task.data

@@ -7,25 +7,25 @@ from pathlib import Path
 from rich.console import Console
 
 from bot.replay.progress import ProgressLine, ReplayProgress
-from bot.replay.several import Failed, Job, Outcome
+from bot.replay.several import Failed, Job, RunOutcome
 from bot.report.result import RunResult
 from tests.bot.report.test_words import BASE
 
-DONE = Outcome(Path("a"), "a", RunResult.model_validate(BASE | {"win_rate": 0.75, "wall_seconds": 90.0}))
-FAILED = Outcome(Path("b"), "b", Failed("wine", "comind", 1, "no disk", usage_error=False, status="failed"))
+DONE = RunOutcome(Path("a"), "a", RunResult.model_validate(BASE | {"win_rate": 0.75, "wall_seconds": 90.0}))
+FAILED = RunOutcome(Path("b"), "b", Failed("wine", "comind", 1, "no disk", usage_error=False, status="failed"))
 
 
 def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
 
 
-def shown(jobs: list[Job | Outcome], ended: int, *, terminal: bool = True, height: int = 40) -> str:
+def shown(jobs: list[Job | RunOutcome], ended: int, *, terminal: bool = True, height: int = 40) -> str:
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=100, height=height, color_system=None)
     table = ReplayProgress(console, jobs)
     with table.shown():
         for one in jobs[:ended]:
-            assert isinstance(one, Outcome)
+            assert isinstance(one, RunOutcome)
             table.ended(one)
         if terminal:
             console.print(table)

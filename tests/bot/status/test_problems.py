@@ -7,7 +7,7 @@ from sqlmodel import select
 
 from bot.notify import Notice
 from bot.notify.outbox import NO_RUN
-from bot.status.problems import Problem, begin, current, end
+from bot.status.problems import OpenProblem, begin, current, end
 from state.store import Store
 from state.tables import Notification
 from tests.state.conftest import START, StandingClock, clock, store
@@ -24,7 +24,7 @@ def notices(store: Store) -> list[str]:
         return [row.kind for row in session.exec(select(Notification).order_by(Notification.id))]  # type: ignore[arg-type]
 
 
-def problems(store: Store) -> list[Problem]:
+def problems(store: Store) -> list[OpenProblem]:
     with store.read() as session:
         return current(session)
 
@@ -35,8 +35,8 @@ def test_what_began_is_current_until_it_ends(store: Store, clock: StandingClock)
         begin(tx, "rules/wine", "accept the rules of wine")
     clock.pass_by(60)
     assert problems(store) == [
-        Problem("docker", "start the Docker engine", START),
-        Problem("rules/wine", "accept the rules of wine", START),
+        OpenProblem("docker", "start the Docker engine", START),
+        OpenProblem("rules/wine", "accept the rules of wine", START),
     ]
     with store.write() as tx:
         end(tx, "docker")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.environments import Environment
+from sandbox.environments import ScriptEnvironment
 from sandbox.make_environment import Recipe, make_environment
 
 
@@ -15,7 +15,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
 
 
 @pytest.fixture(scope="session")
-def environment(tmp_path_factory: pytest.TempPathFactory, recipe: Recipe) -> Environment:
+def environment(tmp_path_factory: pytest.TempPathFactory, recipe: Recipe) -> ScriptEnvironment:
     folder = tmp_path_factory.mktemp("environments")
     for part in (folder, *list(folder.parents)[:2]):
         part.chmod(0o755)  # scripts may run as another user

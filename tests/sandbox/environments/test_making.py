@@ -12,7 +12,7 @@ from sandbox import ExitReason, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.check_environment import check_environment
 from sandbox.docker import DockerSandbox
-from sandbox.environments import Environment, chosen_environment, environment_named, environments_in
+from sandbox.environments import ScriptEnvironment, chosen_environment, environment_named, environments_in
 from sandbox.locks import take
 from sandbox.make_environment import Recipe, make_environment, remove_environment
 from sandbox.process import ProcessSandbox
@@ -117,7 +117,7 @@ async def test_scripts_run_with_its_packages_and_cannot_change_them(kind, enviro
 
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", ["bubblewrap", "docker"])
-def test_the_check_imports_each_package_and_fits_with_what_fits(kind: str, environment: Environment) -> None:
+def test_the_check_imports_each_package_and_fits_with_what_fits(kind: str, environment: ScriptEnvironment) -> None:
     found = check_environment(back_end(kind, environment), environment)
     assert found.error is None
     assert {one.what: one.error for one in found.trials} == dict.fromkeys(
@@ -126,10 +126,10 @@ def test_the_check_imports_each_package_and_fits_with_what_fits(kind: str, envir
 
 
 @pytest.mark.integration
-def test_one_that_is_spoilt_fails_its_check(environment: Environment, tmp_path: Path) -> None:
+def test_one_that_is_spoilt_fails_its_check(environment: ScriptEnvironment, tmp_path: Path) -> None:
     needs.bubblewrap()
     wanted = (*environment.record.wanted, "no-such-package")
-    spoilt = Environment(environment.path, environment.record.model_copy(update={"wanted": wanted}))
+    spoilt = ScriptEnvironment(environment.path, environment.record.model_copy(update={"wanted": wanted}))
     found = check_environment(BubblewrapSandbox(environment=spoilt), spoilt)
     assert [one.what for one in found.trials if one.error] == ["import no-such-package"]
 
@@ -164,7 +164,7 @@ def test_what_the_installer_cannot_do_is_reported_and_nothing_is_complete(tmp_pa
     assert environments_in(tmp_path / "environments") == ([], ["default"])
 
 
-def back_end(kind: str, environment: Environment) -> Sandbox:
+def back_end(kind: str, environment: ScriptEnvironment) -> Sandbox:
     if kind == "process":
         return ProcessSandbox(environment=environment)
     if kind == "bubblewrap":

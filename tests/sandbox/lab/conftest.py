@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.execution import LocalSandbox
-from sandbox.lab import CommandResult, Lab, LabLimits, LabRequest
+from sandbox.lab import CommandResult, LabHandle, LabLimits, LabRequest
 
 MB = 1024**2
 
@@ -16,7 +16,7 @@ MB = 1024**2
 class Shell:
     """A lab in which commands are typed one after the other."""
 
-    def __init__(self, lab: Lab, request: LabRequest) -> None:
+    def __init__(self, lab: LabHandle, request: LabRequest) -> None:
         self.lab = lab
         self.request = request
         self.number = 0

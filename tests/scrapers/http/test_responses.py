@@ -12,7 +12,7 @@ from scrapers.http.addresses import Check, is_loopback, kaggle_addresses, open_d
 from scrapers.http.download import Download
 from scrapers.http.responses import SLOWEST, read_json, steady_chunks
 from scrapers.kaggle.client import Method
-from scrapers.kaggle.competitions import Competition
+from scrapers.kaggle.competitions import KaggleCompetition
 from state.errors import BotError, DownloadFailed, SiteUnavailable, UnknownAnswer
 from tests.file_server import FileServer
 from tests.scrapers.kaggle.data_site import client_at
@@ -52,7 +52,7 @@ async def test_the_loop_goes_on_whatever_the_site_answers(body: Callable[[], byt
     with ScriptedEndpoint([Reply(body=body(), headers=headers)]) as site:
         async with client_at(site.url) as client, standstill() as found:
             with pytest.raises(SiteUnavailable):
-                await client.call(GET, {}, Competition)
+                await client.call(GET, {}, KaggleCompetition)
     assert found.seconds < 2.0
     assert site.requests[0].headers["accept-encoding"] == "gzip"
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from scrapers.kaggle.client import KaggleClient, Method
-from scrapers.kaggle.competitions import Competition, Competitions
+from scrapers.kaggle.competitions import Competitions, KaggleCompetition
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.pacing import Tally
@@ -308,7 +308,7 @@ async def test_a_body_holds_no_field_that_is_not_given() -> None:
     site = Site([answer({"pages": []})])
     async with client_of(site) as client:
         await Competitions(client).pages("leaf")
-        await client.call(GET, {"competitionName": "leaf", "x": None}, Competition)
+        await client.call(GET, {"competitionName": "leaf", "x": None}, KaggleCompetition)
     assert [asked.body for asked in site.asked] == [{"competitionName": "leaf"}] * 2
     assert URL.startswith("https")
 

@@ -25,8 +25,8 @@ from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.kernels import Kernels
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
 from scrapers.kaggle.search import Search
-from scrapers.kaggle.submissions import Status, Submissions, Upload
-from scrapers.kaggle.wire import Answer, PageOfItems, Wire
+from scrapers.kaggle.submissions import KaggleStatus, Submissions, UploadTarget
+from scrapers.kaggle.wire import ApiResponse, PageOfItems, Wire
 from scrapers.snapshots.community import TIERS
 from state.errors import BotError
 from tests.scrapers.kaggle.parts import URL, Site, answer, client_of
@@ -101,9 +101,9 @@ OURS: dict[str, type[Wire]] = {
     for name, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, Wire)
     and kind.__module__ == module.__name__
-    and kind not in (Wire, Answer, PageOfItems, _WholeAnswer)
+    and kind not in (Wire, ApiResponse, PageOfItems, _WholeAnswer)
 }
-OURS["datasets.Upload"] = Upload
+OURS["datasets.Upload"] = UploadTarget
 
 
 def fields(kind: type[KaggleObject]) -> set[str]:
@@ -183,7 +183,7 @@ async def test_every_question_has_the_fields_of_its_request(tmp_path: Path) -> N
 
 def test_numbers_of_enumerations_are_kaggles() -> None:
     kinds: list[tuple[Iterable[Enum], Iterable[Enum]]] = [
-        (Status, SubmissionStatus),
+        (KaggleStatus, SubmissionStatus),
         (SessionStatus, KernelWorkerStatus),
         (DataSetStatus, Databundle),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.kaggle.data import Progress, read_record
+from scrapers.kaggle.data import DownloadProgress, read_record
 from state.errors import DataChanged, DownloadFailed, NoRoom, NotEntered, UsageError
 from tests.file_server import FileServer
 from tests.scrapers.kaggle.data_site import FILES, NOISE, SLUG, DataSite, zipped
@@ -58,7 +58,7 @@ async def test_what_is_here_serves_while_the_site_is_away(site: DataSite, tmp_pa
 
 
 async def test_the_progress_is_shown_in_lines(site: DataSite, tmp_path: Path) -> None:
-    reported: list[Progress] = []
+    reported: list[DownloadProgress] = []
     async with site.data(tmp_path, progress=reported.append) as data:
         await data.fetch()
     assert [one.doing for one in reported] == sorted(one.doing for one in reported)
@@ -67,10 +67,10 @@ async def test_the_progress_is_shown_in_lines(site: DataSite, tmp_path: Path) ->
         ("unpacking", sum(map(len, FILES.values()))),
     ):
         assert [one.done for one in reported if one.doing == doing][-1] == total
-    assert str(Progress(SLUG, "downloading", 12_340_000, 49_360_000)) == (
+    assert str(DownloadProgress(SLUG, "downloading", 12_340_000, 49_360_000)) == (
         "house-pricing: downloading data, 12.3 of 49.4 MB (25%)"
     )
-    assert str(Progress(SLUG, "downloading", 12_340_000, None)) == "house-pricing: downloading data, 12.3 MB"
+    assert str(DownloadProgress(SLUG, "downloading", 12_340_000, None)) == "house-pricing: downloading data, 12.3 MB"
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -101,7 +101,7 @@ async def test_a_stalled_download_is_cancelled_at_once_and_goes_on_later(site: D
 async def test_a_cancelled_unpacking_ends_soon_and_is_done_again_from_the_zip(site: DataSite, tmp_path: Path) -> None:
     loop, unpacking = asyncio.get_running_loop(), asyncio.Event()
 
-    def notice(progress: Progress) -> None:
+    def notice(progress: DownloadProgress) -> None:
         if progress.doing == "unpacking":
             loop.call_soon_threadsafe(unpacking.set)
 

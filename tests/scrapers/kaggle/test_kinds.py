@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapers.kaggle.competitions import Competition, Page
+from scrapers.kaggle.competitions import CompetitionPage, KaggleCompetition
 from scrapers.kaggle.kinds import HUGE_BYTES, KindName, kinds_of
 from scrapers.kaggle.samples import find_samples
 from scrapers.kaggle.search import CompetitionFacts
@@ -13,8 +13,8 @@ PLAIN = "Submissions are judged on the area under the ROC curve. Judges are not 
 
 
 def found(*pages: tuple[str, str], facts: CompetitionFacts | None = None, size: int = 0, **fields: object) -> list[str]:
-    competition = Competition.model_validate({"ref": "https://www.kaggle.com/competitions/leaf", **fields})
-    shown = [Page(name=name, content=content) for name, content in pages]
+    competition = KaggleCompetition.model_validate({"ref": "https://www.kaggle.com/competitions/leaf", **fields})
+    shown = [CompetitionPage(name=name, content=content) for name, content in pages]
     return [one.kind for one in kinds_of(competition, facts, shown, size)]
 
 
@@ -87,7 +87,9 @@ def test_two_stages_are_found_beside_another_kind_and_quoted() -> None:
         "notebooks",
         "two-stages",
     ]
-    (one,) = kinds_of(Competition(evaluation_metric="AUC"), None, [Page(name="timeline", content=text)], 0)
+    (one,) = kinds_of(
+        KaggleCompetition(evaluation_metric="AUC"), None, [CompetitionPage(name="timeline", content=text)], 0
+    )
     assert one.source == 'the page timeline: "This is a two-stage competition, with a collection stage."'
 
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapers.kaggle.account import Introspection
-from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing, _Competitions
+from scrapers.kaggle.competitions import DataFiles, DataSummary, KaggleCompetition, LeaderboardTop, Pages, _Competitions
 from scrapers.kaggle.datasets import DataSetVersion, OwnDataSets, StatusOfDataSet
 from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage, KernelSource, OutputPage
 from scrapers.kaggle.notebooks import PushedVersion, Quotas, Session
 from scrapers.kaggle.search import SearchPage
-from scrapers.kaggle.submissions import Created, Limits, SentFile, SentFiles, Upload
-from scrapers.kaggle.wire import Answer
+from scrapers.kaggle.submissions import Created, KaggleSubmission, SentFiles, SubmissionQuota, UploadTarget
+from scrapers.kaggle.wire import ApiResponse
 from tests.scrapers.kaggle.parts import START
 
 T = "2026-11-20T12:00:00.5Z"
@@ -80,17 +80,17 @@ def listed(name: str, row: dict[str, Any], key: str = "id") -> dict[str, Any]:
     return {name: [row, copy.deepcopy(row) | {key: "99"}], "nextPageToken": "t", "totalCount": 2}
 
 
-ANSWERS: list[tuple[type[Answer], dict[str, Any]]] = [
-    (Competition, COMPETITION),
+ANSWERS: list[tuple[type[ApiResponse], dict[str, Any]]] = [
+    (KaggleCompetition, COMPETITION),
     (_Competitions, listed("competitions", COMPETITION)),
     (Pages, listed("pages", PAGE, "name")),
     (DataFiles, listed("files", FILE, "totalBytes")),
     (DataSummary, {"fileSummaryInfo": {"totalFileCount": 3, "fileTypes": TYPES}}),
-    (Standing, listed("submissions", ENTRY, "teamId")),
-    (SentFile, SENT),
+    (LeaderboardTop, listed("submissions", ENTRY, "teamId")),
+    (KaggleSubmission, SENT),
     (SentFiles, listed("submissions", SENT, "ref")),
-    (Limits, {"numToday": 1, "numTotal": 2, "numAllowedNow": 3, "limitedByTotal": True}),
-    (Upload, {"token": "t", "createUrl": "u"}),
+    (SubmissionQuota, {"numToday": 1, "numTotal": 2, "numAllowedNow": 3, "limitedByTotal": True}),
+    (UploadTarget, {"token": "t", "createUrl": "u"}),
     (Created, {"message": "m", "ref": 7}),
     (KernelPage, listed("kernels", KERNEL)),
     (KernelSource, {"metadata": KERNEL, "blob": {"source": "s", "language": "python", "kernelType": "script"}}),
@@ -129,13 +129,13 @@ def changed(body: Any, path: tuple[Any, ...], value: Any = None, *, absent: bool
     return found
 
 
-def rows(answer: Answer) -> list[Any]:
+def rows(answer: ApiResponse) -> list[Any]:
     """Return the rows of a list's answer."""
     return next((list(value) for _, value in answer if isinstance(value, tuple)), [])
 
 
 @pytest.mark.parametrize(("kind", "body"), CASES)
-def test_a_null_or_an_absent_field_costs_its_row_at_most(kind: type[Answer], body: dict[str, Any]) -> None:
+def test_a_null_or_an_absent_field_costs_its_row_at_most(kind: type[ApiResponse], body: dict[str, Any]) -> None:
     whole, tried = rows(kind.read(body, START)), 0
     for path in paths(body):
         for found in (changed(body, path), changed(body, path, absent=True)):
@@ -148,7 +148,7 @@ def test_a_null_or_an_absent_field_costs_its_row_at_most(kind: type[Answer], bod
 
 
 @pytest.mark.parametrize(("kind", "body"), CASES)
-def test_a_null_means_what_an_absent_field_means(kind: type[Answer], body: dict[str, Any]) -> None:
+def test_a_null_means_what_an_absent_field_means(kind: type[ApiResponse], body: dict[str, Any]) -> None:
     for path in paths(body):
         if not isinstance(path[-1], int):
             null, absent = (changed(body, path), changed(body, path, absent=True))

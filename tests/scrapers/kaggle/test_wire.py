@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scrapers.http.responses import retry_after
-from scrapers.kaggle.competitions import Competition
+from scrapers.kaggle.competitions import KaggleCompetition
 from scrapers.kaggle.failures import code_and_words, failure
 from scrapers.kaggle.forum import TopicMessages
 from scrapers.kaggle.search import SearchPage
-from scrapers.kaggle.submissions import SentFile, Status
+from scrapers.kaggle.submissions import KaggleStatus, KaggleSubmission
 from scrapers.kaggle.wire import parse_time, wire_time
 from state.errors import (
     Forbidden,
@@ -54,7 +54,9 @@ def test_a_time_is_written_as_kaggle_writes_it() -> None:
 
 
 def test_unknown_fields_numbers_as_text_and_empty_lists_as_objects_are_taken() -> None:
-    found = Competition.model_validate({"id": "9007199254740993", "ref": "https://k/c/leaf", "brandNew": {"a": 1}})
+    found = KaggleCompetition.model_validate(
+        {"id": "9007199254740993", "ref": "https://k/c/leaf", "brandNew": {"a": 1}}
+    )
     assert (found.id, found.slug) == (9007199254740993, "leaf")
     assert TopicMessages.model_validate({"messages": {}}).messages == ()
     assert SearchPage.model_validate({"documents": None}).documents == ()
@@ -63,16 +65,18 @@ def test_unknown_fields_numbers_as_text_and_empty_lists_as_objects_are_taken() -
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        ("COMPLETE", Status.COMPLETE),
-        ("SUBMISSION_STATUS_ERROR", Status.ERROR),
-        (1, Status.COMPLETE),
-        ("PONDERING", Status.UNKNOWN),
-        (99, Status.UNKNOWN),
-        (None, Status.PENDING),
+        ("COMPLETE", KaggleStatus.COMPLETE),
+        ("SUBMISSION_STATUS_ERROR", KaggleStatus.ERROR),
+        (1, KaggleStatus.COMPLETE),
+        ("PONDERING", KaggleStatus.UNKNOWN),
+        (99, KaggleStatus.UNKNOWN),
+        (None, KaggleStatus.PENDING),
     ],
 )
-def test_an_enumeration_is_read_by_name_or_number_and_what_is_new_is_unknown(sent: object, status: Status) -> None:
-    assert SentFile.model_validate({"ref": 1, "status": sent}).status is status
+def test_an_enumeration_is_read_by_name_or_number_and_what_is_new_is_unknown(
+    sent: object, status: KaggleStatus
+) -> None:
+    assert KaggleSubmission.model_validate({"ref": 1, "status": sent}).status is status
 
 
 def test_replies_are_flattened_with_the_message_that_they_answer_in_order() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapers.posts.cleaners import Cleaned, Cleaners, Source
+from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
 from scrapers.posts.cleaning import LARGEST_TEXT, clean, cut_middle
 from scrapers.posts.sketches import sketch_of
 
@@ -40,11 +40,11 @@ def texts(cleaned: list[Cleaned]) -> list[str]:
 async def test_each_text_is_read_as_what_it_is(cleaners: Cleaners) -> None:
     notebook = '{"cells": [{"cell_type": "code", "source": "x <- 1"}]}'
     sources = [
-        Source("html", "<b>a</b>\ud800"),
-        Source("markdown", "<b>a</b>\0"),
-        Source("kernel", notebook, "r", "notebook"),
-        Source("kernel", "x = 1", "python", "script"),
-        Source("markdown", ""),
+        RawPost("html", "<b>a</b>\ud800"),
+        RawPost("markdown", "<b>a</b>\0"),
+        RawPost("kernel", notebook, "r", "notebook"),
+        RawPost("kernel", "x = 1", "python", "script"),
+        RawPost("markdown", ""),
     ]
     cleaned = await cleaners.clean(sources)
     assert texts(cleaned) == ["**a**\ufffd", "<b>a</b>", "```r cell\nx <- 1\n```", "x = 1", ""]
@@ -61,7 +61,7 @@ async def test_each_text_is_read_as_what_it_is(cleaners: Cleaners) -> None:
 @pytest.mark.integration  # seconds
 async def test_signatures_are_the_same_in_every_process(cleaners: Cleaners) -> None:
     text = " ".join(f"word{n}" for n in range(99))
-    (cleaned,) = await cleaners.clean([Source("markdown", text)])
+    (cleaned,) = await cleaners.clean([RawPost("markdown", text)])
     assert cleaned.sketch == sketch_of(text, "message")
     assert cleaned.sketch is not None and cleaned.sketch.prose is not None
 
@@ -72,22 +72,22 @@ async def test_children_start_when_they_are_needed_stay_and_end_with_the_rest() 
     assert cleaners.pids == []
     assert await cleaners.clean([]) == []
     assert cleaners.pids == []
-    await cleaners.clean([Source("markdown", "a")])
+    await cleaners.clean([RawPost("markdown", "a")])
     first = cleaners.pids
-    await cleaners.clean([Source("markdown", "b")])
+    await cleaners.clean([RawPost("markdown", "b")])
     assert cleaners.pids == first and len(first) == 1
-    await asyncio.gather(*(cleaners.clean([Source("markdown", "b")]) for _ in range(5)))
+    await asyncio.gather(*(cleaners.clean([RawPost("markdown", "b")]) for _ in range(5)))
     assert len(cleaners.pids) == 2
     await cleaners.aclose()
     assert cleaners.pids == []
     assert not Path(f"/proc/{first[0]}").exists()
-    assert texts(await cleaners.clean([Source("markdown", "again")])) == ["again"]
+    assert texts(await cleaners.clean([RawPost("markdown", "again")])) == ["again"]
     await cleaners.aclose()
 
 
 async def test_a_text_of_which_the_child_dies_comes_back_cut_down_and_the_others_whole(mortal: Cleaners) -> None:
     deadly = "DIE \0" + "x " * LARGEST_TEXT
-    cleaned = await mortal.clean([Source("html", "<b>a</b>"), Source("html", deadly), Source("html", "<b>c</b>")])
+    cleaned = await mortal.clean([RawPost("html", "<b>a</b>"), RawPost("html", deadly), RawPost("html", "<b>c</b>")])
     assert [cleaned[0].text, cleaned[2].text] == ["**a**", "**c**"]
     assert [one.problem for one in cleaned] == [None, "cleaning it ended the process, or took too long", None]
     assert cleaned[1].text.startswith("DIE x") and len(cleaned[1].text.encode()) <= LARGEST_TEXT
@@ -96,32 +96,32 @@ async def test_a_text_of_which_the_child_dies_comes_back_cut_down_and_the_others
 
 @pytest.mark.integration  # seconds
 async def test_a_text_at_which_the_child_hangs_does_no_more_harm(mortal: Cleaners) -> None:
-    cleaned = await mortal.clean([Source("markdown", "HANG")])
+    cleaned = await mortal.clean([RawPost("markdown", "HANG")])
     assert cleaned[0].text == "HANG" and cleaned[0].problem is not None
     # No HTML: what reads it may take longer to load, on a busy machine, than a text may here.
-    (after,) = await mortal.clean([Source("markdown", "<b>a</b>\0")])
+    (after,) = await mortal.clean([RawPost("markdown", "<b>a</b>\0")])
     assert (after.text, after.problem) == ("<b>a</b>", None)
 
 
 async def test_a_text_that_fails_keeps_its_child_and_says_why(mortal: Cleaners) -> None:
-    await mortal.clean([Source("markdown", "a")])
+    await mortal.clean([RawPost("markdown", "a")])
     pids = mortal.pids
-    cleaned = await mortal.clean([Source("markdown", "a"), Source("markdown", "FAIL"), Source("markdown", "b")])
+    cleaned = await mortal.clean([RawPost("markdown", "a"), RawPost("markdown", "FAIL"), RawPost("markdown", "b")])
     assert texts(cleaned) == ["a", "FAIL", "b"]
     assert "this text is odd" in (cleaned[1].problem or "")
     assert mortal.pids == pids
 
 
 async def test_a_child_that_was_killed_is_replaced(cleaners: Cleaners) -> None:
-    await cleaners.clean([Source("markdown", "a")])
+    await cleaners.clean([RawPost("markdown", "a")])
     (pid,) = cleaners.pids
     os.kill(pid, signal.SIGKILL)
-    assert texts(await cleaners.clean([Source("markdown", "b")])) == ["b"]
+    assert texts(await cleaners.clean([RawPost("markdown", "b")])) == ["b"]
     assert cleaners.pids != [pid]
 
 
 async def test_a_call_that_is_cancelled_ends_its_child_and_the_next_one_has_another(mortal: Cleaners) -> None:
-    task = asyncio.create_task(mortal.clean([Source("markdown", "HANG")]))
+    task = asyncio.create_task(mortal.clean([RawPost("markdown", "HANG")]))
     while not mortal.pids:
         await asyncio.sleep(0.01)
     (pid,) = mortal.pids
@@ -129,21 +129,21 @@ async def test_a_call_that_is_cancelled_ends_its_child_and_the_next_one_has_anot
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not Path(f"/proc/{pid}").exists()
-    assert texts(await mortal.clean([Source("markdown", "b")])) == ["b"]
+    assert texts(await mortal.clean([RawPost("markdown", "b")])) == ["b"]
 
 
 @pytest.mark.integration  # seconds
 async def test_more_memory_than_is_allowed_is_that_texts_trouble_alone() -> None:
     async with Cleaners(1, memory_bytes=150_000_000) as cleaners:
-        cleaned = await cleaners.clean([Source("markdown", "z" * 60_000_000)])
+        cleaned = await cleaners.clean([RawPost("markdown", "z" * 60_000_000)])
         assert cleaned[0].problem is not None
         assert len(cleaned[0].text.encode()) <= LARGEST_TEXT
-        assert texts(await cleaners.clean([Source("markdown", "small")])) == ["small"]
+        assert texts(await cleaners.clean([RawPost("markdown", "small")])) == ["small"]
 
 
 @pytest.mark.integration  # seconds
 async def test_the_event_loop_goes_on_while_a_large_text_is_read(cleaners: Cleaners) -> None:
-    task = asyncio.create_task(cleaners.clean([Source("html", "<p>x<b>y" * 200_000)]))
+    task = asyncio.create_task(cleaners.clean([RawPost("html", "<p>x<b>y" * 200_000)]))
     turns = 0
     while not task.done():
         await asyncio.sleep(0.001)

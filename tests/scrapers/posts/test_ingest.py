@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapers.posts.cleaners import Cleaners, Source
+from scrapers.posts.cleaners import Cleaners, RawPost
 from scrapers.posts.ingest import Raw, cleaned, ingest
 from state.community import CommunityView, Repeat
 from state.store import Store
@@ -33,13 +33,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def a_message(id: str, hour: float, text: str | None, **more: object) -> Raw:
     row = Message(competition="c", id=id, topic_id="1", posted_at=START + timedelta(hours=hour), **more)
-    return Raw(row, None if text is None else Source("html", text))
+    return Raw(row, None if text is None else RawPost("html", text))
 
 
 def a_kernel(id: str, hour: float, author: str, text: str, kind: str = "script") -> Raw:
     at = START + timedelta(hours=hour)
     row = KernelVersion(competition="c", id=id, ref=f"{author}/{id}", author=author, created_at=at, kind=kind)
-    return Raw(row, Source("kernel", text, "python", kind))
+    return Raw(row, RawPost("kernel", text, "python", kind))
 
 
 def some(code: str = "fit(x)", changed: str = "fit( x )") -> list[Raw]:

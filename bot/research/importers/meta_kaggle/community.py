@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.research.importers.meta_kaggle.export import Export
-from bot.research.importers.meta_kaggle.names import Author, NameRemover, find_names
-from scrapers.posts.cleaners import LARGEST_SOURCE, Cleaners, Source
+from bot.research.importers.meta_kaggle.names import AliasedAuthor, NameRemover, find_names
+from scrapers.posts.cleaners import LARGEST_SOURCE, Cleaners, RawPost
 from scrapers.snapshots.community import COMMUNITY, KERNELS, MESSAGES, OBSERVATIONS, PUBLIC_LEADERBOARD, TOPICS
 from scrapers.snapshots.leaderboard import LEADERBOARD
 
@@ -105,7 +105,7 @@ async def _write_messages(export: Export, path: Path, names: NameRemover) -> int
         with path.open("w", encoding="utf-8") as file:
             for rows in _batches(export, "message_rows"):
                 html = [row for row in rows if row["markdown"] is None]
-                cleaned = await cleaners.clean([Source("html", row["html"]) for row in html])
+                cleaned = await cleaners.clean([RawPost("html", row["html"]) for row in html])
                 for row, text in zip(html, cleaned, strict=True):
                     row["markdown"] = text.text
                 for row in rows:
@@ -116,7 +116,7 @@ async def _write_messages(export: Export, path: Path, names: NameRemover) -> int
     return count
 
 
-def _find_people(export: Export, code: Path | None) -> tuple[list[Author], list[str]]:
+def _find_people(export: Export, code: Path | None) -> tuple[list[AliasedAuthor], list[str]]:
     """Return the authors, and the names and handles of all other users that may stand in the texts."""
     rows = export.connection.execute(
         "SELECT number, UserName, DisplayName, iso(known_at) FROM authors LEFT JOIN Users ON Users.Id = authors.user_id"
@@ -133,7 +133,7 @@ def _find_people(export: Export, code: Path | None) -> tuple[list[Author], list[
         "WHERE name IN (SELECT DisplayName FROM Users) OR lower(name) IN (SELECT UserName FROM Users)",
         [list(candidates)],
     ).fetchall()
-    return [Author(*row) for row in rows], [name for (name,) in others]
+    return [AliasedAuthor(*row) for row in rows], [name for (name,) in others]
 
 
 def _source_file(version: int, code: Path | None) -> Path | None:

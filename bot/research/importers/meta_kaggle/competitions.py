@@ -15,7 +15,7 @@ _FILES = resources.files(__package__)
 
 
 @dataclass(frozen=True)
-class Competition:
+class MetaCompetition:
     """One competition, and what it had of a community before its deadline."""
 
     id: int
@@ -39,13 +39,13 @@ class Competition:
     """Whether MLE-bench prepares its data and answers."""
 
 
-def read_competitions(export: Export, now: datetime, slugs: Sequence[str] | None = None) -> list[Competition]:
+def read_competitions(export: Export, now: datetime, slugs: Sequence[str] | None = None) -> list[MetaCompetition]:
     """Return the competitions, or some of them, by slug; a date after `now` is not believed. Raises UsageError."""
     _set(export, "exported", _exported(export, now))
     _set(export, "slugs", None if slugs is None else list(slugs))
     export.connection.execute(_sql("competitions.sql"))
     rows = export.connection.execute("FROM competition_rows ORDER BY slug").fetchall()
-    competitions = [Competition(*map(_aware, (*row, row[1].casefold() in _mle_bench()))) for row in rows]
+    competitions = [MetaCompetition(*map(_aware, (*row, row[1].casefold() in _mle_bench()))) for row in rows]
     if unknown := set(slugs or ()) - {competition.slug for competition in competitions}:
         all_slugs = (slug for (slug,) in export.connection.execute("SELECT Slug FROM Competitions").fetchall())
         raise UsageError(f"unknown competition {min(unknown)!r}: {did_you_mean(min(unknown), filter(None, all_slugs))}")
@@ -60,7 +60,7 @@ def exported_at(export: Export) -> datetime:
     return cast(datetime, row[0]).replace(tzinfo=UTC)
 
 
-def select_competition(export: Export, competition: Competition) -> dict[str, int]:
+def select_competition(export: Export, competition: MetaCompetition) -> dict[str, int]:
     """Select a competition for the views of `competition.sql`, and return what was left out, by reason."""
     _set(export, "competition", competition.id)
     _set(export, "forum", competition.forum_id)

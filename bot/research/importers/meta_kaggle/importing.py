@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.research.importers.meta_kaggle.community import Counts, write_community, write_leaderboard
-from bot.research.importers.meta_kaggle.competitions import Competition, exported_at, select_competition
+from bot.research.importers.meta_kaggle.competitions import MetaCompetition, exported_at, select_competition
 from bot.research.importers.meta_kaggle.export import Export
-from bot.research.importers.mle_live.folders import Task
+from bot.research.importers.mle_live.folders import TaskSnapshot
 from bot.research.importers.staging import staging_folder
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import COMMUNITY
@@ -51,11 +51,11 @@ class MetaKaggleImport:
     """The metrics that can be computed, by name."""
     code: Path | None = None
     """The folder of Meta Kaggle Code."""
-    tasks: Mapping[str, Task] = field(default_factory=dict)
+    tasks: Mapping[str, TaskSnapshot] = field(default_factory=dict)
     """Snapshots with data and answers, by slug."""
     report: Callable[[str], None] = lambda line: None
 
-    def run(self, competition: Competition) -> ImportResult:
+    def run(self, competition: MetaCompetition) -> ImportResult:
         """Import one competition unless its snapshot exists already; faults are reported in the result."""
         slug, target = competition.slug, self.out / competition.slug
         if target.exists():
@@ -72,7 +72,7 @@ class MetaKaggleImport:
             return ImportResult(slug, "failed", reason=f"{error.strerror or error} ({error.filename})")
         return result
 
-    def _make(self, competition: Competition, folder: Path) -> ImportResult:
+    def _make(self, competition: MetaCompetition, folder: Path) -> ImportResult:
         task = self.tasks.get(competition.slug)
         if task is not None:
             if task.manifest is None:
@@ -98,7 +98,7 @@ class MetaKaggleImport:
         return ImportResult(competition.slug, "imported", task is None, counts, left_out_counts)
 
 
-def _community_only(competition: Competition, folder: Path) -> dict[str, Any]:
+def _community_only(competition: MetaCompetition, folder: Path) -> dict[str, Any]:
     """Describe a competition without its data, and return what its manifest begins with."""
     title = competition.title or competition.slug
     description = f"# {title}\n\nMetric: {competition.metric}. This snapshot has the community alone, without data.\n"
@@ -115,7 +115,7 @@ def _community_only(competition: Competition, folder: Path) -> dict[str, Any]:
 
 
 def _facts(
-    competition: Competition, export: Export, sources: list[str], counts: Counts, left_out_counts: Mapping[str, int]
+    competition: MetaCompetition, export: Export, sources: list[str], counts: Counts, left_out_counts: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the fields of a manifest that come from Meta Kaggle."""
     files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))

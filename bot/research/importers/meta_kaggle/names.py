@@ -45,7 +45,7 @@ _SHORTEST = 3
 
 
 @dataclass(frozen=True)
-class Author:
+class AliasedAuthor:
     """Somebody who posts in the snapshot."""
 
     number: int
@@ -73,11 +73,11 @@ class NameRemover:
     they begin with a capital letter or somebody is addressed.
     """
 
-    def __init__(self, authors: Iterable[Author], others: Iterable[str] = ()) -> None:
+    def __init__(self, authors: Iterable[AliasedAuthor], others: Iterable[str] = ()) -> None:
         """Take the authors, and the names and handles of people who post nothing."""
-        self._people: dict[tuple[str, ...], Author | None] = dict.fromkeys(map(_tokens, others))
-        self._handles: dict[str, Author] = {}
-        self._parts: dict[str, Author | None] = {}
+        self._people: dict[tuple[str, ...], AliasedAuthor | None] = dict.fromkeys(map(_tokens, others))
+        self._handles: dict[str, AliasedAuthor] = {}
+        self._parts: dict[str, AliasedAuthor | None] = {}
         for author in authors:
             name = _tokens(author.name or "")
             for part in name:
@@ -146,7 +146,7 @@ class NameRemover:
         return f"{before}{_alias(author, at)}{second}"
 
 
-def _alias(author: Author | None, at: str) -> str:
+def _alias(author: AliasedAuthor | None, at: str) -> str:
     return _SOMEONE if author is None or author.known_at > at else f"author-{author.number}"
 
 

@@ -17,7 +17,7 @@ _OLD_DATE = "%m/%d/%Y %I:%M:%S %p"
 
 
 @dataclass(frozen=True)
-class Entry:
+class LeaderboardCsvRow:
     """One team: its score as it is written, and when it was submitted, if that is known (aware UTC)."""
 
     score: str
@@ -25,10 +25,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Board:
+class LeaderboardCsv:
     """A leaderboard in file order."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LeaderboardCsvRow, ...]
     unscored: int = 0
     """Entries without a score, which are left out."""
 
@@ -50,7 +50,7 @@ class Board:
         return (min(dates), max(dates)) if dates else None
 
 
-def read_board(path: Path) -> Board:
+def read_board(path: Path) -> LeaderboardCsv:
     """Read a leaderboard; a date without a zone is UTC, as Kaggle's are, and an unreadable date counts as missing.
 
     A team whose submissions all failed has no score: it is left out.
@@ -59,7 +59,7 @@ def read_board(path: Path) -> Board:
         SnapshotError: no column `score`, no entries with one, a score that is no finite number, or scores that are not in order.
     """
     problems = Problems()
-    entries: list[Entry] = []
+    entries: list[LeaderboardCsvRow] = []
     lines: list[int] = []
     unscored = 0
     with table_rows(path) as rows:
@@ -74,18 +74,18 @@ def read_board(path: Path) -> Board:
             elif finite_number(score) is None:
                 problems.add(LEADERBOARD, f"`{_SCORE}` is {score[:40]!r}, not a finite number", line, kind="scores")
             else:
-                entries.append(Entry(score, _time(row.get(_DATE, ""))))
+                entries.append(LeaderboardCsvRow(score, _time(row.get(_DATE, ""))))
                 lines.append(line)
     if not entries and not problems.problems:
         problems.add(LEADERBOARD, "has no entries with a score" if unscored else "has no entries")
     if not problems.problems:
-        _check_order(Board(tuple(entries)), lines, problems)
+        _check_order(LeaderboardCsv(tuple(entries)), lines, problems)
     if problems.problems:
         raise SnapshotError(problems.problems)
-    return Board(tuple(entries), unscored)
+    return LeaderboardCsv(tuple(entries), unscored)
 
 
-def write_board(board: Board, path: Path) -> None:
+def write_board(board: LeaderboardCsv, path: Path) -> None:
     """Write `rank,score`, and `submitted_at` if any entry has it, in the board's order."""
     dated = board.span is not None
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -96,7 +96,7 @@ def write_board(board: Board, path: Path) -> None:
             writer.writerow([rank, entry.score, *([submitted_at] if dated else [])])
 
 
-def _check_order(board: Board, lines: list[int], problems: Problems) -> None:
+def _check_order(board: LeaderboardCsv, lines: list[int], problems: Problems) -> None:
     """Name the first entry that is better than the one above it."""
     lower = board.lower_is_better
     for line, (previous, score) in zip(lines[1:], pairwise(board.scores), strict=True):

@@ -31,7 +31,7 @@ _TEST = re.compile(r"test", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Columns:
+class SubmissionColumns:
     """The parts of a submission's table."""
 
     header: tuple[str, ...]
@@ -60,7 +60,7 @@ class Columns:
         return self.labels == self.predictions
 
 
-def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> Columns:
+def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> SubmissionColumns:
     """Compare the sample submission with the gold submission if there is one, else with the answers.
 
     The first column that names each row once, and the same rows in both, is the id: by custom the sample's first one.
@@ -99,7 +99,7 @@ def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> Columns
         notes.append(
             f"no table has the true {_name_some(without_truth)}: {_name_some(labels)} of {source.name} is kept for the grader"
         )
-    return Columns(header, key[0], key[1:], predictions, labels, source, respelled, tuple(notes))
+    return SubmissionColumns(header, key[0], key[1:], predictions, labels, source, respelled, tuple(notes))
 
 
 Tables = tuple[Path, Path]

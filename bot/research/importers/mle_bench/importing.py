@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from bot.research.importers.mle_bench.board import Board, read_board, write_board
-from bot.research.importers.mle_bench.columns import Columns, choose_columns
+from bot.research.importers.mle_bench.board import LeaderboardCsv, read_board, write_board
+from bot.research.importers.mle_bench.columns import SubmissionColumns, choose_columns
 from bot.research.importers.mle_bench.layout import keep_grader, lay_out, put_sample, write_answers
-from bot.research.importers.mle_bench.prepared import GRADE, Place, PreparedFiles, open_prepared
+from bot.research.importers.mle_bench.prepared import GRADE, PreparedCompetition, PreparedFiles, open_prepared
 from bot.research.importers.mle_bench.tables import unpack_sample
 from bot.research.importers.staging import staging_folder
-from bot.research.metric_search.question import FindMetric, FoundMetric, Question
+from bot.research.metric_search.question import FindMetric, FoundMetric, MetricQuestion
 from scrapers.snapshots.answers import read_answers
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.check import check
@@ -37,7 +37,7 @@ class Dates:
     source: str
 
 
-def dates_of(board: Board, dates: Dates | None) -> Dates:
+def dates_of(board: LeaderboardCsv, dates: Dates | None) -> Dates:
     """Return a competition's dates: those of its leaderboard, else the given ones. Raises SnapshotError without any."""
     if board.span is not None:
         first, last = board.span
@@ -51,7 +51,7 @@ def dates_of(board: Board, dates: Dates | None) -> Dates:
 
 
 def write_manifest(
-    folder: Path, files: PreparedFiles, columns: Columns, metric: FoundMetric, dates: Dates, now: datetime
+    folder: Path, files: PreparedFiles, columns: SubmissionColumns, metric: FoundMetric, dates: Dates, now: datetime
 ) -> None:
     """Write `snapshot.json`, with the hashes of all files but those in folders of `data/`."""
     config = files.config
@@ -98,7 +98,7 @@ Status = Literal["imported", "there already", "failed"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BenchImportResult:
     """The result for one competition; after a failure only `problems` are known."""
 
     slug: str
@@ -144,7 +144,7 @@ class BenchImport:
     progress: Callable[[str, str], None] = lambda slug, doing: None
     """Receives the slug and the present activity, for a progress line."""
 
-    def run(self, place: Place) -> Outcome:
+    def run(self, place: PreparedCompetition) -> BenchImportResult:
         """Import one competition unless its snapshot exists already; faults are reported in the outcome.
 
         A snapshot is made in a folder with a dot before its name, which is renamed when everything is checked; what a
@@ -159,13 +159,13 @@ class BenchImport:
                 outcome = self._make(place, folder)
                 folder.rename(target)
         except SnapshotError as error:
-            outcome = Outcome(place.slug, "failed", problems=error.problems)
+            outcome = BenchImportResult(place.slug, "failed", problems=error.problems)
         except OSError as error:
             problem = Problem(Path(str(error.filename or place.slug)).name, None, error.strerror or str(error))
-            outcome = Outcome(place.slug, "failed", problems=(problem,))
+            outcome = BenchImportResult(place.slug, "failed", problems=(problem,))
         return replace(outcome, seconds=round(time.monotonic() - start, 2))
 
-    def _make(self, place: Place, folder: Path) -> Outcome:
+    def _make(self, place: PreparedCompetition, folder: Path) -> BenchImportResult:
         self.progress(place.slug, "reading")
         scratch = folder / _SCRATCH
         scratch.mkdir()
@@ -189,7 +189,7 @@ class BenchImport:
             raise SnapshotError(checked.problems)
         return _imported(folder, columns, metric, board, rows, left_out, files)
 
-    def _data(self, source_files: PreparedFiles, columns: Columns, folder: Path) -> list[str]:
+    def _data(self, source_files: PreparedFiles, columns: SubmissionColumns, folder: Path) -> list[str]:
         problems = Problems()
         answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, problems)
         if answers is None or problems.problems:
@@ -201,9 +201,11 @@ class BenchImport:
             lambda files: self.progress(source_files.slug, f"laying out, {files:,} files so far"),
         )
 
-    def _metric(self, files: PreparedFiles, columns: Columns, board: Board, folder: Path) -> FoundMetric:
+    def _metric(
+        self, files: PreparedFiles, columns: SubmissionColumns, board: LeaderboardCsv, folder: Path
+    ) -> FoundMetric:
         self.progress(files.slug, f"comparing metrics with {GRADE}")
-        question = Question(
+        question = MetricQuestion(
             slug=files.slug,
             grader=files.grader,
             answers=files.answers,
@@ -221,20 +223,20 @@ class BenchImport:
 
 def _imported(
     folder: Path,
-    columns: Columns,
+    columns: SubmissionColumns,
     metric: FoundMetric,
-    board: Board,
+    board: LeaderboardCsv,
     rows: int,
     left_out: list[str],
     files: PreparedFiles,
-) -> Outcome:
+) -> BenchImportResult:
     notes = [*columns.notes, *metric.notes]
     if files.sample_is_private:
         notes.append(f"only {files.sample.name} was taken from private/")
     if board.unscored:
         entries = "entry without a score is" if board.unscored == 1 else "entries without a score are"
         notes.append(f"{board.unscored:,} {entries} left out of {LEADERBOARD}")
-    return Outcome(
+    return BenchImportResult(
         slug=files.slug,
         status="imported",
         metric=metric.name,
@@ -248,9 +250,9 @@ def _imported(
     )
 
 
-def _there_already(slug: str, target: Path) -> Outcome:
+def _there_already(slug: str, target: Path) -> BenchImportResult:
     manifest = read_manifest(target, Problems())
     if manifest is None or manifest.slug != slug:
         reason = "is in the way: it is not a snapshot of this competition, and nothing is replaced"
-        return Outcome(slug, "failed", problems=(Problem(str(target), None, reason),))
-    return Outcome(slug, "there already", metric=manifest.metric.name, direction=manifest.metric.direction)
+        return BenchImportResult(slug, "failed", problems=(Problem(str(target), None, reason),))
+    return BenchImportResult(slug, "there already", metric=manifest.metric.name, direction=manifest.metric.direction)

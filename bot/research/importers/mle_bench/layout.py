@@ -5,7 +5,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bot.research.importers.mle_bench.columns import Columns
+from bot.research.importers.mle_bench.columns import SubmissionColumns
 from bot.research.importers.mle_bench.prepared import GRADE, REMEDY, PreparedFiles, is_pointer
 from bot.research.importers.mle_bench.tables import table_rows, written_table
 from scrapers.snapshots.answers import ANSWERS, SAMPLE, Answers, Value, value
@@ -102,7 +102,7 @@ class _Forbidden:
         return "; ".join(problem.message for problem in problems.problems[:3]) or None
 
 
-def write_answers(columns: Columns, sample: Path, target: Path) -> int:
+def write_answers(columns: SubmissionColumns, sample: Path, target: Path) -> int:
     """Write the true values in the source's order, and return the number of rows.
 
     Cells are written as they are read, ids as the sample spells them. Raises SnapshotError for a row with more or fewer
@@ -128,7 +128,7 @@ def write_answers(columns: Columns, sample: Path, target: Path) -> int:
     return count
 
 
-def _spellings(columns: Columns, sample: Path) -> dict[tuple[Value, ...], list[str]]:
+def _spellings(columns: SubmissionColumns, sample: Path) -> dict[tuple[Value, ...], list[str]]:
     with table_rows(sample) as rows:
         header = next(rows)[1]
         places = [header.index(name) for name in columns.rows]

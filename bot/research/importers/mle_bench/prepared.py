@@ -20,7 +20,7 @@ CONFIG = "config.yaml"
 
 
 @dataclass(frozen=True)
-class Place:
+class PreparedCompetition:
     """One competition: its id, `prepared/` (which may be missing), and the folder with its `config.yaml` and `grade.py`."""
 
     slug: str
@@ -28,7 +28,7 @@ class Place:
     package: Path
 
 
-def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[str] = ()) -> list[Place]:
+def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[str] = ()) -> list[PreparedCompetition]:
     """Find the competitions below some folders, by id.
 
     A folder may hold data (`<id>/prepared/`), or be a competition's `<id>/` or its `<id>/prepared/`. The package is
@@ -40,7 +40,7 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
     """
     if package is not None and not package.is_dir():
         raise UsageError(f"--package: there is no folder {package}")
-    place_of: dict[str, Place] = {}
+    place_of: dict[str, PreparedCompetition] = {}
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"there is no folder {folder}")
@@ -55,7 +55,7 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
     return [place_of[slug] for slug in sorted(place_of) if not slugs or slug in slugs]
 
 
-def _places_below(folder: Path, package: Path | None) -> Iterator[Place]:
+def _places_below(folder: Path, package: Path | None) -> Iterator[PreparedCompetition]:
     if folder.name == DATA_FOLDER and ((folder / "public").is_dir() or (folder / "private").is_dir()):
         yield _place(folder.parent, package)
     elif (folder / DATA_FOLDER).is_dir():
@@ -67,9 +67,9 @@ def _places_below(folder: Path, package: Path | None) -> Iterator[Place]:
                 yield _place(child, package)
 
 
-def _place(folder: Path, package: Path | None) -> Place:
+def _place(folder: Path, package: Path | None) -> PreparedCompetition:
     description_folder = folder if package is None or not (package / folder.name).is_dir() else package / folder.name
-    return Place(folder.name, folder / DATA_FOLDER, description_folder)
+    return PreparedCompetition(folder.name, folder / DATA_FOLDER, description_folder)
 
 
 _LARGEST_CONFIG = 1_000_000  # bytes; real ones have a thousand or two
@@ -172,7 +172,7 @@ class PreparedFiles:
         return self.sample.is_relative_to(self.private)
 
 
-def open_prepared(place: Place) -> PreparedFiles:
+def open_prepared(place: PreparedCompetition) -> PreparedFiles:
     """Find a competition's files. Raises SnapshotError, which names all that are missing, pointers, or elsewhere."""
     if not (place.prepared / "public").is_dir() or not (place.prepared / "private").is_dir():
         reason = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
@@ -200,7 +200,7 @@ def open_prepared(place: Place) -> PreparedFiles:
     return PreparedFiles(place.slug, config, public, private, answers, sample, other_gold, grader, board, description)
 
 
-def _configured(place: Place, path: str, problems: Problems, *, packed: bool = False) -> Path | None:
+def _configured(place: PreparedCompetition, path: str, problems: Problems, *, packed: bool = False) -> Path | None:
     """Return the file below `prepared/` that a path of the configuration names."""
     parts = PurePosixPath(path).parts
     parts_below = parts[parts.index(DATA_FOLDER) + 1 :] if DATA_FOLDER in parts else ()
@@ -223,7 +223,7 @@ def _configured(place: Place, path: str, problems: Problems, *, packed: bool = F
     return None if _is_unfetched(file, name, problems) else file
 
 
-def _of_package(place: Place, name: str, problems: Problems) -> Path | None:
+def _of_package(place: PreparedCompetition, name: str, problems: Problems) -> Path | None:
     file = place.package / name
     if not file.is_file():
         problems.add(name, f"is missing beside {CONFIG}")
@@ -231,7 +231,7 @@ def _of_package(place: Place, name: str, problems: Problems) -> Path | None:
     return None if _is_unfetched(file, name, problems) else file
 
 
-def _description(place: Place, problems: Problems) -> Path | None:
+def _description(place: PreparedCompetition, problems: Problems) -> Path | None:
     choices = (place.package / DESCRIPTION, place.prepared / "public" / DESCRIPTION)
     existing = [choice for choice in choices if choice.is_file()]
     if not existing:

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 from bot.research.importers.mle_live.info import (
     INFO,
-    Entry,
+    InfoRecord,
     Reason,
-    Tally,
+    ReasonCounter,
     Unread,
     is_id,
     read_info,
@@ -42,7 +42,7 @@ class ThreadMessage:
 
 
 @dataclass(frozen=True)
-class Thread:
+class DiscussionThread:
     """A discussion: the opening message first, each answer after what it answers."""
 
     title: str | None
@@ -64,7 +64,7 @@ class _Open:
         return ThreadMessage(title_of(name), known_tier, "\n".join(self.lines).strip("\n"), self.parent)
 
 
-def read_thread(text: str) -> Thread | None:
+def read_thread(text: str) -> DiscussionThread | None:
     """Return the discussion that a text with newline line ends holds; None if it holds none."""
     lines = text.lstrip("\n").rstrip().split("\n")
     title = None
@@ -85,7 +85,7 @@ def read_thread(text: str) -> Thread | None:
         del path[depth:]
         messages.append(_Open(match, path[-1], [match["rest"] or ""]))
         path.append(len(messages) - 1)
-    return Thread(title, tuple(m.closed() for m in messages))
+    return DiscussionThread(title, tuple(m.closed() for m in messages))
 
 
 DISCUSSIONS_FOLDER = "discussions"
@@ -117,7 +117,7 @@ class CommunityWriter:
     def __init__(self, source: Path, target: Path, slug: str, deadline: datetime | None) -> None:
         """Set the folder of `kernels/` and `discussions/`, the snapshot's, and the time of rows that have none."""
         self._source, self._target, self._slug, self._deadline = source, target, slug, deadline
-        self._left_out, self._remarks, self._broken = Tally(), Tally(), Tally()
+        self._left_out, self._remarks, self._broken = ReasonCounter(), ReasonCounter(), ReasonCounter()
         self._rows: Counter[str] = Counter()
         self._undated: Counter[str] = Counter()
 
@@ -148,7 +148,7 @@ class CommunityWriter:
             CountedRows(**self._rows), CountedRows(**self._undated), *(tally.reasons for tally in tallies)
         )
 
-    def _texts(self, kind: str) -> Iterator[tuple[Entry, str]]:
+    def _texts(self, kind: str) -> Iterator[tuple[InfoRecord, str]]:
         """Yield every entry that has a text, and every text that has no entry, with an empty one."""
         folder = self._source / kind
         if not folder.is_dir():
@@ -161,7 +161,7 @@ class CommunityWriter:
             if path.suffix != ".txt" or not is_id(path.stem):
                 self._left_out.add(f"files of {kind}/ that are not MLE-Live's", path.name)
             elif path.stem not in entries:
-                entries[path.stem] = Entry(path.stem)
+                entries[path.stem] = InfoRecord(path.stem)
                 if has_entries:
                     self._remarks.add(f"{kind} without an entry in {INFO}, so without a date or votes", path.stem)
         for entry in entries.values():
@@ -175,7 +175,7 @@ class CommunityWriter:
                     self._remarks.add(f"{kind} whose text is not UTF-8, read as Windows-1252", entry.id)
                 yield entry, read.text
 
-    def _discussion(self, entry: Entry, text: str, topics: TextIO, messages: TextIO) -> None:
+    def _discussion(self, entry: InfoRecord, text: str, topics: TextIO, messages: TextIO) -> None:
         thread = read_thread(text)
         if thread is None:
             self._left_out.add(f"{DISCUSSIONS_FOLDER} with a title and nothing else", entry.id)
@@ -203,7 +203,7 @@ class CommunityWriter:
         self._rows.update(topics=1, messages=count)
         self._undated.update(topics=int(undated), messages=count - 1 + undated)
 
-    def _messages(self, entry: Entry, thread: Thread) -> Iterator[dict[str, Any]]:
+    def _messages(self, entry: InfoRecord, thread: DiscussionThread) -> Iterator[dict[str, Any]]:
         for place, message in enumerate(thread.messages):
             time, source = self._time(entry.created_at if place == 0 else None)
             if time is not None and entry.created_at is not None:
@@ -222,7 +222,7 @@ class CommunityWriter:
                 "source": source,
             }
 
-    def _kernel(self, entry: Entry, text: str, kernels: TextIO) -> None:
+    def _kernel(self, entry: InfoRecord, text: str, kernels: TextIO) -> None:
         # The collector turned it into markdown: prose, and code between bare fences.
         path = f"{KERNELS_FOLDER}/{entry.id}.md"
         (self._target / KERNELS).parent.joinpath(path).write_text(text, encoding="utf-8", errors="replace")

@@ -57,7 +57,7 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskSnapshot:
     """A snapshot's folder and its manifest; if that cannot be read, None and the problems."""
 
     folder: Path
@@ -65,20 +65,20 @@ class Task:
     problems: tuple[Problem, ...] = field(default=())
 
 
-def read_tasks(folder: Path) -> Mapping[str, Task]:
+def read_tasks(folder: Path) -> Mapping[str, TaskSnapshot]:
     """Return a folder's snapshots by slug, those with a broken manifest by folder. Raises UsageError if there are none."""
     try:
         is_snapshot = (folder / MANIFEST).is_file()
         subfolders = [] if is_snapshot else sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise UsageError(f"--tasks {folder} cannot be read: {error.strerror or error}") from error
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, TaskSnapshot] = {}
     for place in (folder,) if is_snapshot else subfolders:
         if not (place / MANIFEST).is_file():
             continue
         problems = Problems()
         manifest = read_manifest(place, problems)
-        tasks[manifest.slug if manifest else place.resolve().name] = Task(place, manifest, problems.problems)
+        tasks[manifest.slug if manifest else place.resolve().name] = TaskSnapshot(place, manifest, problems.problems)
     if not tasks:
         raise UsageError(
             f"--tasks {folder} holds no snapshot: it must be one, or a folder of them, such as "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bot.research.importers.mle_live.community import CommunityWriter, ImportCounts
-from bot.research.importers.mle_live.folders import CompetitionFolder, Task, find_competitions, read_tasks
+from bot.research.importers.mle_live.folders import CompetitionFolder, TaskSnapshot, find_competitions, read_tasks
 from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.community import COMMUNITY
@@ -68,7 +68,7 @@ _SHOWN_PROBLEMS = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LiveImportResult:
     """The result for one competition."""
 
     competition: str
@@ -103,7 +103,7 @@ class ImportRequest:
 
 def import_mle_live(
     request: ImportRequest, metrics: Mapping[str, Direction], clock: Clock, report_line: Callable[[str], None]
-) -> Iterator[Outcome]:
+) -> Iterator[LiveImportResult]:
     """Yield the result for each competition, as soon as it is known.
 
     Existing snapshots are not made again, and nothing is replaced. Raises UsageError if the folders do not fit together, or
@@ -124,11 +124,11 @@ def import_mle_live(
                 yield _import_one(source, tasks, request, metrics, clock, report)
             except OSError as error:
                 location = f" ({error.filename})" if error.filename else ""
-                yield Outcome(source.slug, "failed", sentence=f"{error.strerror or error}{location}")
+                yield LiveImportResult(source.slug, "failed", sentence=f"{error.strerror or error}{location}")
             except SnapshotError as error:
                 first_problems = "; ".join(str(problem) for problem in error.problems[:_SHOWN_PROBLEMS])
                 more_count = len(error.problems) - _SHOWN_PROBLEMS
-                yield Outcome(
+                yield LiveImportResult(
                     source.slug,
                     "failed",
                     sentence=f"{first_problems}{f'; and {more_count} more' if more_count > 0 else ''}",
@@ -164,18 +164,18 @@ def _check_out(request: ImportRequest) -> None:
 
 def _import_one(
     source: CompetitionFolder,
-    tasks: Mapping[str, Task],
+    tasks: Mapping[str, TaskSnapshot],
     request: ImportRequest,
     metrics: Mapping[str, Direction],
     clock: Clock,
     report: Callable[[str], None],
-) -> Outcome:
+) -> LiveImportResult:
     task = tasks.get(source.slug)
     if source.community is None:
-        return Outcome(source.slug, "nothing to import", sentence="it has neither kernels/ nor discussions/")
+        return LiveImportResult(source.slug, "nothing to import", sentence="it has neither kernels/ nor discussions/")
     if task is None:
         hint = f"--tasks has no snapshot {source.slug}: make one with `bot snapshot import mle-bench`, or name another folder"
-        return Outcome(source.slug, "no task", sentence=hint)
+        return LiveImportResult(source.slug, "no task", sentence=hint)
     if task.manifest is None:
         raise SnapshotError(task.problems)
     place = request.out / source.slug
@@ -190,10 +190,10 @@ def _import_one(
         report("checking")
         Snapshot.load(folder, metrics)
         folder.rename(place)
-    return Outcome(source.slug, "imported", place, counts)
+    return LiveImportResult(source.slug, "imported", place, counts)
 
 
-def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> Outcome:
+def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> LiveImportResult:
     """Return the result where the snapshot's name is taken; nothing is replaced."""
     manifest = read_manifest(place, Problems())
     if place.resolve() == task.resolve():
@@ -203,5 +203,5 @@ def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> 
     elif (manifest.dated_at_deadline is not None) != at_deadline:
         sentence = f"{place} was imported with another --undated-at: move it away to import it again"
     else:
-        return Outcome(slug, "there already", place)
-    return Outcome(slug, "failed", sentence=sentence)
+        return LiveImportResult(slug, "there already", place)
+    return LiveImportResult(slug, "failed", sentence=sentence)

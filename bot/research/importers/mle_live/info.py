@@ -34,7 +34,7 @@ class Reason:
         return f"{self.count:,} {self.text} ({', '.join(self.examples)}{ellipsis})"
 
 
-class Tally:
+class ReasonCounter:
     """Counts reasons in the order of their first occurrence."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True)
-class Entry:
+class InfoRecord:
     """The entry in `info.json` for one kernel version or one discussion; None where it lacks a field."""
 
     id: str
@@ -158,7 +158,9 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
-def read_info(folder: Path, kind: str, left_out_entries: Tally, remarks: Tally, broken: Tally) -> dict[str, Entry]:
+def read_info(
+    folder: Path, kind: str, left_out_entries: ReasonCounter, remarks: ReasonCounter, broken: ReasonCounter
+) -> dict[str, InfoRecord]:
     """Return the entries of a folder's `info.json` by id (the first with each id); none if it cannot be read.
 
     Each tally is of the `kind`, in the plural: of entries that cannot be used, of faults that exclude none and a missing
@@ -178,7 +180,7 @@ def read_info(folder: Path, kind: str, left_out_entries: Tally, remarks: Tally, 
     if not isinstance(content, list | dict):
         broken.add(f"list of {kind} that is no JSON list or object, so that none of them has a date or votes", place)
         return {}
-    entries: dict[str, Entry] = {}
+    entries: dict[str, InfoRecord] = {}
     for id, fields in _pairs(content):
         if not isinstance(fields, dict) or id is None or not is_id(id):
             left_out_entries.add(f"entries of {kind} without an id that can name a file", str(id))
@@ -203,7 +205,7 @@ def _id(value: object) -> str | None:
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
-def _entry(id: str, fields: dict[str, object], kind: str, remarks: Tally) -> Entry:
+def _entry(id: str, fields: dict[str, object], kind: str, remarks: ReasonCounter) -> InfoRecord:
     def read(values: TypeAdapter[ValueT | None], name: str, field_name: str) -> ValueT | None:
         try:
             return values.validate_python(fields.get(name))
@@ -215,7 +217,7 @@ def _entry(id: str, fields: dict[str, object], kind: str, remarks: Tally) -> Ent
     if created_at is not None and created_at.tzinfo is None:
         remarks.add(f"{kind} whose time has no zone and is taken as UTC", id)
     lower = fields.get("is_lower_better")
-    return Entry(
+    return InfoRecord(
         id=id,
         title=title_of(fields.get("title")),
         votes=read(VOTES, "votes", "votes"),

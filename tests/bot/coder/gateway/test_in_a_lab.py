@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.docker import DockerSandbox
-from sandbox.lab import Lab, LabLimits, LabRequest
+from sandbox.lab import LabHandle, LabLimits, LabRequest
 from tests import needs
 from tests.bot.coder.gateway.answers import TEXT, USAGE, answering
 from tests.bot.coder.gateway.parts import Scene, good, scene
@@ -54,7 +54,7 @@ print(json.dumps({
 
 
 @contextlib.asynccontextmanager
-async def opened(name: str, it: Scene) -> AsyncIterator[Lab]:
+async def opened(name: str, it: Scene) -> AsyncIterator[LabHandle]:
     """Open a lab whose folder the gateway's socket is in."""
     folder = it.socket.parent.parent
     sandbox = BubblewrapSandbox() if name == "bubblewrap" else DockerSandbox(f"test-{uuid.uuid4().hex}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.coder.lab.places import copy_work, write_community, write_knowledge
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from sandbox.lab.remains import tidy_work
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
@@ -75,7 +75,7 @@ def test_a_closed_labs_work_keeps_no_link_and_nothing_that_is_large(tmp_path: Pa
 
 
 def test_knowledge_is_an_index_and_a_short_file_an_entry(tmp_path: Path) -> None:
-    found = Found(
+    found = RetrievedEntries(
         (entry("first-one", kind="paper"), entry("second", "A claim \u202ewith a hidden turn of its direction."))
     )
     write_knowledge(found, tmp_path / "knowledge")
@@ -90,7 +90,7 @@ def test_knowledge_is_an_index_and_a_short_file_an_entry(tmp_path: Path) -> None
 
 
 def test_without_knowledge_there_is_no_folder(tmp_path: Path) -> None:
-    write_knowledge(Found(), tmp_path / "knowledge")
+    write_knowledge(RetrievedEntries(), tmp_path / "knowledge")
     assert not (tmp_path / "knowledge").exists()
 
 

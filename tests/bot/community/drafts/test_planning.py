@@ -22,7 +22,7 @@ from bot.evaluation.answers import NodeScore
 from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
-from bot.knowledge.retrieval import Found
+from bot.knowledge.retrieval import RetrievedEntries
 from bot.knowledge.similarity import WordSimilarity
 from bot.models import Item
 from scrapers.snapshots.card import MetricSpec, TaskCard
@@ -167,7 +167,7 @@ async def test_a_plan_is_made_from_entries_of_the_knowledge_base_which_date_the_
     store: Store, parents: tuple[int, ...]
 ):
     old, young = datetime(2020, 2, 1, tzinfo=UTC), datetime(2021, 2, 1, tzinfo=UTC)
-    found = Found((entry("old", known_at=old), entry("young", known_at=young)))
+    found = RetrievedEntries((entry("old", known_at=old), entry("young", known_at=young)))
     here = context(store, Scripted(plans("First")))
     with store.write() as tx:
         create_node(tx, RUN, action="draft", id=1)

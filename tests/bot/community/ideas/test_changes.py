@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlmodel import col, select
 
 from bot.community.ideas.changes import PoolChanges
-from bot.community.ideas.evidence import Evidence, pool_evidence
+from bot.community.ideas.evidence import IdeaEvidence, pool_evidence
 from bot.community.ideas.prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
 from bot.community.ideas.similarity import Repetitions
 from bot.engine.run_record import RunRecord
@@ -53,7 +53,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield store
 
 
-def pool(store: Store, run: str, as_of: datetime = END) -> dict[int, Evidence]:
+def pool(store: Store, run: str, as_of: datetime = END) -> dict[int, IdeaEvidence]:
     with store.read() as session:
         return {one.idea.id: one for one in pool_evidence(RunRecord(session, Run(id=run), as_of))}
 

@@ -12,7 +12,7 @@ import pytest
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.services import Machinery
-from bot.live.preparing import Task, Waiting, prepare
+from bot.live.preparing import PreparationBlocker, PreparedTask, prepare
 from bot.live.reading.card import ReadCard
 from bot.live.reading.proposals import confirm
 from bot.live.reading.quotes import ReadPage
@@ -63,7 +63,7 @@ async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Se
         async with asking(site, tmp_path / "state", endpoint) as here:
             for _ in range(2):
                 found = await prepare(here, SLUG, OWN)
-                assert isinstance(found, Waiting)
+                assert isinstance(found, PreparationBlocker)
                 assert found.lines == ('metric = "log_loss"',)
                 assert f"confirm it by `bot approve {SLUG} --card`" in found.why
                 assert f'"{QUOTE}"' in found.why
@@ -71,7 +71,7 @@ async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Se
             with here.store.write() as tx:
                 confirm(tx, SLUG, "ada")
             task = await prepare(here, SLUG, OWN)
-            assert isinstance(task, Task)
+            assert isinstance(task, PreparedTask)
             assert task.card.metric.name == "log_loss"
             assert task.card.sources["metric"].startswith(f'the model says so; "{QUOTE}"')
             with here.store.read() as session:
@@ -87,11 +87,13 @@ async def test_a_confirmed_card_holds_only_as_long_as_its_quotes_stand(site: Ser
                 confirm(tx, SLUG, "ada")
             pages = dict(site.competition.pages.content)
             site.competition.pages.content.clear()
-            assert isinstance(await prepare(here, SLUG, OWN), Task), "no page at all is a wrong answer of the site's"
+            assert isinstance(await prepare(here, SLUG, OWN), PreparedTask), (
+                "no page at all is a wrong answer of the site's"
+            )
             site.competition.pages.content.update(pages, description="Now by a jury.")
             site.competition.pages.content.pop("evaluation", None)
             found = await prepare(here, SLUG, OWN)
-            assert isinstance(found, Waiting)
+            assert isinstance(found, PreparationBlocker)
             assert found.why.endswith("a jury decides")
 
 
@@ -100,7 +102,7 @@ async def test_field_and_reading_that_agree_settle_it_without_a_question(tmp_pat
     with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer()]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
             for _ in range(2):
-                assert isinstance(await prepare(here, SLUG, OWN), Task)
+                assert isinstance(await prepare(here, SLUG, OWN), PreparedTask)
             assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples"])
 
 
@@ -108,7 +110,7 @@ async def test_a_doubt_is_shown_to_the_owner_even_if_the_field_agrees(tmp_path: 
     with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer(doubt="are rows weighted?")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
-            assert isinstance(found, Waiting)
+            assert isinstance(found, PreparationBlocker)
             assert "are rows weighted?" in found.why and "bot approve" in found.why
 
 
@@ -122,7 +124,7 @@ async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_pro
     with ScriptedEndpoint([answer(quote="Evaluated on log loss, as I recall.")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
-            assert isinstance(found, Waiting)
+            assert isinstance(found, PreparationBlocker)
             assert len(endpoint.requests) == 3
             assert "does not stand on the pages word for word" in endpoint.requests[1].body["messages"][-1]["content"]
             assert "the model could not read the pages" in found.why
@@ -135,7 +137,7 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
     with served(tiny(tmp_path), at=later) as site, ScriptedEndpoint([answer("roc_auc")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
-            assert isinstance(found, Waiting)
+            assert isinstance(found, PreparationBlocker)
             assert "the pages were read as roc_auc, which is to maximize, but the leaderboard goes up" in found.why
 
 
@@ -144,8 +146,8 @@ async def test_without_a_model_what_kaggles_field_names_is_confirmed_by_the_same
     with served(tiny(tmp_path)) as site:
         async with shared(site, tmp_path / "state") as here:
             found = await prepare(here, SLUG, BUILTIN)
-            assert isinstance(found, Waiting)
+            assert isinstance(found, PreparationBlocker)
             assert 'metric = "log_loss" is proposed (Kaggle\'s field says so)' in found.why
             with here.store.write() as tx:
                 confirm(tx, SLUG, "ada")
-            assert isinstance(await prepare(here, SLUG, BUILTIN), Task)
+            assert isinstance(await prepare(here, SLUG, BUILTIN), PreparedTask)

@@ -9,7 +9,7 @@ from sqlmodel import select
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import begin_run, open_run_context
-from bot.live.preparing import Task, prepare
+from bot.live.preparing import PreparedTask, prepare
 from bot.live.shared import Shared
 from bot.status.problems import current
 from bot.submission.rules import accept_rules, rules_of
@@ -47,7 +47,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
         async with asking(site, tmp_path / "state", endpoint) as here:
             for _ in range(2):
                 task = await prepare(here, SLUG, OWN)
-                assert isinstance(task, Task), "work goes on meanwhile; only nothing is sent"
+                assert isinstance(task, PreparedTask), "work goes on meanwhile; only nothing is sent"
             (sentence,) = problems(here)
             assert f"confirm by `bot approve {SLUG} --rules`; nothing is sent before" in sentence
             told = bodies(here)
@@ -60,7 +60,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
             with here.store.write() as tx:
                 accept_rules(tx, SLUG, "ada")
             task = await prepare(here, SLUG, OWN)
-            assert isinstance(task, Task)
+            assert isinstance(task, PreparedTask)
             assert problems(here) == []
             with here.store.read() as session:
                 assert rules_of(session, SLUG, read=False).number("daily submissions") == 3
@@ -90,6 +90,6 @@ async def test_without_a_reading_the_owner_is_told_at_once_that_nothing_is_sent(
 async def test_a_sentence_that_no_rule_has_is_not_told(tmp_path: Path) -> None:
     with served(tiny(tmp_path)) as site, ScriptedEndpoint([answer("All bots are welcome.")]) as endpoint:
         async with asking(site, tmp_path / "state", endpoint) as here:
-            assert isinstance(await prepare(here, SLUG, OWN), Task)
+            assert isinstance(await prepare(here, SLUG, OWN), PreparedTask)
             assert "The model could not read them" in bodies(here)["problem.confirm"]
             assert "welcome." not in bodies(here)["problem.confirm"].partition("word for word")[0]

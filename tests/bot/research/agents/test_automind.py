@@ -14,8 +14,8 @@ from bot.engine.context import RunContext
 from bot.engine.strategy import Action
 from bot.evaluation.client.worker import Worker
 from bot.knowledge.base import KnowledgeBase
-from bot.knowledge.entry import Entry, PaperFields, Source
-from bot.knowledge.retrieval import Retriever, Task
+from bot.knowledge.entry import Entry, EntrySource, PaperFields
+from bot.knowledge.retrieval import Retriever, TaskQuery
 from bot.knowledge.similarity import WordSimilarity
 from bot.research.agents.automind import AutoMindBriefing, automind
 from state.errors import ModelRefused
@@ -33,7 +33,7 @@ TRICK = Entry(
     title="Scale first",
     labels=("tabular/classification",),
     known_at=datetime(2019, 1, 1, tzinfo=UTC),
-    sources=(Source(title="A source", path="runs/one", licence="CC0-1.0"),),
+    sources=(EntrySource(title="A source", path="runs/one", licence="CC0-1.0"),),
     support="reported",
     evidence="One source.",
     claim="Scale the columns before a linear model is fitted.",
@@ -55,7 +55,7 @@ def told() -> Told:
 
 
 def with_knowledge(context: RunContext, *entries: Entry) -> RunContext:
-    task, base = Task("tiny-table", "Tiny", "Tell labels apart.", "log_loss"), KnowledgeBase(entries)
+    task, base = TaskQuery("tiny-table", "Tiny", "Tell labels apart.", "log_loss"), KnowledgeBase(entries)
     services = (context.asker, context.steps, RUN, context.clock)
     return replace(context, knowledge=Retriever(task, base, WordSimilarity(), *services))
 

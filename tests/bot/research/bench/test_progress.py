@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bot.replay.several import Failed, Outcome
+from bot.replay.several import Failed, RunOutcome
 from bot.report.result import read_result
 from bot.research.bench.bench import Bench, contender_of, prepare_bench
 from bot.research.bench.progress import BenchProgress
@@ -22,9 +22,9 @@ def shown(bench: Bench, *, terminal: bool) -> str:
     first, second, third = bench.runs[:3]
     assert first.folder and second.folder
     with progress.shown():
-        progress.ended(first, Outcome(first.folder.path, "first", read_result(first.folder)))
+        progress.ended(first, RunOutcome(first.folder.path, "first", read_result(first.folder)))
         failure = Failed.by(OSError("the disk [full]"), second.settings, second.key[0])
-        progress.ended(second, Outcome(second.folder.path, "second", failure))
+        progress.ended(second, RunOutcome(second.folder.path, "second", failure))
         with progress.started(third) as show:
             show.say("node 4: draft")
     return out.getvalue()
@@ -62,7 +62,7 @@ def test_while_runs_are_under_way_each_has_a_line_and_their_competition_a_row(pl
     progress = BenchProgress(console, bench)
     first, second, third = bench.runs[:3]
     assert first.folder
-    progress.ended(first, Outcome(first.folder.path, "first", read_result(first.folder)))
+    progress.ended(first, RunOutcome(first.folder.path, "first", read_result(first.folder)))
     with progress.started(second) as one, progress.started(third) as other:
         one.say("node 2: draft")
         other.say("node 4: improve of node 2")

@@ -9,7 +9,7 @@ import pytest
 from bot.evaluation.answers import GradeReport
 from bot.evaluation.client.worker import Worker
 from bot.research.grading.aggregate import aggregate, read_reports
-from bot.research.grading.grade_many import Failure, GradedList, find_snapshots, grade_many, write_report
+from bot.research.grading.grade_many import GradedList, GradingFailure, find_snapshots, grade_many, write_report
 from bot.research.grading.submission_list import SubmissionListItem
 from state.errors import UsageError
 from tests.tiny_snapshot import write_tiny
@@ -150,7 +150,7 @@ def test_a_report_is_written_under_mle_benchs_name_and_is_what_an_aggregation_re
         GradeReport.model_validate(GRADED | {"competition_id": slug, "score": None, "is_lower_better": True} | flags)
         for slug, flags in (("one", won), ("two", dict.fromkeys(won, False)))
     ]
-    summary = GradedList(rows, [Failure("three", "x.csv", "why")]).summary()
+    summary = GradedList(rows, [GradingFailure("three", "x.csv", "why")]).summary()
     now, out = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC), tmp_path / "new" / "reports"
     paths = [write_report(summary, out, now) for _ in range(2)]
     assert [path.name for path in paths] == [

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from bot.research.metric_search.find_metric import find_metric
-from bot.research.metric_search.question import Question
+from bot.research.metric_search.question import MetricQuestion
 from state.errors import SnapshotError
 from tests.bot.research.importers.mle_bench.prepared_folder import RMSE, write_table
 
@@ -23,7 +23,7 @@ def find(
     write_table(tmp_path / "whole.csv", ("extra", "y", "id"), [(1, cell, name) for name, cell in reversed(rows)])
     write_table(tmp_path / "answers.csv", ("id", "y"), rows)
     write_table(tmp_path / "sample.csv", ("id", "y"), [(name, 0) for name, _ in rows])
-    question = Question(
+    question = MetricQuestion(
         slug="many-rows",
         grader=tmp_path / "grade.py",
         answers=tmp_path / "whole.csv",

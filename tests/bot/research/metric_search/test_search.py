@@ -9,8 +9,8 @@ from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.research.metric_search.grade_calls import GraderAnswer
-from bot.research.metric_search.search import Candidate, Search, Submissions, same, search_result
-from bot.research.metric_search.trial_submissions import Trial
+from bot.research.metric_search.search import Candidate, MetricSearch, TrialTable, same, search_result
+from bot.research.metric_search.trial_submissions import TrialSubmission
 from state.errors import SnapshotError
 
 Columns = list[list[str]]
@@ -18,12 +18,12 @@ Grade = Callable[[Columns, Columns], float]
 """Takes the true columns and the predicted ones, as text."""
 
 
-def search(tmp_path: Path, truth: Sequence[Sequence[object]], sample: Sequence[object], grade: Grade) -> Search:
+def search(tmp_path: Path, truth: Sequence[Sequence[object]], sample: Sequence[object], grade: Grade) -> MetricSearch:
     """A search with a grader of this process, which reads the file that is written and finds its columns by name."""
     cells = np.array([[str(cell) for cell in row] for row in truth], dtype=object)
     names = [f"y{place}" for place in range(cells.shape[1])]
     start = np.array([[str(cell) for cell in sample]] * len(cells), dtype=object)
-    made = Submissions(("id", *names), ("id",), [(f"r{row}",) for row in range(len(cells))], cells, start)
+    made = TrialTable(("id", *names), ("id",), [(f"r{row}",) for row in range(len(cells))], cells, start)
 
     def call(path: Path) -> GraderAnswer:
         with path.open(newline="") as file:
@@ -36,7 +36,7 @@ def search(tmp_path: Path, truth: Sequence[Sequence[object]], sample: Sequence[o
         except (ValueError, ZeroDivisionError) as error:
             return GraderAnswer(None, str(error))
 
-    return Search(made, call, tmp_path)
+    return MetricSearch(made, call, tmp_path)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -205,7 +205,7 @@ def test_metrics_of_every_kind_are_found_again_with_their_parameters(
 
     def grade(true: Columns, predicted: Columns) -> float:
         true_cells, cells = (np.array(columns, dtype=object).T for columns in (true, predicted))
-        score = meant.score(Trial("true", true_cells), Trial("predicted", cells))
+        score = meant.score(TrialSubmission("true", true_cells), TrialSubmission("predicted", cells))
         if not np.isfinite(score):
             raise ValueError("not defined")
         return score

@@ -7,25 +7,25 @@ from typing import Any
 import pytest
 
 from bot.simulator.probe.exchange import ProbeExchange, read_exchanges, write_exchanges
-from scrapers.kaggle.competitions import Competition, DataFiles, DataSummary, Pages, Standing
+from scrapers.kaggle.competitions import DataFiles, DataSummary, KaggleCompetition, LeaderboardTop, Pages
 from scrapers.kaggle.datasets import OwnDataSets, StatusOfDataSet
 from scrapers.kaggle.failures import failure
 from scrapers.kaggle.forum import OneTopic, TopicMessages, TopicPage
 from scrapers.kaggle.kernels import KernelPage
 from scrapers.kaggle.notebooks import Quotas
 from scrapers.kaggle.search import SearchPage
-from scrapers.kaggle.submissions import Limits, SentFiles
-from scrapers.kaggle.wire import Answer
+from scrapers.kaggle.submissions import SentFiles, SubmissionQuota
+from scrapers.kaggle.wire import ApiResponse
 from state.errors import KaggleError, SiteUnavailable
 from tests.bot.simulator.probe.folders import EXAMPLE, FOLDERS
 
-TYPES: Mapping[str, type[Answer]] = {
-    "GetCompetition": Competition,
+TYPES: Mapping[str, type[ApiResponse]] = {
+    "GetCompetition": KaggleCompetition,
     "ListCompetitionPages": Pages,
     "ListDataFiles": DataFiles,
     "GetCompetitionDataFilesSummary": DataSummary,
-    "GetLeaderboard": Standing,
-    "GetSubmissionLimits": Limits,
+    "GetLeaderboard": LeaderboardTop,
+    "GetSubmissionLimits": SubmissionQuota,
     "ListSubmissions": SentFiles,
     "ListCompetitionTopics": TopicPage,
     "ListTopicMessages": TopicMessages,

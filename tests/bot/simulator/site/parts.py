@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.simulator.site.competition import Competition
+from bot.simulator.site.competition import SimulatedCompetition
 from bot.simulator.site.faults import Faults
 from bot.simulator.site.serving import serving
 from bot.simulator.site.settings import SiteSettings
@@ -104,7 +104,7 @@ class Served:
         return replace(self.client, slug=slug)
 
     @property
-    def competition(self) -> Competition:
+    def competition(self) -> SimulatedCompetition:
         """The site's only competition, or its first."""
         return self.site.competitions[0]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapers.kaggle.card.evidence import Evidence, Sample, Tables
 from scrapers.kaggle.card.pages import in_markdown
-from scrapers.kaggle.competitions import Competition, Page
+from scrapers.kaggle.competitions import CompetitionPage, KaggleCompetition
 from tests.scrapers.in_process import Here
 
 BOARDS = {"up": ("0.1021", "0.1034", "0.1034", "0.2", "0.90"), "down": ("0.981", "0.98", "0.9799", "0.5")}
@@ -74,12 +74,12 @@ def make_evidence(
         "max_daily_submissions": 5,
     }
     given = [("evaluation", evaluation), *pages]
-    shown = as_markdown([Page(name=name, content=text, mime_type=mime) for name, text in given])
-    competition = Competition.model_validate(told | fields)
+    shown = as_markdown([CompetitionPage(name=name, content=text, mime_type=mime) for name, text in given])
+    competition = KaggleCompetition.model_validate(told | fields)
     return Evidence("house-pricing", competition, shown, tables or make_tables(DATA["houses"]), tuple(board))
 
 
-def as_markdown(pages: Sequence[Page]) -> tuple[Page, ...]:
+def as_markdown(pages: Sequence[CompetitionPage]) -> tuple[CompetitionPage, ...]:
     return asyncio.run(in_markdown(pages, Here()))
 
 

@@ -8,12 +8,12 @@ from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.card.evidence import Tables
 from scrapers.kaggle.card.pages import description_of
 from scrapers.kaggle.card.task import read_tables
-from scrapers.kaggle.competitions import Page
+from scrapers.kaggle.competitions import CompetitionPage
 from tests.scrapers.kaggle.card.cases import as_markdown
 
 
 def read(content: str, mime: str = "") -> str:
-    (page,) = as_markdown([Page(name="evaluation", content=content, mime_type=mime)])
+    (page,) = as_markdown([CompetitionPage(name="evaluation", content=content, mime_type=mime)])
     return page.content
 
 
@@ -28,7 +28,8 @@ def test_what_nobody_sees_is_not_read() -> None:
 
 def test_the_description_holds_task_evaluation_and_data_but_no_rules() -> None:
     pages = [
-        Page(name=name, content=f"About {name}.") for name in ("rules", "data-description", "Evaluation", "description")
+        CompetitionPage(name=name, content=f"About {name}.")
+        for name in ("rules", "data-description", "Evaluation", "description")
     ]
     assert description_of(pages) == (
         "# Description\n\nAbout description.\n\n# Evaluation\n\nAbout Evaluation.\n\n"

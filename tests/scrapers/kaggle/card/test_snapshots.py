@@ -13,7 +13,7 @@ from scrapers.kaggle.card.derive import derive
 from scrapers.kaggle.card.evidence import Evidence, Tables
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.task import read_tables
-from scrapers.kaggle.competitions import Competition
+from scrapers.kaggle.competitions import KaggleCompetition
 from scrapers.snapshots.fields import parse_time
 from tests import needs
 
@@ -56,8 +56,8 @@ def _tables(root: Path) -> Tables:
     return read_tables(root / "data")
 
 
-def _fields(manifest: dict[str, Any], metric: str) -> Competition:
-    return Competition(
+def _fields(manifest: dict[str, Any], metric: str) -> KaggleCompetition:
+    return KaggleCompetition(
         title=manifest["title"],
         evaluation_metric=metric,
         enabled_date=parse_time(manifest["enabled_at"]),

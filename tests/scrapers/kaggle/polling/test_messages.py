@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.posts.cleaners import Cleaned, Source
+from scrapers.posts.cleaners import Cleaned, RawPost
 from state.community import CommunityView, Repeat
 from state.errors import NotEntered, SiteUnavailable
 from state.store import Store
@@ -152,7 +152,7 @@ class Unlocked(Here):
         self._database = database
         self.read = 0
 
-    async def clean(self, sources: Sequence[Source]) -> list[Cleaned]:
+    async def clean(self, sources: Sequence[RawPost]) -> list[Cleaned]:
         with closing(sqlite3.connect(self._database, timeout=0, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             other.execute("ROLLBACK")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapers.kaggle.polling.passes import Limits, Listed, Pass, is_descending, next_pass
+from scrapers.kaggle.polling.passes import Pass, ScanLimits, ScannedItem, is_descending, next_pass
 from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Schedule
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Part
@@ -87,17 +87,17 @@ def at(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
-def item(id: int, hours: float, *, pinned: bool = False, changed: bool = False) -> Listed:
-    return Listed(str(id), at(hours), pinned, changed)
+def item(id: int, hours: float, *, pinned: bool = False, changed: bool = False) -> ScannedItem:
+    return ScannedItem(str(id), at(hours), pinned, changed)
 
 
-def down_to(hours: float | None, overlap: float = 0.0) -> Limits:
-    return Limits(None if hours is None else at(hours), overlap, 100)
+def down_to(hours: float | None, overlap: float = 0.0) -> ScanLimits:
+    return ScanLimits(None if hours is None else at(hours), overlap, 100)
 
 
 def test_times_fall_if_those_that_are_pinned_are_left_aside() -> None:
     assert is_descending([item(9, 1, pinned=True), item(3, 5), item(2, 5), item(1, 4)])
-    assert is_descending([item(1, 5), Listed("2", None), item(3, 4)])
+    assert is_descending([item(1, 5), ScannedItem("2", None), item(3, 4)])
     assert not is_descending([item(3, 4), item(2, 5)])
 
 

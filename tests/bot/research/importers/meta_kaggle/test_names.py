@@ -2,20 +2,20 @@
 
 import pytest
 
-from bot.research.importers.meta_kaggle.names import Author, NameRemover, find_names
+from bot.research.importers.meta_kaggle.names import AliasedAuthor, NameRemover, find_names
 
 AT = "2024-02-01T00:00:00Z"
 LATER = "2024-03-01T00:00:00Z"
 NAMES = NameRemover(
     [
-        Author(1, "ada_l", "Ada Lovelace", AT),
-        Author(2, "grace", "Grace Brewster Hopper", AT),
-        Author(3, "forest", "Random Forest", AT),
-        Author(4, None, "Will", AT),
-        Author(5, "keras", "Keras", AT),
-        Author(6, "anna77", "Anna Kowalska", AT),
-        Author(7, "annab", "Anna Bauer", AT),
-        Author(8, "zoe", "Zoe-Marie Curie", LATER),
+        AliasedAuthor(1, "ada_l", "Ada Lovelace", AT),
+        AliasedAuthor(2, "grace", "Grace Brewster Hopper", AT),
+        AliasedAuthor(3, "forest", "Random Forest", AT),
+        AliasedAuthor(4, None, "Will", AT),
+        AliasedAuthor(5, "keras", "Keras", AT),
+        AliasedAuthor(6, "anna77", "Anna Kowalska", AT),
+        AliasedAuthor(7, "annab", "Anna Bauer", AT),
+        AliasedAuthor(8, "zoe", "Zoe-Marie Curie", LATER),
     ],
     ["Jeremy Howard", "fastguy"],
 )

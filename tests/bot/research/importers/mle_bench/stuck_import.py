@@ -6,10 +6,10 @@ from pathlib import Path
 
 from bot.research.importers.mle_bench.importing import BenchImport
 from bot.research.importers.mle_bench.prepared import find_places
-from bot.research.metric_search.question import FoundMetric, Question
+from bot.research.metric_search.question import FoundMetric, MetricQuestion
 
 
-def _find(question: Question) -> FoundMetric:
+def _find(question: MetricQuestion) -> FoundMetric:
     if question.slug == "second":
         print(f"asking for the metric of {question.slug}", flush=True)
         sys.stdin.read()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.research.importers.mle_bench.importing import BenchImport, Dates, Outcome
+from bot.research.importers.mle_bench.importing import BenchImport, BenchImportResult, Dates
 from bot.research.importers.mle_bench.prepared import find_places
-from bot.research.metric_search.question import FoundMetric, Question
+from bot.research.metric_search.question import FoundMetric, MetricQuestion
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import Problem, SnapshotError
@@ -32,19 +32,19 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 MIDSUMMER = Dates(datetime(2019, 6, 1, tzinfo=UTC), datetime(2019, 7, 1, tzinfo=UTC), "given by hand")
 
 
-def finds(name: str, direction: Direction = "minimize") -> Callable[[Question], FoundMetric]:
+def finds(name: str, direction: Direction = "minimize") -> Callable[[MetricQuestion], FoundMetric]:
     return lambda question: FoundMetric(name, direction, "for the test")
 
 
 def imported(
-    root: Path, found: Callable[[Question], FoundMetric] | None = None, dates: Dates | None = None
-) -> dict[str, Outcome]:
+    root: Path, found: Callable[[MetricQuestion], FoundMetric] | None = None, dates: Dates | None = None
+) -> dict[str, BenchImportResult]:
     places = find_places([root / "data"], root / "competitions")
     importing = BenchImport(root / "out", METRICS, found or finds("rmse"), NOW, dates)
     return {place.slug: importing.run(place) for place in places}
 
 
-def problems_of(outcome: Outcome) -> str:
+def problems_of(outcome: BenchImportResult) -> str:
     return " | ".join(map(str, outcome.problems))
 
 
@@ -414,9 +414,9 @@ def renamed(tmp_path: Path) -> None:
 
 
 def test_answers_without_the_samples_column_are_kept_for_the_grader_alone(tmp_path: Path) -> None:
-    asked: list[Question] = []
+    asked: list[MetricQuestion] = []
 
-    def grade(question: Question) -> FoundMetric:
+    def grade(question: MetricQuestion) -> FoundMetric:
         asked.append(question)
         return FoundMetric("grade.py", "minimize", "for the test", {"predictions": "number"})
 
@@ -490,7 +490,7 @@ def test_a_prediction_that_is_the_same_everywhere_is_no_part_of_a_key(tmp_path: 
 
 
 def test_a_metric_that_cannot_be_found_fails_with_its_reason_and_leaves_nothing(tmp_path: Path) -> None:
-    def nothing(question: Question) -> FoundMetric:
+    def nothing(question: MetricQuestion) -> FoundMetric:
         raise SnapshotError([Problem("grade.py", 3, "needs cv2")])
 
     numbers("sums", tmp_path)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.research.importers.mle_live.importing import ImportRequest, Outcome, import_mle_live
+from bot.research.importers.mle_live.importing import ImportRequest, LiveImportResult, import_mle_live
 from tests.bot.research.importers.mle_live.hand_written import SLUG, write_newer, write_tasks
 from tests.scrapers.small import METRICS
 from tests.state.conftest import StandingClock
@@ -17,11 +17,11 @@ def wanted(tmp_path: Path) -> ImportRequest:
     return ImportRequest(write_newer(tmp_path / "live"), write_tasks(tmp_path / "tasks"), tmp_path / "out")
 
 
-def run(wanted: ImportRequest) -> list[Outcome]:
+def run(wanted: ImportRequest) -> list[LiveImportResult]:
     return list(import_mle_live(wanted, METRICS, StandingClock(), lambda _: None))
 
 
-def only(wanted: ImportRequest) -> Outcome:
+def only(wanted: ImportRequest) -> LiveImportResult:
     (outcome,) = run(wanted)
     return outcome
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.research.importers.mle_live.community import Thread, ThreadMessage, read_thread
+from bot.research.importers.mle_live.community import DiscussionThread, ThreadMessage, read_thread
 
 TEXT = """# What works (so far)
 (Ann O'Nym <TIER: 3>) I tried:
@@ -31,7 +31,7 @@ def test_a_discussion_is_parsed_as_it_was_written():
     thread = read_thread(TEXT)
     assert thread is not None
     opening = 'I tried:\n\n    + scaling\n    + nothing else\n\n```python\nprint("(x <TIER: 9>)")\n```'
-    assert thread == Thread(
+    assert thread == DiscussionThread(
         "What works (so far)",
         (
             ThreadMessage("Ann O'Nym", "MASTER", opening, None),

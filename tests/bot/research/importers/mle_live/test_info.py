@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.research.importers.mle_live.info import Entry, Tally, read_info
+from bot.research.importers.mle_live.info import InfoRecord, ReasonCounter, read_info
 
 
-def read(folder: Path, content: object, broken: Tally | None = None) -> tuple[dict[str, Entry], list[str], list[str]]:
+def read(
+    folder: Path, content: object, broken: ReasonCounter | None = None
+) -> tuple[dict[str, InfoRecord], list[str], list[str]]:
     """Return the entries, what was left out and what was remarked on."""
     text = (
         content
@@ -17,8 +19,8 @@ def read(folder: Path, content: object, broken: Tally | None = None) -> tuple[di
         else (content if isinstance(content, str) else json.dumps(content)).encode()
     )
     (folder / "info.json").write_bytes(text)
-    left, remarks = Tally(), Tally()
-    entries = read_info(folder, "kernels", left, remarks, broken or Tally())
+    left, remarks = ReasonCounter(), ReasonCounter()
+    entries = read_info(folder, "kernels", left, remarks, broken or ReasonCounter())
     return entries, [str(one) for one in left.reasons], [str(one) for one in remarks.reasons]
 
 
@@ -33,7 +35,10 @@ def test_a_list_has_dates(tmp_path: Path):
     two = {"title": "B", "votes": "4", "id": 13, "created_at": "2017-10-26T00:00:00Z", "bestPublicScore": None}
     time = datetime(2017, 10, 25, 14, 3, 0, 123456, tzinfo=UTC)
     assert read(tmp_path, [one, two]) == (
-        {"12": Entry("12", "A b", 3, time, 0.5), "13": Entry("13", "B", 4, datetime(2017, 10, 26, tzinfo=UTC))},
+        {
+            "12": InfoRecord("12", "A b", 3, time, 0.5),
+            "13": InfoRecord("13", "B", 4, datetime(2017, 10, 26, tzinfo=UTC)),
+        },
         [],
         [],
     )
@@ -42,7 +47,7 @@ def test_a_list_has_dates(tmp_path: Path):
 def test_a_dict_by_id_has_none(tmp_path: Path):
     content = {"12": {"title": "A", "votes": 3, "id": "12", "bestPublicScore": 0.5, "is_lower_better": True}, "13": {}}
     entries, left, remarks = read(tmp_path, content)
-    assert entries == {"12": Entry("12", "A", 3, None, 0.5, True), "13": Entry("13")}
+    assert entries == {"12": InfoRecord("12", "A", 3, None, 0.5, True), "13": InfoRecord("13")}
     assert left == remarks == []
 
 
@@ -52,7 +57,7 @@ def test_nan_is_no_score_and_what_cannot_be_read_is_unknown(tmp_path: Path):
         ' {"id": "2", "bestPublicScore": Infinity, "created_at": "2017-10-25T14:03:00"}]'
     )
     entries, left, remarks = read(tmp_path, text)
-    assert entries == {"1": Entry("1"), "2": Entry("2", created_at=datetime(2017, 10, 25, 14, 3, tzinfo=UTC))}
+    assert entries == {"1": InfoRecord("1"), "2": InfoRecord("2", created_at=datetime(2017, 10, 25, 14, 3, tzinfo=UTC))}
     assert left == []
     assert remarks == [
         "1 kernels whose time cannot be read and counts as unknown (1)",
@@ -64,7 +69,7 @@ def test_nan_is_no_score_and_what_cannot_be_read_is_unknown(tmp_path: Path):
 
 def test_the_first_of_two_entries_with_one_id_counts(tmp_path: Path):
     entries, _, remarks = read(tmp_path, [{"id": "1", "votes": 1}, {"id": "1", "votes": 2}])
-    assert entries == {"1": Entry("1", votes=1)}
+    assert entries == {"1": InfoRecord("1", votes=1)}
     assert remarks == ["1 kernels named twice in info.json, of which the first entry counts (1)"]
 
 
@@ -77,29 +82,29 @@ def test_what_names_no_file_is_left_out(tmp_path: Path):
 
 @pytest.mark.parametrize("content", ["", "[{", "7", "null", "[" * 100_000, '[{"id": ' + "9" * 5000 + "}]"])
 def test_a_broken_list_dates_nothing_and_says_so(tmp_path: Path, content: str):
-    broken = Tally()
+    broken = ReasonCounter()
     assert read(tmp_path, content, broken) == ({}, [], [])
     assert str(broken.reasons[0]).startswith("1 list of kernels that is no JSON list or object")
 
 
 @pytest.mark.parametrize("content", ["[]", "{}"])
 def test_an_empty_list_is_none_that_is_broken(tmp_path: Path, content: str):
-    broken = Tally()
+    broken = ReasonCounter()
     assert read(tmp_path, content, broken) == ({}, [], [])
     assert broken.reasons == ()
 
 
 def test_a_list_that_is_no_file_is_broken(tmp_path: Path):
     (tmp_path / "info.json").mkdir()
-    remarks, broken = Tally(), Tally()
-    assert read_info(tmp_path, "kernels", Tally(), remarks, broken) == {}
+    remarks, broken = ReasonCounter(), ReasonCounter()
+    assert read_info(tmp_path, "kernels", ReasonCounter(), remarks, broken) == {}
     assert remarks.reasons == ()
     assert str(broken.reasons[0]).startswith("1 list of kernels whose file is no plain file of its folder")
 
 
 def test_a_missing_list_is_reported(tmp_path: Path):
-    remarks, broken = Tally(), Tally()
-    assert read_info(tmp_path, "kernels", Tally(), remarks, broken) == {}
+    remarks, broken = ReasonCounter(), ReasonCounter()
+    assert read_info(tmp_path, "kernels", ReasonCounter(), remarks, broken) == {}
     assert broken.reasons == ()
     assert str(remarks.reasons[0]).startswith(
         "1 list of kernels whose file is missing, so that none of them has a date"
@@ -113,7 +118,7 @@ def test_titles_are_read_in_other_encodings(tmp_path: Path, encoding: str):
 
 
 def test_a_tally_counts_all_and_keeps_a_few_examples():
-    tally = Tally()
+    tally = ReasonCounter()
     for id in range(5):
         tally.add("kernels without a text", str(id))
     tally.add("topics that are empty", "x" * 500)
