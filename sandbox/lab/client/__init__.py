@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .arrays import features, predictions
-from .protocol import Refused, call
+from .protocol import LabError, call
 from .sources import named_sources, running_sources
 
-__all__ = ["Refused", "Score", "board", "fit", "log", "note", "status", "wait", "withdraw"]
+__all__ = ["LabError", "Score", "board", "fit", "log", "note", "status", "wait", "withdraw"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def log(
         verbose: Whether the text is to tell scores by column.
 
     Raises:
-        Refused: The engine does not take it.
+        LabError: The engine does not take it.
     """
     arrays = {"oof": oof, "validation": validation, "test": test}
     parts = [predictions(role, value) for role, value in arrays.items() if value is not None]
@@ -116,7 +116,7 @@ def fit(
         note: What the features are.
 
     Raises:
-        Refused: The engine does not take it.
+        LabError: The engine does not take it.
     """
     parts, category_columns = features({"train": train, "validation": validation, "test": test})
     names = [str(column) for column in train.columns] if hasattr(train, "columns") else []

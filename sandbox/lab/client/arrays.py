@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .protocol import Part, Refused, file_part
+from .protocol import FilePart, LabError, file_part
 
 ARRAY_BYTES = 512_000_000
 _NEAR = 1e-6
@@ -16,12 +16,12 @@ _AT_A_TIME = 1 << 20
 _MISSING = ("nan", "None", "<NA>", "NaT")
 
 
-def array_file(role: str, path: str) -> Part:
+def array_file(role: str, path: str) -> FilePart:
     """Return a file of an array; its suffix says what it is."""
     return file_part(role, role + os.path.splitext(path)[1], path, ARRAY_BYTES)  # noqa: PTH122 - a name, not a path
 
 
-def predictions(role: str, value: Any) -> Part:
+def predictions(role: str, value: Any) -> FilePart:
     """Return an array of predictions as a file; a table with text is sent as CSV."""
     if isinstance(value, (str, os.PathLike)):
         return array_file(role, os.fspath(value))
@@ -39,17 +39,17 @@ def predictions(role: str, value: Any) -> Part:
     return _bytes_part(role, ".npy", [head.getvalue(), array.reshape(-1).view(numpy.uint8).data])
 
 
-def features(tables: dict[str, Any]) -> tuple[list[Part], list[str]]:
+def features(tables: dict[str, Any]) -> tuple[list[FilePart], list[str]]:
     """Return features as files, and the names of the columns that were found to hold categories."""
     frames = [hasattr(value, "columns") for value in tables.values()]
     if any(frames):
         if not all(frames):
-            raise Refused("train, validation and test must all be data frames, or none of them")
+            raise LabError("train, validation and test must all be data frames, or none of them")
         return _frames(tables)
     return [_feature_part(role, value) for role, value in tables.items()], []
 
 
-def _feature_part(role: str, value: Any, columns: Sequence[str] = ()) -> Part:
+def _feature_part(role: str, value: Any, columns: Sequence[str] = ()) -> FilePart:
     """Return features as a file: like scipy.sparse.save_npz if they are sparse, else `x` and, if known, `columns`."""
     if isinstance(value, (str, os.PathLike)):
         return array_file(role, os.fspath(value))
@@ -63,7 +63,7 @@ def _feature_part(role: str, value: Any, columns: Sequence[str] = ()) -> Part:
     return _bytes_part(role, ".npz", [file.getbuffer()])
 
 
-def _frames(tables: dict[str, Any]) -> tuple[list[Part], list[str]]:
+def _frames(tables: dict[str, Any]) -> tuple[list[FilePart], list[str]]:
     """Return data frames as files, in which the values of a column with text are numbered alike."""
     numpy, train = _numpy(), tables["train"]
     names = [str(column) for column in train.columns]
@@ -72,7 +72,7 @@ def _frames(tables: dict[str, Any]) -> tuple[list[Part], list[str]]:
         try:
             columns = {role: frame[column] for role, frame in tables.items()}
         except Exception:  # of whatever kind of frame it is
-            raise Refused(f"validation or test has no column {column!r}") from None
+            raise LabError(f"validation or test has no column {column!r}") from None
         if not all(map(_is_numeric, columns.values())):
             category_names.append(names[place])
             columns = _numbered(columns)
@@ -95,7 +95,7 @@ def _is_numeric(values: Any) -> bool:
         return False
     try:
         _numbers("", values)
-    except Refused:
+    except LabError:
         return False
     return True
 
@@ -110,9 +110,9 @@ def _numbers(label: str, value: Any) -> Any:
         if array.dtype.kind == "O" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
             array = array.astype(numpy.float64)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise Refused(f"{label} is no array of numbers: {error}") from None
+        raise LabError(f"{label} is no array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise Refused(f"{label} is no array of numbers, but of {array.dtype}; labels are numbered as in classes.json")
+        raise LabError(f"{label} is no array of numbers, but of {array.dtype}; labels are numbered as in classes.json")
     _check_size(label, array.size * min(array.dtype.itemsize, 4))
     array = numpy.ascontiguousarray(array)
     return _shortened(array) if array.dtype.itemsize > 4 and array.dtype.kind == "f" else array
@@ -134,20 +134,20 @@ def _shortened(array: Any) -> Any:
     return short
 
 
-def _bytes_part(role: str, suffix: str, content: list[Any]) -> Part:
+def _bytes_part(role: str, suffix: str, content: list[Any]) -> FilePart:
     size = sum(map(len, content))
     _check_size(role, size)
-    return Part(role, role + suffix, size, content)
+    return FilePart(role, role + suffix, size, content)
 
 
 def _check_size(label: str, size: int) -> None:
     if size > ARRAY_BYTES:
-        raise Refused(f"{label} has {size} bytes, and {ARRAY_BYTES} are the most")
+        raise LabError(f"{label} has {size} bytes, and {ARRAY_BYTES} are the most")
 
 
 def _numpy() -> Any:
     try:
         import numpy
     except ImportError:
-        raise Refused("arrays need numpy, which this Python has not; give the paths of files") from None
+        raise LabError("arrays need numpy, which this Python has not; give the paths of files") from None
     return numpy

@@ -8,7 +8,7 @@ import sys
 from typing import Any, NoReturn
 
 from .arrays import array_file
-from .protocol import Part, Refused, call, file_part
+from .protocol import FilePart, LabError, call, file_part
 from .report import read_report
 from .sources import named_sources
 
@@ -29,7 +29,7 @@ def main() -> int:
             return 0
         print(_asked(options)["text"].rstrip("\n"), flush=True)
         return 0
-    except Refused as error:
+    except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
@@ -59,13 +59,13 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     return call(options.command, arguments, parts)
 
 
-def _script(name: str, path: str) -> Part:
+def _script(name: str, path: str) -> FilePart:
     """Return a script, which must be text."""
     part = file_part("source", name, path, _SCRIPT_BYTES)
     try:
         part.content.read(_SCRIPT_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused(f"cannot take {path!r}: byte {error.start} is not UTF-8 text") from None
+        raise LabError(f"cannot take {path!r}: byte {error.start} is not UTF-8 text") from None
     part.content.seek(0)
     return part
 

@@ -18,7 +18,7 @@ _HEADER_BYTES, _ANSWER_BYTES, _CHUNK = 64 * 1024, 256 * 1024, 1024 * 1024
 _BUSY_SECONDS = 60.0
 
 
-class CallRefused(Exception):
+class LabError(Exception):
     """A call that came to nothing; the text is a sentence that says why."""
 
     def __init__(self, text: str, status: int = 2) -> None:
@@ -51,13 +51,13 @@ class FilePart:
         while remaining:
             piece = self.content.read(min(remaining, _CHUNK))
             if not piece:
-                raise CallRefused(f"{self.name} became shorter while it was sent", 1)
+                raise LabError(f"{self.name} became shorter while it was sent", 1)
             connection.sendall(piece)
             remaining -= len(piece)
 
 
 def call(command: str, arguments: dict[str, Any], parts: Sequence[FilePart] = ()) -> dict[str, Any]:
-    """Make a call, and wait for its answer as long as it takes; raises Refused."""
+    """Make a call, and wait for its answer as long as it takes; raises LabError."""
     try:
         if folder := os.environ.get("LAB_SEALED"):
             return _keep(Path(folder), arguments, parts)
@@ -66,7 +66,7 @@ def call(command: str, arguments: dict[str, Any], parts: Sequence[FilePart] = ()
         # Halves of characters, which arguments may hold, are nothing that UTF-8 can say.
         first = header.encode("utf-8", "replace") + b"\n"
         if len(first) > _HEADER_BYTES:
-            raise CallRefused(f"the text is too long: {len(first)} bytes, and {_HEADER_BYTES} are the most")
+            raise LabError(f"the text is too long: {len(first)} bytes, and {_HEADER_BYTES} are the most")
         with connect(os.environ.get("LAB_SOCKET") or SOCKET) as connection:
             try:
                 connection.sendall(first)
@@ -80,7 +80,7 @@ def call(command: str, arguments: dict[str, Any], parts: Sequence[FilePart] = ()
             if part.is_file:
                 part.content.close()
     if answer["status"] != 0:
-        raise CallRefused(answer["text"].rstrip("\n"), answer["status"])
+        raise LabError(answer["text"].rstrip("\n"), answer["status"])
     return answer
 
 
@@ -95,12 +95,12 @@ def connect(path: str) -> socket.socket:
         except BlockingIOError:
             connection.close()
             if time.monotonic() > end:
-                raise CallRefused("the engine is too busy to answer; try again later", 1) from None
+                raise LabError("the engine is too busy to answer; try again later", 1) from None
             time.sleep(0.05)
         except OSError as error:
             connection.close()
             reason = error.strerror or str(error)
-            raise CallRefused(f"the engine does not answer on its socket {path} ({reason})", 1) from None
+            raise LabError(f"the engine does not answer on its socket {path} ({reason})", 1) from None
 
 
 def receive_answer(connection: socket.socket) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def receive_answer(connection: socket.socket) -> dict[str, Any]:
             return dict(answer)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise CallRefused("the engine closed the connection without an answer", 1)
+    raise LabError("the engine closed the connection without an answer", 1)
 
 
 def _keep(folder: Path, arguments: dict[str, Any], parts: Sequence[FilePart]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def open_plain(path: str, limit: int) -> io.BufferedReader:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        raise CallRefused(f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise LabError(f"cannot read {path!r}: {getattr(error, 'strerror', None) or error}") from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         problem = "it is not a regular file"
@@ -147,7 +147,7 @@ def open_plain(path: str, limit: int) -> io.BufferedReader:
     else:
         return open(descriptor, "rb")  # noqa: PTH123 - by its descriptor
     os.close(descriptor)
-    raise CallRefused(f"cannot take {path!r}: {problem}")
+    raise LabError(f"cannot take {path!r}: {problem}")
 
 
 def file_part(role: str, name: str, path: str, limit: int) -> FilePart:

@@ -9,7 +9,7 @@ import stat
 import sys
 from typing import Any
 
-from .protocol import Refused, open_plain
+from .protocol import LabError, open_plain
 
 _REPORT_BYTES, _CHUNK = 50_000, 64 * 1024
 _SILENT_SECONDS = 5.0
@@ -19,7 +19,7 @@ _HEADINGS = ("method", "components", "limitations", "next")
 def read_report(path: str | None) -> dict[str, str]:
     """Read the report from a file, or from stdin if something is piped there."""
     if path is not None and path.endswith(".py"):
-        raise Refused(
+        raise LabError(
             f"{path!r} is a script: REPORT is the text that ends your work; work/solution.py is taken as it is"
         )
     if path is not None:
@@ -51,7 +51,7 @@ def _piped() -> bytes:
         if not part:
             return read
         read += part
-    raise Refused(f"the report is longer than {_REPORT_BYTES} bytes")
+    raise LabError(f"the report is longer than {_REPORT_BYTES} bytes")
 
 
 def _report_in_json(text: str) -> dict[str, str]:

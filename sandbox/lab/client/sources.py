@@ -9,37 +9,37 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .protocol import Part, Refused, file_part
+from .protocol import FilePart, LabError, file_part
 
 WORK = "/lab/work"
 _SOURCE_BYTES, _SOURCES_BYTES, _SOURCES = 1_000_000, 4_000_000, 40
 
 
-def named_sources(paths: Iterable[str | os.PathLike[str]]) -> list[Part]:
+def named_sources(paths: Iterable[str | os.PathLike[str]]) -> list[FilePart]:
     """Return the sources at these paths."""
     names = [os.fspath(path) for path in paths]
     return [file_part("source", _relative(path, os.getcwd()), path, _SOURCE_BYTES) for path in names]  # noqa: PTH109
 
 
-def running_sources() -> list[Part]:
+def running_sources() -> list[FilePart]:
     """Return the running script, and the modules that it has imported from its folder, as far as there is room."""
     main = sys.modules.get("__main__")
     path = getattr(main, "__file__", None)
     if not path or not Path(path).is_file():
         text = _typed(main)[:_SOURCE_BYTES]
-        return [Part("source", "typed.py", len(text), [text])] if text else []
+        return [FilePart("source", "typed.py", len(text), [text])] if text else []
     folder = str(Path(path).absolute().parent)
     imported = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
     paths = [
         path,
         *sorted(module for module in imported - {path} if module.endswith(".py") and _is_own(module, folder)),
     ]
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     room = _SOURCES_BYTES
     for one in paths[:_SOURCES]:
         try:
             part = file_part("source", _relative(one, folder), one, min(_SOURCE_BYTES, room))
-        except Refused:
+        except LabError:
             continue
         parts.append(part)
         room -= part.size

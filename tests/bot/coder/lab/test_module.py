@@ -17,7 +17,7 @@ import scipy.sparse
 
 from bot.coder.lab.calls import BoardCommand, Fit, LabAnswer, Log, LogScore, NoteCommand, StatusCommand, Wait
 from bot.coder.lab.server import LabServer
-from sandbox.lab.client import Refused, board, fit, log, note, status, wait
+from sandbox.lab.client import LabError, board, fit, log, note, status, wait
 from tests.bot.coder.lab.served import CLIENT, Ended, Remembering, ended
 
 VALIDATION = np.array([0.25, 0.5], dtype=np.float32)
@@ -153,16 +153,16 @@ async def test_a_table_with_text_is_sent_as_csv(socket: Path, handler: Rememberi
 async def test_what_holds_no_numbers_is_refused_before_it_is_sent(
     socket: Path, handler: Remembering, value: Any, part: str
 ) -> None:
-    with pytest.raises(Refused, match=part):
+    with pytest.raises(LabError, match=part):
         await sent(handler, value)
     assert handler.calls == []
 
 
 async def test_the_engines_refusal_is_an_error_with_its_sentence(socket: Path, handler: Remembering) -> None:
     handler.answer = LabAnswer(1, "validation has 3 rows, and 2 are expected\n")
-    with pytest.raises(Refused, match=r"^validation has 3 rows, and 2 are expected$"):
+    with pytest.raises(LabError, match=r"^validation has 3 rows, and 2 are expected$"):
         await asyncio.to_thread(log, "a", validation=VALIDATION, files=[])
-    with pytest.raises(Refused, match="validation is missing"):
+    with pytest.raises(LabError, match="validation is missing"):
         await asyncio.to_thread(log, "a", oof=VALIDATION, files=[])
 
 
@@ -189,7 +189,7 @@ async def test_categories_of_data_frames_are_numbered_alike(socket: Path, handle
             got[role] = arrays["x"]
     np.testing.assert_array_equal(got["train"], [[1, 1, 0], [2, np.nan, 1]])
     np.testing.assert_array_equal(got["test"], [[0.5, 0, 2], [np.nan, 1, 1]])
-    with pytest.raises(Refused, match="no column 'kind'"):
+    with pytest.raises(LabError, match="no column 'kind'"):
         await asyncio.to_thread(fit, "trees", train, train, test.drop(columns="kind"))
 
 
