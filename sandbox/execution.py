@@ -29,8 +29,8 @@ from sandbox.quiet import PauseSignal, QuietCores
 from sandbox.running import Running
 from sandbox.settings import SandboxSettings
 from sandbox.supervise import StopSignal, Supervisor, stop_signal
+from sandbox.thread_join import ended
 from sandbox.verdict import reach_verdict
-from sandbox.waiting import ended
 from sandbox.watcher import Watcher
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
 from state.errors import UsageError

@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, Field
 from bot.agents import AgentName, agent_of
 from bot.agents.comind.settings import RoundsSettings
 from bot.agents.tree.settings import AdaptiveSettings, TreeSearchSettings
+from bot.coder.coder_config import ChosenCoder
 from bot.coder.lab.settings import LabSettings
-from bot.coder.own import ChosenCoder
 from bot.community.reproduction.settings import ReproductionSettings
 from bot.community.settings import ReadingSettings
 from bot.engine.settings import MachineOptions, RunSettings, SearchOptions

@@ -10,7 +10,7 @@ import typer
 from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.options import Config, Json, OneCompetition
 from bot.cli.output import print_result
-from bot.coder.own import RESERVED
+from bot.coder.coder_config import RESERVED
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor import Finding

@@ -13,7 +13,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
-from bot.replay.several import Job, RunOutcome, jobs_left
+from bot.replay.run_queue import Job, RunOutcome, jobs_left
 from sandbox.settings import NO_FLEET
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError

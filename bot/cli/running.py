@@ -12,7 +12,7 @@ from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
 from bot.replay.progress import ReplayProgress, print_line
-from bot.replay.several import Failed, Job, RunOutcome, run_each
+from bot.replay.run_queue import Failed, Job, RunOutcome, run_each
 from bot.report.result import RunResult
 from bot.report.words import beside_simple, disbelief, interval, made_as, medal, unbeaten
 from bot.report.words import verdict as verdict_of

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from bot.community.prompt_views import ReportAnswer, ReportText
 from bot.community.settings import ReadingSettings
-from bot.community.shown import ReportAnswer, ReportText
 from bot.engine.attempts import NodeFeedback, load_tree
 from bot.engine.context import RunContext
 from bot.engine.rounding import with_error

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from bot.agents import AgentName, blends
 from bot.agents.settings import ReplayOptions, RunOptions
-from bot.coder.own import choose_coder
+from bot.coder.coder_config import choose_coder
 from bot.configuration.mistakes import expected
 from bot.configuration.reading import merge
 from bot.configuration.settings import Settings

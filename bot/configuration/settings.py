@@ -4,7 +4,7 @@ from pydantic import Field
 
 from bot.agents.settings import ReplayOptions
 from bot.budgets.settings import BudgetSettings
-from bot.coder.own import CoderName, CoderSection
+from bot.coder.coder_config import CoderName, CoderSection
 from bot.configuration.competition import CompetitionSettings, Slug
 from bot.configuration.daemon import DaemonSettings
 from bot.configuration.web import WebSettings

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.live.entry import LiveCompetition
+from bot.live.live_competition import LiveCompetition
 from state.clock import Clock
 from state.store import Store
 from state.tasks import has_open_task, put_task

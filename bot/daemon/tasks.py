@@ -10,7 +10,7 @@ from bot.daemon.machine import back_up_daily, bound_disk, check_devices
 from bot.daemon.workers import Handler
 from bot.leaderboard.rank import leaderboard_moved
 from bot.leaderboard.watch import standing_of, watch_board
-from bot.live.entry import LiveCompetition
+from bot.live.live_competition import LiveCompetition
 from bot.live.open_run import OpenRun
 from bot.live.replaced_data import report_replaced_data
 from bot.live.shared import Shared

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import httpx2
 
-from bot.coder.own import CoderSection, own_coder
+from bot.coder.coder_config import CoderSection, own_coder
 from bot.doctor import Finding
 from bot.doctor.trial import try_model
 from bot.models.connection import OPENAI

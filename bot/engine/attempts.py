@@ -13,7 +13,7 @@ from bot.engine.results import BlendFit, score_of
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE, NodeView, Tree, TreeCache
 from bot.evaluation.answers import NodeScore
-from bot.evaluation.answers.blends import Blended
+from bot.evaluation.answers.blends import FittedBlend
 from bot.execution.record import EXECUTED, GUARDED, kept_execution, last_execution
 from state.notebooks import notebook_states
 from state.steps import Key, StepKind, read_step, read_steps
@@ -174,7 +174,7 @@ def holdout_seconds(context: RunContext, node: int) -> float | None:
     return None if execution is None else execution.seconds
 
 
-def blend_of(store: Store, run_id: str, node: int) -> Blended | None:
+def blend_of(store: Store, run_id: str, node: int) -> FittedBlend | None:
     """Return the blend that a node is made of; None: it is a script's."""
     with store.read() as session:
         fitted = read_step(session, run_id, BLEND, Key(node))

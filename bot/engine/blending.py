@@ -10,7 +10,7 @@ from bot.engine.dress_rehearsal import packable, rehearsed
 from bot.engine.results import BLENDED, FITTED_OUT_OF_FOLD, BlendFit, members_in_words
 from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
-from bot.evaluation.answers.blends import Blended, Member
+from bot.evaluation.answers.blends import FittedBlend, Member
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import EXECUTED, GUARDED, ExecutionRecord, kept_execution, readable_files
 from sandbox import ExitReason
@@ -93,7 +93,7 @@ class Blending:
                     end_node(tx, context.run_id, node, "buggy", error=refusal, seconds=seconds)
         return load_tree(context)[node]
 
-    async def _newest(self) -> tuple[int, Blended | None]:
+    async def _newest(self) -> tuple[int, FittedBlend | None]:
         """Return how many scripts may be members, and their blend, fitted once; None: blending them gains nothing."""
         members = self._members()
         if len(members) < FEWEST:
@@ -135,7 +135,7 @@ class Blending:
             )
         return await _as_fit(blended)
 
-    async def _execution(self, node: int, blended: Blended) -> ExecutionRecord:
+    async def _execution(self, node: int, blended: FittedBlend) -> ExecutionRecord:
         """Return what stands in for a script's hold-out run: the blend's own file, checked as a script's is."""
         executor = self._context.executor
         view, (folder, _) = await executor.view(GUARDED), executor.folder.blends_of(node)
@@ -193,11 +193,11 @@ def _out_of_fold(members: Sequence[Member]) -> bool:
     return all(member.validation is not None for member in members)
 
 
-async def _as_fit(blended: Blended) -> BlendFit:
+async def _as_fit(blended: FittedBlend) -> BlendFit:
     return BlendFit(blended)
 
 
-def _plan(blended: Blended) -> str:
+def _plan(blended: FittedBlend) -> str:
     recipe = blended.recipe
     calibrated = f"; calibrated by {', '.join(recipe.calibration)}" if recipe.calibration else ""
     return f"Blend of {members_in_words(recipe.weights)}, combined by {recipe.space}{calibrated}."

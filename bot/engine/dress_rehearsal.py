@@ -33,7 +33,7 @@ _SMALL_DIFFERENCE = 0.01
 """Relative difference of two scores of the same rows that counts as none, where no noise is known."""
 
 
-class Rehearsed(BaseModel):
+class RehearsalResult(BaseModel):
     """The result of a dress rehearsal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,10 +55,10 @@ class Rehearsed(BaseModel):
         return self.reason is None
 
 
-REHEARSED = StepKind("rehearsal", Rehearsed)
+REHEARSED = StepKind("rehearsal", RehearsalResult)
 
 
-async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) -> Rehearsed:
+async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) -> RehearsalResult:
     """Run a node's notebook on withheld rows, in both of Kaggle's layouts; a step, so that it is done once.
 
     It runs on the cores and GPUs that `lease` holds; None: it waits for its own.
@@ -68,14 +68,14 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
         InfrastructureFailure: our own machinery failed.
     """
 
-    def save(tx: Transaction, rehearsal: Rehearsed) -> None:
+    def save(tx: Transaction, rehearsal: RehearsalResult) -> None:
         if rehearsal.reason is not None:
             tx.record(REFUSED, run_id=context.run_id, node=node, reason=rehearsal.reason)
 
     return await context.steps.once(REHEARSED, lambda: _rehearse(context, node, lease), Key(node), save=save)
 
 
-def rehearsal_of(context: RunContext, node: int) -> Rehearsed | None:
+def rehearsal_of(context: RunContext, node: int) -> RehearsalResult | None:
     """Return the result of a node's dress rehearsal; None: there was none."""
     return context.steps.find(REHEARSED, Key(node))
 
@@ -117,18 +117,20 @@ def _best_rehearsed(context: RunContext) -> list[int]:
     return list(islice(passing, _BEST_BLENDED))
 
 
-async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehearsed:
+async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> RehearsalResult:
     executor, limits = context.executor, context.notebook_limits
     if executor.self_reported is not None:
-        return Rehearsed(reason=f"its notebook cannot be rehearsed, as no rows are withheld: {executor.self_reported}")
+        return RehearsalResult(
+            reason=f"its notebook cannot be rehearsed, as no rows are withheld: {executor.self_reported}"
+        )
     try:
         views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
     except UnsupportedLayout as error:
-        return Rehearsed(reason=f"its notebook cannot be rehearsed: {error}")
+        return RehearsalResult(reason=f"its notebook cannot be rehearsed: {error}")
     scripts, scored = _scripts_of(context, node), scored_run(context, node)
     before = [rehearsal.seconds for s in scripts if s != node and (rehearsal := rehearsal_of(context, s)) is not None]
     if _TWICE * sum(before) > context.budget.left():
-        return Rehearsed(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
+        return RehearsalResult(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
     flat = executor.folder.executions / f"n{node}-weights"
     stage = await stage_notebook(
         context, node, {script: executor.weights_of(scored_run(context, script).id) for script in scripts}, flat
@@ -143,12 +145,12 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         execution = await executor.execute(node, stage.script.as_script(), name, limit, lease=lease, inputs=inputs)
         runs.append(execution)
         if (reason := _failure(stage, execution, rows, limit)) is not None:
-            return Rehearsed(reason=reason, seconds=execution.seconds, rows=hidden)
+            return RehearsalResult(reason=reason, seconds=execution.seconds, rows=hidden)
     scaled = _scaled(runs, counts, hidden, executor.growth if stage.script.trains else 1.0)
     reason = _disagrees(context, stage, scored, runs[1]) or _too_slow(stage, runs, counts, hidden, scaled, limits.hours)
     await asyncio.to_thread(shutil.rmtree, flat, True)
     await asyncio.to_thread(trim_weights, context)
-    return Rehearsed(reason=reason, seconds=runs[1].seconds, scaled=scaled, rows=hidden, score=runs[1].value)
+    return RehearsalResult(reason=reason, seconds=runs[1].seconds, scaled=scaled, rows=hidden, score=runs[1].value)
 
 
 def _failure(stage: StagedNotebook, execution: ExecutionRecord, rows: int, limit: float) -> str | None:

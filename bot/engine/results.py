@@ -7,7 +7,7 @@ from sqlmodel import col, select
 
 from bot.engine.run_record import RunRecord
 from bot.evaluation.answers import Gain, NodeScore
-from bot.evaluation.answers.blends import Blended
+from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.answers.experiments import PresentEnsemble
 from bot.execution.record import ExecutionRecord
 from state.steps import StepKind, Steps, read_steps
@@ -38,7 +38,7 @@ REFIT = StepKind("refit", Refitted)
 class BlendFit:
     """What came of fitting a blend."""
 
-    blend: Blended | None
+    blend: FittedBlend | None
     """None: blending gains nothing."""
 
 

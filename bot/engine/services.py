@@ -27,7 +27,7 @@ from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
-from bot.execution.leasing import Leasing
+from bot.execution.leasing import RunLeases
 from bot.execution.machine import this_machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import OwnerNote, TaskText, shown_description
@@ -189,7 +189,7 @@ async def open_context(
             sandbox,
             machinery.worker,
             stopwatch,
-            Leasing(
+            RunLeases(
                 leases,
                 settings.cpus,
                 settings.gpus,

@@ -14,8 +14,8 @@ from bot.evaluation.answers.self_reported import LINE, printed_score
 from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
-from bot.execution.guarding import Guarding, record_findings
-from bot.execution.leasing import Leasing
+from bot.execution.guarding import GuardRunner, record_findings
+from bot.execution.leasing import RunLeases
 from bot.execution.output import clean_output
 from bot.execution.record import (
     DEBUG,
@@ -89,7 +89,7 @@ class Executor:
     worker: Worker
     stopwatch: Stopwatch
     """Measures the run's time by kind of work."""
-    leasing: Leasing
+    leasing: RunLeases
     """Gives executions cores and GPUs of their own."""
     spending: Level = field(default_factory=unbounded)
     _checking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -106,7 +106,7 @@ class Executor:
             shared.grader,
             shared.withholding,
         )
-        self._guarding = Guarding(
+        self._guarding = GuardRunner(
             self.run_id, shared.seed, self.store, self.steps, self.worker, self.folder, shared.board
         )
 

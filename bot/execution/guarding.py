@@ -28,7 +28,7 @@ _NOT_CHECKED = "it was not checked"
 
 
 @dataclass(frozen=True)
-class Guarding:
+class GuardRunner:
     """The guards of one run."""
 
     run_id: str

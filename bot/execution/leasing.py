@@ -27,7 +27,7 @@ class HeldLease:
 
 
 @dataclass(frozen=True)
-class Leasing:
+class RunLeases:
     """Leases cores and GPUs to the executions of one run."""
 
     leases: Leases
@@ -49,7 +49,7 @@ class Leasing:
     """Held while a lab or work in idle time looks for a lease to share, or waits for one of its own."""
 
     @property
-    def here(self) -> "Leasing":
+    def here(self) -> "RunLeases":
         """Leases of this machine, where a fleet's are leased: for what runs here nevertheless."""
         return replace(self, leases=self.leases.here)
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 
 from bot.fleet.contents import FolderManifest
-from bot.fleet.foreign import ForeignFolder
 from bot.fleet.slot import SILENCE, Slot, SlotPlan
+from bot.fleet.untrusted_folder import ForeignFolder
 from sandbox.execution import LocalSandbox
 from sandbox.lab import CommandResult, LabDied, LabRequest
 from sandbox.lab.keeper import Keeper

@@ -9,10 +9,10 @@ from typing import Any
 
 from bot.fleet.cluster import Cluster
 from bot.fleet.contents import FolderFile, FolderManifest
-from bot.fleet.foreign import ForeignFolder, make_alike
-from bot.fleet.held import HeldSlot
+from bot.fleet.file_transfer import ATTEMPTS, SENDING, Sender
 from bot.fleet.home import KEPT, Home
-from bot.fleet.sending import ATTEMPTS, SENDING, Sender
+from bot.fleet.slot_lease import HeldSlot
+from bot.fleet.untrusted_folder import ForeignFolder, make_alike
 from sandbox import Lease
 from sandbox.lab import LabDied, LabRequest
 from state.files import sha256_of

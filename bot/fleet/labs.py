@@ -10,14 +10,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bot.fleet.cluster import SIDE_BY_SIDE, Cluster, SlotLost
-from bot.fleet.held import HeldSlot
+from bot.fleet.file_transfer import Sender
 from bot.fleet.home import SOCKET, Home
 from bot.fleet.lab_files import LabFiles
-from bot.fleet.sending import Sender
+from bot.fleet.slot_lease import HeldSlot
 from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.layout import check_lab
 from sandbox.lab.listening import connected, receive
-from sandbox.waiting import ended
+from sandbox.thread_join import ended
 
 _LOG = logging.getLogger(__name__)
 _SMALL = 1_000_000

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.fleet.cluster import Cluster, SlotLost
-from bot.fleet.held import HeldSlot, PlacedLease, Wanted
-from bot.fleet.placing import FleetSandbox
+from bot.fleet.fleet_sandbox import FleetSandbox
 from bot.fleet.slot import Slot, SlotFacts, SlotPlan
+from bot.fleet.slot_lease import HeldSlot, PlacedLease, Wanted
 from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.lab import LabPlace
 from sandbox.leases import Leases

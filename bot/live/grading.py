@@ -12,8 +12,8 @@ from bot.leaderboard.rank import read_leaderboard
 from bot.leaderboard.verdict import LeaderboardResult, entries_of
 from bot.report.result import LiveGrade, RunResult
 from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
-from bot.submission.handing_in import HandedIn
-from bot.submission.refit import HandedInAs
+from bot.submission.final_submission import FinalSubmission
+from bot.submission.refit import PredictionSource
 from state.files import replacing
 
 
@@ -37,7 +37,7 @@ async def report_live_so_far(ended: EndedRun, files: Path, worker: Worker) -> No
     await write_so_far(ended, *await _graded(ended, files, worker))
 
 
-async def _graded(ended: EndedRun, files: Path, worker: Worker) -> tuple[HandedIn, GradedRun]:
+async def _graded(ended: EndedRun, files: Path, worker: Worker) -> tuple[FinalSubmission, GradedRun]:
     context, card = ended.context, ended.context.card
     with context.store.read() as session:
         leaderboard = read_leaderboard(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
@@ -59,21 +59,25 @@ async def _graded(ended: EndedRun, files: Path, worker: Worker) -> tuple[HandedI
     return _handed(context, verdict), GradedRun(grade, nodes, correlation, verdict.regret())
 
 
-def _handed(context: RunContext, verdict: LeaderboardResult) -> HandedIn:
+def _handed(context: RunContext, verdict: LeaderboardResult) -> FinalSubmission:
     counted = verdict.counted
     if counted is None:
         best = load_tree(context).best_candidate()
         if best is None:
-            return HandedIn(None, None, "nothing was sent, as no node has a score")
-        return HandedIn(best.id, None, f"nothing was sent; node {best.id} has the best validation score")
+            return FinalSubmission(None, None, "nothing was sent, as no node has a score")
+        return FinalSubmission(best.id, None, f"nothing was sent; node {best.id} has the best validation score")
     if counted.row.run_id != context.run_id:
-        return HandedIn(None, None, f"what counts is {counted.row.tag}, which the run {counted.row.run_id} sent before")
-    how: HandedInAs = next((name for name in get_args(HandedInAs) if name == counted.row.handed_in), "holdout")
+        return FinalSubmission(
+            None, None, f"what counts is {counted.row.tag}, which the run {counted.row.run_id} sent before"
+        )
+    how: PredictionSource = next(
+        (name for name in get_args(PredictionSource) if name == counted.row.handed_in), "holdout"
+    )
     if verdict.score(counted) is None:
         why = "is the latest"
     else:
         why = "counts on the private leaderboard" if verdict.private else "has the best public score"
-    return HandedIn(counted.row.node, how, f"what was sent as {counted.row.tag}, which {why}")
+    return FinalSubmission(counted.row.node, how, f"what was sent as {counted.row.tag}, which {why}")
 
 
 def _place(file: Path, destination: Path) -> None:

@@ -13,13 +13,13 @@ from bot.execution.record import GUARDED
 from bot.report.confidence import simple_nodes
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun, GradedRun, write_run_files, write_so_far
-from bot.submission.handing_in import HandedIn
+from bot.submission.final_submission import FinalSubmission
 from scrapers.snapshots.answers import ANSWERS
 from scrapers.snapshots.leaderboard import LEADERBOARD
 
 
 async def grade_and_report(
-    run: EndedRun, submission: HandedIn, snapshot: Path, worker: Worker, *, force: bool = False
+    run: EndedRun, submission: FinalSubmission, snapshot: Path, worker: Worker, *, force: bool = False
 ) -> RunResult:
     """Grade the run and write its files; returns the content of result.json.
 
@@ -36,7 +36,7 @@ async def grade_and_report(
     return await write_run_files(run, submission, graded, worker)
 
 
-def _worse_than_constant(context: RunContext, submission: HandedIn, graded: GradedRun) -> str | None:
+def _worse_than_constant(context: RunContext, submission: FinalSubmission, graded: GradedRun) -> str | None:
     """Return in a clause that a constant is better than the result; None if it is not, as far as is known."""
     constant = next((node for node, name in simple_nodes(context).items() if name == CONSTANT), None)
     if constant is None or submission.node is None or submission.how is None:
@@ -55,7 +55,7 @@ def _worse_than_constant(context: RunContext, submission: HandedIn, graded: Grad
 async def report_so_far(run: EndedRun, teams: int) -> None:
     """Write the page of a run with the status `running`; nothing is graded before its end."""
     best = load_tree(run.context).best_candidate()
-    submission = HandedIn(None if best is None else best.id, None, "the run goes on")
+    submission = FinalSubmission(None if best is None else best.id, None, "the run goes on")
     await write_so_far(run, submission, GradedRun(_ungraded(run, teams)))
 
 
@@ -84,7 +84,7 @@ def _ungraded(run: EndedRun, teams: int) -> GradeReport:
     )
 
 
-async def _grade(run: EndedRun, submission: HandedIn, snapshot: Path, worker: Worker) -> GradedRun:
+async def _grade(run: EndedRun, submission: FinalSubmission, snapshot: Path, worker: Worker) -> GradedRun:
     context = run.context
     if not (snapshot / ANSWERS).is_file():  # one's own data
         exists = run.folder.submission.is_file()

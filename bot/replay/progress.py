@@ -17,7 +17,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.execution.stopwatch import Stopwatch
 from bot.replay.run import Show
-from bot.replay.several import Failed, Job, RunOutcome
+from bot.replay.run_queue import Failed, Job, RunOutcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, percent, score
 

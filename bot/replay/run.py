@@ -31,13 +31,13 @@ from bot.replay.ablations import variant_of
 from bot.replay.grading import grade_and_report, report_so_far
 from bot.replay.prepare import PreparedRun
 from bot.replay.stream import Stream
+from bot.report.interim_report import pause_of, written_meanwhile
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
-from bot.report.so_far import pause_of, written_meanwhile
 from bot.report.words import undated_notes
 from bot.solve.build_snapshot import FORM, restore_form
 from bot.solve.package import write_package
-from bot.submission.handing_in import HandedIn, hand_in
+from bot.submission.final_submission import FinalSubmission, make_final_submission
 from sandbox import Sandbox
 from sandbox.leases import Leases
 from scrapers.posts.cleaners import Cleaners
@@ -171,16 +171,16 @@ def _as_it_is(run: PreparedRun, context: RunContext, sandbox: Sandbox, stopwatch
     )
 
 
-async def _hand_in(run: PreparedRun, context: RunContext, search: SolutionSearch, worker: Worker) -> HandedIn:
+async def _hand_in(run: PreparedRun, context: RunContext, search: SolutionSearch, worker: Worker) -> FinalSubmission:
     """Hand in; without the refit if a stop is requested before or during it."""
     file, blending, own_file = run.folder.submission, search.blending, search.hands_in_own
     if not search.interrupted:
         over = search.status == "finished"
-        work = hand_in(context, blending, file, worker, hurried=False, own=own_file, over=over)
+        work = make_final_submission(context, blending, file, worker, hurried=False, own=own_file, over=over)
         submission = await _unless_stopped(work, search, grace=0.0)
         if submission is not None:
             return submission
-    return await hand_in(context, blending, file, worker, hurried=True, own=own_file)
+    return await make_final_submission(context, blending, file, worker, hurried=True, own=own_file)
 
 
 async def _unless_stopped(work: Coroutine[Any, Any, Result], search: SolutionSearch, *, grace: float) -> Result | None:

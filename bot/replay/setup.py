@@ -7,15 +7,15 @@ from typing import Any, Self
 
 from bot.agents import AgentName
 from bot.agents.settings import ReplayOptions
-from bot.coder.own import choose_coder
+from bot.coder.coder_config import choose_coder
 from bot.configuration import Settings, read_settings
 from bot.configuration.own_secrets import open_redactor
 from bot.configuration.run_options import resolve, run_options
 from bot.models.settings import Environment, ModelChoice, ModelSettings
 from bot.replay.ablations import without
 from bot.replay.prepare import PreparedRun
+from bot.replay.run_queue import Job
 from bot.replay.settings import ReplaySettings, cutoff_on
-from bot.replay.several import Job
 from sandbox import Sandbox
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment

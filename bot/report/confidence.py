@@ -10,7 +10,7 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.guarding import node_findings, view_findings
 from bot.execution.record import GUARDED
 from bot.report.result import NodeFinding, SimpleModel
-from bot.submission.handing_in import HandedIn
+from bot.submission.final_submission import FinalSubmission
 from state.errors import BotError
 from state.tables import Node
 
@@ -19,7 +19,7 @@ _SECONDS = 5.0
 
 
 async def expected_interval(
-    context: RunContext, handed: HandedIn, worker: Worker
+    context: RunContext, handed: FinalSubmission, worker: Worker
 ) -> tuple[tuple[float, float] | None, str]:
     """Return the 95% interval of the hidden score, and what was drawn; without an interval, None and the reason."""
     node = handed.node

@@ -40,8 +40,8 @@ from bot.report.result import (
 from bot.report.solution import write_solution
 from bot.report.spending import by_role
 from bot.report.words import cutoff_note
-from bot.submission.handing_in import HandedIn
-from bot.submission.last_choice import selection_of
+from bot.submission.final_selection import selection_of
+from bot.submission.final_submission import FinalSubmission
 from sandbox import ExitReason, SandboxDescription
 from scrapers.posts.sources import notes_of
 from scrapers.snapshots.card import TaskCard
@@ -81,7 +81,7 @@ class GradedRun:
     """What guards found in the chosen node with the help of the grade."""
 
 
-async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
+async def write_run_files(ended: EndedRun, handed: FinalSubmission, graded: GradedRun, worker: Worker) -> RunResult:
     """Write all files of an ended run into its folder, over those of an earlier end; returns the content of result.json."""
     context, folder = ended.context, ended.folder
     export_events(context.store, context.run_id, folder.events)
@@ -100,7 +100,7 @@ async def write_run_files(ended: EndedRun, handed: HandedIn, graded: GradedRun, 
     return result
 
 
-async def write_so_far(ended: EndedRun, handed: HandedIn, graded: GradedRun) -> None:
+async def write_so_far(ended: EndedRun, handed: FinalSubmission, graded: GradedRun) -> None:
     """Draw the page of a run that goes on, in a process of its own: the run's worker is needed for scores.
 
     Raises:
@@ -125,7 +125,7 @@ async def _report(ended: EndedRun, worker: Worker) -> str | None:
     return None
 
 
-async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: Worker) -> RunResult:
+async def _result(ended: EndedRun, handed: FinalSubmission, graded: GradedRun, worker: Worker) -> RunResult:
     """Return the content of result.json; wall time and overhead are those until now."""
     context = ended.context
     with ended.stopwatch.measure("evaluation"):
@@ -137,7 +137,7 @@ async def _result(ended: EndedRun, handed: HandedIn, graded: GradedRun, worker: 
 
 def _read_result(
     ended: EndedRun,
-    handed: HandedIn,
+    handed: FinalSubmission,
     graded: GradedRun,
     session: Session,
     expected: tuple[tuple[float, float] | None, str],

@@ -10,7 +10,7 @@ from bot.engine.context import RunContext
 from bot.engine.experiment import all_experiments
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.execution.record import kept_execution
-from bot.submission.handing_in import HandedIn
+from bot.submission.final_submission import FinalSubmission
 
 _README = """# Solution: node {node}
 
@@ -74,7 +74,7 @@ The ensemble combines what they predict as `{space}`: {how}{free}. {calibration}
 """
 
 
-def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
+def write_solution(context: RunContext, handed: FinalSubmission, folder: Path) -> None:
     """Write the script, or a blend's, and a README, even if the chosen node was not handed in; without one, write nothing."""
     if handed.node is None:
         return
@@ -101,7 +101,7 @@ def write_solution(context: RunContext, handed: HandedIn, folder: Path) -> None:
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-def _write_experiments(context: RunContext, handed: HandedIn, folder: Path) -> bool:
+def _write_experiments(context: RunContext, handed: FinalSubmission, folder: Path) -> bool:
     """Write the files and commands of an experiment, or of an ensemble's, and of what they use; return whether it is one."""
     known = {one.node: one for one in all_experiments(context.store, context.run_id)}
     blended = None if handed.node is None else blend_of(context.store, context.run_id, handed.node)
@@ -184,7 +184,7 @@ def _by_column(recipe: BlendRecipe, node: int) -> str:
     return f" (by column: {', '.join(f'{weight:.4f}' for weight in own)})" if own else ""
 
 
-def _made(handed: HandedIn, what: str) -> str:
+def _made(handed: FinalSubmission, what: str) -> str:
     if handed.how is None:
         return f"{what} is the run's best; {handed.note}."
     return f"{what} made `submission.csv`: {handed.note}."

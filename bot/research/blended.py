@@ -35,7 +35,7 @@ from bot.replay.run import begin, open_run_context
 from bot.replay.settings import ReplaySettings
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
-from bot.submission.handing_in import hand_in
+from bot.submission.final_submission import make_final_submission
 from sandbox import SandboxDescription
 from sandbox.choose import choose
 from sandbox.leases import Leases
@@ -171,7 +171,7 @@ async def _blend(
                     )
                 await _adopt(context, [node for r in runs for node in _nodes(r)])
                 blending = None if context.blender is None else Blending(context, context.blender)
-                submission = await hand_in(context, blending, run.folder.submission, worker, hurried=True)
+                submission = await make_final_submission(context, blending, run.folder.submission, worker, hurried=True)
                 with store.write() as tx:
                     end_run(tx, run.id, "finished")
                 # As if run where the walls of the stored runs were weakest.

@@ -18,8 +18,8 @@ from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
 from bot.replay.prepare import prepare
 from bot.replay.run import Show
+from bot.replay.run_queue import Failed, run_each
 from bot.replay.setup import Setup
-from bot.replay.several import Failed, run_each
 from bot.simulator.scripted_model import ScriptedModel, serving
 from sandbox import BackEndChoice
 from scrapers.snapshots.demo import write_demo

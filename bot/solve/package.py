@@ -16,7 +16,7 @@ from bot.execution.record import GUARDED
 from bot.notebooks.weights import WEIGHTS
 from bot.report.solution import script_files, time_limit
 from bot.solve.build_snapshot import FORM, FORMATS, WITHHELD
-from bot.submission.handing_in import HandedIn
+from bot.submission.final_submission import FinalSubmission
 from bot.submission.refit import refit_scripts
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.files import walk
@@ -54,7 +54,7 @@ The scripts were written by {author} and run as you, without a sandbox: read the
 
 
 async def write_package(
-    context: RunContext, submission: HandedIn, folder: Path, snapshot: Path, model: str, worker: Worker
+    context: RunContext, submission: FinalSubmission, folder: Path, snapshot: Path, model: str, worker: Worker
 ) -> str | None:
     """Add predict.py, and all that it needs, to a solution's folder.
 
@@ -114,7 +114,7 @@ async def write_package(
 
 
 async def _store_models(
-    context: RunContext, submission: HandedIn, scripts: Mapping[int, str], folder: Path, worker: Worker
+    context: RunContext, submission: FinalSubmission, scripts: Mapping[int, str], folder: Path, worker: Worker
 ) -> dict[int, str]:
     """Store what the runs behind the predictions have fitted; return the scripts that predict with it, by node."""
     executor, infer_scripts = context.executor, dict[int, str]()

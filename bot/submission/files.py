@@ -11,7 +11,7 @@ from bot.engine.attempts import code, load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.submission.exactly_once import copy_durably
-from bot.submission.packing import made_package
+from bot.submission.notebook_bundle import made_package
 from bot.submission.refit import MadeFile, refit
 from scrapers.posts.duplicates import band_digests, similarity
 from scrapers.posts.sketches import Sketch

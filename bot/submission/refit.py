@@ -13,14 +13,14 @@ from bot.engine.context import RunContext
 from bot.engine.experiments import ExperimentLog
 from bot.engine.results import REFIT, Refitted, nodes_in_words
 from bot.engine.sealed import retrained
-from bot.evaluation.answers.blends import Blended
+from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, ExecutionRecord, kept_execution, readable_files
 from sandbox import ExitReason, Lease
 from state.errors import BotError, InvalidSubmission
 from state.steps import Key
 
-HandedInAs = Literal["refit", "fold-average", "holdout", "as-left", "notebook", "experiment"]
+PredictionSource = Literal["refit", "fold-average", "holdout", "as-left", "notebook", "experiment"]
 MARGIN = 1.2
 """A refit starts only if at least this many times the hold-out run's seconds are left, and again only with so much more time."""
 _RUNS = 2
@@ -38,7 +38,7 @@ class MadeFile:
     """A file that may be handed in, how it was made, and why this one."""
 
     file: Path
-    how: HandedInAs
+    how: PredictionSource
     note: str
 
 
@@ -67,7 +67,7 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
 
 
 async def _of_experiments(
-    context: RunContext, log: ExperimentLog, node: int, blended: Blended | None, worker: Worker
+    context: RunContext, log: ExperimentLog, node: int, blended: FittedBlend | None, worker: Worker
 ) -> MadeFile:
     """Return the file of an experiment or an ensemble, made of its members' runs on all rows where these may be used."""
     executor, bank = context.executor, context.executor.folder.bank

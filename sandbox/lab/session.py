@@ -12,7 +12,7 @@ from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.keeper import Keeper, RunOrder
 from sandbox.lab.layout import check_lab, command_environment, prepare
 from sandbox.running import Running
-from sandbox.waiting import ended
+from sandbox.thread_join import ended
 from sandbox.watcher import Watcher
 
 

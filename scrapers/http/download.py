@@ -186,7 +186,7 @@ class Download:
             raise DownloadFailed(f"{self.name}: the server sends it encoded, which was not asked for")
 
     def _place(self, response: httpx2.Response, version: _Version | None, size: int) -> tuple[int, int | None]:
-        """Return the offset of the response's body, and the file's length. Raises Interrupted if it does not fit."""
+        """Return the offset of the response's body, and the file's length. Raises TransientFailure if it does not fit."""
         if response.status_code == 200:
             length = response.headers.get("Content-Length", "")
             return 0, int(length) if length.isdecimal() else None

@@ -12,7 +12,7 @@ import pytest
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.calls import Fit, LabCall, Log
 from bot.coder.lab.cards import board, gain_in_words, lab_cards, lab_notes
-from bot.coder.lab.opening import Opening
+from bot.coder.lab.lab_setup import LabSetup
 from bot.coder.lab.prompts import LabTurn
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
@@ -119,7 +119,7 @@ async def test_labels_of_validation_rows_cannot_be_read_off_answers_to_experimen
 async def head_of_lab(context: RunContext) -> str:
     """Return what the head of one more lab tells."""
     folder = context.executor.folder.labs / "lab9"
-    opening = Opening(context, LabSettings(), LabAssignment(title="t", draft="d"), 9, folder, owned=False)
+    opening = LabSetup(context, LabSettings(), LabAssignment(title="t", draft="d"), 9, folder, owned=False)
     head = (await opening.write()).head
     return "\n".join(message.content for message in head) + (folder / "TASK.md").read_text()
 

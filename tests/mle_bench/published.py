@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.research.importers.mle_bench.prepared import is_pointer
+from bot.research.importers.mle_bench.prepared_files import is_pointer
 from tests.mle_bench.kinds import Cells
 from tests.mle_bench.shapes import Shape, shapes
 

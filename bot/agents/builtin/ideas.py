@@ -8,7 +8,7 @@ from bot.agents.builtin.reports import best
 from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits, vocabulary
 from bot.community.drafts.prompts import PlanDrafts
 from bot.community.ideas.prompts import MOST_ADDED, ProposeIdeas
-from bot.community.shown import IdeaText, ReportText
+from bot.community.prompt_views import IdeaText, ReportText
 from bot.execution.task import TaskText
 
 _IDEAS_A_DRAFT = 4

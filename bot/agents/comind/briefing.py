@@ -9,15 +9,15 @@ from bot.agents.comind.lineage import LabsPolicy
 from bot.agents.comind.policy import RoundsPolicy, ScriptTimes
 from bot.agents.comind.settings import RoundsSettings
 from bot.coder.brief import Brief
+from bot.coder.coder_config import ChosenCoder
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
-from bot.coder.own import ChosenCoder
 from bot.coder.playbook import Assignment, ScriptPlaybook
 from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.drafts.reporting import report_on
 from bot.community.intake import Intake
+from bot.community.prompt_views import ReportAnswer
 from bot.community.report_pool import keep_report, reports_of
-from bot.community.shown import ReportAnswer
 from bot.engine.attempts import attempt, code, infer_code
 from bot.engine.budget import SHORTEST_EXECUTION, SHORTEST_SHARE
 from bot.engine.context import RunContext

@@ -14,9 +14,9 @@ from bot.community.drafts.reporting import measured_parts
 from bot.community.ideas.pool import idea_texts
 from bot.community.ideas.uses import Uses, added, credited, uses
 from bot.community.intake import Intake
+from bot.community.prompt_views import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
 from bot.community.reproduction.reproducing import record_refused
-from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment

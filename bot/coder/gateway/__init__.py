@@ -138,7 +138,7 @@ class Gateway:
             await self._refuse(connection, refusal)
 
     def _take_turn(self) -> None:
-        """Count a request before anything is done for it; raises Refused where there is no turn left."""
+        """Count a request before anything is done for it; raises GatewayRefusal where there is no turn left."""
         if self.closed is None and self.turns_taken == self._turns:
             self._close(f"its {self._turns} requests were used up")
         if self.closed is not None:
@@ -146,7 +146,7 @@ class Gateway:
         self.turns_taken += 1
 
     def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
-        """Return the body and the headers that may be passed on; raises Refused."""
+        """Return the body and the headers that may be passed on; raises GatewayRefusal."""
         if request.headers.get("host", "").partition(":")[0] not in _HOSTS:
             raise GatewayRefusal(403, "this gateway leads to no other host", "permission_error")
         if request.path != f"/v1{self._dialect.path}" or request.query not in _QUERIES:
@@ -159,7 +159,7 @@ class Gateway:
         return checked(self._redactor.own_bytes(request.body), self._dialect, self._models), headers
 
     async def _pass_on(self, exchange: Exchange) -> None:
-        """Pass a request on; where nothing of an answer was passed back, raise Refused."""
+        """Pass a request on; where nothing of an answer was passed back, raise GatewayRefusal."""
         if self.over is not None:
             raise _refusal(self.over)
         self._open[exchange] = end_event = asyncio.Event()

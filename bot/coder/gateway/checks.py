@@ -39,7 +39,7 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
         models: names that it may ask for, the model's own first.
 
     Raises:
-        Refused: it is none of this dialect, or asks for what no agent in a lab is given.
+        GatewayRefusal: it is none of this dialect, or asks for what no agent in a lab is given.
     """
     try:
         body = read_json(content.decode())

@@ -39,7 +39,7 @@ class Connection:
         """Whether nobody takes the answer any more."""
 
     async def request(self) -> Request:
-        """Return the request. Raises Refused: it is not understood, is too long, or does not come in time."""
+        """Return the request. Raises GatewayRefusal: it is not understood, is too long, or does not come in time."""
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await self._event()

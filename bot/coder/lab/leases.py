@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 
 from bot.execution.executor import Executor
-from bot.execution.leasing import HeldLease, Leasing
+from bot.execution.leasing import HeldLease, RunLeases
 from sandbox import Lease
 from sandbox.lab import CommandResult, LabDied, LabHandle, LabPlace, LabRequest
 
@@ -14,7 +14,7 @@ from sandbox.lab import CommandResult, LabDied, LabHandle, LabPlace, LabRequest
 class LabLease:
     """Held while anybody needs it; only the first one waits for it. The lab itself needs it as long as it is open."""
 
-    def __init__(self, leasing: Leasing, *, here: bool = False) -> None:
+    def __init__(self, leasing: RunLeases, *, here: bool = False) -> None:
         """Take the run's leases, and whether the lab stays on this machine though scripts run on a fleet."""
         self._leasing = leasing.here if here else leasing
         self.shared_with_scores = self._leasing.leases is leasing.leases

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlmodel import col, func, select
 
-from bot.coder.lab.places import write_community
+from bot.coder.lab.lab_files import write_community
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.models import Item

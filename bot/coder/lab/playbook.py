@@ -1,9 +1,9 @@
 """Labs among a strategy's actions: opened, worked in, closed, reported."""
 
+from bot.coder.coder_config import ChosenCoder
 from bot.coder.lab.assignment import LabBriefing
 from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.work import Work
-from bot.coder.own import ChosenCoder
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action

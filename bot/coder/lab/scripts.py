@@ -43,7 +43,7 @@ def script_seconds(context: RunContext, room: float) -> float:
         room: seconds that its lab has left.
 
     Raises:
-        Refused: there is too little time.
+        ScriptRefused: there is too little time.
     """
     seconds = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     if seconds is None or room < _MIN_SECONDS:
@@ -92,7 +92,7 @@ class ScoredScripts:
             infer: the script that predicts in a notebook; None: there is none.
 
         Raises:
-            Refused: it is not scored.
+            ScriptRefused: it is not scored.
             BudgetExceeded: no time or money is left for it.
         """
         for name, text in (("the script", script), ("the script that predicts", infer or "")):

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bot.coder.coder_config import OwnCoder
 from bot.coder.gateway import Gateway
 from bot.coder.lab.calls import LabAnswer, LabCall
 from bot.coder.lab.commands import Commands
@@ -17,7 +18,6 @@ from bot.coder.lab.leases import LabLease, LabSandbox
 from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
 from bot.coder.lab.steps import TURN, TURN_BEGUN, BegunTurn, TurnResult
-from bot.coder.own import OwnCoder
 from bot.engine.context import RunContext
 from bot.models import Item
 from bot.models.quoting import line

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.coder.coder_config import OwnCoder
 from bot.coder.gateway import Gateway
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.cards import board
-from bot.coder.lab.closing import Closing
 from bot.coder.lab.commands import Commands
+from bot.coder.lab.lab_setup import LabSetup, command_seconds
+from bot.coder.lab.lab_shutdown import LabShutdown
 from bot.coder.lab.leases import LabLease, LabSandbox
 from bot.coder.lab.marking import LineMark
 from bot.coder.lab.news import LabNews
-from bot.coder.lab.opening import Opening, command_seconds
 from bot.coder.lab.prompts import LabReply
 from bot.coder.lab.scripts import ScoredScripts
 from bot.coder.lab.server import LabServer
@@ -34,7 +35,6 @@ from bot.coder.lab.steps import (
     Summary,
     TurnResult,
 )
-from bot.coder.own import OwnCoder
 from bot.engine.context import RunContext
 from bot.engine.experiment import experiment_name
 from bot.engine.strategy import Action
@@ -108,7 +108,7 @@ class Work:
                 parents=self._parents,
                 title=self.assignment.title,
             )
-        opening = Opening(context, self.settings, self.assignment, number, self.folder, owned=self.coder is not None)
+        opening = LabSetup(context, self.settings, self.assignment, number, self.folder, owned=self.coder is not None)
         self.opened = await context.steps.once(LAB_OPENED, opening.write, Key(number))
         self.marking = LineMark(self.opened.mark)
         self.conversation = Conversation(self.opened.head, self.opened.known)
@@ -122,7 +122,7 @@ class Work:
             self._left,
             self.folder / "logs",
         )
-        self.closing = Closing(context, number, self.folder)
+        self.closing = LabShutdown(context, number, self.folder)
         # An agent of the owner's is installed on this machine.
         self.lease = LabLease(context.executor.leasing, here=self.coder is not None)
         self.commands = Commands(

@@ -6,8 +6,8 @@ from itertools import count as counted
 
 from bot.community.drafts.prompts import DraftPlan, DraftsAnswer, KernelText, OpenDraft, PlanDrafts, Room
 from bot.community.ideas.pool import idea_items, idea_texts
+from bot.community.prompt_views import item_time
 from bot.community.report_pool import code_source, report_texts
-from bot.community.shown import item_time
 from bot.engine.context import RunContext
 from bot.knowledge.retrieval import RetrievedEntries
 from bot.models import Item

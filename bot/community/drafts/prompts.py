@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from bot.community.shown import IdeaText, JsonAnswer, ReportText
+from bot.community.prompt_views import IdeaText, JsonAnswer, ReportText
 from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText

@@ -8,8 +8,8 @@ from bot.community.drafts.planning import provenance
 from bot.community.ideas.evidence import WHOLE
 from bot.community.ideas.pool import idea_texts
 from bot.community.ideas.uses import added, credited, uses
+from bot.community.prompt_views import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.community.report_pool import best_attempt, keep_report, lineage, numbers, reports_of
-from bot.community.shown import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.engine.attempts import NodeFeedback, load_tree
 from bot.engine.context import RunContext
 from bot.execution.task import TaskText

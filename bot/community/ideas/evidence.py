@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bot.community.ideas.uses import Uses, added, credited, uses
-from bot.community.shown import ComponentNote
+from bot.community.prompt_views import ComponentNote
 from bot.engine.experiment import Experiment
 from bot.engine.run_record import RunRecord
 from bot.engine.tree import BASELINE

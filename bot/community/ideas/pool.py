@@ -12,10 +12,10 @@ from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import IdeaEvidence, pool_evidence
 from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposedIdea, ProposeIdeas, shown_suggestions
 from bot.community.ideas.similarity import Similarity, repetitions
+from bot.community.prompt_views import IdeaText, item_time
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
 from bot.community.settings import ReadingSettings
-from bot.community.shown import IdeaText, item_time
 from bot.engine.attempts import open_record
 from bot.engine.context import RunContext
 from bot.engine.families import families_in, not_used

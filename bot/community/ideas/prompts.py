@@ -6,8 +6,8 @@ from typing import ClassVar, Self, TypeVar
 
 from pydantic import Field
 
+from bot.community.prompt_views import IdeaText, JsonAnswer, ReportText
 from bot.community.reading.batches import AnalysisText
-from bot.community.shown import IdeaText, JsonAnswer, ReportText
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 from bot.models import Item

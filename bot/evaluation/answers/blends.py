@@ -44,7 +44,7 @@ class BlendRecipe:
 
 
 @dataclass(frozen=True)
-class Blended:
+class FittedBlend:
     """A blend that was fitted on the hold-out rows."""
 
     recipe: BlendRecipe

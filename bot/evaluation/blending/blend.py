@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.blends import Blended, BlendRecipe, Member
+from bot.evaluation.answers.blends import BlendRecipe, FittedBlend, Member
 from bot.evaluation.blending.fit import EnsembleFit
 from bot.evaluation.blending.sample import Holdout
 from bot.evaluation.blending.spaces import combine, read_entered
@@ -29,7 +29,7 @@ def blend(
     bank: Path,
     seed: int,
     withheld: LabelledView | None = None,
-) -> Blended:
+) -> FittedBlend:
     """Fit a blend on a view's rows, and keep its predictions.
 
     The order of the members, and copies among them, change nothing.
@@ -91,7 +91,7 @@ def blend(
         withheld_file = _on_withheld_rows(recipe, withheld, fit.members, bank)
         final = score_predictions(withheld, bank / withheld_file, None, seed).final
         score = replace(score, predictions=withheld_file, submission=submission, oof=validation_file, final=final)
-    return Blended(recipe, score, left_out=fit.pool.left_out)
+    return FittedBlend(recipe, score, left_out=fit.pool.left_out)
 
 
 def _on_withheld_rows(recipe: BlendRecipe, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> str:

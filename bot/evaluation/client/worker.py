@@ -7,7 +7,7 @@ InfrastructureFailure: the worker failed, or took too long.
 from typing import TYPE_CHECKING
 
 from bot.evaluation.answers import Agreement, GradeReport, HiddenScores, Interval, NodeScore, PublicCopy, ScoredFiles
-from bot.evaluation.answers.blends import Blended
+from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.answers.choices import CandidateRanking
 from bot.evaluation.answers.experiments import FitRows, ScoredExperiment
 from bot.evaluation.answers.findings import GuardFinding
@@ -52,7 +52,7 @@ class Worker(WorkerProcess):
     take_test = Remote(_EXPERIMENTS, str, lambda: experiments.take_test)
     write_fit_rows = Remote(_FIT_ROWS, FitRows, lambda: fit_rows.write_fit_rows)
     write_all_fit_rows = Remote(_FIT_ROWS, FitRows, lambda: fit_rows.write_all_fit_rows)
-    blend = Remote(_BLEND, Blended, lambda: blend.blend, 240)
+    blend = Remote(_BLEND, FittedBlend, lambda: blend.blend, 240)
     write_blend = Remote(_BLEND, object, lambda: blend.write_blend)
     write_predictions = Remote(_BLEND, object, lambda: blend.write_predictions)
     choose_candidate = Remote("bot.evaluation.choosing", CandidateRanking, lambda: choosing.choose_candidate)

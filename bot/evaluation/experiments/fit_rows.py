@@ -16,7 +16,7 @@ from scipy import sparse
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.experiments import FitRows, TargetKind
 from bot.evaluation.experiments.array_file import UNREADABLE, Header, read_header, shown_shape
-from bot.evaluation.experiments.opened import validation_rows
+from bot.evaluation.experiments.scoring_data import validation_rows
 from bot.evaluation.layouts.reader import read_layout
 from bot.evaluation.metrics.registry import METRICS, prediction_kind
 from bot.evaluation.metrics.same_labels import canonical_label

@@ -13,7 +13,7 @@ from bot.evaluation.answers.experiments import Arrays, Role
 from bot.evaluation.blending.ordinal import Cuts, cut, fit_cuts, halfway
 from bot.evaluation.experiments.array_file import read_array
 from bot.evaluation.experiments.form import ArrayFormat
-from bot.evaluation.experiments.opened import ScoringData, TrainingRows, validation_rows
+from bot.evaluation.experiments.scoring_data import ScoringData, TrainingRows, validation_rows
 from bot.evaluation.metrics.params import whole_number
 from bot.evaluation.metrics.registry import METRICS, metric_named
 from bot.evaluation.scoring.bank import keep, keep_array, read_numbers

@@ -27,8 +27,8 @@ from bot.evaluation.experiments.leak_check import (
     spread_over,
 )
 from bot.evaluation.experiments.loss_shares import loss_shares
-from bot.evaluation.experiments.opened import ScoringData, open_rows
 from bot.evaluation.experiments.received import Received, receive
+from bot.evaluation.experiments.scoring_data import ScoringData, open_rows
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.truth import PredictionSet, Rows
 from state.errors import InfrastructureFailure, InvalidSubmission

@@ -31,7 +31,7 @@ _FEWEST_KEYS = 10
 
 
 @dataclass(frozen=True)
-class Withheld:
+class WithheldRows:
     """What other files must not reveal: rows by their ids and shared keys, and the columns that test rows lack."""
 
     layout: Layout
@@ -64,10 +64,10 @@ class Withheld:
         return frozenset(test.column(column))
 
 
-def withheld_from(layout: Layout, rows: Sequence[int]) -> Withheld:
+def withheld_from(layout: Layout, rows: Sequence[int]) -> WithheldRows:
     """Describe what must stay hidden of those training rows."""
     columns = frozenset(layout.withheld_columns) | frozenset(layout.card.prediction_columns)
-    return Withheld(layout, frozenset(rows), columns, layout.test_units())
+    return WithheldRows(layout, frozenset(rows), columns, layout.test_units())
 
 
 def share_readable(source: Path, target: Path) -> None:
@@ -97,7 +97,7 @@ def _copied(source: Path, target: Path) -> bool:
     return True
 
 
-def carry(source: Path, target: Path, withheld: Withheld) -> str | None:
+def carry(source: Path, target: Path, withheld: WithheldRows) -> str | None:
     """Put one file into a view without what is withheld; returns a note where it was changed or left out."""
     name = source.name
     if source.suffix.lower() in _TEXT_TABLES:
@@ -131,18 +131,18 @@ def _as_table(path: Path) -> Table | None:
         return None
 
 
-def is_submission(path: Path, withheld: Withheld) -> bool:
+def is_submission(path: Path, withheld: WithheldRows) -> bool:
     """Whether a file is one more sample submission: its ids are the test's, which may equal training ids."""
     table = _as_table(path) if path.suffix.lower() in _TEXT_TABLES else None
     return table is not None and _same_ids(table, withheld)
 
 
-def _same_ids(table: Table, withheld: Withheld) -> bool:
+def _same_ids(table: Table, withheld: WithheldRows) -> bool:
     sample, id_column = withheld.layout.sample, withheld.layout.card.id_column
     return set(table.header) == set(sample.header) and set(table.column(id_column)) == set(sample.column(id_column))
 
 
-def swap_sibling(source: Path, target: Path, withheld: Withheld, validation: Sequence[int]) -> str | None:
+def swap_sibling(source: Path, target: Path, withheld: WithheldRows, validation: Sequence[int]) -> str | None:
     """Write a further table of test rows with what its sibling holds of the rows that stand in for them, and vice versa.
 
     Returns:
@@ -167,7 +167,7 @@ def swap_sibling(source: Path, target: Path, withheld: Withheld, validation: Seq
     return None
 
 
-def _training_key(table: Table, withheld: Withheld) -> str | None:
+def _training_key(table: Table, withheld: WithheldRows) -> str | None:
     """The column by which a table holds data on training rows alone; None if it covers test rows as well, or neither.
 
     Data on training rows only is like a column that test rows lack: parts of the target, notes of annotators. Data on test
@@ -177,7 +177,7 @@ def _training_key(table: Table, withheld: Withheld) -> str | None:
     return None if key is not None and _sibling(table) else key
 
 
-def _key_of_training(table: Table, withheld: Withheld) -> str | None:
+def _key_of_training(table: Table, withheld: WithheldRows) -> str | None:
     """The column by which a table holds training rows, and no test rows."""
     layout = withheld.layout
     shared = [c for c in table.header if c in layout.train.header and c not in layout.withheld_columns]
@@ -202,14 +202,14 @@ def _named_like(path: Path, name: str) -> Table | None:
     return None if twin is None else _as_table(twin)
 
 
-def _filter(table: Table, target: Path, key: str, withheld: Withheld) -> int:
+def _filter(table: Table, target: Path, key: str, withheld: WithheldRows) -> int:
     i, keys = table.header.index(key), withheld.key(key)[0]
     total = sum(1 for _ in table.rows())
     count = write_table(target, table.header, (row for row in table.rows() if row[i] not in keys), table.delimiter)
     return total - count
 
 
-def _may_hold_labels(path: Path, withheld: Withheld) -> bool:
+def _may_hold_labels(path: Path, withheld: WithheldRows) -> bool:
     """Whether a file that is not rewritten names a withheld column, and so may hold its values."""
     names = [column.encode("utf-8", "surrogateescape") for column in withheld.columns]
     lowered = {name.lower() for name in withheld.columns}

@@ -22,7 +22,7 @@ from bot.evaluation.views.lab_rows import (
     draw_latest,
     draw_units,
 )
-from bot.evaluation.views.likeness import RowSimilarity, likenesses
+from bot.evaluation.views.similar_rows import RowSimilarity, likenesses
 from bot.evaluation.views.strata import PART_COUNT, SplitKind, rows_by, strata_of
 from bot.evaluation.views.timeline import train_stretches
 from bot.evaluation.views.units import Units, units_of, unlike_test

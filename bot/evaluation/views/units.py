@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.views.likeness import RowSimilarity
+from bot.evaluation.views.similar_rows import RowSimilarity
 from bot.evaluation.views.strata import rows_by
 
 LEAST_APART, ERRORS = 0.1, 3.0

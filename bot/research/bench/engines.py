@@ -15,7 +15,7 @@ from typing import IO, Any
 from bot.execution.folder import RunFolder
 from bot.replay.prepare import finished_result
 from bot.replay.run import Show
-from bot.replay.several import Failed, RunOutcome
+from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import read_result
 from bot.research.bench.bench import Bench, PlannedRun
 from bot.research.bench.progress import BenchProgress

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from bot.replay.progress import MAX_LINES, Progress, print_line
 from bot.replay.run import Show
-from bot.replay.several import Failed, RunOutcome
+from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, money, percent
 from bot.research.bench.bench import Bench, PlannedRun, contender_of

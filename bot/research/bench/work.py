@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from bot.execution.folder import RunFolder
 from bot.replay.run import Show
-from bot.replay.several import Job, RunOutcome, jobs_left, run_each
+from bot.replay.run_queue import Job, RunOutcome, jobs_left, run_each
 from bot.research.bench.bench import Bench
 from bot.research.bench.progress import BenchProgress
 from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, refusal, spent_by

@@ -12,7 +12,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.disk_space import check_free
 from bot.execution.folder import run_folders
 from bot.execution.open_leases import open_leases
-from bot.replay.several import RunOutcome
+from bot.replay.run_queue import RunOutcome
 from bot.research.blended import blend_runs, stored_runs
 from scrapers.snapshots.snapshot import Snapshot
 

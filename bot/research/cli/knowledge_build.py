@@ -13,7 +13,7 @@ from bot.cli.options import Config
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.base import write_entry
 from bot.knowledge.entry import Entry
-from bot.research.curation.asking import open_asker
+from bot.research.curation.asker import open_asker
 from bot.research.curation.communities import open_communities
 from bot.research.curation.lessons import lessons_of
 from bot.research.curation.tricks import tricks_of

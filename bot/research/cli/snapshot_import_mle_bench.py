@@ -13,7 +13,7 @@ from bot.cli.output import print_json, print_table, progress_line
 from bot.evaluation.client.process import WorkerProcess
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.research.importers.mle_bench.importing import BenchImport, BenchImportResult, Dates
-from bot.research.importers.mle_bench.prepared import PreparedCompetition, find_places
+from bot.research.importers.mle_bench.prepared_files import PreparedCompetition, find_places
 from bot.research.importers.staging import importing_into
 from bot.research.metric_search.question import FoundMetric, MetricQuestion
 from scrapers.snapshots.fields import parse_time

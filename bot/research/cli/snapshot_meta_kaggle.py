@@ -16,7 +16,7 @@ from bot.research.cli.snapshot_import_mle_bench import import_places
 from bot.research.importers.meta_kaggle.competitions import MetaCompetition, read_competitions
 from bot.research.importers.meta_kaggle.export import Export, open_export
 from bot.research.importers.meta_kaggle.importing import ImportResult, MetaKaggleImport
-from bot.research.importers.mle_bench.prepared import find_places
+from bot.research.importers.mle_bench.prepared_files import find_places
 from bot.research.importers.mle_live.folders import TaskSnapshot, read_tasks
 from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.manifest import MANIFEST

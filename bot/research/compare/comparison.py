@@ -7,7 +7,7 @@ from itertools import combinations
 from bot.report.result import RunResult
 from bot.report.words import duration
 from bot.research.compare.figures import Figures, any_medal, figures, paired_differences, win_rate
-from bot.research.compare.paired import LEVEL, Difference, corrected, difference
+from bot.research.compare.paired_tests import LEVEL, Difference, corrected, difference
 from bot.research.compare.runs import Cells, Runs
 from bot.research.contender import Contender
 from state.words import plural

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.research.compare.comparison import Comparison, Pair
-from bot.research.compare.paired import FEWEST, LEVEL, Difference
+from bot.research.compare.paired_tests import FEWEST, LEVEL, Difference
 from state.words import plural
 
 

@@ -14,11 +14,11 @@ from bot.cli.options import Competition as CompetitionArgument
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_table, progress_line
 from bot.live.kinds import CompetitionKind, in_words
-from bot.simulator.probe.asking import ask_all
+from bot.simulator.probe.checks import ProbeResult, judge
 from bot.simulator.probe.exchange import ProbeExchange, read_exchanges, write_exchanges
-from bot.simulator.probe.judging import ProbeResult, judge
 from bot.simulator.probe.masking import Masking
 from bot.simulator.probe.points import NotAnswered, ProbeAnswers, Verdict
+from bot.simulator.probe.probe_requests import ask_all
 from scrapers.kaggle.competitions import DataSummary, KaggleCompetition, Pages
 from scrapers.kaggle.credentials import find_credentials
 from scrapers.kaggle.kinds import kinds_of

@@ -4,8 +4,8 @@ import re
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from bot.simulator.probe.asking import BOARD_ROWS
 from bot.simulator.probe.points import Point, ProbeAnswers, ProbeFinding, finding, unsure
+from bot.simulator.probe.probe_requests import BOARD_ROWS
 from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.competitions import DataFiles, DataSummary, KaggleCompetition, LeaderboardTop, Pages
 from scrapers.kaggle.submissions import SentFiles, SubmissionQuota

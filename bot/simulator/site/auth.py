@@ -17,7 +17,7 @@ def authenticate(authorization: str | None, settings: SiteSettings) -> None:
     """Accept the header of the one user.
 
     Raises:
-        Refused: 401 for no header, another scheme, or the wrong token or key.
+        ApiError: 401 for no header, another scheme, or the wrong token or key.
     """
     basic = base64.b64encode(f"{settings.user_name}:{settings.legacy_key}".encode()).decode()
     scheme, _, value = (authorization or "").partition(" ")

@@ -102,7 +102,7 @@ class Site:
         """Return the competition that a request is about.
 
         Raises:
-            Refused: 403, which Kaggle also answers for a competition that does not exist.
+            ApiError: 403, which Kaggle also answers for a competition that does not exist.
         """
         if slug not in self._by_slug:
             raise denied("competitions.participate")

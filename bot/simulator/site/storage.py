@@ -85,7 +85,7 @@ class Storage:
         """Return the file at a signed address; the zip of all data is made at the first request.
 
         Raises:
-            Refused: 403 for a bad signature or an expired address, 404 if there is no such file.
+            ApiError: 403 for a bad signature or an expired address, 404 if there is no such file.
         """
         signed, expires = self._links.get(signature, ("", now))
         if signed != place or now > expires:

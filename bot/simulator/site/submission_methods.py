@@ -44,7 +44,7 @@ class SubmissionMethods:
         """Return the competition if it takes a submission from a kernel now.
 
         Raises:
-            Refused: the competition takes files, has ended, or the day's submissions are used up.
+            ApiError: the competition takes files, has ended, or the day's submissions are used up.
         """
         competition = self._joined(call)
         if not competition.takes_notebooks:

@@ -32,7 +32,7 @@ class PendingUpload:
         """Add bytes that have arrived.
 
         Raises:
-            Refused: more bytes than were announced.
+            ApiError: more bytes than were announced.
         """
         if len(self.content) + len(chunk) > self.length:
             raise ApiError(400, "More bytes than were announced")

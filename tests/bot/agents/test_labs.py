@@ -10,7 +10,7 @@ from sqlmodel import col, select
 
 from bot.agents.builtin import BuiltinModel
 from bot.agents.comind.briefing import comind
-from bot.coder.own import ChosenCoder
+from bot.coder.coder_config import ChosenCoder
 from bot.community.drafts.prompts import PlanDrafts
 from bot.community.ideas.evidence import WHOLE
 from bot.engine.attempts import load_tree

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.agents.settings import AgentRunSettings
-from bot.coder.own import ChosenCoder
+from bot.coder.coder_config import ChosenCoder
 
 
 @pytest.mark.parametrize(

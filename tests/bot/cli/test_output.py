@@ -14,7 +14,7 @@ from bot.cli import output
 from bot.cli.output import print_table
 from bot.cli.run import tell_of_missing_key
 from bot.cli.running import report
-from bot.replay.several import RunOutcome
+from bot.replay.run_queue import RunOutcome
 from bot.report.result import RunResult
 from tests.bot.report.test_words import BASE, DOUBT
 

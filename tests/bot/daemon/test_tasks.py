@@ -10,7 +10,7 @@ from sqlmodel import select
 from bot.configuration.competition import CompetitionSettings
 from bot.daemon.schedule import Ticks, schedule
 from bot.daemon.tasks import TaskHandlers, prune_ended
-from bot.live.entry import LiveCompetition
+from bot.live.live_competition import LiveCompetition
 from bot.status.accounts import Allowance
 from bot.status.problems import current
 from scrapers.kaggle.credentials import Credentials

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.coder.own import CoderSection
+from bot.coder.coder_config import CoderSection
 from bot.doctor.models import check_coders
 
 

@@ -18,7 +18,7 @@ from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
-from bot.execution.leasing import Leasing
+from bot.execution.leasing import RunLeases
 from bot.execution.machine import this_machine
 from bot.execution.stopwatch import Stopwatch
 from bot.models import Model
@@ -94,7 +94,7 @@ async def opened_on(
                     end_node(tx, RUN, 1, "valid", score=0.5)
         rows = Steps(store, RUN)
         async with aclosing(Worker()) if worker is None else nullcontext(worker) as scorer:
-            leasing = Leasing(Leases(locks), cpus, 0, lambda: 60.0, stopwatch, lambda line: None)
+            leasing = RunLeases(Leases(locks), cpus, 0, lambda: 60.0, stopwatch, lambda line: None)
             withholding: Withholding = "lab" if labs else "script"
             keeps_weights = snapshot.card.kind == "code"
             limits = ExecutorSettings(

@@ -22,8 +22,8 @@ from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
-from bot.execution.guarding import FINDINGS, Guarding, node_findings, view_findings
-from bot.execution.leasing import Leasing
+from bot.execution.guarding import FINDINGS, GuardRunner, node_findings, view_findings
+from bot.execution.leasing import RunLeases
 from bot.execution.record import ExecutionRecord, failure_sentence, kept_execution
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Limits, Watch
@@ -112,7 +112,7 @@ async def trial(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Trial
     for path in (folder.path, locks):
         path.mkdir()
     sandbox, stopwatch = FailingSandbox(), Stopwatch()
-    leasing = Leasing(Leases(locks), 1, 0, lambda: 60.0, stopwatch, print)
+    leasing = RunLeases(Leases(locks), 1, 0, lambda: 60.0, stopwatch, print)
     settings = ExecutorSettings(snapshot.data, 0, 1, Limits(60.0), RuleSettings(free_disk_bytes=10**18))
     with Store.open(folder.database, ReplayClock(cutoff)) as store:
         with store.write() as tx:
@@ -268,7 +268,7 @@ async def test_guards_that_cannot_run_are_told_as_not_run(trial: Trial) -> None:
     done = await trial.execute(node, PREDICTS)
     out = trial.folder_of(node)
     worker, folder = Worker(memory_bytes=1 << 20), trial.executor.folder
-    starved = Guarding(RUN, 0, trial.store, Steps(trial.store, RUN), worker, folder)
+    starved = GuardRunner(RUN, 0, trial.store, Steps(trial.store, RUN), worker, folder)
     scored = NodeScore(1.0)
     found = await starved.check_execution(node, done.id, LabelledView(out, out, SMALL), scored, "")
     assert [one.guard for one in found] == list(EXECUTION_GUARDS)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.coder.lab.leases import LabLease
-from bot.execution.leasing import Leasing
+from bot.execution.leasing import RunLeases
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, Lease, Limits
 from sandbox.leases import Leases
@@ -33,7 +33,7 @@ async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_
     held = take(tmp_path / "cpu-0")
     assert held is not None
     timer, said = threading.Timer(0.8, held.release), list[str]()
-    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, stopwatch, said.append)
+    leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, stopwatch, said.append)
     timer.start()
     async with leasing.hold() as lease:
         assert leasing.leased(a_request(60), lease) == ExecutionRequest(
@@ -47,7 +47,7 @@ async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_
 
 async def test_a_lab_takes_over_the_core_that_work_in_idle_time_holds(tmp_path: Path) -> None:
     """On one core, a lab that opened after the baseline had begun waited minutes for its end."""
-    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
     lab = LabLease(leasing)
     async with AsyncExitStack() as idle_work:
         baseline = await idle_work.enter_async_context(leasing.hold_idle())
@@ -62,7 +62,7 @@ async def test_a_lab_takes_over_the_core_that_work_in_idle_time_holds(tmp_path: 
 
 async def test_a_lab_waits_for_no_second_piece_of_work_in_idle_time(tmp_path: Path) -> None:
     """A fit that waited for the core of a public notebook kept a lab's first command waiting for 154 s."""
-    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
     async with AsyncExitStack() as first, AsyncExitStack() as second:
         async with asyncio.timeout(5):
             notebook = await first.enter_async_context(leasing.hold_idle())
@@ -85,7 +85,7 @@ async def test_on_a_fleet_each_piece_of_work_in_idle_time_has_a_slot_of_its_own(
         def here(self) -> Leases:
             return Leases(tmp_path, cores=[2])
 
-    leasing = Leasing(Elsewhere(tmp_path, cores=[0, 1]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    leasing = RunLeases(Elsewhere(tmp_path, cores=[0, 1]), 1, 0, lambda: 100.0, Stopwatch(), print)
     async with asyncio.timeout(5), leasing.hold_idle() as first, leasing.hold_idle() as second:
         assert {first, second} == {Lease((0,)), Lease((1,))}
     assert leasing.of_idle_work == []
@@ -95,7 +95,7 @@ async def test_on_a_fleet_each_piece_of_work_in_idle_time_has_a_slot_of_its_own(
 async def test_whoever_of_a_lab_and_idle_work_waits_first_both_share_what_comes_free(
     tmp_path: Path, first: str
 ) -> None:
-    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
+    leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
     other = take(tmp_path / "cpu-0")
     assert other is not None
     both = asyncio.Barrier(2)
@@ -115,7 +115,7 @@ async def test_whoever_of_a_lab_and_idle_work_waits_first_both_share_what_comes_
 
 @pytest.mark.parametrize(("left", "asked", "given"), [(100, 60, 60), (30, 60, 30), (0, 60, 5), (0, 2, 2)])
 def test_what_waiting_has_used_up_is_not_given_again(tmp_path: Path, left: float, asked: float, given: float) -> None:
-    leasing = Leasing(Leases(tmp_path, cores=[0]), 1, 0, lambda: left, Stopwatch(), print)
+    leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: left, Stopwatch(), print)
     assert leasing.leased(a_request(asked), Lease()).limits.seconds == given
 
 

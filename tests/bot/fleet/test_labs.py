@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bot.fleet.cluster import Cluster
+from bot.fleet.fleet_sandbox import FleetSandbox
 from bot.fleet.leases import Fleet
-from bot.fleet.placing import FleetSandbox
 from sandbox import Lease
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.lab import LabDied, LabHandle, LabLimits, LabPlace, LabRequest

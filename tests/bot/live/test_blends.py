@@ -11,7 +11,7 @@ from bot.engine.attempts import load_tree
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.live.live_run import begin_run
 from bot.live.open_run import OpenRun, open_live_run
-from bot.live.preparing import PreparedTask
+from bot.live.preparation import PreparedTask
 from scrapers.snapshots.snapshot import Snapshot
 from state.tables import Event, Notification
 from state.tables import Task as QueuedTask

@@ -10,7 +10,7 @@ from sqlmodel import select
 from bot.configuration.competition import CompetitionSettings
 from bot.doctor.kaggle import check_kaggle
 from bot.live.kinds import NO_ROOM, SENTENCES, in_words
-from bot.live.preparing import PreparationBlocker, PreparedTask, prepare
+from bot.live.preparation import PreparationBlocker, PreparedTask, prepare
 from bot.simulator.site.settings import CompetitionKind, SiteSettings
 from bot.status.problems import current
 from scrapers.kaggle.kinds import KindName, Recognised

@@ -8,13 +8,13 @@ import pytest
 from pydantic import SecretStr
 
 from bot.agents.settings import ReplayOptions
+from bot.coder.coder_config import CoderSection
 from bot.coder.lab.settings import LabSettings
-from bot.coder.own import CoderSection
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.stopwatch import Stopwatch
 from bot.live.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
-from bot.live.preparing import PreparedTask
+from bot.live.preparation import PreparedTask
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
 from sandbox.bubblewrap import BubblewrapSandbox

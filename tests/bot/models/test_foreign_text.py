@@ -14,9 +14,9 @@ from bot.coder.prompts import ReviewRun
 from bot.community.drafts.prompts import KernelText
 from bot.community.drafts.reporting import WriteReport
 from bot.community.ideas.prompts import Failure as Measured
+from bot.community.prompt_views import ComponentNote
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reproduction.repair import RepairKernel
-from bot.community.shown import ComponentNote
 from bot.knowledge.prompts import LabelTask
 from bot.live.reading.card import ReadCard
 from bot.live.reading.quotes import ReadPage

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bot.replay.progress import ProgressLine, ReplayProgress
-from bot.replay.several import Failed, Job, RunOutcome
+from bot.replay.run_queue import Failed, Job, RunOutcome
 from bot.report.result import RunResult
 from tests.bot.report.test_words import BASE
 

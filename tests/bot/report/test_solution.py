@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.report.solution import write_solution
-from bot.submission.handing_in import HandedIn
+from bot.submission.final_submission import FinalSubmission
 from tests.bot.coder.lab.experimenting import experiments, log, two_labs
 from tests.bot.engine.parts import opened
 
@@ -20,7 +20,7 @@ async def test_an_experiments_files_and_command_lie_there_with_those_that_it_use
         await log(three, "stack", 0.9, sources={"stack.py": "print(3)\n"}, uses=("trees",))
         node = experiments(context).named("stack").node
         folder = context.executor.folder.solution
-        write_solution(context, HandedIn(node, "experiment", "as it was logged"), folder)
+        write_solution(context, FinalSubmission(node, "experiment", "as it was logged"), folder)
         found = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
     assert found.keys() == {"README.md", "stack/stack.py", "trees/fit.py"}
     assert (found["stack/stack.py"], found["trees/fit.py"]) == ("print(3)\n", "print(1)\n")

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.coder.own import PRESETS
+from bot.coder.coder_config import PRESETS
 from tests import needs
 
 pytestmark = pytest.mark.integration

@@ -26,7 +26,7 @@ from bot.evaluation.scoring.score import score_execution
 from bot.evaluation.views.build import build_view
 from bot.execution.executor import Executor, ExecutorSettings
 from bot.execution.folder import RunFolder
-from bot.execution.leasing import Leasing
+from bot.execution.leasing import RunLeases
 from bot.execution.machine import this_machine
 from bot.execution.record import EXECUTED, ExecutionRecord
 from bot.execution.stopwatch import Stopwatch
@@ -275,7 +275,7 @@ def run_context(
 ) -> RunContext:
     sandbox, stopwatch, clock = ProcessSandbox(), Stopwatch(), store.clock
     steps = Steps(store, run_id)
-    leasing = Leasing(Leases(locks), 1, 0, lambda: 600.0, stopwatch, print)
+    leasing = RunLeases(Leases(locks), 1, 0, lambda: 600.0, stopwatch, print)
     limits = ExecutorSettings(data, 0, 1, Limits(60.0))
     executor = Executor(run_id, card, folder, limits, store, steps, sandbox, worker, stopwatch, leasing)
     return RunContext(

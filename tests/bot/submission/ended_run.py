@@ -23,7 +23,7 @@ from bot.execution.folder import RunFolder
 from bot.models.recorded import RecordedModel
 from bot.replay.grading import grade_and_report
 from bot.report.run_files import EndedRun
-from bot.submission.handing_in import hand_in
+from bot.submission.final_submission import make_final_submission
 from sandbox.process import ProcessSandbox
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
@@ -90,7 +90,9 @@ async def run_of(folder: Path) -> AsyncIterator[RunContext]:
 async def _end(context: RunContext, folder: Path) -> str:
     run, worker = RunFolder(folder / "run"), context.blender
     assert worker is not None
-    handed = await hand_in(context, Blending(context, worker), run.submission, worker, hurried=False, over=True)
+    handed = await make_final_submission(
+        context, Blending(context, worker), run.submission, worker, hurried=False, over=True
+    )
     with context.store.write() as tx:
         end_run(tx, RUN, "finished")
     ended = EndedRun(run, context, ProcessSandbox().describe(), context.executor.stopwatch, "finished")

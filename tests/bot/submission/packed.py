@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.engine.dress_rehearsal import REHEARSED, Rehearsed
+from bot.engine.dress_rehearsal import REHEARSED, RehearsalResult
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.answers.combining import combine_text, combining_facts
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
@@ -11,7 +11,7 @@ from bot.notebooks.package import Facts, write_package
 from bot.notebooks.weights import lay_flat
 from bot.simulator.site.settings import SiteSettings
 from bot.submission.files import FILES
-from bot.submission.packing import BUNDLE, NotebookBundle
+from bot.submission.notebook_bundle import BUNDLE, NotebookBundle
 from state.steps import Key, finish_step, start_step
 from tests.bot.submission.desk_parts import RUN, Live
 
@@ -73,6 +73,6 @@ def _write(run: Live, node: int, script: Notebook, flat: Path, accelerator: str 
     package = NotebookBundle("a notebook that runs infer.py")
     with run.store.write() as tx:
         start_step(tx, RUN, REHEARSED, Key(node))
-        finish_step(tx, RUN, REHEARSED, Rehearsed(reason=None), Key(node))
+        finish_step(tx, RUN, REHEARSED, RehearsalResult(reason=None), Key(node))
         start_step(tx, RUN, BUNDLE, Key(node))
         finish_step(tx, RUN, BUNDLE, package, Key(node))

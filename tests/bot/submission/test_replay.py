@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.submission.exactly_once import ExactlyOnce
-from bot.submission.handing_in import LOCK, ReplaySubmitter
+from bot.submission.final_submission import LOCK, ReplaySubmitter
 from state.errors import SiteUnavailable, SubmissionInDoubt
 from state.store import Store
 from tests.bot.submission.parts import (

@@ -17,7 +17,7 @@ from kagglesdk.kaggle_object import KaggleObject
 from kagglesdk.kernels.types.kernels_enums import KernelWorkerStatus
 
 import scrapers.kaggle
-from bot.simulator.probe.asking import _WholeAnswer
+from bot.simulator.probe.probe_requests import _WholeAnswer
 from scrapers.kaggle.account import own_name, who_am_i
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.datasets import DataSets, DataSetStatus

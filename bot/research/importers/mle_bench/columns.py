@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.research.importers.mle_bench.prepared import PreparedFiles
+from bot.research.importers.mle_bench.prepared_files import PreparedFiles
 from bot.research.importers.mle_bench.tables import header_of, table_of_lines, table_rows
 from scrapers.snapshots.answers import USAGE, value
 from scrapers.snapshots.tables import is_table

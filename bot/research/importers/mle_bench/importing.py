@@ -12,7 +12,7 @@ from typing import Any, Literal
 from bot.research.importers.mle_bench.board import LeaderboardCsv, read_board, write_board
 from bot.research.importers.mle_bench.columns import SubmissionColumns, choose_columns
 from bot.research.importers.mle_bench.layout import keep_grader, lay_out, put_sample, write_answers
-from bot.research.importers.mle_bench.prepared import GRADE, PreparedCompetition, PreparedFiles, open_prepared
+from bot.research.importers.mle_bench.prepared_files import GRADE, PreparedCompetition, PreparedFiles, open_prepared
 from bot.research.importers.mle_bench.tables import unpack_sample
 from bot.research.importers.staging import staging_folder
 from bot.research.metric_search.question import FindMetric, FoundMetric, MetricQuestion

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bot.research.importers.mle_bench.columns import SubmissionColumns
-from bot.research.importers.mle_bench.prepared import GRADE, REMEDY, PreparedFiles, is_pointer
+from bot.research.importers.mle_bench.prepared_files import GRADE, REMEDY, PreparedFiles, is_pointer
 from bot.research.importers.mle_bench.tables import table_rows, written_table
 from scrapers.snapshots.answers import ANSWERS, SAMPLE, Answers, Value, value
 from scrapers.snapshots.archives import check_archive, is_archive

@@ -8,9 +8,9 @@ from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
 from bot.community.drafts.prompts import OpenDraft, PlanDrafts, Room
 from bot.community.ideas.prompts import Failure, ProposeIdeas
+from bot.community.prompt_views import IdeaText, ReportText
 from bot.community.reading.batches import AnalysisText
 from bot.community.reading.documents import Document
-from bot.community.shown import IdeaText, ReportText
 from bot.engine.attempts import NodeFeedback
 from bot.engine.budget import DraftLeft
 from bot.engine.results import Result

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.coder.lab import opening
+from bot.coder.lab import lab_setup
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.models import CallLimits, Completion, Prompt
@@ -98,12 +98,12 @@ class Impatient(Scripted):
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         super().__init__(REPLIES)
         self._patch = patch
-        patch.setattr(opening, "_SHORTEST_COMMAND", 5.0)
+        patch.setattr(lab_setup, "_SHORTEST_COMMAND", 5.0)
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Give the next reply."""
         given = await super().complete(prompt, role=role, limits=limits)
-        self._patch.setattr(opening, "_COMMAND_SHARE", 0.0 if _HANGS in given.text else 0.25)
+        self._patch.setattr(lab_setup, "_COMMAND_SHARE", 0.0 if _HANGS in given.text else 0.25)
         return given
 
 

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from bot.coder.coder_config import ChosenCoder, OwnCoder
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
-from bot.coder.own import ChosenCoder, OwnCoder
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree

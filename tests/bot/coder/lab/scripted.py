@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from sqlmodel import Session
 
+from bot.coder.coder_config import ChosenCoder
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.playbook import LabPlaybook
 from bot.coder.lab.settings import LabSettings
-from bot.coder.own import ChosenCoder
 from bot.engine.context import RunContext
 from bot.engine.run_record import LabStory, RunRecord
 from bot.engine.search import SolutionSearch

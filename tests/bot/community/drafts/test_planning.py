@@ -13,8 +13,8 @@ from bot.community.drafts.planning import draft_row, plan_drafts, provenance
 from bot.community.drafts.prompts import DraftPlan, DraftsAnswer, OpenDraft, PlanDrafts, Room
 from bot.community.ideas.pool import idea_texts, propose_ideas
 from bot.community.ideas.prompts import IdeasAnswer, ProposedIdea
+from bot.community.prompt_views import ComponentNote, IdeaText, ReportAnswer
 from bot.community.report_pool import keep_report, lineage, report_texts, reports_of
-from bot.community.shown import ComponentNote, IdeaText, ReportAnswer
 from bot.engine.attempts import NodeFeedback
 from bot.engine.budget import RunBudget
 from bot.engine.tree import TreeCache

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.community.ideas.evidence import NEUTRAL_SUPPORT, WHOLE, evidence
-from bot.community.shown import ComponentNote
+from bot.community.prompt_views import ComponentNote
 from state.tables import Analysis, Draft, Idea, Report
 
 T = datetime(2020, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ from sqlmodel import select
 
 from bot.community.ideas.pool import idea_items, idea_texts, not_asked_about, propose_ideas
 from bot.community.ideas.prompts import Dropped, IdeasAnswer, Path, ProposedIdea, Retire
+from bot.community.prompt_views import ComponentNote, ReportAnswer
 from bot.community.report_pool import keep_report
-from bot.community.shown import ComponentNote, ReportAnswer
 from bot.engine.experiment import all_experiments
 from bot.evaluation.answers import Gain
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment

@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from bot.agents.builtin import BuiltinModel
 from bot.coder.lab.cards import board
-from bot.coder.lab.places import write_community
+from bot.coder.lab.lab_files import write_community
 from bot.community.reproduction.repair import RepairKernel
 from bot.community.reproduction.reproducing import (
     KernelFigures,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.answers.blends import Blended, Member
+from bot.evaluation.answers.blends import FittedBlend, Member
 from bot.evaluation.blending.blend import blend, write_blend
 from bot.evaluation.blending.ordinal import levels_of
 from bot.evaluation.blending.regression import Surrogate, regression, surrogates
@@ -33,7 +33,7 @@ def grade(submission, answers):
 """
 
 
-def blended(folder: Path, metric: str, truth: Values, predicted: list[Values], **more: object) -> Blended:
+def blended(folder: Path, metric: str, truth: Values, predicted: list[Values], **more: object) -> FittedBlend:
     view = lay_out(folder, task(metric, truth.shape[1]), truth, **more)
     return blend(view, members(folder, predicted), folder / "bank", 0)
 

@@ -12,7 +12,7 @@ import pytest
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.engine.services import Machinery
-from bot.live.preparing import PreparationBlocker, PreparedTask, prepare
+from bot.live.preparation import PreparationBlocker, PreparedTask, prepare
 from bot.live.reading.card import ReadCard
 from bot.live.reading.proposals import confirm
 from bot.live.reading.quotes import ReadPage
@@ -23,7 +23,7 @@ from bot.simulator.site.settings import SiteSettings
 from state.errors import UsageError
 from state.live import live_runs
 from tests.bot.live.site_parts import shared
-from tests.bot.live.test_preparing import notices
+from tests.bot.live.test_preparation import notices
 from tests.bot.simulator.site.parts import START, Served, served, tiny
 from tests.scripted_endpoint import ScriptedEndpoint
 from tests.tiny_snapshot import SLUG

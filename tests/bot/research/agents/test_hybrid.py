@@ -13,7 +13,7 @@ from sqlmodel import select
 from bot.agents.builtin import BuiltinModel
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
-from bot.coder.own import ChosenCoder
+from bot.coder.coder_config import ChosenCoder
 from bot.community.drafts.prompts import PlanDrafts
 from bot.engine.attempts import load_tree
 from bot.engine.search import SolutionSearch

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bot.replay.several import Failed, RunOutcome
+from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import read_result
 from bot.research.bench.bench import Bench, contender_of, prepare_bench
 from bot.research.bench.progress import BenchProgress

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from bot.cli.app import app
 from bot.live.kinds import SENTENCES
+from bot.simulator.probe.checks import POINTS, judge
 from bot.simulator.probe.exchange import read_exchanges
-from bot.simulator.probe.judging import POINTS, judge
 from bot.simulator.site.settings import CompetitionKind, SiteSettings
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import BotError

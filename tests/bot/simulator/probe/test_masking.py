@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.simulator.probe.checks import judge
 from bot.simulator.probe.exchange import ProbeExchange, read_exchanges
-from bot.simulator.probe.judging import judge
 from bot.simulator.probe.masking import Masking
 from tests.bot.simulator.probe.folders import EXAMPLE
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.research.importers.mle_bench.importing import BenchImport
-from bot.research.importers.mle_bench.prepared import find_places
+from bot.research.importers.mle_bench.prepared_files import find_places
 from bot.research.metric_search.question import FoundMetric, MetricQuestion
 
 

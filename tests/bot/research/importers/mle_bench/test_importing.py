@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.research.importers.mle_bench.importing import BenchImport, BenchImportResult, Dates
-from bot.research.importers.mle_bench.prepared import find_places
+from bot.research.importers.mle_bench.prepared_files import find_places
 from bot.research.metric_search.question import FoundMetric, MetricQuestion
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.snapshot import Snapshot

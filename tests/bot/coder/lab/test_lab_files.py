@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from bot.coder.lab.places import copy_work, write_community, write_knowledge
+from bot.coder.lab.lab_files import copy_work, write_community, write_knowledge
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.retrieval import RetrievedEntries
 from sandbox.lab.remains import tidy_work

@@ -16,8 +16,8 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, kept_execution
 from bot.submission import Quota
 from bot.submission.exactly_once import ExactlyOnce, copy_durably
-from bot.submission.last_choice import last_choice
-from bot.submission.refit import HandedInAs, MadeFile, refit
+from bot.submission.final_selection import select_final
+from bot.submission.refit import MadeFile, PredictionSource, refit
 from state.errors import BotError, BudgetExceeded, SiteUnavailable
 from state.files import replacing, sha256_of, sync, write_whole
 from state.steps import Key, StepKind
@@ -95,12 +95,12 @@ _INTERVAL_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class HandedIn:
+class FinalSubmission:
     """What was handed in."""
 
     node: int | None
     """The chosen node; None: there is none."""
-    how: HandedInAs | None
+    how: PredictionSource | None
     """None: nothing was handed in."""
     note: str
     """Why this file, in one sentence."""
@@ -115,7 +115,7 @@ class HandedIn:
         return self.how is not None and self.node == BASELINE
 
 
-async def hand_in(
+async def make_final_submission(
     context: RunContext,
     blending: Blending | None,
     destination: Path,
@@ -124,8 +124,8 @@ async def hand_in(
     hurried: bool,
     own: bool = False,
     over: bool = False,
-) -> HandedIn:
-    """Choose a script or a blend (see `last_choice`), refit it, and hand its file in.
+) -> FinalSubmission:
+    """Choose a script or a blend (see `final_selection`), refit it, and hand its file in.
 
     It may be called again: a run that was stopped hands in, is resumed, and hands in again.
 
@@ -147,10 +147,10 @@ async def hand_in(
         valid_nodes = (node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline)
         selected = next(valid_nodes, None)
     else:
-        selected = await last_choice(context, worker, over=over)
+        selected = await select_final(context, worker, over=over)
     if selected is None:
         reason = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
-        return HandedIn(None, None, reason)
+        return FinalSubmission(None, None, reason)
     best, second_look = selected, None
     # Where experiments are compared, the final selection has read the internal test, once.
     if over and not hurried and not own and context.experiments is None:
@@ -178,7 +178,9 @@ async def hand_in(
             reservation.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return HandedIn(best.id, made_file.how, made_file.note, second_look, None if own else _boldest(context, best, tree))
+    return FinalSubmission(
+        best.id, made_file.how, made_file.note, second_look, None if own else _boldest(context, best, tree)
+    )
 
 
 async def _look_again(context: RunContext, selected: NodeView, tree: Tree, worker: Worker) -> tuple[int, str | None]:
@@ -229,12 +231,12 @@ def _boldest(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
     return max(bold, key=lambda node: (bold[node], -node), default=None)
 
 
-def _earlier(context: RunContext, error: BudgetExceeded) -> HandedIn:
+def _earlier(context: RunContext, error: BudgetExceeded) -> FinalSubmission:
     """Return what was handed in before the run was resumed, as the budget allows nothing more."""
     with context.store.read() as session:
         query = select(Submission).where(Submission.run_id == context.run_id, Submission.status == "confirmed")
         last = session.exec(query.order_by(col(Submission.at).desc())).first()
     if last is None:
-        return HandedIn(None, None, f"nothing was handed in: {error}")
-    source: HandedInAs = "refit" if last.handed_in == "refit" else "holdout"
-    return HandedIn(last.node, source, f"what was handed in before the run was resumed, since {error}")
+        return FinalSubmission(None, None, f"nothing was handed in: {error}")
+    source: PredictionSource = "refit" if last.handed_in == "refit" else "holdout"
+    return FinalSubmission(last.node, source, f"what was handed in before the run was resumed, since {error}")

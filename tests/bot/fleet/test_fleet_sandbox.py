@@ -12,8 +12,8 @@ import pytest
 
 from bot.fleet.checks import check_fleet
 from bot.fleet.cluster import Cluster
-from bot.fleet.held import HeldSlot, PlacedLease, slot_of
 from bot.fleet.leases import _IDLE, Fleet
+from bot.fleet.slot_lease import HeldSlot, PlacedLease, slot_of
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Limits, ResourceUsage, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.leases import Leases, leases_folder

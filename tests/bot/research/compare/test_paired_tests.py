@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.research.compare.paired import FEWEST, LEVEL, chance, corrected, difference, interval, student
+from bot.research.compare.paired_tests import FEWEST, LEVEL, chance, corrected, difference, interval, student
 from tests.bot.research.compare.simulated import rates
 
 BENCHES = 400

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.research.importers.mle_bench.prepared import find_places, open_prepared, read_config
+from bot.research.importers.mle_bench.prepared_files import find_places, open_prepared, read_config
 from state.errors import SnapshotError, UsageError
 from tests.bot.research.importers.mle_bench.prepared_folder import numbers
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from bot.simulator.probe.checks import POINTS, judge
 from bot.simulator.probe.exchange import ProbeExchange, read_exchanges
-from bot.simulator.probe.judging import POINTS, judge
 from tests.bot.simulator.probe.folders import EXAMPLE
 
 Change = Callable[[Any], None]

@@ -17,7 +17,7 @@ from bot.engine.strategy import Action
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.models.recorded import RecordedModel
-from bot.submission.last_choice import last_choice, selection_of
+from bot.submission.final_selection import select_final, selection_of
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.labs import open_lab
@@ -100,7 +100,7 @@ async def test_experiments_are_compared_on_training_and_validation_rows_and_stac
         plain = await logged(context, "plain", sure=0.8, seed=1)
         lucky = await logged(context, "lucky", sure=1.1, seed=2, oof=0.4)
         stack = await logged(context, "stack", sure=0.82, seed=3, oof=5.0, uses=("plain",))
-        chosen = await last_choice(context, worker, over=True)
+        chosen = await select_final(context, worker, over=True)
         found = selection_of(context)
         assert chosen is not None and found is not None
         by_node = {one.node: one for one in found.candidates}
@@ -119,7 +119,7 @@ async def test_an_ensemble_is_compared_on_validation_rows_alone_and_wins_ties(tm
         for seed, name in enumerate(("a", "b", "c")):
             await logged(context, name, sure=0.9, seed=seed)
         node = await Blending(context, worker).as_node()
-        chosen = await last_choice(context, worker, over=True)
+        chosen = await select_final(context, worker, over=True)
         found = selection_of(context)
         assert chosen is not None and found is not None
         one = next(one for one in found.candidates if one.node == node.id)
@@ -152,11 +152,11 @@ async def test_a_resumed_run_chooses_the_same_and_compares_nothing_again(tmp_pat
     async with lab_in(tmp_path) as (context, worker):
         await logged(context, "one", sure=0.8, seed=1)
         await logged(context, "two", sure=0.9, seed=2)
-        first = await last_choice(context, worker, over=True)
+        first = await select_final(context, worker, over=True)
         found = selection_of(context)
     async with run_in(tmp_path) as (context, worker):
         pid = worker.pid
-        assert await last_choice(context, worker, over=True) == first
+        assert await select_final(context, worker, over=True) == first
         assert selection_of(context) == found and worker.pid == pid
 
 
@@ -167,7 +167,7 @@ async def test_the_internal_test_is_not_read_where_the_run_may_go_on_or_nothing_
         best = load_tree(context).best_candidate()
         assert best is not None
         for how in (context, replace(context, blender=None)):
-            assert await last_choice(how, worker, over=how is not context) == best
+            assert await select_final(how, worker, over=how is not context) == best
             assert selection_of(context) is None
 
 
@@ -176,7 +176,7 @@ async def test_scripts_are_compared_on_validation_rows(tmp_path: Path) -> None:
         context = replace(context, experiments=None)
         for node, wrong in enumerate((0.3, 9.0), 1):
             await score(context, node, f"{wrong} * math.sin({node} * 1000 * float(row['c']))")
-        chosen = await last_choice(context, worker, over=True)
+        chosen = await select_final(context, worker, over=True)
         found = selection_of(context)
         assert chosen is not None and found is not None
         assert [(one.node, one.kind, one.out_of_fold) for one in found.candidates] == [

@@ -9,9 +9,9 @@ from pathlib import Path
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.cards import board, lab_cards, lab_notes
 from bot.coder.lab.failures import failures
+from bot.coder.lab.lab_files import LabCommunityFiles, copy_work, write_community, write_knowledge
 from bot.coder.lab.marking import draw_mark
 from bot.coder.lab.news import LabNews
-from bot.coder.lab.places import LabCommunityFiles, copy_work, write_community, write_knowledge
 from bot.coder.lab.prompts import FoldFacts, LabTask
 from bot.coder.lab.settings import LabSettings
 from bot.coder.lab.steps import OpenedLab
@@ -65,7 +65,7 @@ def command_seconds(total: float) -> float:
 
 
 @dataclass(frozen=True)
-class Opening:
+class LabSetup:
     """The opening of one lab."""
 
     context: RunContext

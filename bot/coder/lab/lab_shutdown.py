@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.coder.lab.opening import SOLUTION
+from bot.coder.lab.lab_setup import SOLUTION
 from bot.coder.lab.steps import LeftFile
 from bot.engine.context import RunContext
 from bot.execution.record import GUARDED
@@ -20,7 +20,7 @@ _KEPT_WHOLE = 2
 
 
 @dataclass(frozen=True)
-class Closing:
+class LabShutdown:
     """Takes what counts out of a lab's folder, by the careful reader."""
 
     context: RunContext

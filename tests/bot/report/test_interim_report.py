@@ -10,9 +10,9 @@ import pytest
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch, StopwatchReading
 from bot.replay.grading import report_so_far
+from bot.report.interim_report import pause_of, written_meanwhile
 from bot.report.result import read_latest
 from bot.report.run_files import EndedRun
-from bot.report.so_far import pause_of, written_meanwhile
 from sandbox import SandboxDescription
 from state.errors import InfrastructureFailure
 from tests.bot.engine.blended import WRONG, blended_run, score

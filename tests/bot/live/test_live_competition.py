@@ -13,7 +13,7 @@ from sqlmodel import col, select
 
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.folder import RunFolder
-from bot.live.entry import LiveCompetition
+from bot.live.live_competition import LiveCompetition
 from bot.live.shared import Shared
 from bot.status.problems import current
 from state.approvals import make_wish, open_wishes
@@ -176,8 +176,8 @@ async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away
             async def nothing(*_: object) -> SimpleNamespace:
                 return shown
 
-            monkeypatch.setattr("bot.live.entry.live_run_of", lambda *_: SimpleNamespace(id="run"))
-            monkeypatch.setattr("bot.live.entry.notify", lambda *_: None)
+            monkeypatch.setattr("bot.live.live_competition.live_run_of", lambda *_: SimpleNamespace(id="run"))
+            monkeypatch.setattr("bot.live.live_competition.notify", lambda *_: None)
             for name, instead in (("_read_the_end", nothing), ("_finish", nothing), ("_pause", pause)):
                 monkeypatch.setattr(entry, name, instead)
             monkeypatch.setattr(entry, "_card", lambda: site.competition.snapshot.card)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.engine.context import RunContext
-from bot.engine.dress_rehearsal import Rehearsed, rehearsed
+from bot.engine.dress_rehearsal import RehearsalResult, rehearsed
 from bot.engine.staging import StagedNotebook, scored_run, stage_notebook
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import REHEARSAL_FEW
@@ -55,7 +55,9 @@ async def made_package(context: RunContext, node: int, worker: Worker, folder: P
     return MadeFile(folder / _name(node), "notebook", bundle.note)
 
 
-async def _pack(context: RunContext, node: int, worker: Worker, folder: Path, rehearsal: Rehearsed) -> NotebookBundle:
+async def _pack(
+    context: RunContext, node: int, worker: Worker, folder: Path, rehearsal: RehearsalResult
+) -> NotebookBundle:
     executor, limits = context.executor, context.notebook_limits
     made_files = await refit_scripts(context, node, worker)
     weight_folders = {member: _weights_of(context, member, file) for member, file in made_files.items()}

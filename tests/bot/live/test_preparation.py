@@ -8,7 +8,7 @@ from sqlmodel import select
 
 from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.live.preparing import PreparationBlocker, PreparedTask, deadline_of, prepare
+from bot.live.preparation import PreparationBlocker, PreparedTask, deadline_of, prepare
 from bot.live.replaced_data import report_replaced_data
 from bot.live.shared import Shared
 from bot.simulator.site.faults import Fault, Faults

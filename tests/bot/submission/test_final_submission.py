@@ -17,7 +17,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.views.parts import final_places
 from bot.execution.folder import RunFolder
 from bot.execution.record import EXECUTED, ExecutionRecord, kept_execution
-from bot.submission.handing_in import HandedIn, hand_in
+from bot.submission.final_submission import FinalSubmission, make_final_submission
 from bot.submission.refit import refit
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
@@ -119,8 +119,8 @@ async def run(tmp_path: Path, worker: Worker) -> AsyncIterator[tuple[RunContext,
 
 async def handed_in(
     context: RunContext, worker: Worker, file: Path, *, hurried: bool = False, over: bool = False
-) -> HandedIn:
-    return await hand_in(context, None, file, worker, hurried=hurried, over=over)
+) -> FinalSubmission:
+    return await make_final_submission(context, None, file, worker, hurried=hurried, over=over)
 
 
 @pytest.mark.integration

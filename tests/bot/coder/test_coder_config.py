@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from bot.coder.own import PRESETS, CoderSection, own_coder
+from bot.coder.coder_config import PRESETS, CoderSection, own_coder
 from bot.configuration import read_settings
 from bot.models.settings import ModelChoice
 from state.errors import ConfigurationError, UsageError

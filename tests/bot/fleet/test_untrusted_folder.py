@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from bot.fleet.contents import FolderFile, FolderManifest
-from bot.fleet.foreign import ForeignFolder, make_alike
+from bot.fleet.untrusted_folder import ForeignFolder, make_alike
 
 
 def filled(folder: Path) -> ForeignFolder:

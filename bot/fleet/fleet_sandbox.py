@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 
 from bot.fleet.cluster import Cluster, SlotLost
-from bot.fleet.held import HeldSlot, slot_of
+from bot.fleet.file_transfer import Sender
 from bot.fleet.labs import placed_lab
-from bot.fleet.sending import Sender
 from bot.fleet.slot import SlotProgress
+from bot.fleet.slot_lease import HeldSlot, slot_of
 from sandbox import Breach, ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Sandbox, SandboxDescription, Watch
 from sandbox.lab import LabHandle, LabRequest
 from sandbox.output import CappedOutput, LiveLog
-from sandbox.waiting import ended
+from sandbox.thread_join import ended
 from sandbox.workspace import LOG_NAME, check_request
 from state.files import sha256_of, write_whole
 from state.redaction import Redactor

@@ -13,13 +13,13 @@ from bot.execution.own_grader import grader_text
 from bot.live.grading import grade_live_run, report_live_so_far
 from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
 from bot.live.open_run import OpenRun, open_live_run
-from bot.live.preparing import PreparationBlocker, PreparedTask, deadline_of, prepare
+from bot.live.preparation import PreparationBlocker, PreparedTask, deadline_of, prepare
 from bot.live.shared import Shared
 from bot.notify import Notice
 from bot.notify.outbox import notify
+from bot.report.interim_report import written_meanwhile
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
-from bot.report.so_far import written_meanwhile
 from bot.status.problems import begin, begin_work_broken, end
 from bot.submission.files import FILES
 from scrapers.kaggle.polling.watch import Part

@@ -26,7 +26,7 @@ _MAX_PLAIN, _STACKS = 8, 4
 """Candidates, the best by their scores, and stacks among experiments, whose own scores are too good."""
 
 
-async def last_choice(context: RunContext, worker: Worker, *, over: bool) -> NodeView | None:
+async def select_final(context: RunContext, worker: Worker, *, over: bool) -> NodeView | None:
     """Return the node to hand in; None: there is none.
 
     Without a blender (`--no-blend`, self-reported scores), in a run whose search may go on, and where nothing can be compared, it
