@@ -21,15 +21,15 @@ LIMITS = {
     # Tables as people have them: any encoding, form of numbers, packing; features and labels in two files.
     # Simple models beside a result on own data, fitted models in its package, backtests over time, a shared core.
     # What it runs without is measured by itself: WINGS.
-    "lines of bot": 64_540,
+    "lines of bot": 64_570,
     "lines of bot/fleet": 1_950,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
-    "lines of bot/research": 9_270,
+    "lines of bot/research": 9_290,
     "lines of bot/simulator": 6_100,
     "lines of sandbox": 7_900,
     "lines of scrapers": 10_300,
     "lines of state": 5_070,
-    "names that do not say what they hold": 1_460,
+    "names that do not say what they hold": 1_440,
     "public names of more than one class": 1,
     "classes with a field for a score": 37,
     "JSON paths in SQL outside of state": 1,
