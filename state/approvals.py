@@ -1,7 +1,6 @@
 """Approvals and wishes: what the owner is asked and answers, each change with its event in one transaction."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Literal
 
 from sqlmodel import Session, col, select
@@ -10,23 +9,26 @@ from state.errors import UsageError
 from state.store import Transaction
 from state.tables import Approval, Submission, Wish
 
-Verdict = Literal["approved", "refused", "expired", "moot"]
+Verdict = Literal["approved", "refused", "moot"]
 """moot: no decision is needed any more, as another file goes instead or the site has this one already."""
-_DECLINED: tuple[Verdict, ...] = ("refused", "expired")
 WishState = Literal["open", "intended", "refused"]
 
 
-def ask_approval(tx: Transaction, run_id: str, submission: str, *, expires_at: datetime, reason: str) -> Approval:
-    """Hold a submission until somebody decides; a question that was asked already stays as it is."""
+def ask_approval(tx: Transaction, run_id: str, submission: str, *, reason: str) -> Approval:
+    """Hold a submission until its owner decides; a question that was asked already stays as it is.
+
+    One that takes the place of another, undecided one is announced when that one would have been.
+    """
     approval = approval_of(tx.session, run_id, submission)
     if approval is not None:
         return approval
-    row = Approval(run_id=run_id, submission=submission, asked_at=tx.now(), expires_at=expires_at, why=reason)
+    announced = [row.announce_at for row in undecided(tx.session, run_id) if row.announce_at is not None]
+    row = Approval(
+        run_id=run_id, submission=submission, asked_at=tx.now(), announce_at=max(announced, default=None), why=reason
+    )
     tx.add(row)
     tx.session.flush()
-    tx.record(
-        "approval.asked", run_id=run_id, submission=submission, approval=row.id, expires_at=expires_at, reason=reason
-    )
+    tx.record("approval.asked", run_id=run_id, submission=submission, approval=row.id, why=reason)
     return row
 
 
@@ -47,15 +49,15 @@ def decide_approval(tx: Transaction, id: int, verdict: Verdict, decider: str) ->
 
 def _decided(session: Session, row: Approval) -> str:
     """Return what was decided on a question, or what made it needless, as a sentence."""
-    if row.decision == "expired":
-        hours = (row.expires_at - row.asked_at).total_seconds() / 3600
-        return f"submission {row.id} waited too long: nobody approved it within {hours:g} hours"
     if row.decision != "moot":
         return f"submission {row.id} was {row.decision} already, by {row.by}"
     submission = session.get(Submission, (row.run_id, row.submission))
     if submission is None or submission.status != "withdrawn":
         return f"submission {row.id} needs no decision any more: the site has answered it"
-    return f"submission {row.id} was withdrawn{f': {submission.message}' if submission.message else ''}"
+    next_one = "".join(
+        f"; `bot approve {approval.id}` sends what waits now" for approval in undecided(session, row.run_id)[-1:]
+    )
+    return f"submission {row.id} was withdrawn{f': {submission.message}' if submission.message else ''}{next_one}"
 
 
 def approval_of(session: Session, run_id: str, submission: str) -> Approval | None:
@@ -64,14 +66,16 @@ def approval_of(session: Session, run_id: str, submission: str) -> Approval | No
     return session.exec(query).first()
 
 
-def undecided(session: Session) -> Sequence[Approval]:
-    """Return the questions without a decision, the earliest first."""
-    return session.exec(select(Approval).where(col(Approval.decision).is_(None)).order_by(col(Approval.id))).all()
+def undecided(session: Session, run_id: str | None = None) -> Sequence[Approval]:
+    """Return the questions without a decision, of one run or of all, the earliest first."""
+    query = select(Approval).where(col(Approval.decision).is_(None))
+    query = query if run_id is None else query.where(Approval.run_id == run_id)
+    return session.exec(query.order_by(col(Approval.id))).all()
 
 
-def declined(session: Session, rows: Iterable[Submission]) -> list[Submission]:
-    """Return the submissions that their owner refused, or left undecided until the question expired."""
-    query = select(Approval.run_id, Approval.submission).where(col(Approval.decision).in_(_DECLINED))
+def refused_submissions(session: Session, rows: Iterable[Submission]) -> list[Submission]:
+    """Return the submissions that their owner refused."""
+    query = select(Approval.run_id, Approval.submission).where(Approval.decision == "refused")
     pairs = set(session.exec(query))
     return [row for row in rows if (row.run_id, row.id) in pairs]
 
@@ -114,5 +118,5 @@ def answer_wish(tx: Transaction, id: int, state: WishState, reason: str, submiss
     row = tx.session.get_one(Wish, id)
     row.seen_at, row.state, row.why, row.submission = tx.now(), state, reason, submission
     tx.add(row)
-    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, reason=reason)
+    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, why=reason)
     return row

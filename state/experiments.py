@@ -61,7 +61,7 @@ def withdraw_experiment(tx: Transaction, run_id: str, node: int, reason: str) ->
     if not row.withdrawn:
         row.withdrawn = True
         tx.add(row)
-        tx.record("experiment.withdrawn", run_id=run_id, node=node, name=row.name, reason=reason)
+        tx.record("experiment.withdrawn", run_id=run_id, node=node, name=row.name, why=reason)
 
 
 def experiments(session: Session, run_id: str) -> list[ExperimentRow]:

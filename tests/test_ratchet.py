@@ -21,7 +21,8 @@ LIMITS = {
     # Tables as people have them: any encoding, form of numbers, packing; features and labels in two files.
     # Simple models beside a result on own data, fitted models in its package, backtests over time, a shared core.
     # What it runs without is measured by itself: WINGS.
-    "lines of bot": 64_570,
+    # A live view of runs and of the daemon, questions answered on the page, imports put off to the first output.
+    "lines of bot": 65_060,
     "lines of bot/fleet": 1_950,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     "lines of bot/research": 9_290,

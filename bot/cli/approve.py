@@ -70,8 +70,7 @@ def _confirm_card(store: Store, competition: str, *, json: bool) -> None:
 
 
 def _accept_rules(store: Store, competition: str, *, json: bool) -> None:
-    from bot.live.reading.rules import to_confirm  # here, as they take most of a second
-    from bot.submission.rules import accept_rules
+    from bot.submission.rules import accept_rules, to_confirm  # here, as it takes most of a second
 
     with store.write() as tx:
         sha, lines = accept_rules(tx, competition, who())

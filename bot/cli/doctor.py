@@ -1,31 +1,20 @@
 """`bot doctor`: check every part, and show how to fix what fails."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.configured import configured, model_settings, settings_file
 from bot.cli.options import Config, Json, OneCompetition
-from bot.cli.output import print_result
-from bot.coder.coder_config import RESERVED
-from bot.configuration import Settings
-from bot.configuration.competition import CompetitionSettings
-from bot.doctor import Finding
-from bot.doctor.daemon import check_daemon, check_daemon_database, check_log_file, check_notify, check_service
-from bot.doctor.gpus import check_gpus
-from bot.doctor.kaggle import check_kaggle
-from bot.doctor.machine import check_database, check_disk, check_leases, check_sandboxes, check_share
-from bot.doctor.models import check_coders, check_models, is_foreign
-from bot.extensions import extension
-from bot.service.systemd import service_state
-from sandbox.choose import choose
-from sandbox.environments import chosen_environment
-from sandbox.gpu import open_gpus
-from sandbox.instance import instance_of
+from bot.cli.output import print_json
 from state.errors import ConfigurationError, UsageError
+
+if TYPE_CHECKING:
+    from bot.configuration import Settings
+    from bot.doctor import Finding
 
 
 def doctor(
@@ -42,24 +31,41 @@ def doctor(
     Example: bot doctor spooky-author-identification
     """
     file = settings_file(config)
-    findings = list(all_checks(out, file) if competition is None else _check_competition(competition, file))
+    findings = all_checks(out, file) if competition is None else _check_competition(competition, file)
     if not show_findings(findings, json=json):
         raise typer.Exit(1)
 
 
-def show_findings(findings: Sequence[Finding], *, json: bool = False) -> bool:
-    """Print the findings; return whether nothing fails."""
-    ok = all(finding.status != "fails" for finding in findings)
-    lines = (f"{f.status:8} {f.part:15} {f.found}{f' -> {f.fix}' if f.fix else ''}" for f in findings)
-    print_result({"ok": ok, "checks": [asdict(finding) for finding in findings]}, *lines, json=json)
+def show_findings(findings: "Iterable[Finding]", *, json: bool = False) -> bool:
+    """Print each finding as soon as it is known; return whether nothing fails."""
+    checks = []
+    for finding in findings:
+        checks.append(finding)
+        if not json:
+            fix = f" -> {finding.fix}" if finding.fix else ""
+            typer.echo(f"{finding.status:8} {finding.part:15} {finding.found}{fix}")
+    ok = all(finding.status != "fails" for finding in checks)
+    if json:
+        print_json({"ok": ok, "checks": [asdict(finding) for finding in checks]})
     return ok
 
 
-def all_checks(out: Path, file: Path | None) -> Iterator[Finding]:
+def all_checks(out: Path, file: Path | None) -> "Iterator[Finding]":
     """Check every part, by a bot.toml (None: the defaults) and the folder that runs are written to."""
     configuration, settings = _configuration(file)
-    models, daemon, competitions = model_settings(settings), settings.daemon, settings.competitions
     yield from configuration
+    # Imported here, as everything below: the first finding need not wait for what makes the others.
+    from bot.coder.coder_config import RESERVED
+    from bot.doctor.daemon import check_daemon, check_daemon_database, check_log_file, check_notify, check_service
+    from bot.doctor.gpus import check_gpus
+    from bot.doctor.kaggle import check_kaggle
+    from bot.doctor.machine import check_database, check_disk, check_leases, check_sandboxes, check_share
+    from bot.doctor.models import check_coders, check_models, is_foreign
+    from bot.service.systemd import service_state
+    from sandbox.gpu import open_gpus
+    from sandbox.instance import instance_of
+
+    models, daemon, competitions = model_settings(settings), settings.daemon, settings.competitions
     yield from check_share(settings.sandbox, out, daemon.slots)
     yield from check_sandboxes(settings.sandbox, instance_of(out), is_required=is_foreign(models))
     with open_gpus() as gpus:
@@ -79,7 +85,10 @@ def all_checks(out: Path, file: Path | None) -> Iterator[Finding]:
     yield from check_leases()
 
 
-def _check_competition(slug: str, file: Path | None) -> Iterator[Finding]:
+def _check_competition(slug: str, file: Path | None) -> "Iterator[Finding]":
+    from bot.configuration.competition import CompetitionSettings
+    from bot.doctor.kaggle import check_kaggle
+
     configuration, settings = _configuration(file)
     table = {slug: settings.competitions.get(slug, CompetitionSettings())}
     daemon = settings.daemon
@@ -87,10 +96,15 @@ def _check_competition(slug: str, file: Path | None) -> Iterator[Finding]:
     yield from check_kaggle(settings.kaggle, table, rehearsal=daemon.rehearsal, state=daemon.folder)
 
 
-def _check_fleet(settings: Settings) -> Iterator[Finding]:
+def _check_fleet(settings: "Settings") -> "Iterator[Finding]":
     """Check the nodes of a fleet, if one is configured, against the sandbox that the bot would choose here."""
     if settings.fleet.address is None:
         return
+    from bot.doctor import Finding
+    from bot.extensions import extension
+    from sandbox.choose import choose
+    from sandbox.environments import chosen_environment
+
     try:
         environment = chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment)
     except UsageError:
@@ -104,8 +118,11 @@ def _check_fleet(settings: Settings) -> Iterator[Finding]:
     yield from check_fleet(settings.fleet, settings.sandbox, back_end)
 
 
-def _configuration(file: Path | None) -> tuple[list[Finding], Settings]:
+def _configuration(file: Path | None) -> "tuple[list[Finding], Settings]":
     """Return the findings of the file, and its settings; if the file is wrong, the defaults, to continue with."""
+    from bot.configuration import Settings
+    from bot.doctor import Finding
+
     try:
         settings = configured(file)
     except ConfigurationError as error:

@@ -3,16 +3,15 @@
 import asyncio
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.options import Json
+from bot.cli.options import Json, existing
 from bot.cli.output import number, print_json, print_table
-from bot.evaluation.answers import GradeReport
-from bot.evaluation.client.worker import Worker
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from scrapers.snapshots.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from bot.evaluation.answers import GradeReport
 
 
 def grade(
@@ -24,7 +23,8 @@ def grade(
 
     Example: bot grade snapshots/spooky-author-identification submission.csv
     """
-    report = asyncio.run(_grade(Snapshot.load(snapshot, METRIC_DIRECTIONS), file))
+    existing([snapshot, file], quiet=True)
+    report = asyncio.run(_grade(snapshot, file))
     if json:
         print_json(report.model_dump(mode="json"))
     else:
@@ -33,12 +33,18 @@ def grade(
         raise typer.Exit(1)
 
 
-async def _grade(snapshot: Snapshot, file: Path) -> GradeReport:
+async def _grade(folder: Path, file: Path) -> "GradeReport":
+    # Imported here: the help, and a wrong path, need none of it.
+    from bot.evaluation.client.worker import Worker
+    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+    from scrapers.snapshots.snapshot import Snapshot
+
+    snapshot = Snapshot.load(folder, METRIC_DIRECTIONS)
     async with aclosing(Worker()) as worker:
         return await worker.grade(snapshot.path, snapshot.card, file)
 
 
-def _print(report: GradeReport) -> None:
+def _print(report: "GradeReport") -> None:
     if not report.valid_submission:
         typer.echo(f"not valid: {report.message}")
         return

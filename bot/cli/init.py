@@ -86,7 +86,7 @@ def init(
     config.write_text(first.text(), encoding="utf-8")
     typer.echo(f"{config}:\n\n{first.text()}")
     _make_environment(config, env, asks=asks)
-    is_fine = show_findings(list(all_checks(Path("runs"), config.resolve())))
+    is_fine = show_findings(all_checks(Path("runs"), config.resolve()))
     if key.variables is not None:
         typer.echo(
             f"\nKaggle's key comes from this shell's {key.variables}: `bot run` needs that, too, or `bot keys set {KAGGLE}`"
@@ -123,7 +123,7 @@ def _choose_competition(slug: str | None, competitions: "list[KaggleCompetition]
         if slug not in slugs:
             raise UsageError(
                 f"{slug} is not among the running competitions that you have entered ({did_you_mean(slug, slugs)}): "
-                f"enter it and accept its rules at https://www.kaggle.com/competitions/{slug}/rules"
+                f"enter it and accept its rules at {KaggleSection().page_of(slug, 'rules')}"
             )
         return slug
     if not slugs:

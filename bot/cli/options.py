@@ -1,7 +1,7 @@
 """The options and arguments that many commands have, and those that are fields of settings."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -10,10 +10,12 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from state.closed import Option
+from state.errors import UsageError
 from state.words import slug_of
 
 Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
+Plain = Annotated[bool, typer.Option("--plain", help="log lines in place of the live view, as on a pipe")]
 Fleet = Annotated[
     str | None,
     typer.Option(
@@ -31,6 +33,19 @@ OneCompetition = Annotated[
         parser=slug_of, metavar="competition", help="only this competition; default: all", show_default=False
     ),
 ]
+
+
+def existing(paths: Iterable[Path], *, quiet: bool = False) -> None:
+    """Say at once what is read, as what reads it takes a second to import.
+
+    Raises:
+        UsageError: a path does not exist.
+    """
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: not found")
+        if not quiet:
+            typer.echo(f"reading {path}", err=True)
 
 
 class FieldOption(NamedTuple):

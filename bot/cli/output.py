@@ -5,16 +5,13 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
-_BAR = 40
-"""Characters of a bar."""
+    from rich.console import Console
 
 _UNBOUNDED = 10_000
 """Characters; wider than any table."""
@@ -98,42 +95,21 @@ def progress_line(interval: float = 0.0) -> Iterator[Say]:
     Between two plain lines there are at least `interval` seconds; what comes sooner is not shown.
     """
     from rich.console import Console
-    from rich.live import Live
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
-    live = Live(console=console, transient=True, refresh_per_second=4)
-    start, last_line = time.monotonic(), -math.inf
+    console, last_line = Console(stderr=True), -math.inf
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
 
-    def say(activity: str, share: float | None = None) -> None:
-        nonlocal last_line
-        if console.is_terminal:
-            live.update(_line(activity, share, time.monotonic() - start))
-        elif time.monotonic() - last_line >= interval:
-            last_line = time.monotonic()
-            typer.echo(activity, err=True)
+        def say(activity: str, share: float | None = None) -> None:
+            nonlocal last_line
+            if console.is_terminal:
+                progress.update(
+                    task, description=activity, total=None if share is None else 1.0, completed=share or 0.0
+                )
+            elif time.monotonic() - last_line >= interval:
+                last_line = time.monotonic()
+                typer.echo(activity, err=True)
 
-    with live if console.is_terminal else nullcontext():
         yield say
-
-
-def _line(activity: str, share: float | None, seconds: float) -> "RenderableType":
-    """Return a line, and below it a bar with the time that is left if the rest goes on as fast as what was done."""
-    from rich.console import Group
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-    from rich.text import Text
-
-    line = Text(activity, overflow="ellipsis", no_wrap=True)
-    if share is None:
-        return line
-    time_left = "" if share <= 0 else f", {_time_left(seconds * (1 - share) / share)} left"
-    bar = Table.grid(padding=(0, 1))
-    bar.add_row(ProgressBar(total=1.0, completed=min(share, 1.0), width=_BAR), Text(f"{share:.0%}{time_left}"))
-    return Group(line, bar)
-
-
-def _time_left(seconds: float) -> str:
-    """Return a rough time, such as `40 s`, `12 min` or `2.5 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

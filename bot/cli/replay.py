@@ -12,16 +12,7 @@ import typer
 from bot.agents import AGENTS
 from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
-from bot.cli.options import Config, Fleet, with_options
-from bot.cli.running import remove_leftovers, report, run_all
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.execution.disk_space import check_free
-from bot.execution.open_leases import open_leases
-from bot.replay.prepare import prepare
-from bot.replay.settings import cutoff_on
-from bot.replay.setup import Setup
-from bot.report.words import cutoff_note
-from scrapers.snapshots.snapshot import Snapshot
+from bot.cli.options import Config, Fleet, Plain, existing, with_options
 from state.errors import UsageError
 from state.words import did_you_mean
 
@@ -42,12 +33,25 @@ def replay(
     fleet: Fleet = None,
     config: Config = None,
     out: Annotated[Path, typer.Option(help="folder in which each run gets a folder")] = Path("runs"),
+    plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
 ) -> None:
     """Replay past competitions under their clock, and compare what is handed in with the real leaderboard.
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """
+    existing(snapshots, quiet=json)
+    # Imported here: the help, and a wrong path, need none of it.
+    from bot.cli.running import remove_leftovers, report, run_all
+    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+    from bot.execution.disk_space import check_free
+    from bot.execution.open_leases import open_leases
+    from bot.replay.prepare import prepare
+    from bot.replay.settings import cutoff_on
+    from bot.replay.setup import Setup
+    from bot.report.words import cutoff_note
+    from scrapers.snapshots.snapshot import Snapshot
+
     setup = Setup.of(chosen_options, model, out, settings_file(config), fleet)
     if setup.caution:
         typer.echo(setup.caution, err=True)
@@ -68,7 +72,8 @@ def replay(
         local_setup = replace(setup, gpus=gpus, leases=leases)
         recorded = {"record": record and record.resolve()}
         runs = [(s, local_setup.settings(s, a, n).model_copy(update=recorded)) for s, a, n in planned]
-        outcomes = run_all([local_setup.job(run) for run in prepare(runs, out, datetime.now(UTC))], leases, json=json)
+        jobs = [local_setup.job(run) for run in prepare(runs, out, datetime.now(UTC))]
+        outcomes = run_all(jobs, leases, json=json, plain=plain)
     report(outcomes, json=json)
 
 

@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli.configured import configured
-from bot.cli.options import Fleet
-from bot.cli.running import remove_leftovers, report, run_all
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.execution.disk_space import check_free
+from bot.cli.options import Fleet, Plain, existing
 from bot.execution.folder import run_folders
-from bot.execution.open_leases import open_leases
-from bot.replay.run_queue import Job, RunOutcome, jobs_left
 from sandbox.settings import NO_FLEET
-from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.replay.run_queue import Job, RunOutcome
 
 
 def resume(
@@ -25,12 +22,22 @@ def resume(
         list[Path] | None, typer.Option(help="a snapshot that has moved since the runs began; may be repeated")
     ] = None,
     fleet: Fleet = None,
+    plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
 ) -> None:
     """Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.
 
     Example: bot resume runs
     """
+    existing(paths, quiet=json)
+    # Imported here: the help, and a wrong path, need none of it.
+    from bot.cli.running import remove_leftovers, report, run_all
+    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+    from bot.execution.disk_space import check_free
+    from bot.execution.open_leases import open_leases
+    from bot.replay.run_queue import Job, jobs_left
+    from scrapers.snapshots.snapshot import Snapshot
+
     folders = run_folders(paths)
     if not folders:
         raise UsageError(f"there is no run in {', '.join(map(str, paths))}")
@@ -46,14 +53,16 @@ def resume(
     for address, fleet_jobs in _by_fleet(jobs, fleet).items():
         gpus = max((job.run.settings.gpus for job in fleet_jobs if isinstance(job, Job)), default=0)
         with open_leases(settings.leases, gpus, settings.fleet.at(address), settings.sandbox) as (leases, _):
-            outcomes += run_all(fleet_jobs, leases, json=json)
+            outcomes += run_all(fleet_jobs, leases, json=json, plain=plain)
         if outcomes[-1].result.status == "stopped":
             break
     report(outcomes, json=json)
 
 
-def _by_fleet(jobs: Sequence[Job | RunOutcome], fleet: str | None) -> Mapping[str, Sequence[Job | RunOutcome]]:
+def _by_fleet(jobs: "Sequence[Job | RunOutcome]", fleet: str | None) -> "Mapping[str, Sequence[Job | RunOutcome]]":
     """Return the jobs by where their scripts run: where that is asked for, else where it was when their run began."""
+    from bot.replay.run_queue import Job
+
     by_fleet: dict[str, list[Job | RunOutcome]] = {}
     for job in jobs:
         fleet_before = job.run.settings.fleet if isinstance(job, Job) else None

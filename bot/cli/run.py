@@ -3,16 +3,23 @@
 import asyncio
 import faulthandler
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from bot.cli.configured import daemon_folder, settings_file
-from bot.cli.options import Config
+from bot.cli.options import Config, Plain
 from bot.cli.places import of_place
 from bot.status.lock import LOCK, is_running, works_already
 from state.errors import BotError, ConfigurationError, UsageError
+
+if TYPE_CHECKING:
+    from bot.configuration import Settings
+    from bot.logs import Logs
+    from state.redaction import Redactor
 
 EX_CONFIG = 78
 """Exit status for a configuration that cannot work, as in sysexits.h: systemd does not restart the bot."""
@@ -23,6 +30,7 @@ def run(
     until_over: Annotated[
         bool, typer.Option("--until-over", help="end when all competitions are over, as for a rehearsal")
     ] = False,
+    plain: Plain = False,
 ) -> None:
     """Compete in the configured competitions until stopped: watch, learn, train, submit, and notify the owner.
 
@@ -32,10 +40,13 @@ def run(
     Example: bot run --config bot.toml
     """
     file = settings_file(config)
+    if file is None:
+        print("bot: there is no bot.toml here: `bot init` writes one, or name yours with --config", file=sys.stderr)
+        raise typer.Exit(EX_CONFIG)
     _refuse_second(file)
     from bot.configuration import read_configuration
     from bot.configuration.own_secrets import open_redactor
-    from bot.daemon.log import open_log, sayer
+    from bot.daemon.log import sayer
     from bot.daemon.service import Options, serve
 
     try:
@@ -46,7 +57,7 @@ def run(
         raise typer.Exit(EX_CONFIG) from None
     if not configuration.settings.competitions:
         print(
-            "bot: no competition is configured: add a table [competitions.SLUG] to bot.toml (`bot config example`)",
+            f"bot: {file} has no competition: `bot init NAME` writes one, or add a table [competitions.NAME]",
             file=sys.stderr,
         )
         raise typer.Exit(EX_CONFIG)
@@ -55,7 +66,7 @@ def run(
     faulthandler.enable()
     redactor = open_redactor(configuration.settings)
     try:
-        with open_log(configuration.settings.daemon, redactor, sys.stderr) as logs:
+        with _logs(configuration.settings, redactor, plain=plain) as logs:
             asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log)))
     except UsageError as error:
         print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
@@ -68,6 +79,25 @@ def run(
             raise
         print(f"bot: {redactor.text(sentence)}", file=sys.stderr)
         raise typer.Exit(EX_CONFIG) from None
+
+
+@contextmanager
+def _logs(settings: "Settings", redactor: "Redactor", *, plain: bool) -> Iterator["Logs"]:
+    """Open the log, shown by the live view at a terminal; the view ends first, or an error could not be read."""
+    from bot.daemon.log import open_log
+
+    if plain or not sys.stderr.isatty():
+        with open_log(settings.daemon, redactor, sys.stderr) as logs:
+            yield logs
+        return
+    from rich.console import Console
+
+    from bot.cli.daemon_view import LogLines, daemon_view
+
+    lines = LogLines()
+    view = daemon_view(settings.daemon.folder / "bot.db", settings, lines, Console(stderr=True))
+    with open_log(settings.daemon, redactor, lines) as logs, view:
+        yield logs
 
 
 def tell_of_missing_key(terminal: TextIO) -> None:

@@ -1,20 +1,21 @@
 """Running replays one after another, and printing their results, for `bot replay` and `bot resume`."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import typer
 from pydantic_core import to_jsonable_python
 from rich.console import Console
 
+from bot.cli.live_view import LiveRuns, Say, print_line
 from bot.cli.output import number, print_json, print_table
 from bot.evaluation.answers.board import MEDALS
 from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
-from bot.replay.progress import ReplayProgress, print_line
 from bot.replay.run_queue import Failed, Job, RunOutcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import beside_simple, disbelief, interval, made_as, medal, unbeaten
+from bot.report.words import beside_simple, disbelief, duration, interval, made_as, medal, money, percent, unbeaten
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 from sandbox.leftovers import left_by_killed
@@ -25,25 +26,41 @@ _COLUMNS = (
 )
 
 
-def run_all(jobs: Sequence[Job | RunOutcome], leases: Leases, *, json: bool) -> list[RunOutcome]:
+def run_all(jobs: Sequence[Job | RunOutcome], leases: Leases, *, json: bool, plain: bool = False) -> list[RunOutcome]:
     """Run one after another, and pass on existing outcomes; a failure is shown and stops no other run.
 
     After a request to stop, the remaining runs are not started.
     """
     console = Console(stderr=True)
     outcomes: list[RunOutcome] = []
-    progress = ReplayProgress(console, jobs)
-    with progress.shown(transient=True):
-        for outcome in run_each(jobs, leases, progress.started):
-            if isinstance(outcome.result, Failed):
-                print_line(console, f"{outcome.run_id}: {outcome.result.error}")
+    live = LiveRuns(console, plain=plain)
+
+    def show(job: Job) -> AbstractContextManager[Say]:
+        count = f"[{len(outcomes) + 1}/{len(jobs)}] " if len(jobs) > 1 else ""
+        return live.run(f"{count}{job.run.settings.agent} on {job.run.snapshot.card.slug}", job.run.folder)
+
+    with live.display(transient=True):
+        for outcome in run_each(jobs, leases, show):
+            if isinstance(outcome.result, Failed) or len(jobs) > 1:
+                print_line(console, f"{outcome.run_id}: {outcome_line(outcome.result)}")
             if json:
                 print_outcome(outcome)
             outcomes.append(outcome)
-            progress.ended(outcome)
     if not_started := len(jobs) - len(outcomes):
         console.print(f"{not_started} more were not started: `bot resume` with the folder of all runs finishes them")
     return outcomes
+
+
+def outcome_line(result: RunResult | Failed) -> str:
+    """Return what came of a run, or why nothing did, in one line."""
+    if isinstance(result, Failed):
+        return f"{result.status}: {result.error}"
+    outcome = (
+        f"beats {percent(result.win_rate)} of the teams, {result.medal or 'no'} medal"
+        if result.valid_submission
+        else f"no valid submission: {result.message or result.handed_in_note}"
+    )
+    return f"{outcome}; {duration(result.wall_seconds)}, {money(result.llm.cost_usd)}"
 
 
 def remove_leftovers(out: Path) -> None:
@@ -89,11 +106,11 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if not result.valid_submission and not result.own_data:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.handed_in:
-        yield f"handed in: node {result.chosen_node}, {made_as(result)}: {result.handed_in_note}"
+        yield f"submitted: node {result.chosen_node}, {made_as(result)}: {result.handed_in_note}"
     if result.selection:
         yield f"final selection: {result.selection.why}"
     if result.second_look:
-        yield f"second look: {result.second_look}"
+        yield f"checked again: {result.second_look}"
     if result.self_reported:
         yield f"validation scores are self-reported, that is, scripts print them: {result.self_reported}"
     doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)
@@ -113,7 +130,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if result.no_answer:
         yield f"no answer of {result.model} could be used: {result.no_answer}"
         if result.submission_exists:
-            yield "what was handed in is the bot's own; `bot doctor` tries the model out"
+            yield "what was submitted is the bot's own; `bot doctor` tries the model out"
 
 
 def _row(result: RunResult | Failed) -> tuple[str, ...]:

@@ -7,26 +7,19 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
-from bot.cli.options import Config, with_options
-from bot.cli.running import remove_leftovers, report, run_all
-from bot.evaluation.answers.view_names import Withholding
-from bot.evaluation.client.worker import Worker
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.execution.disk_space import check_free
-from bot.execution.open_leases import open_leases
-from bot.replay.prepare import prepare_own
-from bot.replay.setup import Setup
-from bot.solve.build_snapshot import build_snapshot
-from bot.solve.input_files import collect_files
-from bot.solve.solve_options import DetectedTask, SolveOptions
-from scrapers.snapshots.snapshot import Snapshot
+from bot.cli.options import Config, Plain, existing, with_options
 from state.errors import UnsupportedLayout, UsageError
+
+if TYPE_CHECKING:
+    from bot.evaluation.answers.view_names import Withholding
+    from bot.solve.solve_options import DetectedTask, SolveOptions
+    from scrapers.snapshots.snapshot import Snapshot
 
 _USUAL = {"time": 600.0}
 """What is shorter than that of a replay."""
@@ -89,6 +82,7 @@ def solve(
     ] = "builtin",
     config: Config = None,
     out: Annotated[Path, typer.Option(help="folder in which the run gets a folder")] = Path("runs"),
+    plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print result.json on one line")] = False,
 ) -> None:
     """Solve a task of your own: find out what is to be predicted, search, and hand back predictions, script and report.
@@ -97,6 +91,16 @@ def solve(
 
     Example: bot solve my-data --target price --time 10m
     """
+    existing([data], quiet=True)
+    typer.echo(f"reading {data}{_size(data)}", err=True)
+    # Imported here: the help, and a wrong path, need none of it.
+    from bot.cli.running import remove_leftovers, report, run_all
+    from bot.execution.disk_space import check_free
+    from bot.execution.open_leases import open_leases
+    from bot.replay.prepare import prepare_own
+    from bot.replay.setup import Setup
+    from bot.solve.solve_options import SolveOptions
+
     setup = Setup.of(chosen_options, model, out, settings_file(config), usual=_USUAL)
     options = setup.options
     if setup.caution:
@@ -109,7 +113,6 @@ def solve(
     configured = setup.configuration
     with open_leases(configured.leases, options.gpus, configured.fleet, configured.sandbox) as (leases, gpus):
         with tempfile.TemporaryDirectory(prefix=".own-data-", dir=out) as scratch:
-            typer.echo(f"reading {data}{_size(data)}", err=True)
             snapshot, detected = _build(data, Path(scratch), data_options, out, now)
             settings = replace(setup, gpus=gpus, leases=leases).settings(snapshot, options.agent, options.seed)
             if options.notes is not None and not options.notes.is_dir():
@@ -123,12 +126,19 @@ def solve(
             remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
             settings = settings.model_copy(update={"time": max(_SHORTEST_SEARCH, remaining)})
             run = prepare_own(snapshot, settings, out, now)
-        outcomes = run_all([setup.job(run)], leases, json=json)
+        outcomes = run_all([setup.job(run)], leases, json=json, plain=plain)
     report(outcomes, json=json)
 
 
-def _build(data: Path, scratch: Path, options: SolveOptions, out: Path, now: datetime) -> tuple[Snapshot, DetectedTask]:
+def _build(
+    data: Path, scratch: Path, options: "SolveOptions", out: Path, now: datetime
+) -> tuple["Snapshot", "DetectedTask"]:
     """Return the snapshot-like folder of the data, and what was detected."""
+    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+    from bot.solve.build_snapshot import build_snapshot
+    from bot.solve.input_files import collect_files
+    from scrapers.snapshots.snapshot import Snapshot
+
     folder = scratch / "task"
     with collect_files(data, out) as collected:
         detected = build_snapshot(collected, folder, _slug(data), options, now)
@@ -149,8 +159,10 @@ def _slug(data: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80] or "own-data"
 
 
-async def _split(snapshot: Snapshot, seed: int, withholding: Withholding) -> str:
+async def _split(snapshot: "Snapshot", seed: int, withholding: "Withholding") -> str:
     """Return how rows will be withheld, or why none can be."""
+    from bot.evaluation.client.worker import Worker
+
     async with aclosing(Worker()) as worker:
         try:
             return await worker.describe_split(snapshot.data, snapshot.card, seed, withholding)

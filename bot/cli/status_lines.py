@@ -67,14 +67,7 @@ def detail_lines(status: CompetitionStatus, now: datetime, *, running: bool = Tr
         else ": no run yet"
     )
     yield from textwrap.wrap(status.competition + run, _WIDTH, subsequent_indent="  ")
-    live = running or status.state != "working"
-    since = "" if status.since is None else f" for {span(now, status.since)}" if live else " when the daemon stopped"
-    parts = [f"{status.state}{since}", status.why]
-    if status.control != "running":
-        parts.append(f"you have {status.control} it")
-    if not status.configured:
-        parts.append("it has no table in bot.toml")
-    yield from _wrapped("state", "; ".join(part for part in parts if part))
+    yield from _state(status, now, running=running)
     if status.deadline is not None:
         yield from _wrapped("ends", f"{moment(status.deadline)}, {_time_to_end(status)}")
     yield from _poll_lines(status, now)
@@ -96,6 +89,29 @@ def detail_lines(status: CompetitionStatus, now: datetime, *, running: bool = Tr
     yield from _wrapped("next", _due(status.next, now))
     for note in status.notes:
         yield from _wrapped("note", _note(note))
+
+
+def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) -> Iterator[str]:
+    """Yield what is going on, and what comes next; the next poll is due in `poll_seconds`."""
+    yield from _state(status, now, running=True)
+    for work in status.doing:
+        yield from _wrapped("now", _doing(work, now))
+    for account in status.spent if status.run is not None else ():
+        if account.level == "competition":
+            yield from _wrapped("spent", _spending(account))
+    poll = f"poll {f'in {_span(poll_seconds)}' if poll_seconds else 'due'}"
+    yield from _wrapped("next", ", ".join([poll, *([_due(status.next, now)] if status.next else [])]))
+
+
+def _state(status: CompetitionStatus, now: datetime, *, running: bool) -> Iterator[str]:
+    live = running or status.state != "working"
+    since = "" if status.since is None else f" for {span(now, status.since)}" if live else " when the daemon stopped"
+    parts = [f"{status.state}{since}", status.why]
+    if status.control != "running":
+        parts.append(f"you have {status.control} it")
+    if not status.configured:
+        parts.append("it has no table in bot.toml")
+    yield from _wrapped("state", "; ".join(part for part in parts if part))
 
 
 def doubt_lines(doubts: Sequence[Doubt]) -> Iterator[str]:
@@ -125,7 +141,14 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
     first = f"  {label:{_LABEL}}"
     indent = " " * len(first)
     # Names of competitions have hyphens, and are to be found and copied whole.
-    lines = textwrap.wrap(text, _WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+    lines = textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=False,  # a broken address cannot be opened
+    )
     yield from lines or [first.rstrip()]
 
 
@@ -209,10 +232,8 @@ def _nodes(status: CompetitionStatus) -> str:
 
 
 def _doing(work: Doing, now: datetime | None) -> str:
-    activity = work.action if work.execution is None else f"{work.execution} on {work.view}"
-    if now is None:
-        return f"node {work.node}: {activity}, when the daemon stopped"
-    return f"node {work.node}: {activity} for {span(now, datetime.fromisoformat(work.since))}"
+    since = "when the daemon stopped" if now is None else f"for {span(now, datetime.fromisoformat(work.since))}"
+    return f"{work.sentence}, {since}"
 
 
 def _submissions(status: CompetitionStatus) -> str:

@@ -77,5 +77,4 @@ def _count(figure: Figure) -> str:
 
 def _doing(work: Doing, now: datetime) -> str:
     seconds = max(0.0, (now - datetime.fromisoformat(work.since)).total_seconds())
-    activity = work.action if work.execution is None else f"{work.execution} on {work.view}"
-    return f"node {work.node}: {activity} for {seconds:.0f} s"
+    return f"{work.sentence}, for {seconds:.0f} s"

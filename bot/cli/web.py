@@ -33,17 +33,19 @@ def web(
     """
     if missing := [path for path in paths or () if not path.is_dir()]:
         raise UsageError(f"there is no folder {missing[0]}: name a run, or the folder that holds the runs")
-    # Imported here: no other command should pay for a web server.
-    from bot.web.serving import address as address_of
-    from bot.web.serving import read_token, serve
-    from bot.web.sources import Sources
-
     file = settings_file(config)
     settings = configured(file)
+    from bot.web.token import address_of, read_token
+
     token = read_token(settings.daemon.folder)
     web_settings = settings.web if port is None else settings.web.model_copy(update={"port": port})
     if address:
         typer.echo(address_of(web_settings.listen, web_settings.port, token))
         return
+    typer.echo("starting the page", err=True)
+    # Imported here: no other command should pay for a web server.
+    from bot.web.serving import serve
+    from bot.web.sources import Sources
+
     folders = tuple(paths or ([_RUNS] if _RUNS.is_dir() else []))
     serve(Sources(file, folders), web_settings, token, lambda address: typer.echo(f"the page: {address}"))

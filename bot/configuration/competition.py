@@ -36,13 +36,13 @@ class CompetitionSettings(RunOptions, CardOverrides):
     submit: bool = Field(default=False, description="whether files are sent to Kaggle; none is unless this is true")
     approve: Literal["auto", "ask"] = Field(
         default="auto",
-        description="whether what is to be sent goes at once (auto), or is held until a person approves it (ask)",
+        description="whether files are submitted at once (auto), or held until you approve them (ask)",
     )
     approval_hours: float = Field(
         default=24.0,
         gt=0,
         allow_inf_nan=False,
-        description="hours after which what was held and nobody approved is not sent any more",
+        description="hours of real time, in rehearsals too, after which you are notified again of a file that awaits approval",
     )
     max_cost: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="cap on money for it, in USD", examples=[50.0]

@@ -70,7 +70,7 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
 
     def save(tx: Transaction, rehearsal: RehearsalResult) -> None:
         if rehearsal.reason is not None:
-            tx.record(REFUSED, run_id=context.run_id, node=node, reason=rehearsal.reason)
+            tx.record(REFUSED, run_id=context.run_id, node=node, why=rehearsal.reason)
 
     return await context.steps.once(REHEARSED, lambda: _rehearse(context, node, lease), Key(node), save=save)
 

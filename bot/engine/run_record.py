@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -12,12 +12,12 @@ from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from bot.engine.experiment import Experiment, experiments_in
-from bot.engine.lab_turns import TurnText, lab_mark, lab_turns
+from bot.engine.lab_turns import TurnText, command_of, lab_mark, lab_turns
 from bot.engine.tree import SEPARATE
 from bot.evaluation.answers import Gain, NodeScore
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import FINDINGS
-from bot.execution.record import EXECUTED, GUARDED, last_execution
+from bot.execution.record import EXECUTED, GUARDED, IDLE_ENDED, IDLE_STARTED, last_execution
 from bot.execution.record import ExecutionRecord as RanScript
 from state.clock_advances import ClockAdvance, clock_advances
 from state.errors import UsageError
@@ -32,6 +32,7 @@ from state.tables import (
     Draft,
     Event,
     Execution,
+    ExperimentRow,
     Idea,
     Lab,
     LedgerEntry,
@@ -40,6 +41,7 @@ from state.tables import (
     Report,
     Reproduction,
     Run,
+    Step,
     Submission,
 )
 from state.words import iso
@@ -47,6 +49,16 @@ from state.words import iso
 _RowT = TypeVar("_RowT", Execution, Lab, LedgerEntry, Node)
 _NEWS = " [news] "
 """What a line of news begins with after the lab's mark, under what a coder sees of a command."""
+_PHASES = {
+    "reading": "reading posts",
+    "guards:": "checking the data",
+    "final selection": "final selection",
+    "second-look": "final selection",
+    "refit": "refit of the final selection",
+}
+"""Phases by what begins the names of steps that are under way."""
+_IDLE_EVENTS = 40
+"""Of the latest, among which are the starts of all idle work under way."""
 _SELF_REPORTED = (
     "no labels could be withheld, so that its scores are self-reported: scripts print them, and nobody checks them"
 )
@@ -86,14 +98,32 @@ class NodeCounts:
 
 @dataclass(frozen=True)
 class Doing:
-    """One node that is worked on; without an execution its script is being written, or scored."""
+    """One thing that is worked on: a node, a lab's turn, or what the engine does in idle time."""
 
-    node: int
+    node: int | None
+    """Without an execution its script is being written, or scored; None: it is no node's."""
     action: str
+    """What is done, or the command that a coder typed."""
     since: str
-    """ISO time in UTC: of the execution's start where there is one, else of the node's."""
+    """ISO time in UTC: of the execution's or command's start where there is one, else of the node's."""
     execution: str | None = None
     view: str | None = None
+    lab: int | None = None
+
+    @property
+    def subject(self) -> str:
+        """Whose work it is."""
+        return f"node {self.node}" if self.node is not None else "idle time" if self.lab is None else f"lab {self.lab}"
+
+    @property
+    def activity(self) -> str:
+        """What is done, with the view that its execution is on."""
+        return self.action + (f", runs on {self.view}" if self.execution else "")
+
+    @property
+    def sentence(self) -> str:
+        """Whose work it is, and what is done."""
+        return f"{self.subject}: {self.activity}"
 
 
 @dataclass(frozen=True)
@@ -341,18 +371,59 @@ class RunRecord:
         return NodeCounts(**fields, best=best[0] if best else None, best_score=best[1] if best else None)
 
     @cached_property
+    def _unfinished_steps(self) -> Sequence[Step]:
+        """The steps under way, oldest first; those of an earlier start, which it left unfinished, are not."""
+        start = latest(self._session, self.id, ("run.created", "run.resumed"))
+        query = select(Step).where(Step.run_id == self.id, Step.status == "started").order_by(col(Step.started_at))
+        return [step for step in self._session.exec(query) if start is None or step.started_at >= start.at]
+
+    @cached_property
+    def phase(self) -> str:
+        """What its work has come to, in a few words."""
+        if self.row.status != "running":
+            return "writing the result"
+        steps = [step.name for step in self._unfinished_steps]
+        known = next((phase for name, phase in _PHASES.items() if any(step.startswith(name) for step in steps)), None)
+        return known or ("search" if self.counts.all else "preparing")
+
+    @cached_property
     def doing(self) -> tuple[Doing, ...]:
-        """The nodes that are worked on, each with its running execution."""
+        """What is worked on: nodes, each with its running execution, labs, and work in idle time."""
+        return (*self._nodes_at_work(), *self._labs_at_work(), *self._idle_work())
+
+    def _labs_at_work(self) -> Iterator[Doing]:
+        """Yield what each open lab does: its coder's command, or its model's reply."""
+        steps = {step.node: step for step in self._unfinished_steps if step.name.startswith(("lab.turn", "turn:"))}
+        for lab in self.labs if steps else ():
+            if lab.ended_at is None and (step := steps.get(lab.id)) is not None:
+                action = "its model thinks"
+                if step.name == "lab.turn":
+                    action = command_of(self._session, self.id, lab.id, step.attempt) or "its coding agent works"
+                yield Doing(None, action, iso(step.started_at), lab=lab.id)
+
+    def _idle_work(self) -> Iterator[Doing]:
+        for step in self._unfinished_steps:
+            if step.name == "sealed":
+                row = self._session.get(ExperimentRow, (self.id, step.node))
+                yield Doing(None, f"fits {row.name if row else step.node} on all rows", iso(step.started_at))
+        query = select(Event).where(Event.run_id == self.id, col(Event.type).in_((IDLE_STARTED, IDLE_ENDED)))
+        events = self._session.exec(query.order_by(col(Event.seq).desc()).limit(_IDLE_EVENTS)).all()
+        open_work = {event.data["name"]: event for event in reversed(events)}
+        start = latest(self._session, self.id, ("run.created", "run.resumed"))
+        for name, event in open_work.items():
+            if event.type == IDLE_STARTED and (start is None or event.seq > start.seq):
+                yield Doing(None, name, iso(event.at))
+
+    def _nodes_at_work(self) -> Iterator[Doing]:
         running = select(Execution).where(Execution.run_id == self.id, col(Execution.reason).is_(None))
         executions = {row.node: row for row in self._session.exec(running)}
         nodes = select(Node.id, Node.action, Node.created_at).where(Node.run_id == self.id)
         nodes = nodes.where((col(Node.status) == "running") | col(Node.id).in_(executions)).order_by(col(Node.id))
-        return tuple(
-            Doing(id, action, iso(execution.started_at), execution.id, execution.view)
-            if (execution := executions.get(id)) is not None
-            else Doing(id, action, iso(created_at))
-            for id, action, created_at in self._session.exec(nodes)
-        )
+        for id, action, created_at in self._session.exec(nodes):
+            if (execution := executions.get(id)) is not None:
+                yield Doing(id, action, iso(execution.started_at), execution.id, execution.view)
+            else:
+                yield Doing(id, action, iso(created_at))
 
     @cached_property
     def scored(self) -> Sequence[tuple[datetime, float]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from bot.execution.record import (
     DEBUG,
     EXECUTED,
     GUARDED,
+    IDLE_ENDED,
+    IDLE_STARTED,
     PREDICTIONS,
     REHEARSAL_FEW,
     ExecutionRecord,
@@ -35,7 +37,7 @@ from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Limit
 from sandbox.lab import LabHandle, LabRequest
 from sandbox.rules import Rules, RuleSettings
 from scrapers.snapshots.card import TaskCard
-from state.errors import InfrastructureFailure, InvalidSubmission
+from state.errors import InfrastructureFailure, InvalidSubmission, StateUnavailable
 from state.progress import add_evaluation, end_execution, start_execution
 from state.steps import Key, Steps
 from state.store import Store
@@ -277,10 +279,18 @@ class Executor:
             InfrastructureFailure: the sandbox failed.
         """
         request.out.mkdir(parents=True, exist_ok=True)
-        outcome = await self.sandbox.run(replace(request, lease=lease), Rules(self.settings.rules, request))
+        self._record(IDLE_STARTED, request.execution_id)
+        try:
+            outcome = await self.sandbox.run(replace(request, lease=lease), Rules(self.settings.rules, request))
+        finally:
+            self._record(IDLE_ENDED, request.execution_id)
         if outcome.reason is ExitReason.INFRASTRUCTURE:
             raise InfrastructureFailure(outcome.detail or "the sandbox failed")
         return outcome
+
+    def _record(self, event: str, name: str) -> None:
+        with suppress(StateUnavailable), self.store.write(durable=False) as tx:
+            tx.record(event, run_id=self.run_id, name=name)
 
     async def _run(
         self,

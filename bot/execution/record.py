@@ -23,6 +23,9 @@ REHEARSAL, REHEARSAL_FEW = "rehearsal", "rehearsal-few"
 """The views of a notebook's dress rehearsal, where withheld rows stand in for the test rows; the second has few of them."""
 PREDICTIONS = "validation_predictions.csv"
 
+IDLE_STARTED, IDLE_ENDED = "idle.started", "idle.ended"
+"""Events of the engine's own work in idle time, each with its `name`."""
+
 SCORED_EXPERIMENT = TypeAdapter(ScoredExperiment)
 """Reads and writes `ExperimentRow.result`."""
 _LAST_LINE = 300

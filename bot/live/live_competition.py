@@ -305,6 +305,8 @@ class LiveCompetition:
         async with self._opened(run) as open_run:
             if stopped_by is not None:
                 await open_run.desk.give_up(stopped_by)
+            else:
+                await open_run.desk.send()  # what is still held is withdrawn
             await open_run.desk.scores.settle()
             sandbox = machinery.sandbox.describe()
             ended = EndedRun(run.folder, open_run.context, sandbox, open_run.stopwatch, "finished", stopped_by)
@@ -359,7 +361,7 @@ class LiveCompetition:
             return
         self.state, self.why = state, why
         with self._shared.store.write() as tx:
-            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, reason=why)
+            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, why=why)
         self._shared.say(self.slug, f"{state}: {why}" if why else state)
 
     def _failed(self, error: BotError) -> None:

@@ -190,7 +190,15 @@ async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
         submitter = KaggleSubmitter(shared.client, slug, file)
         if run.card.kind == "code":
             submitter, client = NotebookSubmitter(shared.client, slug, file, shared.store, run.id), shared.client
-        desk = Desk(context, shared.competition(slug), run.own, submitter, shared.machinery.worker, client=client)
+        desk = Desk(
+            context,
+            shared.competition(slug),
+            run.own,
+            submitter,
+            shared.machinery.worker,
+            client=client,
+            kaggle=shared.settings.kaggle,
+        )
         open_run = OpenRun(shared, run, context, stopwatch, desk, grader_of(run))
         shared.slots.join(slug, open_run.weight)
         try:

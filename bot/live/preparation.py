@@ -22,8 +22,6 @@ from state.errors import UsageError
 from state.live import deadline_of as known_deadline
 from state.series import rules_hash
 
-SITE = "https://www.kaggle.com/competitions/"
-
 
 @dataclass(frozen=True)
 class PreparedTask:
@@ -50,7 +48,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
     """
     facts = await Competitions(shared.client).get(slug)
     if not facts.user_has_entered:
-        url, sha = f"{SITE}{slug}/rules", rules_hash(shared.store, slug, shared.clock.as_of())
+        url, sha = shared.settings.kaggle.page_of(slug, "rules"), rules_hash(shared.store, slug, shared.clock.as_of())
         notice = Notice("problem.rules", slug, {"url": url, "rules_sha": sha})
         reason = f"{slug} is not entered: accept its rules at {url}"
         return _problem(shared, f"rules/{slug}", PreparationBlocker(reason), notice)
@@ -66,7 +64,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
     if blocked := await _of_a_kind(shared, facts, settings, data):
         return blocked
     evidence = await read_evidence(Competitions(shared.client), slug)
-    await ask_rules(shared, settings, evidence, f"{SITE}{slug}/rules")
+    await ask_rules(shared, settings, evidence, shared.settings.kaggle.page_of(slug, "rules"))
     folder = await data.fetch()
     card = await settle(shared, settings, await with_data(evidence, folder))
     if isinstance(card, Question):
@@ -101,7 +99,7 @@ def _asked(shared: Shared, slug: str, question: Question) -> tuple[PreparationBl
         return PreparationBlocker(reason, lines), notice
     source = f"{proposal.source}; in doubt: {question.note}" if question.note else proposal.source
     reason = f"{slug}: {', '.join(lines)} is proposed ({source}): confirm it by `{command}`, or write into bot.toml "
-    reason += f"what is right; read {SITE}{slug}/overview/evaluation first"
+    reason += f"what is right; read {shared.settings.kaggle.page_of(slug, 'overview/evaluation')} first"
     return PreparationBlocker(reason, lines), notice
 
 

@@ -7,7 +7,7 @@ QUIET = frozenset(
     {
         *("step.started", "step.ended", "step.prompt_changed", "ledger.charged", "model.called", "run.beat"),
         *("node.updated", "analysis.added", "idea.added", "idea.closed", "ideas.proposed", "notification.added"),
-        *("knowledge.shown", "evaluation.added", "gateway.estimated"),
+        *("knowledge.shown", "evaluation.added", "gateway.estimated", "idle.started", "idle.ended"),
     }
 )
 """Types of each small effect: shown when all are asked for."""

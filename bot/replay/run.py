@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -59,20 +59,17 @@ GRACE = 15.0
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class Show:
-    """Where a run reports its progress: one line at a time, and its services once they are open."""
-
-    say: Callable[[str], None]
-    attach: Callable[[RunContext, Stopwatch], None]
-
-
 async def replay(
-    run: PreparedRun, sandbox: Sandbox, leases: Leases, models: ModelSettings, redactor: Redactor, show: Show
+    run: PreparedRun,
+    sandbox: Sandbox,
+    leases: Leases,
+    models: ModelSettings,
+    redactor: Redactor,
+    say: Callable[[str], None],
 ) -> RunResult:
     """Run one agent on one past competition, grade its submission, and write the run's folder.
 
-    Work that an earlier start of the bot has completed is not repeated.
+    `say` gets a line at a time on what it does. Work that an earlier start of the bot has completed is not repeated.
 
     Returns:
         The content of result.json.
@@ -86,15 +83,14 @@ async def replay(
     clock = _clock(run)
     with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
-        end_event = await begin(run, store, show.say)
+        end_event = await begin(run, store, say)
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
             open_run_context(
-                run, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, show.say
+                run, store, clock, Machinery(sandbox, leases, models, worker, BUILT_IN), stopwatch, say
             ) as context,
         ):
-            show.attach(context, stopwatch)
             agent = open_agent(run.settings.agent, context)
             search = SolutionSearch(context, agent, run.settings.parallel, _pacing(run, context, agent))
             with _interruptible(search):

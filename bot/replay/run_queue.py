@@ -14,7 +14,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder, is_run_on
 from bot.models.settings import Environment, ModelSettings
 from bot.replay.prepare import PreparedRun, finished_result, read_config
-from bot.replay.run import Show, replay
+from bot.replay.run import replay
 from bot.replay.settings import ReplaySettings
 from bot.report.result import RunResult
 from sandbox import Sandbox
@@ -66,7 +66,9 @@ class RunOutcome:
 
 
 def run_each(
-    jobs: Iterable[Job | RunOutcome], leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]
+    jobs: Iterable[Job | RunOutcome],
+    leases: Leases,
+    show_job: Callable[[Job], AbstractContextManager[Callable[[str], None]]],
 ) -> Iterator[RunOutcome]:
     """Run one after another, and yield each outcome; existing outcomes are passed on.
 
@@ -79,11 +81,13 @@ def run_each(
             return
 
 
-def _run(job: Job, leases: Leases, show_job: Callable[[Job], AbstractContextManager[Show]]) -> RunOutcome:
+def _run(
+    job: Job, leases: Leases, show_job: Callable[[Job], AbstractContextManager[Callable[[str], None]]]
+) -> RunOutcome:
     run = job.run
-    with show_job(job) as show:
+    with show_job(job) as say:
         try:
-            result: RunResult | Failed = asyncio.run(replay(run, job.sandbox, leases, job.models, job.redactor, show))
+            result: RunResult | Failed = asyncio.run(replay(run, job.sandbox, leases, job.models, job.redactor, say))
         except (BotError, OSError) as error:
             if not isinstance(error, BotError) and not may_pass(error):
                 raise

@@ -24,6 +24,9 @@ from sandbox.leases import Leases
 from sandbox.share import Share, share_of
 from scrapers.snapshots.snapshot import Snapshot
 
+_SHORT = 30.0
+"""Seconds."""
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -110,12 +113,13 @@ class Setup:
 
     @property
     def caution(self) -> str | None:
-        """What a person should know before runs begin: that nobody chose to go without a sandbox."""
-        if self.options.sandbox != "auto" or self.sandbox.describe().isolation != "none":
-            return None
-        return (
-            "no sandbox works here (see --sandbox in the README): the built-in model's scripts run as plain processes"
-        )
+        """What you should know before runs begin: that there is no sandbox without your choice, or hardly any time."""
+        cautions = []
+        if self.options.sandbox == "auto" and self.sandbox.describe().isolation == "none":
+            cautions.append("no sandbox works here (see --sandbox in the README): scripts run as plain processes")
+        if self.options.time < _SHORT:
+            cautions.append(f"--time {self.options.time:g}s leaves hardly any time for more than the baseline")
+        return "; ".join(cautions) or None
 
     def job(self, run: PreparedRun) -> Job:
         """Return a prepared run with what it needs."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from bot.engine.families import FAMILIES, families_in
 from bot.report import words
 from bot.report.data import ReportData
 from bot.report.nodes import NodeRow
@@ -40,7 +41,7 @@ def how_sure(result: RunResult) -> Iterator[str]:
         yield words.sentence(f"no interval was expected: {result.validation_interval_note or 'none was computed'}")
     else:
         where = "new rows of the same kind" if result.own_data else f"the {words.test(result)}"
-        expected = f"Validation expects {words.interval(result)} on {where} in 95 of 100 cases"
+        expected = f"CV expects {words.interval(result)} on {where} (95%)"
         inside = {None: ".", True: "; the score lies inside.", False: "; the score lies OUTSIDE."}
         yield expected + inside[result.score_in_interval]
     yield from _guards(result)
@@ -57,7 +58,7 @@ def _guards(result: RunResult) -> Iterator[str]:
     if doubting:
         yield f"{'A guard doubts' if len(doubting) == 1 else 'Guards doubt'} it: {', '.join(doubting)}."
     if blind:
-        yield f"{plural(len(blind), 'guard')} could not look, which is not a pass: {', '.join(blind)}."
+        yield f"{plural(len(blind), 'guard')} did not run, which is not a pass: {', '.join(blind)}."
     if passed:
         who = f"{passed:,} other{'s' if passed > 1 else ''}" if doubting or blind else plural(passed, "guard")
         yield f"{who} found nothing."
@@ -71,27 +72,43 @@ def why_it_won(data: ReportData) -> Iterator[str]:
         yield "No node has a score." if result.goes_on else "Nothing was chosen."
         return
     if chosen.id == 1 and not chosen.blend:
-        yield "Nothing was better than the safe baseline, which fixed rules write."
-    elif chosen.blend:
-        yield words.sentence(words.blend(result).removesuffix("."))
+        yield "Nothing was better than the baseline, which fixed rules write."
     else:
-        yield from _draft(data, chosen)
-    if result.selection is not None:
-        yield words.sentence(result.selection.why)
+        yield from _made_of(data, chosen)
     baseline = next((node for node in data.nodes if node.id == 1 and node.validation is not None), None)
     if baseline is not None and baseline.id != chosen.id and chosen.validation is not None:
         yield (
-            f"On validation it scores {words.score(chosen.validation)}, the safe baseline "
-            f"{words.score(baseline.validation)}."
+            f"Its CV score is {words.score(chosen.validation)}, that of the baseline {words.score(baseline.validation)}."
         )
+
+
+def _made_of(data: ReportData, chosen: NodeRow) -> Iterator[str]:
+    """Yield the features and models of the chosen node or of its ensemble's heaviest members, and where its ideas come from."""
+    ensemble, nodes = data.result.blend if chosen.blend else None, {node.id: node for node in data.nodes}
+    if ensemble is None:
+        yield f"It is {_in_words(chosen)}."
+        yield from _draft(data, chosen)
+        return
+    heaviest = sorted(ensemble.weights.items(), key=lambda item: -abs(item[1]))[:_SHOWN]
+    members = [f"{_in_words(nodes[id])} (weight {weight:.2f})" for id, weight in heaviest if id in nodes]
+    lighter = len(ensemble.weights) - len(members)
+    yield f"An ensemble of {'; '.join(members)}{f'; and {lighter} lighter ones' if lighter else ''}."
+    yield words.sentence(words.blend(data.result).removesuffix("."))
+
+
+def _in_words(node: NodeRow) -> str:
+    """Return what its author noted of a node, and the models in its files, where the note names others or none."""
+    note = words.first_words(node.plan, 120).rstrip(".") or node.action
+    in_files, in_note = set(node.families), families_in(note)
+    models = f"; its files use {', '.join(node.families)}" if in_files - in_note else ""
+    missing = sorted((in_note & set(FAMILIES)) - in_files) if in_files else []
+    return f"node {node.id}, {note}{models}{f', and no {missing[0]}' if missing else ''}"
 
 
 def _draft(data: ReportData, chosen: NodeRow) -> Iterator[str]:
     draft = next((one.row for one in data.knowledge.drafts if one.row.id == chosen.draft_id), None)
     if draft is None:
-        yield f"Node {chosen.id} has the best validation score."
         return
-    yield f"Node {chosen.id} works on draft {draft.id}: {words.first_words(draft.title, 160)}."
     sources = {
         item: f"{item}{f' by {words.first_words(author, 40)}' if (author := data.sources[item].author) else ''}"
         for one in data.knowledge.ideas

@@ -60,6 +60,8 @@ class NodeRow:
     error: str | None
     model: str | None
     chosen: bool
+    families: tuple[str, ...]
+    """Families of models that its files use."""
     best_hidden: bool
     """Whether its hidden or public score is the best; of equals, the earliest node's."""
 
@@ -97,6 +99,7 @@ def node_rows(
             error=shortened(node.error, limit) if node.error else None,
             model=node.model,
             chosen=node.id == result.chosen_node and result.handed_in is not None,
+            families=tuple(node.families),
             best_hidden=node.id == best,
         )
         for node in nodes

@@ -207,7 +207,7 @@ def beside_simple(result: RunResult) -> Iterator[str]:
     models = result.simple_models
     if models and result.validation_score is not None:
         simple_scores = ", ".join(f"{model.name} {score(model.validation)}" for model in models)
-        yield f"Validation: the result {score(result.validation_score)}; {simple_scores}."
+        yield f"CV: the result {score(result.validation_score)}; {simple_scores}."
     if result.score is not None and any(model.hidden is not None for model in models):
         simple_scores = ", ".join(f"{model.name} {score(model.hidden)}" for model in models)
         yield f"Rows withheld from the run: the result {score(result.score)}; {simple_scores}."
@@ -302,7 +302,7 @@ def cautions(result: RunResult, split: str | None) -> list[str]:
         found.append("Isolation: none. Nothing kept the scripts from reading other files on the machine.")
     if result.baseline_handed_in:
         better = "a better" if result.validation_score is not None else "a"
-        found.append(f"The safe baseline was handed in: no later node had {better} validation score.")
+        found.append(f"The baseline was submitted: no later node had {better} CV score.")
     if result.cutoff_note:
         found.append(result.cutoff_note)
     if result.notes is not None and result.notes.undated and not result.live:

@@ -1,7 +1,7 @@
 """Tries out a coding agent of the owner's: a short run on the bundled competition, in which its model follows a script."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,6 @@ from bot.models.pricing import Price
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
 from bot.replay.prepare import prepare
-from bot.replay.run import Show
 from bot.replay.run_queue import Failed, run_each
 from bot.replay.setup import Setup
 from bot.simulator.scripted_model import ScriptedModel, serving
@@ -80,7 +79,7 @@ class AgentCheckItem:
 
 
 def check_coder(
-    name: str, file: Path | None, back_end: BackEndChoice, folder: Path, show: Show
+    name: str, file: Path | None, back_end: BackEndChoice, folder: Path, say: Callable[[str], None]
 ) -> tuple[list[AgentCheckItem], str]:
     """Have an agent work in a lab in which its model follows a script; the run and its competition are put into `folder`.
 
@@ -101,7 +100,7 @@ def check_coder(
         settings = setup.settings(snapshot, "comind", 0, ["no-community", "no-blend"])
         [run] = prepare([(snapshot, settings)], folder, datetime.now(UTC))
         with open_leases(setup.configuration.leases, 0) as (leases, _):
-            [outcome] = run_each([setup.job(run)], leases, lambda job: nullcontext(show))
+            [outcome] = run_each([setup.job(run)], leases, lambda job: nullcontext(say))
     failed = [AgentCheckItem("the run", False, outcome.result.error)] if isinstance(outcome.result, Failed) else []
     logs = sorted(run.folder.labs.glob("lab*/logs/[0-9]*.txt"), key=lambda path: path.stat().st_mtime)
     last_output = logs[-1].read_text(encoding="utf-8", errors="replace")[-_PRINTED_CHARACTERS:] if logs else ""

@@ -16,7 +16,6 @@ from state.errors import UsageError
 from state.steering import ControlState, add_note, control, set_control
 from state.store import Store
 from state.tables import Approval, Node, Note, Run, Submission
-from state.words import moment
 
 Verdict = Literal["approved", "refused"]
 """What an owner may decide."""
@@ -91,15 +90,14 @@ def waiting(store: Store) -> list[str]:
 
 
 def _asked(session: Session, one: Approval, now: datetime) -> str:
-    """Return a question about a file: of which competition and node it is, until when it waits, and why it is asked."""
+    """Return a question about a file: of which competition and node it is, how long it waits, and why it is asked."""
     run, sent = session.get(Run, one.run_id), session.get(Submission, (one.run_id, one.submission))
     node = None if sent is None else session.get(Node, (one.run_id, sent.node))
     of = f"{run.competition if run else one.run_id}, node {sent.node if sent else '?'}"
-    minutes = int((one.expires_at - now).total_seconds() // 60)
-    left = f"{minutes // 60} h {minutes % 60:02d} min left" if minutes >= 0 else "which is past"
+    minutes = max(0, int((now - one.asked_at).total_seconds() // 60))
     score = "" if node is None or node.score is None else f", validation {node.score:.6g}"
     order = f"`bot approve {one.id}` or `bot approve {one.id} --refuse`"
-    return f"{order}: {of}{score}, until {moment(one.expires_at)} ({left}): {one.why}"
+    return f"{order}: {of}{score}, held for {minutes // 60} h {minutes % 60:02d} min: {one.why}"
 
 
 def who() -> str:

@@ -42,6 +42,10 @@ class RunStatus:
     unpriced_calls: int = 0
     """Calls whose price is unknown: more money was spent than the figure shows."""
     doing: Sequence[Doing] = ()
+    phase: str = ""
+    """What its work has come to, while it runs."""
+    best_over_time: Sequence[tuple[float, float]] = ()
+    """Each new best score with the seconds of the run at which it came."""
 
 
 class _Settings(BaseModel):
@@ -101,6 +105,8 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         budget=_budget(settings, ledger, wall, done),
         unpriced_calls=ledger.unpriced,
         doing=record.doing if status == "running" else (),
+        phase=record.phase if status == "running" else "",
+        best_over_time=[(record.seconds(at), score) for at, score in record.best_over_time()],
     )
 
 

@@ -9,7 +9,6 @@ from bot.engine.run_record import RunRecord
 from state.approvals import approval_of
 from state.submissions import CONSIDERED
 from state.tables import Submission
-from state.words import moment
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def _shown(session: Session, run: RunRecord, row: Submission, why: str) -> Submi
     node, held = run.nodes.get(row.node), approval_of(session, run.id, row.id)
     waits = held is not None and held.decision is None and row.status == "intended"
     if waits and held is not None:
-        why = f"waits for `bot approve {held.id}` until {moment(held.expires_at)}: {held.why}"
+        why = f"held until you approve it, `bot approve {held.id}`: {held.why}"
     return SubmissionShown(
         at=row.sent_at or row.at,
         competition=run.row.competition,

@@ -10,7 +10,9 @@ from typing import Any
 from sqlmodel import col, func, select
 
 from bot.configuration.competition import CompetitionSettings
+from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
+from bot.engine.tree import BASELINE
 from bot.evaluation.client.worker import Worker
 from bot.notify import Notice
 from bot.notify.outbox import notify
@@ -22,6 +24,7 @@ from bot.submission.policy import Decision
 from bot.submission.pushes import NotebookRuns, Pushes
 from bot.submission.scores import PublicScores
 from scrapers.kaggle.client import KaggleClient
+from scrapers.kaggle.settings import KaggleSection
 from state import errors
 from state.approvals import (
     WishState,
@@ -29,11 +32,11 @@ from state.approvals import (
     approval_of,
     ask_approval,
     decide_approval,
-    declined,
     open_wishes,
+    refused_submissions,
     wish_for,
 )
-from state.clock import back_off, midnight
+from state.clock import Clock, SystemClock, back_off, midnight
 from state.errors import InfrastructureFailure, InvalidSubmission, KaggleError, SiteUnavailable, SubmissionInDoubt
 from state.notebooks import notebook_state, record_stage
 from state.store import Transaction
@@ -46,6 +49,7 @@ _LOCK = ".submission.lock"
 _MOST_SENDS = 4
 """Attempts to send a file, after which it is given up unless the site lists it."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
+_LAST_DAY = timedelta(days=1)
 _ACCEPTED = ("send", "hold")
 _OVERTAKEN, _UNWANTED = "a better file replaced it", "its owner refused it"
 """Reasons for a withdrawal that are no news to the owner."""
@@ -92,18 +96,25 @@ class Desk:
         submitter: Submitter,
         worker: Worker,
         client: KaggleClient | None = None,
+        kaggle: KaggleSection | None = None,
+        owner_clock: Clock | None = None,
     ) -> None:
         """Take up a run, which may have submitted before; files to be sent are kept in the competition's `folder`.
 
-        Where the competition takes notebooks, `client` pushes them before they are submitted.
+        `owner_clock` (None: the machine's) says when the owner is reminded: however fast the run's is, a person's day is a day.
+        Where the competition takes notebooks, `client` pushes them before they are submitted. `kaggle` (None: the real one) is
+        the site whose pages messages link to.
         """
         self._context, self._settings, self._slug = context, settings, context.card.slug
         self._files = Files(context, folder, worker)
         self._reviewer = Reviewer(context, settings, submitter, self._files)
         self._once = ExactlyOnce(context.store, context.run_id, submitter, context.clock, folder / _LOCK, self._changed)
-        self.scores = PublicScores(context, self._reviewer, self._once, self._changed)
+        self._kaggle = kaggle or KaggleSection()
+        address = self._kaggle.page_of(self._slug, "submissions")
+        self.scores = PublicScores(context, self._reviewer, self._once, self._changed, address)
         """The public scores of what was sent."""
         self._pushes = None if client is None else Pushes(context, self._files, client)
+        self._owner_clock = owner_clock or SystemClock()
         self._choosing, self._sending = asyncio.Lock(), asyncio.Lock()
         self._wishes: dict[int | None, dict[str, Any]] = {}
         self._not_before: dict[str, datetime] = {}
@@ -184,7 +195,9 @@ class Desk:
         """Return the best node that beats what was or will be sent, and has no decision that still holds."""
         scores = self._reviewer.scores()
         with self._context.store.read() as session:
-            decided_nodes = {row.node for row in declined(session, state.rows)}
+            decided_nodes = {row.node for row in refused_submissions(session, state.rows)}
+        if self._baseline_may_wait(state):
+            decided_nodes.add(BASELINE)
         decided_nodes |= {row.node for row in state.rows if row.status != "withdrawn"}
         going = [scores[row.node] for row in (*state.there, *state.open) if row.node in scores]
         floor = max((*going, *map(self._context.card.oriented, state.comparable)), default=None)
@@ -200,6 +213,12 @@ class Desk:
             if decision is not None and not decision["of_file"]:
                 return None
         return None
+
+    def _baseline_may_wait(self, state: SubmissionState) -> bool:
+        """Return whether better files than the baseline's can be expected before anybody is asked to approve that one."""
+        if self._settings.approve == "auto" or state.deadline is None or self._now() > state.deadline - _LAST_DAY:
+            return False
+        return all(node.id == BASELINE or node.state == "running" for node in load_tree(self._context).nodes)
 
     def _decisions(self) -> dict[int, dict[str, Any]]:
         """Return the last decision on each node, as its event holds it."""
@@ -273,12 +292,12 @@ class Desk:
         decision_facts = {"decision": decision.verdict, "until": until, "of_file": decision.of_file, "state": state.key}
 
         def record(tx: Transaction, reason: str, submission: str | None, answer: WishState) -> None:
-            tx.record(CONSIDERED, run_id=run_id, node=node, reason=reason, submission=submission, **decision_facts)
+            tx.record(CONSIDERED, run_id=run_id, node=node, why=reason, submission=submission, **decision_facts)
             if wish is not None:
                 later = "" if until is None else f"; it is decided again at {until}"
                 answer_wish(tx, wish.id or 0, answer, reason + later, submission)
             if self._settings.submit and (state.entered is False or state.rules.changed):
-                url = f"https://www.kaggle.com/competitions/{self._slug}/rules"
+                url = self._kaggle.page_of(self._slug, "rules")
                 notify(tx, Notice("problem.rules", self._slug, {"url": url, "rules_sha": state.rules.sha}), run_id)
 
         def intended(tx: Transaction, row: Submission) -> None:
@@ -296,11 +315,21 @@ class Desk:
         return decision_facts
 
     def _hold(self, tx: Transaction, row: Submission, reason: str) -> None:
-        """Hold a submission until the owner has decided, and ask once."""
-        until = tx.now() + timedelta(hours=self._settings.approval_hours)
-        approval = ask_approval(tx, row.run_id, row.id, expires_at=until, reason=reason)
+        """Hold a submission until the owner has decided, and ask."""
+        approval = ask_approval(tx, row.run_id, row.id, reason=reason)
+        if self._is_due(approval):
+            self._announce(tx, row, approval)
+
+    def _is_due(self, approval: Approval) -> bool:
+        """Return whether the owner is to be told of a held file: at first, and whenever `approval_hours` have passed."""
+        return approval.announce_at is None or self._owner_clock.now() >= approval.announce_at
+
+    def _announce(self, tx: Transaction, row: Submission, approval: Approval) -> None:
+        now = self._owner_clock.now()
+        approval.announce_at = now + timedelta(hours=self._settings.approval_hours)
+        tx.add(approval)
         facts_of_row = {"tag": row.tag, "node": row.node, "validation_score": _validation(tx, row)}
-        facts = {**facts_of_row, "id": approval.id, "why": reason}
+        facts = {**facts_of_row, "id": approval.id, "why": approval.why, "at": now}
         notify(tx, Notice("approval.asked", self._slug, facts), row.run_id)
 
     def _open(self) -> list[_Open]:
@@ -328,6 +357,9 @@ class Desk:
             await self._withdraw(row, reason)
             return
         if submission.held is not None and submission.held.decision is None:
+            if self._is_due(submission.held):
+                with self._context.store.write() as tx:
+                    self._announce(tx, row, tx.session.merge(submission.held))
             return
         proposal = Proposal(
             row.node, row.file_sha, row, wished=submission.wish is not None, approved=submission.approved
@@ -350,14 +382,11 @@ class Desk:
 
     def _reason_to_withdraw(self, submission: _Open, open_submissions: Sequence[_Open]) -> str | None:
         """Return why a submission must not be sent, whatever the policy decides; None: it may be."""
-        approval, hours = submission.held, self._settings.approval_hours
+        approval, deadline = submission.held, self._reviewer.state().deadline
         if approval is not None and approval.decision == "refused":
             return _UNWANTED
-        if approval is not None and approval.decision is None and self._now() >= approval.expires_at:
-            with self._context.store.write() as tx:
-                approval = decide_approval(tx, approval.id or 0, "expired", "bot")
-        if approval is not None and approval.decision == "expired":
-            return f"nobody approved it within {hours:g} hours"
+        if approval is not None and approval.decision is None and deadline is not None and self._now() >= deadline:
+            return "you had not approved it when the competition ended"
         if submission.begun:
             sends = self._sends(submission.row.id)
             return f"it was sent {sends} times, and the site does not list it" if sends >= _MOST_SENDS else None

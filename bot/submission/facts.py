@@ -20,7 +20,7 @@ from bot.submission.files import Files
 from bot.submission.policy import Decision, DecisionInputs, decide
 from bot.submission.rules import CompetitionRules, rules_of
 from scrapers.snapshots.card import TaskCard
-from state.approvals import declined
+from state.approvals import refused_submissions, undecided
 from state.errors import BudgetExceeded, InfrastructureFailure, KaggleError, SiteUnavailable
 from state.live import deadline_of, live_runs
 from state.series import last_reading
@@ -43,6 +43,8 @@ class SubmissionState:
     """Validation scores, in the metric's own sign, of what earlier runs with comparable scores have sent."""
     sent: Sequence[Submission]
     """What the site has or may have, of any run."""
+    held: frozenset[str]
+    """The numbers of the run's submissions that wait for their owner's decision."""
     deadline: datetime | None
     entered: bool | None
     closed: str | None
@@ -116,11 +118,13 @@ class Reviewer:
     def _best(self, proposal: Proposal, state: SubmissionState) -> tuple[int | None, float | None]:
         """Return what a file must beat: the best file sent; for a new one, also the best that will be sent.
 
+        What waits for its owner is no bar: any better file takes its place.
         The result is a node of this run and its oriented score; the node is None if an earlier run's score is as good, and
         both are None if nothing was sent.
         """
         scores = self.scores()
-        rivals = state.there if proposal.row is not None else [*state.there, *state.open]
+        approved_rows = [row for row in state.open if row.id not in state.held]
+        rivals = state.there if proposal.row is not None else [*state.there, *approved_rows]
         nodes = {row.node for row in rivals if proposal.row is None or row.id != proposal.row.id} & scores.keys()
         best = max(nodes, key=lambda node: (scores[node], -node), default=None)
         before = max(map(self._context.card.oriented, state.comparable), default=None)
@@ -163,14 +167,14 @@ class Reviewer:
         return replace(facts, invalid=checked.invalid, copied=checked.copied, again=repeat, alike=share, kernel=kernel)
 
     def _again(self, proposal: Proposal, state: SubmissionState) -> str | None:
-        """Describe how the same file was sent before, or proposed to the owner without success; None: neither."""
+        """Describe how the same file was sent before, or refused by the owner; None: neither."""
         same_file = [row for row in (*state.earlier, *state.rows) if row.file_sha == proposal.sha256]
         if proposal.row is not None:
             same_file = [row for row in same_file if row.tag != proposal.row.tag]
         with self._context.store.read() as session:
-            declined_rows = [] if proposal.approved else declined(session, same_file)
-        for row in declined_rows:
-            return f"it was proposed to you as {self._named(row)}, and you did not approve it"
+            refused_rows = [] if proposal.approved else refused_submissions(session, same_file)
+        for row in refused_rows:
+            return f"you refused it as {self._named(row)}"
         for row in same_file:
             if may_be_there(row):
                 return f"it was sent as {self._named(row)}"
@@ -210,6 +214,7 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
         earlier=earlier,
         comparable=_comparable(session, run, runs, earlier),
         sent=sent_rows,
+        held=frozenset(approval.submission for approval in undecided(session, run.id)),
         deadline=deadline,
         entered=has_entered,
         closed=closed,

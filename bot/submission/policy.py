@@ -68,7 +68,7 @@ class DecisionInputs:
     copied: str | None = None
     """The public file that it copies; None: none."""
     again: str | None = None
-    """How the same bytes were sent before, or proposed to the owner without success; None: neither."""
+    """How the same bytes were sent before, or refused by the owner; None: neither."""
     alike: float = 0.0
     """Share of the script's code that is also in the public kernel most like it."""
     kernel: str | None = None

@@ -93,11 +93,21 @@ def rules_of(session: Session, competition: str, *, read: bool) -> CompetitionRu
     )
 
 
+def to_confirm(slug: str) -> str:
+    """Return the key of the problem that rules are not confirmed."""
+    return f"rules to confirm/{slug}"
+
+
+def lines_read(session: Session, competition: str) -> tuple[RuleLine, ...]:
+    """Return what was read last of a page of rules."""
+    event = latest(session, NO_RUN, (_READ,), "competition", competition)
+    return () if event is None else tuple(RuleLine.model_validate(one) for one in event.data["lines"])
+
+
 def note_reading(tx: Transaction, competition: str, lines: tuple[RuleLine, ...]) -> None:
     """Record what was read of a page of rules, for the owner to confirm, unless it is what was read last."""
-    data = [line.model_dump(mode="json") for line in lines]
-    before = latest(tx.session, NO_RUN, (_READ,), "competition", competition)
-    if before is None or before.data["lines"] != data:
+    if lines_read(tx.session, competition) != lines:
+        data = [line.model_dump(mode="json") for line in lines]
         tx.record(_READ, run_id=NO_RUN, competition=competition, lines=data)
 
 
@@ -113,10 +123,10 @@ def accept_rules(tx: Transaction, competition: str, owner: str) -> tuple[str | N
     if page is None and not last_readings(tx.session, competition, "page"):
         raise UsageError(f"the pages of {competition} were not read yet: `bot run` reads them")
     sha = None if page is None else page.sha256
-    event = latest(tx.session, NO_RUN, (_READ,), "competition", competition)
-    lines = [] if event is None or sha is None else event.data["lines"]
-    tx.record(ACCEPTED, run_id=NO_RUN, competition=competition, sha256=sha, lines=lines, by=owner)
-    return sha, tuple(RuleLine.model_validate(line) for line in lines)
+    lines = () if sha is None else lines_read(tx.session, competition)
+    data = [line.model_dump(mode="json") for line in lines]
+    tx.record(ACCEPTED, run_id=NO_RUN, competition=competition, sha256=sha, lines=data, by=owner)
+    return sha, lines
 
 
 def _accepted(session: Session, competition: str) -> list[Event]:

@@ -70,7 +70,11 @@ class ScoreCorrelation:
 class PublicScores:
     """Follows up the submissions of one live run."""
 
-    def __init__(self, context: RunContext, reviewer: Reviewer, once: ExactlyOnce, on_change: OnChange) -> None:
+    def __init__(
+        self, context: RunContext, reviewer: Reviewer, once: ExactlyOnce, on_change: OnChange, address: str
+    ) -> None:
+        """Read the scores of one run; at the `address` the owner selects the final submissions."""
+        self._address = address
         self._context, self._reviewer, self._once, self._on_change = context, reviewer, once, on_change
         self._settling = asyncio.Lock()
         self._asked: dict[str, tuple[datetime, timedelta]] = {}
@@ -156,13 +160,12 @@ class PublicScores:
         choices = self._choices(state)
         if not choices:
             return
-        url = f"https://www.kaggle.com/competitions/{context.card.slug}/submissions"
         facts = {
             "choices": [asdict(choice) for choice in choices],
             # Other scores of the same submissions are no news.
             "tags": ", ".join(sorted(choice.tag for choice in choices)),
             "deadline": state.deadline,
-            "url": url,
+            "url": self._address,
         }
         with context.store.write() as tx:
             if notify(tx, Notice("selection.proposed", context.card.slug, facts), context.run_id):

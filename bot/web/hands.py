@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from bot.live.reading.proposals import confirm
 from bot.status.orders import Verdict, decide, leave_note, open_for_orders, order, who
+from bot.status.problems import end
+from bot.submission.rules import accept_rules, to_confirm
 from bot.web.sources import Sources
 from state.errors import UsageError
 from state.live import latest_runs
@@ -26,6 +29,8 @@ class Hands:
             "control": self._control,
             "approve": self._approve,
             "final": self._final,
+            "rules": self._rules,
+            "task": self._task,
         }
 
     def act(self, name: str, form: Mapping[str, str]) -> None:
@@ -54,6 +59,16 @@ class Hands:
     def _approve(self, store: Store, form: Mapping[str, str]) -> None:
         verdict = _one_of(form, "verdict", _VERDICTS)
         decide(store, _field(form, "id"), cast(Verdict, verdict), _by())
+
+    def _rules(self, store: Store, form: Mapping[str, str]) -> None:
+        name = self._competition(form)
+        with store.write() as tx:
+            accept_rules(tx, name, _by())
+            end(tx, to_confirm(name))
+
+    def _task(self, store: Store, form: Mapping[str, str]) -> None:
+        with store.write() as tx:
+            confirm(tx, self._competition(form), _by())
 
     def _final(self, store: Store, form: Mapping[str, str]) -> None:
         name = self._competition(form)

@@ -14,6 +14,8 @@ from bot.report import words
 from bot.report.templates import page_environment
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH
 
+_FOLDED = ("board", "tree", "labs", "submissions", "ideas", "posts", "events")
+"""Parts that a phone shows when they are asked for: the others take its first screens."""
 _FOLDER = Path(__file__).parent / "templates"
 
 
@@ -43,7 +45,16 @@ class Page:
 def page(title: str, names: Sequence[str], values: Mapping[str, Any], above: tuple[tuple[str, str], ...] = ()) -> Page:
     """Render a page's parts, each from the template of its name; every text is escaped."""
     templates = {name: environment().get_template(f"{name}.html.j2") for name in names}
-    return Page(title, [Part(name, one.render(values).strip()) for name, one in templates.items()], above)
+    parts = [Part(name, _foldable(name, one.render(values).strip())) for name, one in templates.items()]
+    return Page(title, parts, above)
+
+
+def _foldable(name: str, markup: str) -> str:
+    """Return a part that is folded on a phone, under its heading, if it is one of those."""
+    heading, _, body = markup.partition("</h2>")
+    if name not in _FOLDED or not body:
+        return markup
+    return f'<details class="fold" id="fold-{name}"><summary>{heading}</h2></summary>{body}</details>'
 
 
 def document(shown: Page, stream: str | None = None) -> str:

@@ -78,8 +78,8 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
     scores = [score for _, score in everything]
     up = score_axis(scores, [score for _, score in steps[1:]] or scores[:1], falling=falling)
     series = [
-        Series("validation, best so far", "good", timed(steps, begin), "steps"),
-        Series("validation, each script", "good pale", timed(points, begin)),
+        Series("CV, best so far", "good", timed(steps, begin), "steps"),
+        Series("CV, each script", "good pale", timed(points, begin)),
         Series("public leaderboard", "ours", timed(public, begin)),
     ]
     across = time_axis((end - begin).total_seconds())

@@ -1,12 +1,8 @@
 """Serves the page until it is stopped; a client that is slow, silent or one of too many is let go."""
 
 import asyncio
-import os
-import secrets
 import socket
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 import h11
 import uvicorn
@@ -17,12 +13,11 @@ from bot.web.app import Application
 from bot.web.guard import Guard, Keys
 from bot.web.hands import Hands
 from bot.web.sources import Sources
+from bot.web.token import address_of
 from bot.web.views import Views
 from sandbox.gpu import Gpus, open_gpus
 from state.errors import UsageError
 
-TOKEN = "web-token"  # noqa: S105 - the name of its file
-"""The file of the token, in the daemon's folder; only its owner can read it."""
 FIRST_REQUEST = 10.0
 """Seconds within which a connection must have sent a whole request."""
 _MOST_CONNECTIONS = 64
@@ -56,25 +51,6 @@ class _Protocol(H11Protocol):
             self._limit = self.loop.call_later(FIRST_REQUEST, self.transport.close)
 
 
-def read_token(folder: Path) -> str:
-    """Return the token of a daemon's folder, made at the first call, so that a page that is open stays so after a restart.
-
-    Raises:
-        OSError: it cannot be read, or written.
-    """
-    path = folder / TOKEN
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not path.exists():
-        # Linked once it is whole: another process that starts now must not read a part of it.
-        partial = path.with_suffix(f".{os.getpid()}")
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(24))
-        with suppress(FileExistsError):
-            path.hardlink_to(partial)
-        partial.unlink()
-    return path.read_text(encoding="ascii").strip()
-
-
 def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C or SIGTERM; `began` is called with the address once a browser can open it.
 
@@ -99,7 +75,7 @@ def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[
             timeout_graceful_shutdown=_LAST_ANSWERS,
         )
         host = settings.listen if settings.listen not in ("0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
-        began(address(host, port, token))
+        began(address_of(host, port, token))
         asyncio.run(uvicorn.Server(config).serve([listening]))
 
 
@@ -107,11 +83,6 @@ def guarded(sources: Sources, settings: WebSettings, keys: Keys, gpus: Gpus) -> 
     """Return the application behind its guard."""
     application = Application(Views(sources, gpus, keys.csrf), Hands(sources), keys)
     return Guard(application.starlette, keys, hosts_of(settings, keys.port))
-
-
-def address(host: str, port: int, token: str) -> str:
-    """Return the address that opens the page."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={token}"
 
 
 def hosts_of(settings: WebSettings, port: int) -> frozenset[str]:

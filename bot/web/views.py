@@ -12,6 +12,7 @@ from bot.report.nodes import GoesOn, Outcome, node_rows
 from bot.status.runs import run_status
 from bot.status.status import status_of
 from bot.web.board_view import board_view
+from bot.web.questions import questions
 from bot.web.rendering import Page, page
 from bot.web.run_view import progress, run_values
 from bot.web.sources import Sources, Version, result_of, run_version
@@ -27,7 +28,19 @@ LONGEST_LOG = 20_000
 HOME = ("/", "All competitions")
 _LEARNT = ("ideas", "posts")
 _REPLAY = ("replay", "progress", "tree", "labs", *_LEARNT, "events")
-_COMPETITION = ("standing", "held", "progress", "board", "tree", "labs", "submissions", *_LEARNT, "steering", "events")
+_COMPETITION = (
+    "standing",
+    "held",
+    "working",
+    "progress",
+    "board",
+    "tree",
+    "labs",
+    "submissions",
+    *_LEARNT,
+    "steering",
+    "events",
+)
 """Parts, in order; one that there is nothing to show in yet is empty, and has its place."""
 
 
@@ -83,6 +96,7 @@ class Views:
             row = latest_runs(session).get(slug)
             run = None if row is None else RunRecord(session, row)
             values |= {"now": now, "board": board_view(session, slug, run), "run": None}
+            values["questions"] = questions(session, slug, self.sources.settings.kaggle)
             if run is not None:
                 values |= run_values(store, run, _live(run), now, f"/competition/{slug}")
             return page(slug, _COMPETITION, values, (HOME,))

@@ -1,10 +1,13 @@
 """The table `[kaggle]` of bot.toml: Kaggle's address, and the limits on requests."""
 
+from urllib.parse import urlsplit
+
 from pydantic import Field
 
 from state.closed import ClosedModel
 
 KAGGLE = "https://api.kaggle.com/v1"
+WEBSITE = "https://www.kaggle.com"
 
 
 class Pace(ClosedModel):
@@ -51,3 +54,9 @@ class KaggleSection(ClosedModel):
         default=Patience(),
         description="How long an answer may take, in seconds, and how often a question is put again.",
     )
+
+    def page_of(self, competition: str, page: str = "") -> str:
+        """Return the address of a competition's page for people: Kaggle's, or in a rehearsal the rehearsal's."""
+        address = urlsplit(self.url)
+        site = WEBSITE if self.url == KAGGLE else f"{address.scheme}://{address.netloc}"
+        return f"{site}/competitions/{competition}{'/' if page else ''}{page}"

@@ -31,7 +31,7 @@ class Submission(SQLModel, table=True):
 
 
 class Approval(SQLModel, table=True):
-    """A submission that is held until a person approves or refuses it, or until it expires."""
+    """A submission that is held until its owner approves or refuses it."""
 
     __table_args__: ClassVar[Any] = (Index("ix_approval_submission", "run_id", "submission", unique=True),)
 
@@ -41,14 +41,15 @@ class Approval(SQLModel, table=True):
     submission: str
     """Its number within the run."""
     asked_at: datetime
-    expires_at: datetime
+    announce_at: datetime | None = None
+    """By the machine's clock, whatever the run's is: when the owner is to be told of it again; None: not told yet."""
     why: str = ""
     """Why it is to be sent, and what to look at."""
     decision: str | None = None
     """See `state.approvals.Verdict`; None: undecided."""
     decided_at: datetime | None = None
     by: str | None = None
-    """Who decided: a user of the machine, or `bot` if it expired."""
+    """Who decided: a user of the machine, or `bot` if no decision is needed any more."""
 
 
 class Wish(SQLModel, table=True):

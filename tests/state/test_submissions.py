@@ -99,7 +99,7 @@ def row(store: Store, run_id: str) -> Submission:
 def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id: str, row: Submission) -> None:
     for why in ("a gain", "another reason"):
         with store.write() as tx:
-            held = ask_approval(tx, run_id, row.id, expires_at=START + timedelta(hours=1), reason=why)
+            held = ask_approval(tx, run_id, row.id, reason=why)
     assert (held.id, held.why, held.decision) == (1, "a gain", None)
     for _ in range(2):
         with store.write() as tx:
@@ -111,17 +111,9 @@ def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id:
     assert from_events(store.export_events(run_id)).approvals == from_rows(store, run_id).approvals == {"1": "approved"}
 
 
-def test_what_was_never_decided_is_told_in_words(store: Store, run_id: str, row: Submission) -> None:
-    with store.write() as tx:
-        ask_approval(tx, run_id, row.id, expires_at=tx.now() + timedelta(hours=24), reason="a gain")
-        decide_approval(tx, 1, "expired", "bot")
-    with pytest.raises(UsageError, match="1 waited too long: nobody approved it within 24 hours"), store.write() as tx:
-        decide_approval(tx, 1, "approved", "ann")
-
-
 def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, row: Submission) -> None:
     with store.write() as tx:
-        ask_approval(tx, run_id, row.id, expires_at=tx.now(), reason="a gain")
+        ask_approval(tx, run_id, row.id, reason="a gain")
         advance_submission(tx, run_id, row.id, "withdrawn", message="a better file replaced it")
         decide_approval(tx, 1, "moot", "bot")
     with pytest.raises(UsageError, match="1 was withdrawn: a better file replaced it"), store.write() as tx:
@@ -130,7 +122,7 @@ def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, r
 
 def test_it_is_found_by_its_number_or_the_tag(store: Store, run_id: str, row: Submission) -> None:
     with store.write() as tx:
-        ask_approval(tx, run_id, row.id, expires_at=START, reason="")
+        ask_approval(tx, run_id, row.id, reason="")
     with store.read() as session:
         found = [find_approval(session, name) for name in ("1", row.tag, "2", "no such tag", "")]
         assert [None if one is None else one.id for one in found] == [1, 1, None, None, None]
@@ -203,8 +195,8 @@ def test_what_is_removed_stands_where_it_stood(store: Store, run_id: str) -> Non
 def test_the_last_reason_of_a_node_counts_whether_it_was_rehearsed_or_pushed(store: Store, run_id: str) -> None:
     with store.write() as tx:
         record_stage(tx, run_id, 3, ONE, "failed", why="it ran out of memory", log="a" * 9_000 + "the end")
-        tx.record(REFUSED, run_id=run_id, node=4, reason="it is too slow")
-        tx.record(REFUSED, run_id=run_id, node=4, reason="it hard-codes its rows")
+        tx.record(REFUSED, run_id=run_id, node=4, why="it is too slow")
+        tx.record(REFUSED, run_id=run_id, node=4, why="it hard-codes its rows")
     with store.read() as session:
         assert failures_of(session, run_id) == {3: "it ran out of memory", 4: "it hard-codes its rows"}
     log = states(store, run_id)[ONE].log

@@ -57,6 +57,12 @@ def confirm(tx: Transaction, competition: str, confirmer: str) -> CardProposal:
     return CardProposal.model_validate(data)
 
 
+def proposed(session: Session, competition: str) -> CardProposal | None:
+    """Return what was proposed last; None: nothing."""
+    data = _last(session, _PROPOSED, competition)
+    return None if data is None else CardProposal.model_validate(data)
+
+
 def confirmed(session: Session, competition: str) -> CardProposal | None:
     """Return what the owner has confirmed last; None: nothing."""
     data = _last(session, _CONFIRMED, competition)

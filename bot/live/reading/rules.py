@@ -16,7 +16,7 @@ from bot.models.template import TemplatePrompt
 from bot.notify import Notice
 from bot.notify.outbox import notify
 from bot.status.problems import begin, end
-from bot.submission.rules import RuleLine, Topic, note_reading, rules_of
+from bot.submission.rules import RuleLine, Topic, note_reading, rules_of, to_confirm
 from scrapers.kaggle.card.evidence import Evidence
 from state.closed import ClosedModel
 from state.errors import BudgetExceeded, ModelError, Unparsable
@@ -87,11 +87,6 @@ async def ask_rules(shared: Shared, settings: CompetitionSettings, evidence: Evi
     with shared.store.write() as tx:
         note_reading(tx, slug, lines)
         begin(tx, key, sentence, Notice("problem.confirm", slug, facts), asks=True)
-
-
-def to_confirm(slug: str) -> str:
-    """Return the key of the problem that rules are not confirmed."""
-    return f"rules to confirm/{slug}"
 
 
 async def _read(

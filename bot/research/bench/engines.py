@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields, replace
 from queue import SimpleQueue
 from typing import IO, Any
 
+from bot.cli.live_view import Say
 from bot.execution.folder import RunFolder
 from bot.replay.prepare import finished_result
-from bot.replay.run import Show
 from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import read_result
 from bot.research.bench.bench import Bench, PlannedRun
@@ -51,12 +51,12 @@ class _Engine:
     last: str = ""
     """Its last line on stderr."""
 
-    def follow(self, show: Show, ended_engines: "SimpleQueue[_Engine]") -> None:
+    def follow(self, say: Say, ended_engines: "SimpleQueue[_Engine]") -> None:
         """Show what the engine says until it ends."""
         for line in self.process.stderr or ():
             self.last = line.strip() or self.last
             # `bot resume` begins each line with the agent and the competition, which are shown anyway.
-            show.say(self.last.partition(": ")[2] or self.last)
+            say(self.last.partition(": ")[2] or self.last)
         self.process.wait()
         ended_engines.put(self)
 
@@ -130,7 +130,7 @@ class Engines:
         options = ["--snapshot", str(run.snapshot.path), "--fleet", self._fleet, "--json"]
         command = [sys.executable, "-m", "bot", "resume", str(folder.path), *options]
         with ExitStack() as stack:
-            show = stack.enter_context(self._progress.started(run))
+            say = stack.enter_context(self._progress.started(run, folder))
             output = stack.enter_context(tempfile.TemporaryFile())
             process = subprocess.Popen(
                 ended_with_us(command),
@@ -145,7 +145,7 @@ class Engines:
         self._running.append(engine)
         if self._stopped:  # just now: it was not among those that were told
             process.send_signal(signal.SIGTERM)
-        threading.Thread(target=engine.follow, args=(show, self._ended), daemon=True).start()
+        threading.Thread(target=engine.follow, args=(say, self._ended), daemon=True).start()
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -16,23 +15,19 @@ from bot.engine.settings import Seconds
 from bot.replay.ablations import ABLATIONS
 from state.closed import ClosedModel
 from state.settings_paths import FOLDER, SettingsPath, beside
+from state.words import did_you_mean
 
 
 def _entrant(entry: object) -> tuple[AgentName, tuple[str, ...]]:
     """Read an agent, and the parts that it goes without, such as `comind no-blend no-community`."""
     name, *words = entry.split() if isinstance(entry, str) else [""]
     if name not in AGENTS:
-        raise ValueError(f"must begin with an agent, {_suggestion(name, list(AGENTS))}")
+        raise ValueError(f"names the unknown agent {name!r}: {did_you_mean(name, AGENTS)}")
     unknown = [word for word in words if word not in ABLATIONS]
     if unknown:
-        raise ValueError(f"names {unknown[0]!r}, which is no ablation, {_suggestion(unknown[0], [*ABLATIONS])}")
+        raise ValueError(f"names the unknown ablation {unknown[0]!r}: {did_you_mean(unknown[0], ABLATIONS)}")
     # In one order, so that the same set of words is the same contender.
     return name, tuple(word for word in ABLATIONS if word in words)
-
-
-def _suggestion(name: str, names: list[str]) -> str:
-    matches = get_close_matches(name, names, 1)
-    return f"such as {matches[0]}" if matches else f"one of {', '.join(names)}"
 
 
 def _model(spec: object, info: ValidationInfo) -> str:

@@ -1,15 +1,16 @@
 """The progress of a bench: on a terminal tables that are kept up to date, otherwise a line for each run that ends."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from statistics import fmean
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bot.replay.progress import MAX_LINES, Progress, print_line
-from bot.replay.run import Show
+from bot.cli.live_view import LiveRuns, Say, print_line
+from bot.cli.running import outcome_line
+from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import RunResult
 from bot.report.words import NONE, duration, money, percent
@@ -19,33 +20,27 @@ from bot.research.bench.spending import BenchSpending, spent_by
 _COLUMNS = ("runs", "failed", "valid", "teams beaten", "medals", "time", "cost")
 
 
-class BenchProgress(Progress):
+class BenchProgress:
     """What has come of a bench so far, by contender, and what is done now."""
 
-    def __init__(self, console: Console, bench: Bench) -> None:
-        super().__init__(console)
-        self._bench = bench
+    def __init__(self, console: Console, bench: Bench, *, plain: bool = False) -> None:
+        self.live = LiveRuns(console, plain=plain, summary=self._tables)
+        self._console, self._bench = console, bench
         self._models = len({run.settings.model for run in bench.runs}) > 1
         self._results: dict[str, list[RunResult | Failed]] = {self._contender(run): [] for run in bench.runs}
-        self._of_competitions: dict[str, list[RunResult | Failed]] = {slug: [] for slug in bench.snapshots}
-        self._slugs = {self._title(run): run.snapshot.card.slug for run in bench.runs}
         self._spent = BenchSpending()
         """By the runs that have ended."""
 
-    @contextmanager
-    def started(self, run: PlannedRun) -> Iterator[Show]:
-        """Show the run's progress in a line below the tables; a pipe gets none."""
-        with self.line(self._title(run)) as line:
-            # On a pipe a line for each step of each run would be thousands.
-            yield Show(line.say if self._console.is_terminal else lambda _: None, line.attach)
+    def started(self, run: PlannedRun, folder: RunFolder) -> AbstractContextManager[Say]:
+        """Show the run while it is under way; on a pipe a line for each step of each run would be thousands."""
+        return self.live.run(self._title(run), folder, logged=False)
 
     def ended(self, run: PlannedRun, outcome: RunOutcome) -> None:
         """Add what came of a run."""
         self._results[self._contender(run)].append(outcome.result)
-        self._of_competitions[run.snapshot.card.slug].append(outcome.result)
         self._spent += spent_by(run)
-        if not self._console.is_terminal:
-            print_line(self._console, f"{self._title(run)}: {_in_words(outcome.result)}")
+        if not self.live.live:
+            print_line(self._console, f"{self._title(run)}: {outcome_line(outcome.result)}")
 
     def _contender(self, run: PlannedRun) -> str:
         return contender_of(run.settings).title(with_model=self._models)
@@ -55,22 +50,14 @@ class BenchProgress(Progress):
         slug, seed = run.snapshot.card.slug, run.settings.seed
         return f"[{number}/{len(self._bench.runs)}] {slug}, seed {seed}: {self._contender(run)}"
 
-    def summary(self) -> Sequence[RenderableType]:
-        """Return a row for each contender, and for the competitions that are worked on, as there may be many others."""
-        tables = [self._table("agent", self._results, len(self._results))]
-        if competitions := dict.fromkeys(self._slugs[title] for title in list(self._lines)[:MAX_LINES]):
-            rows = {slug: self._of_competitions[slug] for slug in competitions}
-            tables.append(self._table("competition", rows, len(self._of_competitions)))
-        return *tables, Text(self._totals())
-
-    def _table(self, title: str, rows: Mapping[str, Sequence[RunResult | Failed]], parts: int) -> Table:
-        """Return a table with a row for some of the equal parts of the bench."""
-        table = Table(title, *_COLUMNS)
+    def _tables(self) -> Sequence[RenderableType]:
+        """Return a row for each contender."""
+        table = Table("agent", *_COLUMNS)
         for column in table.columns[1:]:
             column.justify = "right"
-        for name, results in rows.items():
-            table.add_row(*map(Text, (name, *_figures(results, len(self._bench.runs) // parts))))
-        return table
+        for name, results in self._results.items():
+            table.add_row(*map(Text, (name, *_figures(results, len(self._bench.runs) // len(self._results)))))
+        return table, Text(self._totals())
 
     def _totals(self) -> str:
         budget, runs = self._bench.plan.budget, len(self._bench.runs)
@@ -93,14 +80,3 @@ def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, 
         duration(sum(r.wall_seconds for r in finished)),
         money(sum(costs)) if len(costs) == len(finished) else money(None),
     )
-
-
-def _in_words(result: RunResult | Failed) -> str:
-    if isinstance(result, Failed):
-        return f"{result.status}: {result.error}"
-    outcome = (
-        f"beats {percent(result.win_rate)} of the teams, {result.medal or 'no'} medal"
-        if result.valid_submission
-        else f"no valid submission: {result.message or result.handed_in_note}"
-    )
-    return f"{outcome}; {duration(result.wall_seconds)}, {money(result.llm.cost_usd)}"

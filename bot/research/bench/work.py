@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
+from bot.cli.live_view import Say
 from bot.execution.folder import RunFolder
-from bot.replay.run import Show
 from bot.replay.run_queue import Job, RunOutcome, jobs_left, run_each
 from bot.research.bench.bench import Bench
 from bot.research.bench.progress import BenchProgress
@@ -39,5 +39,5 @@ class BenchWork:
             folders: list[RunFolder] = [run.folder for run in group if run.folder is not None]
             yield from jobs_left(folders, self._bench.snapshots)
 
-    def _shown(self, job: Job) -> AbstractContextManager[Show]:
-        return self._progress.started(self._by_folder[job.run.folder.path])
+    def _shown(self, job: Job) -> AbstractContextManager[Say]:
+        return self._progress.started(self._by_folder[job.run.folder.path], job.run.folder)

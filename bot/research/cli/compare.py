@@ -57,7 +57,7 @@ def print_comparison(comparison: Comparison) -> None:
     for table in (outcomes_table(comparison), spent_table(comparison)):
         print_table(("agent", *table.columns), [(name, *cells) for name, cells in table.rows], width=_WIDTH)
     if comparison.against_leader:
-        columns = ("pair", "teams beaten, points (95%)", "by chance", "settled", "pairs")
+        columns = ("pair", "teams beaten, points (95%)", "p", "significant", "pairs")
         print_table(columns, [_row(comparison, pair) for pair in comparison.against_leader], width=_WIDTH)
     if hidden_pairs := len(comparison.pairs) - len(comparison.against_leader):
         typer.echo(f"{plural(hidden_pairs, 'more pair')} without the leader: --html or --json")

@@ -137,4 +137,4 @@ def _note(pair: Pair) -> str:
     it = pair.win_rate
     within = f" ({interval(it)})" if interval(it) else ""
     basis = f"{plural(it.competitions, 'competition')}, {plural(it.pairs, 'pair')}"
-    return f"{points(it.mean)} points{within}; {basis}; by chance {percentage(pair.chance)}"
+    return f"{points(it.mean)} points{within}; {basis}; p = {percentage(pair.chance)}"

@@ -28,7 +28,7 @@ def percentage(probability: float) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """State who beats whom by how much, or that nothing is settled."""
+    """State who beats whom by how much, or that no difference is significant."""
     if len(comparison.rows) < 2:
         return f"Only {comparison.title(comparison.leader)} was run: there is nothing to compare it with."
     if not comparison.against_leader:
@@ -37,13 +37,16 @@ def verdict(comparison: Comparison) -> str:
     beaten = [pair for pair in pairs if pair.settled and pair.one == comparison.leader]
     nearest = pairs[0]
     if not beaten:
-        return f"Nothing is settled. {leader} leads {_titles(comparison, [nearest])} by {_size(nearest)}."
+        size = _size(nearest)
+        ahead = "is level with" if size.startswith("0.0 ") else "is ahead of"
+        by = f" by {size}" if ahead.endswith("of") else ""
+        return f"No significant difference: {leader} {ahead} {_titles(comparison, [nearest])}{by}."
     if len(beaten) == len(pairs):
         count, size = len(pairs) - 1, _size(nearest)
         margin = f", and {plural(count, 'other')}, by {size} at least" if count else f", by {size}"
         return f"{leader} wins: it beats {_titles(comparison, [nearest])}{margin}."
     rivals = _titles(comparison, [pair for pair in pairs if pair not in beaten])
-    return f"{leader} leads: it beats {_titles(comparison, beaten)}; against {rivals} nothing is settled."
+    return f"{leader} leads: it beats {_titles(comparison, beaten)}; its lead over {rivals} is not significant."
 
 
 def conclusion(comparison: Comparison) -> str:
@@ -61,14 +64,14 @@ def conclusion(comparison: Comparison) -> str:
         return f"By {basis}: nothing can be concluded beyond {next(iter(difference.by_competition))}."
     if difference.competitions < FEWEST:
         return (
-            f"By {basis}: with fewer than {FEWEST} competitions no difference can be settled at {LEVEL:.0%}, however large "
+            f"By {basis}: with fewer than {FEWEST} competitions no difference can be significant at {LEVEL:.0%}, however large "
             "it is, and there is no interval; what was seen is of these competitions alone."
         )
     return f"By {basis}: {_meaning(nearest, _titles(comparison, [nearest]))}{_correction(comparison)}"
 
 
 def _meaning(pair: Pair, rival: str) -> str:
-    difference, chance = pair.win_rate, f"equal agents would be as far apart in {percentage(pair.chance)} of cases"
+    difference, chance = pair.win_rate, f"p = {percentage(pair.chance)}"
     contains = difference.low is not None and difference.high is not None and difference.low <= 0 <= difference.high
     if pair.settled:
         return (
@@ -80,12 +83,12 @@ def _meaning(pair: Pair, rival: str) -> str:
             f"the interval against {rival} contains 0, and {chance}: these two may be equal. More competitions would tell, more "
             "seeds hardly."
         )
-    return f"the interval against {rival} does not contain 0, but {chance}, which is too often. More competitions would tell."
+    return f"the interval against {rival} does not contain 0, but {chance}, which is too much. More competitions would tell."
 
 
 def _correction(comparison: Comparison) -> str:
     count = len(comparison.pairs)
-    return f" Chances are corrected for {count} pairs." if count > 1 else ""
+    return f" p-values are corrected for {count} pairs." if count > 1 else ""
 
 
 def _size(pair: Pair) -> str:

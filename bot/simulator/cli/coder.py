@@ -10,7 +10,6 @@ import typer
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Json
 from bot.cli.output import print_result
-from bot.replay.run import Show
 from bot.simulator.coder_check import check_coder
 from sandbox import BackEndChoice
 
@@ -37,9 +36,12 @@ def check(
 
     Example: bot coder check codex
     """
-    show = Show(lambda line: typer.echo(line, err=True), lambda context, stopwatch: None)
+
+    def say(line: str) -> None:
+        typer.echo(line, err=True)
+
     with tempfile.TemporaryDirectory(prefix="bot-coder-") as folder:
-        items, last_output = check_coder(name, settings_file(config), sandbox, Path(folder), show)
+        items, last_output = check_coder(name, settings_file(config), sandbox, Path(folder), say)
     ok = all(i.ok for i in items)
     record = {"coder": name, "ok": ok, "seen": [asdict(i) for i in items], "printed": last_output}
     lines = (f"{'ok' if i.ok else 'fails':6} {i.what:24} {i.found}" for i in items)

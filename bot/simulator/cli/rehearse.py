@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.cli.options import existing
 from bot.cli.output import number, print_json, print_table, progress_line
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.simulator.site.settings import CompetitionKind
-from bot.simulator.site.time_shift import align_starts, shift_in_words
-from sandbox import BackEndChoice, Sandbox
-from sandbox.choose import choose
-from sandbox.environments import chosen_environment
-from sandbox.settings import SandboxSettings
-from scrapers.snapshots.fields import parse_time
-from scrapers.snapshots.snapshot import Snapshot
+from sandbox import BackEndChoice
 from state.clock import FastClock
 from state.errors import UsageError
 
 if TYPE_CHECKING:
     from bot.simulator.site.competition import SimulatedCompetition
     from bot.simulator.site.site import Site
+    from sandbox import Sandbox
+    from scrapers.snapshots.snapshot import Snapshot
 
 _AFTERWARDS = timedelta(hours=1)
 """By the site's clock: how long a site goes on after the last deadline, so that clients see the end."""
@@ -76,14 +72,18 @@ def rehearse(
 
     Example: bot rehearse snapshots/spooky-author-identification --speed 2000 --until-end
     """
-    snapshot_list = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
-    # Imported here: other commands should not pay for a web server.
+    existing(snapshots, quiet=json)
+    # Imported here: the help, and a wrong path, need none of it.
+    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
     from bot.simulator.site.faults import Faults
     from bot.simulator.site.results import result_of
     from bot.simulator.site.serving import serving
     from bot.simulator.site.settings import SiteSettings
     from bot.simulator.site.site import Site
+    from bot.simulator.site.time_shift import align_starts
+    from scrapers.snapshots.snapshot import Snapshot
 
+    snapshot_list = [Snapshot.load(snapshot, METRIC_DIRECTIONS) for snapshot in snapshots]
     snapshot_list = snapshot_list if as_dated else align_starts(snapshot_list)
     begins = _begins(start, snapshot_list)
     settings = SiteSettings(
@@ -110,13 +110,19 @@ def rehearse(
         raise typer.Exit(1)
 
 
-def _choose_sandbox(name: BackEndChoice) -> Sandbox:
+def _choose_sandbox(name: BackEndChoice) -> "Sandbox":
     """Return the sandbox that notebooks run in, with the packages that the bot's own scripts find by default."""
+    from sandbox.choose import choose
+    from sandbox.environments import chosen_environment
+    from sandbox.settings import SandboxSettings
+
     environment = chosen_environment(SandboxSettings().environments_folder, None)
     return choose(name, trusted=False, instance="rehearsal", environment=environment)
 
 
-def _begins(start: str | None, snapshots: Sequence[Snapshot]) -> datetime:
+def _begins(start: str | None, snapshots: "Sequence[Snapshot]") -> datetime:
+    from scrapers.snapshots.fields import parse_time
+
     first, last = min(s.card.enabled_at for s in snapshots), max(s.card.deadline for s in snapshots)
     if start is None:
         return first
@@ -230,6 +236,8 @@ def _competition_facts(competition: "SimulatedCompetition") -> dict[str, Any]:
 
 
 def _line(competition: "SimulatedCompetition") -> str:
+    from bot.simulator.site.time_shift import shift_in_words
+
     words = shift_in_words(competition.snapshot.shift)
     span = f"{competition.card.enabled_at:%Y-%m-%d %H:%M} to {competition.card.deadline:%Y-%m-%d %H:%M}"
     return f"{competition.slug}: {span}{', all of it ' if words else ''}{words}"

@@ -82,8 +82,12 @@ class App:
             return HTMLResponse(index_page(self._site, now))
         if path == "/clock" and isinstance(clock, FastClock):
             return JSONResponse({"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began})
-        competition = next((c for c in self._site.competitions if path == f"/competitions/{c.slug}"), None)
-        return None if competition is None else HTMLResponse(competition_page(competition, now))
+        slug, _, page = path.removeprefix("/competitions/").partition("/")
+        competition = next((c for c in self._site.competitions if c.slug == slug), None)
+        if competition is None or not path.startswith("/competitions/"):
+            return None
+        text = competition.pages.content.get(page.rpartition("/")[2])
+        return HTMLResponse(competition_page(competition, now) if text is None else _PAGE + rendered(text))
 
     def _routed(self, request: Request, now: datetime) -> tuple[str, Act] | None:
         """Return a request's method, by the name that counts and faults use, and the function that carries it out."""

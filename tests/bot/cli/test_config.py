@@ -70,7 +70,7 @@ def test_mistakes_are_reported_to_programs_as_well(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["prune", "."], ["weights", "list"], ["replay", "snapshot", "--model", "builtin"], ["config", "show"]]
+    "command", [["prune", "."], ["weights", "list"], ["replay", ".", "--model", "builtin"], ["config", "show"]]
 )
 def test_every_command_that_reads_the_file_reports_the_same(here: Path, command: list[str]) -> None:
     (here / "bot.toml").write_text(WRONG)

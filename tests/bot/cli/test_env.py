@@ -51,4 +51,4 @@ def test_what_cannot_be_is_said_in_a_sentence(arguments: list[str], sentence: st
 def test_a_replay_with_an_environment_that_is_not_there_says_how_to_make_it() -> None:
     Path("bot.toml").write_text('[sandbox]\nenvironment = "vision"\n')
     with pytest.raises(UsageError, match="`bot env create vision` makes it"):
-        CliRunner().invoke(app, ["replay", "snapshot"], catch_exceptions=False)
+        CliRunner().invoke(app, ["replay", "."], catch_exceptions=False)

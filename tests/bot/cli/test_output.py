@@ -1,6 +1,5 @@
 """What is printed for people: tables, progress, replays that have ended, and what to do first."""
 
-import io
 import os
 import pty
 from collections.abc import Callable, Iterator
@@ -8,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import typer
-from rich.console import Console
 
 from bot.cli import output
 from bot.cli.output import print_table
@@ -37,16 +35,6 @@ def test_one_that_does_not_fit_has_a_line_for_each_cell(capsys: pytest.CaptureFi
     assert all(len(line) <= width for line in shown.splitlines())
     assert "  nodes so far: 12\n" in shown
     assert shown.rstrip().endswith("run b\n  status: failed"), "an empty cell has no line"
-
-
-def test_a_line_of_progress_has_a_bar_with_the_time_that_is_left_where_the_share_is_known() -> None:
-    out = io.StringIO()
-    console = Console(file=out, width=80, color_system=None)
-    console.print(output._line("imports 3 of 12", 0.25, 60.0))
-    console.print(output._line("looks around", None, 60.0))
-    line, bar, plain = out.getvalue().splitlines()
-    assert (line.strip(), plain.strip()) == ("imports 3 of 12", "looks around")
-    assert bar.startswith("━") and bar.strip().endswith("25%, 3 min left")
 
 
 def test_a_pipe_has_a_plain_line_and_no_more_of_them_than_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +79,7 @@ def test_a_result_that_a_simple_model_reaches_says_so_first(capsys, chosen, gain
     model = {"name": "a constant", "node": 2, "validation": 0.29, "gain": gain, "gain_error": 0.02}
     scores = {"score": None, "validation_score": 0.25, "simple_models": [model], "chosen_node": chosen}
     text = printed(capsys, own_data=True, n_teams=0, **scores)
-    assert text.startswith(first) and "Validation: the result 0.25; a constant 0.29." in text
+    assert text.startswith(first) and "CV: the result 0.25; a constant 0.29." in text
 
 
 @pytest.mark.parametrize(("changes", "word"), [({"guards": [DOUBT]}, "doubted"), ({"n_teams": 1}, "one team")])

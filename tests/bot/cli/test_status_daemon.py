@@ -85,7 +85,7 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     assert lines(shown, "state")[0].endswith("its rules are not accepted")
     assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
     assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best by validation: 0.4 of node 3"]
-    assert lines(shown, "now") == ["node 4: n4-holdout-0 on holdout, when the daemon stopped"]
+    assert lines(shown, "now") == ["node 4: improve, runs on holdout, when the daemon stopped"]
     assert lines(shown, "problem")[0].endswith("Kaggle answered 503 to kernels/list")
     assert lines(shown, "note") == [
         "1 of 2026-11-20 08:00 UTC, read by the planner 2026-11-20 09:00 UTC: look at punctuation",
@@ -101,7 +101,7 @@ def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: 
         assert lines(invoke().stdout, "daemon")[0].startswith("stopped 2026-11-20")
         with store.write() as tx:
             for slug in (SPOOKY, NOMAD):
-                tx.record("entry.over", run_id=NO_RUN, competition=slug, reason="")
+                tx.record("entry.over", run_id=NO_RUN, competition=slug, why="")
         (daemon,) = lines(invoke().stdout, "daemon")
     assert daemon.startswith("finished 2026-11-20") and f"rank 84 of 1241, bronze on {SPOOKY}" in daemon
     assert f"no rank on {NOMAD}" in daemon

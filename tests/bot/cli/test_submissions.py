@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -49,12 +48,12 @@ def store(here: Path) -> Iterator[Store]:
         with opened.write() as tx:
             one = intend_submission(tx, RUN, node=1, handed_in="refit", file_sha="ab" * 32)
             answer = {"decision": "send", "until": None, "of_file": False, "state": "x"}
-            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, reason="it is the first", **answer)
+            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, why="it is the first", **answer)
             advance_submission(tx, RUN, one.id, "sending")
             advance_submission(tx, RUN, one.id, "confirmed", ref="7")
             update_submission(tx, RUN, one.id, score=0.65)
             two = intend_submission(tx, RUN, node=2, handed_in="holdout", file_sha="cd" * 32)
-            ask_approval(tx, RUN, two.id, expires_at=tx.now() + timedelta(hours=1), reason="a gain of 0.1")
+            ask_approval(tx, RUN, two.id, reason="a gain of 0.1")
         yield opened
 
 
@@ -72,7 +71,7 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
     assert (first["node"], first["validation"], first["public"], first["status"]) == (1, 0.7, 0.65, "confirmed")
     assert (first["how"], first["why"], first["approval"]) == ("refit", "it is the first", None)
     assert (second["status"], second["approval"]) == ("held", 1)
-    assert "waits for `bot approve 1` until" in second["why"] and "a gain of 0.1" in second["why"]
+    assert "held until you approve it, `bot approve 1`" in second["why"] and "a gain of 0.1" in second["why"]
     with pytest.raises(UsageError, match="there is no run on wine"):
         bot("submissions", "wine")
 
@@ -80,7 +79,7 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
 def test_what_was_decided_against_is_shown_too(store: Store) -> None:
     with store.write() as tx:
         answer = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
-        tx.record(CONSIDERED, run_id=RUN, node=2, reason="the gain is too small", **answer)
+        tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **answer)
     assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
 
 
@@ -110,8 +109,10 @@ def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
         begin(tx, "rules/titanic", "read its rules, then: bot approve titanic --rules")
         begin(tx, "disk", "the disk is full")
     held, rules = bot("approve").stdout.splitlines()
-    assert held.startswith("`bot approve 1` or `bot approve 1 --refuse`: titanic, node 2, validation 0.8, until 20")
-    assert "UTC (0 h 59 min left): a gain of 0.1" in held
+    assert held.startswith(
+        "`bot approve 1` or `bot approve 1 --refuse`: titanic, node 2, validation 0.8, held for 0 h 0"
+    )
+    assert held.endswith(" min: a gain of 0.1")
     assert rules == "read its rules, then: bot approve titanic --rules"
     bot("approve", "1", "--refuse")
     assert json.loads(bot("approve", "--json").stdout) == {"waiting": [rules]}

@@ -8,19 +8,23 @@ from typing import Any
 
 import pytest
 
+from bot.coder.lab.steps import TURN
 from bot.engine.run_record import NodeCounts, Pool, RunRecord
+from bot.engine.sealed import SEALED_RUN
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.findings import guard_passed, not_run, suspicious
 from bot.execution.folder import lower_is_better
 from bot.execution.guarding import record_findings
 from bot.execution.record import EXECUTED, GUARDED
+from bot.submission.final_selection import SELECTED
 from state.errors import UsageError
 from state.experiments import add_experiment
 from state.knowledge import add_idea, close_idea
+from state.labs import open_lab
 from state.live import latest_runs
-from state.progress import create_node, end_node
-from state.steps import Key, finish_step, start_step
+from state.progress import create_node, end_node, resume_run
+from state.steps import Key, Kind, finish_step, start_step
 from state.store import Store
 from state.tables import Run
 from tests.bot.execution.ended import ended
@@ -67,6 +71,40 @@ def test_what_is_worked_on_is_shown_with_its_execution(record: RunRecord) -> Non
     (work,) = record.doing
     assert (work.node, work.action, work.execution) == (4, "improve", "n4-holdout-0")
     assert work.since == "2026-11-20T08:00:00Z"
+
+
+def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_is_not(
+    store: Store, run_id: str, clock: StandingClock
+) -> None:
+    thinks, replied = Kind("turn:2", dict[str, str]), Kind("turn:1", dict[str, str])
+    with store.write() as tx:
+        for lab in (1, 2, 3):
+            open_lab(tx, run_id, lab, draft_id=None, parents=[], title="trees")
+        start_step(tx, run_id, TURN, Key(3, attempt=7))
+        tx.record("idle.started", run_id=run_id, name="fit-plain-ridge")
+        clock.pass_by(60)
+        resume_run(tx, run_id)
+    with store.read() as session:
+        record = RunRecord.load(session, run_id)
+        assert (record.doing, record.phase) == ((), "preparing")
+    with store.write() as tx:
+        start_step(tx, run_id, replied, Key(1))
+        finish_step(tx, run_id, replied, {"text": "```sh\npython train.py\n```"}, Key(1))
+        start_step(tx, run_id, TURN, Key(1, attempt=1))
+        start_step(tx, run_id, thinks, Key(2))
+        start_step(tx, run_id, SEALED_RUN, Key(5))
+        for type, name in (("started", "fit-a"), ("started", "fit-b"), ("ended", "fit-a")):
+            tx.record(f"idle.{type}", run_id=run_id, name=name)
+        start_step(tx, run_id, SELECTED, Key())
+    with store.read() as session:
+        record = RunRecord.load(session, run_id)
+        assert [work.sentence for work in record.doing] == [
+            "lab 1: python train.py",
+            "lab 2: its model thinks",
+            "idle time: fits 5 on all rows",
+            "idle time: fit-b",
+        ]
+        assert record.phase == "final selection"
 
 
 def test_of_several_live_runs_the_latest_counts_and_a_run_that_is_not_there_has_no_record(store: Store) -> None:

@@ -46,7 +46,7 @@ FACTS: list[tuple[str, dict[str, Any]]] = [
     ("submission.disagree", {"run": "wine-aide", "pairs": 6, "why": FOREIGN}),
     ("notebook.pushed", {**FILE, "ref": "ann/bot-wine-ab", "version": 1}),
     ("notebook.failed", {"node": 7, "why": "it ended as error", "log": f"Traceback\n{FOREIGN}"}),
-    ("approval.asked", {**FILE, "id": 4, "validation_score": 0.25, "why": FOREIGN}),
+    ("approval.asked", {**FILE, "id": 4, "validation_score": 0.25, "why": FOREIGN, "at": T}),
     ("selection.proposed", {"deadline": T, "tags": "a", "url": "https://www.kaggle.com/c/wine", "choices": [CHOICE]}),
     ("model.samples", {"endpoint": "models.example:8000"}),
     ("problem.rules", {"url": URL, "rules_sha": None}),

@@ -226,7 +226,7 @@ def test_a_whole_replay_writes_its_page(bot: Bot, tiny: Path):
     assert result["report_error"] is None
     shown = Page((Path(result["run"]) / "report.html").read_text(encoding="utf-8"))
     assert "Tiny table" in shown.prose
-    assert "The safe baseline was handed in" in shown.prose
+    assert "The baseline was submitted" in shown.prose
     assert [i for i in shown.values("id") if i.startswith("node-")] == ["node-1"]
     assert RunResult.model_validate({name: value for name, value in result.items() if name != "run"}).nodes == 1
 
@@ -243,9 +243,9 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
     folder = write_run(tmp_path / "run", FakeRun(changes=changes))
     write_report(folder)
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
-    expects = "Validation expects 0.4123 to 0.4567 on the hidden test in 95 of 100 cases; the score lies OUTSIDE."
+    expects = "CV expects 0.4123 to 0.4567 on the hidden test (95%); the score lies OUTSIDE."
     assert expects in page.prose
-    doubts = "A guard doubts it: time. 1 guard could not look, which is not a pass: copied. 1 other found nothing."
+    doubts = "A guard doubts it: time. 1 guard did not run, which is not a pass: copied. 1 other found nothing."
     assert doubts in page.prose
     assert "ids do not tell of labels" not in page.prose, "guards that found nothing take no room"
     assert "A guard of the data doubts (time): the future is known" in page.prose

@@ -26,6 +26,7 @@ def node(id: int, *parents: int, **fields: Any) -> NodeRow:
         "error": None,
         "model": None,
         "chosen": False,
+        "families": (),
         "best_hidden": False,
     }
     return NodeRow(id=id, parents=parents, **row | fields)

@@ -68,7 +68,7 @@ def test_what_the_owner_has_paused_and_what_waits_for_approval_is_shown(store: S
     with store.write() as tx:
         set_control(tx, "wine", "paused")
         for number in ("1", "2", "3"):
-            ask_approval(tx, "r", number, expires_at=START + timedelta(days=1), reason="it is better")
+            ask_approval(tx, "r", number, reason="it is better")
         decide_approval(tx, 2, "approved", "me")
     with store.read() as session:
         assert controls(session) == {"wine": "paused"}

@@ -49,6 +49,7 @@ from scrapers.posts.duplicates import note_sketches, sketched
 from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.snapshot import Snapshot
+from state.clock import Clock
 from state.community_rows import add_community
 from state.progress import create_node, end_node
 from state.series import take_reading
@@ -127,9 +128,15 @@ class Live:
     def store(self) -> Store:
         return self.context.store
 
-    def desk(self, settings: CompetitionSettings = SENDING, submitter: Submitter | None = None) -> Desk:
+    def desk(
+        self,
+        settings: CompetitionSettings = SENDING,
+        submitter: Submitter | None = None,
+        owner_clock: Clock | None = None,
+    ) -> Desk:
         client = self.client if self.context.takes_notebooks else None
-        return Desk(self.context, self.folder, settings, submitter or self.submitter, self.worker, client=client)
+        submitter = submitter or self.submitter
+        return Desk(self.context, self.folder, settings, submitter, self.worker, client=client, owner_clock=owner_clock)
 
     async def send_best(self, settings: CompetitionSettings = SENDING) -> Desk:
         """Have a desk consider the best node and send its file, if that may go; return the desk."""

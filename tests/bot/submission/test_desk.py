@@ -16,7 +16,7 @@ from bot.submission.rules import accept_rules
 from state.approvals import decide_approval, make_wish, open_wishes
 from state.errors import UsageError
 from state.tables import Approval
-from tests.bot.simulator.site.parts import DEADLINE
+from tests.bot.simulator.site.parts import DEADLINE, START, HandClock
 from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, decide, live, write
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -242,8 +242,9 @@ async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_no
     run.node(2, 0.4)
     desk = run.desk(ASKING)
     await desk.consider()
-    run.clock.pass_by(hours=3)
-    await desk.send()  # nobody has approved it in time
+    with run.store.write() as tx:
+        decide_approval(tx, approval(run).id or 0, "refused", "ann")
+    await desk.send()
     run.node(3, 0.7)
     for view in ("holdout", "full"):
         for name in ("submission.csv", "validation_predictions.csv"):
@@ -252,7 +253,7 @@ async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_no
                 shutil.copyfile(theirs, run.run.executions / f"n3-{view}-0" / name)
     decision = await decide(desk)
     assert decision.verdict == "never"
-    assert "it was proposed to you as submission 1, of node 2, and you did not approve it" in decision.why
+    assert "you refused it as submission 1, of node 2" in decision.why
     assert len(run.notices("approval.asked")) == 1
 
 
@@ -302,17 +303,52 @@ async def test_what_is_to_be_approved_is_asked_once_and_goes_when_it_is(run: Liv
     run.assert_events_match_rows()
 
 
-async def test_what_nobody_approves_in_time_is_withdrawn_with_a_notice_and_not_asked_again(run: Live) -> None:
+async def test_what_nobody_approves_stays_held_and_is_announced_again_by_a_persons_clock(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk(ASKING)
+    owners = HandClock(START)
+    desk = run.desk(ASKING, owner_clock=owners)
     await desk.consider()
+    run.clock.pass_by(days=1)  # of a rehearsal, which is a moment to a person
+    await desk.send()
+    assert len(run.notices("approval.asked")) == 1
+    run.node(3, 0.3)
+    assert await desk.consider() is None, "a worse file is not proposed"
+    owners.pass_by(hours=2)
+    for _ in range(2):
+        await desk.send()
+    assert len(run.notices("approval.asked")) == 2
+    assert (run.states(), approval(run).decision) == ([(2, "intended")], None)
+    with run.store.write() as tx:
+        decide_approval(tx, approval(run).id or 0, "approved", "ann")
+    await desk.send()
+    assert run.states() == [(2, "confirmed")]
+    run.assert_events_match_rows()
+
+
+async def test_what_is_held_at_the_end_of_the_competition_is_withdrawn(run: Live) -> None:
+    run.node(2, 0.5)
+    desk = await run.send_best(ASKING.model_copy(update={"deadline": run.clock.now() + timedelta(hours=1)}))
+    assert run.states() == [(2, "intended")]
     run.clock.pass_by(hours=2)
     await desk.send()
-    assert (run.states(), approval(run).decision) == ([(2, "withdrawn")], "expired")
-    assert "nobody approved it within 2 hours" in run.notices("submission.failed")[0].body
-    run.clock.pass_by(days=1)
+    assert run.states() == [(2, "withdrawn")]
+    assert "you had not approved it when the competition ended" in run.notices("submission.failed")[0].body
+
+
+async def test_the_baseline_is_offered_only_once_something_else_was_tried(run: Live) -> None:
+    run.node(1, 0.3)
+    deadline = run.clock.now() + timedelta(days=3)
+    desk = run.desk(ASKING.model_copy(update={"deadline": deadline}))
     assert await desk.consider() is None
-    run.assert_events_match_rows()
+    run.node(2, 0.2)
+    assert (await decide(desk)).verdict == "hold"
+    assert run.states() == [(1, "intended")]
+
+
+async def test_shortly_before_the_deadline_even_the_baseline_is_offered(run: Live) -> None:
+    run.node(1, 0.3)
+    desk = run.desk(ASKING.model_copy(update={"deadline": run.clock.now() + timedelta(hours=20)}))
+    assert (await decide(desk)).verdict == "hold"
 
 
 async def test_what_the_owner_refuses_is_not_sent(run: Live) -> None:
@@ -337,7 +373,9 @@ async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live)
     await desk.send()
     assert run.states() == [(2, "withdrawn"), (3, "intended")]
     assert approval(run).decision == "moot"
-    assert "it is the first to be sent, with a gain of " in run.notices("approval.asked")[-1].body
+    assert len(run.notices("approval.asked")) == 1, "it is announced when the first would have been again"
+    with pytest.raises(UsageError, match="a better file replaced it; `bot approve 2` sends"), run.store.write() as tx:
+        decide_approval(tx, 1, "approved", "ann")
 
 
 async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -> None:

@@ -56,11 +56,11 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
     run.node(2, 0.5)
     row = earlier(run, refit_sha(run, 2))
     with run.store.write() as tx:
-        held = ask_approval(tx, EARLIER, row.id, expires_at=run.clock.now() + timedelta(hours=1), reason="it is asked")
+        held = ask_approval(tx, EARLIER, row.id, reason="it is asked")
         decide_approval(tx, held.id or 0, "refused", "ann")
     decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, approve="ask")).consider()
     assert decision.verdict == "never"
-    assert f"of node 7 of {EARLIER}, and you did not approve it" in decision.why
+    assert decision.why.endswith(f"you refused it as submission 1, of node 7 of {EARLIER}")
     assert run.notices("approval.asked") == []
 
 

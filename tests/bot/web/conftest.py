@@ -43,7 +43,7 @@ def day() -> bytes:
     with tempfile.TemporaryDirectory() as made:
         with parts.opened(Path(made), parts.busy(Path(made))) as store, store.write() as tx:
             add_submission(tx, RUN, "3", node=3, tag="t3", status="intended", handed_in="refit", file_sha="d" * 64)
-            ask_approval(tx, RUN, "3", expires_at=NOW, reason="it is the best so far")
+            ask_approval(tx, RUN, "3", reason="it is the best so far")
         return (Path(made) / "bot.db").read_bytes()
 
 

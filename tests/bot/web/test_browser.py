@@ -31,14 +31,14 @@ def test_an_open_page_changes_by_itself_and_keeps_what_its_reader_does(folder: P
         assert tab.run("location.href") == f"{here}/" and token not in str(tab.run("document.cookie"))
         tab.open(here + COMPETITION)
         tab.until(lambda: words(tab, "state") == "connected")
-        tab.run("document.querySelector('#steering summary').click(), document.getElementById('note').focus()")
+        tab.run("document.querySelector('#standing summary').click(), document.getElementById('note').focus()")
         tab.call("Input.insertText", text="half a thought")
         with reopened(folder) as store, store.write() as tx:
             number = create_node(tx, RUN, action="merge", parents=[1, 3]).id
             end_node(tx, RUN, number, "valid", score=0.31)
         tab.until(lambda: f"{number} merge" in words(tab, "tree"))
         tab.until(lambda: "node 6" in words(tab, "standing"))
-        assert tab.run("document.querySelector('#steering details').open")
+        assert tab.run("document.querySelector('#standing details').open")
         assert tab.run("document.activeElement.id") == "note"
         assert tab.run("document.getElementById('note').value") == "half a thought"
         assert tab.complaints() == []

@@ -8,6 +8,10 @@ import pytest
 from bs4 import BeautifulSoup
 from sqlmodel import Session, col, select
 
+from bot.live.reading.proposals import CardProposal, confirmed, propose
+from bot.status.problems import begin
+from bot.submission.rules import RuleLine, note_reading, rules_of, to_confirm
+from state.series import take_reading
 from state.steering import control, notes
 from state.submissions import chosen_final
 from state.tables import Approval, Event
@@ -76,6 +80,45 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
         assert (row.decision, row.by) == (verdict, BY)
     other = {"approved": "refused", "refused": "approved"}[verdict]
     assert f"was {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
+
+
+LINE = RuleLine(topic="team size", number=5, says="teams of five", quote="The maximum team size is 5.")
+CARD = CardProposal(says={"metric": "log_loss"}, quotes=("Submissions are scored by log loss.",), by="gpt")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "address"),
+    [
+        ("rules", ["team size (5): teams of five", LINE.quote], f"https://www.kaggle.com/competitions/{NOMAD}/rules"),
+        (
+            "task",
+            ['metric = "log_loss"', CARD.quotes[0]],
+            f"https://www.kaggle.com/competitions/{NOMAD}/overview/evaluation",
+        ),
+    ],
+)
+async def test_a_question_is_shown_with_its_evidence_and_answered_by_a_click(
+    owner: httpx2.AsyncClient, folder: Path, kind: str, words: list[str], address: str
+) -> None:
+    with reopened(folder) as store, store.write() as tx:
+        take_reading(tx, NOMAD, "page", "rules", {}, content="Five at most.")
+        note_reading(tx, NOMAD, (LINE,))
+        propose(tx, NOMAD, CARD)
+        begin(tx, to_confirm(NOMAD) if kind == "rules" else f"card/{NOMAD}", "confirm it")
+    page = BeautifulSoup((await owner.get(f"/competition/{NOMAD}")).text, "html.parser")
+    form = page.select_one(f"form[action='/act/{kind}']")
+    assert form is not None and form.parent is not None
+    assert all(word in form.parent.get_text() for word in words)
+    assert [str(link["href"]) for link in form.parent.select("a")] == [address]
+    fields = {str(one["name"]): str(one["value"]) for one in form.select("input")}
+    assert (await owner.post(f"/act/{kind}", data=fields, headers={"Origin": HOST})).status_code == 303
+    with reopened(folder) as store, store.read() as session:
+        if kind == "rules":
+            assert rules_of(session, NOMAD, read=False).lines == (LINE,)
+        else:
+            assert confirmed(session, NOMAD) == CARD
+        assert last_event(session, "rules.accepted" if kind == "rules" else "card.confirmed").data["by"] == BY
+    assert f"/act/{kind}" not in (await owner.get(f"/competition/{NOMAD}")).text, "it is asked no more"
 
 
 @pytest.mark.integration

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.configuration.web import WebSettings
-from bot.web.serving import FIRST_REQUEST, TOKEN, read_token, serve
+from bot.web.serving import FIRST_REQUEST, serve
 from bot.web.sources import Sources
+from bot.web.token import TOKEN, read_token
 from state.errors import UsageError
 from tests.bot.web.served import served
 

@@ -49,7 +49,7 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
         "kernels failed 1×",
     ):
         assert words in shown
-    assert "validation 0.4 public 0.3217" in shown and "$1.00" in shown
+    assert "CV 0.4 public 0.3217" in shown and "$1.00" in shown
     problems = text(page, "problems")
     assert f"accept the rules of {NOMAD}" in problems and f"Given up: 1 task ( learn of {SPOOKY} )" in problems
     assert "No daemon runs" in problems and "no daemon runs" in shown
@@ -60,9 +60,9 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
 @pytest.mark.integration
 async def test_one_competition_is_shown_with_all_that_is_known(owner: httpx2.AsyncClient) -> None:
     page = await owner.get(f"/competition/{SPOOKY}")
-    assert "node 4 : improve, runs on holdout, when the daemon stopped" in text(page, "standing")
+    assert "node 4 : improve, runs on holdout, when the daemon stopped" in text(page, "working")
     assert "The daemon is not running" in text(page, "standing")
-    assert "Submission 1 of node 3" in text(page, "held") and "it is the best so far" in text(page, "held")
+    assert "Submit node 3 (" in text(page, "held") and "it is the best so far" in text(page, "held")
     assert "4 improve" in text(page, "tree") and "Draft 1: Letters" not in text(page, "tree")
     assert "84 of 1,241" in text(page, "board")
     assert "Count letters beside words." in text(page, "ideas") and "message/71 Which words tell?" in text(

@@ -95,7 +95,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "truncated archive": (_truncate("data/images.zip"), "data/images.zip: is not a zip archive that can be read"),
     "damaged archive": (_damage("data/images.zip"), "data/images.zip: "),
     "wrong hash": (_hash("data/train.csv"), "data/train.csv: has the SHA-256 "),
-    "hash of a missing file": (_hash("data/more.csv"), "data/more.csv: is missing"),
+    "hash of a missing file": (_hash("data/more.csv"), "data/more.csv: not found in the folder"),
     "hash of a file outside": (_hash("../x"), "snapshot.json: `sha256` names '../x', which lies outside"),
     "no description": (lambda s: (s / "description.md").unlink(), "description.md: is missing"),
     "no answers": (lambda s: (s / "private/answers.csv").unlink(), "private/answers.csv: is missing"),

@@ -111,8 +111,8 @@ steps = 0
 """
     found = mistakes(place, text)
     assert found == [
-        "2: agents.1 must begin with an agent, such as comind",
-        "2: agents.2 names 'no-blnd', which is no ablation, such as no-blend",
+        "2: agents.1 names the unknown agent 'comand': did you mean comind?",
+        "2: agents.2 names the unknown ablation 'no-blnd': did you mean no-blend?",
         "3: seeds must be at least 1, or a list, not 0 (their number, or a list of them)",
         "4: unknown key 'modles'; did you mean 'models'?",
         "6: run.time must be a time above zero, such as 90s, 5m or 5h (wall time of a run until its exit, such as 90s, 5m or 5h)",

@@ -1,6 +1,7 @@
 """What a comparison says of finished replays: figures, pairs, sentences, and what it leaves out."""
 
 import random
+from itertools import permutations
 
 import pytest
 
@@ -21,15 +22,23 @@ def test_an_agent_that_is_better_is_said_to_win_and_by_how_much() -> None:
 
 def test_equal_agents_are_said_to_be_open() -> None:
     found = compare(bench({"comind": 0.0, "aide": 0.0}, random.Random(2)))
-    assert verdict(found).startswith("Nothing is settled.")
+    assert verdict(found).startswith("No significant difference: ")
     assert "contains 0" in conclusion(found)
+
+
+def test_agents_without_a_difference_are_level() -> None:
+    same = {"comind": 0.5, "aide": 0.5}
+    found = compare(
+        runs_of([result(name, agent, 0, score) for name in ("wine", "beer") for agent, score in same.items()])
+    )
+    assert verdict(found) in [f"No significant difference: {a} is level with {b}." for a, b in permutations(same)]
 
 
 def test_of_several_agents_those_that_are_beaten_and_those_that_are_open_are_named() -> None:
     found = compare(bench({"comind": 0.3, "solo": 0.29, "aide": -0.1}, random.Random(4), taste=0.02))
     assert (
-        verdict(found) == "comind leads: it beats aide; against solo nothing is settled."
-        or verdict(found) == "solo leads: it beats aide; against comind nothing is settled."
+        verdict(found) == "comind leads: it beats aide; its lead over solo is not significant."
+        or verdict(found) == "solo leads: it beats aide; its lead over comind is not significant."
     )
     assert "corrected for 3 pairs" in conclusion(found)
 
@@ -38,9 +47,9 @@ def test_one_competition_concludes_nothing_beyond_it_and_two_settle_nothing() ->
     skills = {"comind": 0.3, "aide": 0.0}
     one = compare(bench(skills, random.Random(5), competitions=["wine"], seeds=8))
     assert conclusion(one).endswith("nothing can be concluded beyond wine.")
-    assert verdict(one).startswith("Nothing is settled.")
+    assert verdict(one).startswith("No significant difference: ")
     two = compare(bench(skills, random.Random(5), competitions=["wine", "beer"]))
-    assert "with fewer than 6 competitions no difference can be settled" in conclusion(two)
+    assert "with fewer than 6 competitions no difference can be significant" in conclusion(two)
 
 
 def test_a_single_agent_and_agents_without_a_pair_are_compared_with_nothing() -> None:

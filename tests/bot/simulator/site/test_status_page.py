@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapers.kaggle.settings import KaggleSection
 from tests.bot.simulator.site.parts import DEADLINE, TWIN, TWIN_DEADLINE, Served, both, served, truth_with
 
 
@@ -25,6 +26,18 @@ def test_a_page_is_no_request_and_shows_the_metric_and_the_rules(here: Served) -
         assert words in text
     assert here.site.requests == {}
     assert here.client.http.get(f"{here.client.url}/competitions/other").status_code == 404
+
+
+def test_the_pages_that_the_bot_links_to_are_there(here: Served) -> None:
+    settings = KaggleSection(url=f"{here.client.url}/v1")
+    for name, words in (
+        ("rules", "5 entries per day"),
+        ("overview/evaluation", "Log Loss"),
+        ("submissions", "Submissions"),
+    ):
+        address = settings.page_of("tiny-table", name)
+        assert words in here.client.http.get(address).text
+    assert KaggleSection().page_of("titanic", "rules") == "https://www.kaggle.com/competitions/titanic/rules"
 
 
 def test_it_shows_submissions_and_the_own_place(here: Served) -> None:

@@ -1,0 +1,111 @@
+"""The live view of `bot run`: what its database says of the competitions, and the last lines of its log."""
+
+import io
+from collections import deque
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from bot.cli.live_view import print_line
+from bot.cli.status_lines import COLUMNS, daemon_lines, row, work_lines
+from bot.configuration import Settings
+from bot.status.accounts import Allowance
+from bot.status.status import status_of
+from bot.web.token import address_of, read_token
+from scrapers.kaggle.polling.schedule import Schedule
+from state.clock import SystemClock
+from state.errors import BotError
+from state.polling import watermarks
+from state.store import Store
+
+_REFRESH_SECONDS = 2.0
+_LAST_LINES = 8
+_KEPT_LINES = 20
+"""Of the log, printed when the view ends: they say why it ended."""
+
+
+class LogLines(io.StringIO):
+    """The end of a log, written to it as to a terminal."""
+
+    def __init__(self) -> None:
+        """Begin without a line."""
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+
+    def isatty(self) -> bool:
+        """Return that a person reads it."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Add lines."""
+        self.lines.extend(text.splitlines())
+        return len(text)
+
+
+class DaemonView:
+    """What a daemon does, waits for, has spent and does next."""
+
+    def __init__(self, database: Path, settings: Settings, log: LogLines) -> None:
+        """Begin; the database is opened once the daemon has made it."""
+        self._database, self._settings, self._log = database, settings, log
+        self._opened = ExitStack()
+        self._store: Store | None = None
+        web, self._page = settings.web, "`bot web` serves the page"
+        if web.enabled:
+            self._page = f"the page: {address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
+
+    def close(self) -> None:
+        """Close the database."""
+        self._opened.close()
+
+    def __rich__(self) -> Group:
+        try:
+            parts = list(self._competitions())
+        except BotError as error:  # it is being made, or cannot be read at the moment
+            parts = [Text(f"starting: {error}")]
+        lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in list(self._log.lines)[-_LAST_LINES:]]
+        hint = f"Ctrl-C stops it in order, and `bot run` continues; {self._page}; `bot status` shows more"
+        return Group(*parts, Text("last events", style="bold"), *lines, Text(hint, style="dim"))
+
+    def _competitions(self) -> Iterator[RenderableType]:
+        if self._store is None:
+            if not self._database.is_file():
+                yield Text("starting")
+                return
+            self._store = self._opened.enter_context(Store.open_to_read(self._database, SystemClock()))
+        settings = self._settings
+        status = status_of(self._store, Allowance(settings.budget, settings.competitions))
+        now = status.daemon.now
+        for line in daemon_lines(status.daemon, status.competitions):
+            yield Text(line, style="bold yellow" if line.startswith("  NEEDS YOU") else "")
+        table = Table(*(column.replace("\n", " ") for column in COLUMNS))
+        for competition in status.competitions:
+            table.add_row(*map(Text, row(competition)))
+        yield table
+        for competition in status.competitions:
+            slug = competition.competition
+            with self._store.read() as session:
+                read = {**watermarks(session, ""), **watermarks(session, slug)}
+            yield Text(slug, style="bold")
+            yield from map(Text, work_lines(competition, now, Schedule(settings.polling, read).wait(now)))
+
+
+@contextmanager
+def daemon_view(database: Path, settings: Settings, log: LogLines, console: Console) -> Iterator[None]:
+    """Show a daemon on a terminal while this lasts, and then the end of its log."""
+    view = DaemonView(database, settings, log)
+    live: AbstractContextManager[Live] = Live(
+        view, console=console, refresh_per_second=1 / _REFRESH_SECONDS, transient=True, redirect_stdout=False
+    )
+    try:
+        with live:
+            yield
+    finally:
+        view.close()
+        for line in log.lines:
+            print_line(console, line)
