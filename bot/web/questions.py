@@ -12,7 +12,7 @@ from scrapers.kaggle.settings import KaggleSection
 
 
 @dataclass(frozen=True)
-class Question:
+class OwnerQuestion:
     """A question that one click answers."""
 
     kind: Literal["rules", "task"]
@@ -24,17 +24,17 @@ class Question:
     """Of the page that it is read on."""
 
 
-def questions(session: Session, competition: str, kaggle: KaggleSection) -> list[Question]:
+def questions(session: Session, competition: str, kaggle: KaggleSection) -> list[OwnerQuestion]:
     """Return the questions on a competition that are not answered yet."""
     open_keys = {problem.key for problem in current(session)}
     open_questions = []
     if to_confirm(competition) in open_keys:
         statements = tuple((line.short, line.quote) for line in lines_read(session, competition))
-        open_questions.append(Question("rules", statements, "the model", kaggle.page_of(competition, "rules")))
+        open_questions.append(OwnerQuestion("rules", statements, "the model", kaggle.page_of(competition, "rules")))
     proposal = proposed(session, competition)
     if f"card/{competition}" in open_keys and proposal is not None and proposal != confirmed(session, competition):
         statements = ((", ".join(proposal.lines), " … ".join(proposal.quotes)),)
         open_questions.append(
-            Question("task", statements, proposal.by, kaggle.page_of(competition, "overview/evaluation"))
+            OwnerQuestion("task", statements, proposal.by, kaggle.page_of(competition, "overview/evaluation"))
         )
     return open_questions

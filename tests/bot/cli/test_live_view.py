@@ -17,7 +17,7 @@ from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import RunResult
 from sandbox.leases import Leases
 from state.labs import open_lab
-from state.steps import Key, Kind, finish_step, start_step
+from state.steps import Key, StepKind, finish_step, start_step
 from state.store import Store
 from tests.bot.cli.test_status import prepared, write
 from tests.bot.report.test_words import BASE
@@ -31,7 +31,7 @@ def begun(folder: RunFolder) -> None:
     """Write a run that has gone on for 110 s, and whose coder's command has run for 10 s."""
     now = datetime.now(UTC)
     write(folder, None, now - timedelta(seconds=110))
-    replied = Kind("turn:1", dict[str, str])
+    replied = StepKind("turn:1", dict[str, str])
     with Store.open(folder.database, StandingClock(now - timedelta(seconds=10))) as store, store.write() as tx:
         run = folder.path.name
         open_lab(tx, run, 1, draft_id=None, parents=[], title="trees")

@@ -24,7 +24,7 @@ from state.knowledge import add_idea, close_idea
 from state.labs import open_lab
 from state.live import latest_runs
 from state.progress import create_node, end_node, resume_run
-from state.steps import Key, Kind, finish_step, start_step
+from state.steps import Key, StepKind, finish_step, start_step
 from state.store import Store
 from state.tables import Run
 from tests.bot.execution.ended import ended
@@ -76,7 +76,7 @@ def test_what_is_worked_on_is_shown_with_its_execution(record: RunRecord) -> Non
 def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_is_not(
     store: Store, run_id: str, clock: StandingClock
 ) -> None:
-    thinks, replied = Kind("turn:2", dict[str, str]), Kind("turn:1", dict[str, str])
+    thinks, replied = StepKind("turn:2", dict[str, str]), StepKind("turn:1", dict[str, str])
     with store.write() as tx:
         for lab in (1, 2, 3):
             open_lab(tx, run_id, lab, draft_id=None, parents=[], title="trees")
