@@ -1,14 +1,15 @@
 """An experiment of a run, as its row holds it."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from sqlmodel import Session
 
-from bot.engine.rounding import shown
 from bot.evaluation.answers.experiments import ScoredExperiment
 from bot.execution.record import SCORED_EXPERIMENT
+from scrapers.snapshots.card import TaskCard
 from state.experiments import experiments
 from state.store import Store
 from state.tables import ExperimentRow
@@ -41,15 +42,34 @@ class Experiment:
         return self.result.folds is None and self.result.arrays.test is not None and not self.withdrawn
 
     @property
+    def has_score(self) -> bool:
+        """Whether it has a score that coders may see: one of validation rows alone would tell their labels."""
+        return self.result.arrays.oof is not None
+
+    @property
     def shown_score(self) -> str:
-        """Its score as coders may see it: of validation rows, whose labels nobody may learn, it is rounded to its noise."""
-        result = self.result
-        return f"{result.score:.6g}" if result.arrays.oof else shown(result.score, result.std_error)
+        """Its score as coders may see it."""
+        return f"{self.result.score:.6g}" if self.has_score else "not scored"
+
+    @property
+    def shown_error(self) -> str:
+        """The standard error of that; empty where it is not known."""
+        std_error = self.result.std_error
+        return f"{std_error:.2g}" if self.has_score and std_error is not None else ""
 
     @property
     def fitted_on_others(self) -> bool:
         """Whether it was fitted on other experiments' out-of-fold predictions, so that its own are too good."""
         return self.kind in ("stack", "ensemble")
+
+
+def rank_experiments(experiments: Iterable[Experiment], card: TaskCard) -> list[Experiment]:
+    """Return experiments as coders may know them: the best first, and those without a score last, as they were logged."""
+
+    def place(one: Experiment) -> tuple[float, int]:
+        return -card.oriented(one.result.score) if one.has_score else math.inf, one.node
+
+    return sorted(experiments, key=place)
 
 
 def all_experiments(store: Store, run_id: str) -> list[Experiment]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from bot.engine.decisions import Decisions
-from bot.engine.experiment import Experiment, Kind, all_experiments
+from bot.engine.experiment import Experiment, Kind, all_experiments, rank_experiments
 from bot.engine.strategy import Action
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.experiments import Arrays, PresentEnsemble, Reference, Role, ScoredExperiment
@@ -31,8 +31,8 @@ MOST_CHECKS = 100
 """Answers of the check against leaks that one run gives: each says a little about the labels of validation rows."""
 MOST_BLAMES = 3
 """Answers after which no more are given, as those that blame say more of the labels than others (measured by probing)."""
-_MAX_EXPERIMENTS, _MAX_WITHHELD = 2_000, 200
-"""Experiments of a run, and those without predictions out of fold: each rounded score says a little about labels."""
+_MAX_EXPERIMENTS = 2_000
+"""Of a run."""
 _KEPT_BYTES = 512_000_000
 _KEPT_LEAST, _KEPT_BEST = 20, 10
 """Newest and best experiments whose arrays are kept, whatever room they take."""
@@ -111,6 +111,10 @@ class ExperimentLog:
         """Return the run's experiments in the order in which they were logged."""
         return all_experiments(self.store, self.run_id)
 
+    def unscored(self) -> set[int]:
+        """Return the nodes of those without a score that coders may see."""
+        return {one.node for one in self.all() if not one.has_score}
+
     def logged_at(self, node: int) -> datetime | None:
         """Return when an experiment was logged; None where there is none with this node."""
         with self.store.read() as session:
@@ -124,8 +128,8 @@ class ExperimentLog:
 
     def ranked(self) -> list[Experiment]:
         """Return complete experiments, best first, without the engine's ensembles."""
-        complete = [e for e in self.all() if e.complete and e.kind != "ensemble"]
-        return sorted(complete, key=lambda e: (-self.card.oriented(e.result.score), e.node))
+        complete = (e for e in self.all() if e.complete and e.kind != "ensemble")
+        return rank_experiments(complete, self.card)
 
     def named(self, name: str) -> Experiment:
         """Return an experiment by its name. Raises InvalidSubmission: there is none of this name."""
@@ -153,10 +157,6 @@ class ExperimentLog:
             if len(experiments) >= _MAX_EXPERIMENTS:
                 raise InvalidSubmission(
                     f"{_MAX_EXPERIMENTS} experiments were logged, which is the most that a run keeps"
-                )
-            if "oof" not in logged.files and sum(not e.result.arrays.oof for e in experiments) >= _MAX_WITHHELD:
-                raise InvalidSubmission(
-                    f"{_MAX_WITHHELD} experiments without predictions out of fold were logged, the most of a run: add --oof"
                 )
             for name in logged.uses:
                 self.named(name)
@@ -282,19 +282,18 @@ class ExperimentLog:
         return folder
 
     def write_index(self) -> None:
-        """Write `index.csv`: a line for each experiment, the best first; out-of-fold figures only."""
-        ranking = sorted(self.all(), key=lambda e: -self.card.oriented(e.result.score))
+        """Write `index.csv`: a line for each experiment, the best first."""
+        ranking = rank_experiments(self.all(), self.card)
         with replacing(self.folder / "index.csv") as partial, partial.open("w", encoding="utf-8", newline="") as file:
             table = csv.writer(file)
             table.writerow(("name", "score", "std_error", "kind", "lab", "folds", "uses", "seconds", "note"))
             for experiment in ranking:
                 folds = "all" if experiment.result.folds is None else " ".join(map(str, experiment.result.folds))
-                std_error = "" if experiment.result.std_error is None else f"{experiment.result.std_error:.6g}"
                 table.writerow(
                     (
                         experiment.name,
                         experiment.shown_score,
-                        std_error,
+                        experiment.shown_error,
                         experiment.kind,
                         experiment.lab or "",
                         folds,

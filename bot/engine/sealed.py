@@ -2,6 +2,7 @@
 
 It runs in a copy of its lab's `work/`, as a lab of its own without an engine to ask. There the module `lab` writes the test
 predictions that it is given into a file. Only these leave, and nobody but the final selection learns anything of them.
+It shares no file with its lab: by a pipe, a socket, a lock or a watch on one, it could tell labels to a process there.
 
 A stack was fitted on its members' predictions out of fold, which cover the lab's rows alone. So it runs on these rows, after
 its members, and finds their new test predictions in `experiments/`.
@@ -195,25 +196,24 @@ class SealedRuns:
             if experiment.kind == "portfolio" and context.fits is not None:
                 context.say(f"fitting {experiment.name} on all rows, in idle time")
                 return await self._taken(experiment, await context.fits.fit_on_all_rows(experiment, folder))
-            data, folds, experiments = await self._rows(experiment, folder)
-            # Copied inside: outside, a link in a running lab's work/ could lead anywhere.
-            mounts = {"data": data, "experiments": experiments, "source": work}
-            mounts |= {name: folds / name for name in _FOLDS if (folds / name).is_file()}
             limits = executor.settings.limits
-            request = LabRequest(
+            # Copied inside: outside, a link in a running lab's work/ could lead anywhere. No label is in sight there.
+            copying = LabRequest(
                 f"{context.run_id}-sealed{experiment.node}",
                 folder,
-                mounts,
+                {"source": work, "experiments": executor.folder.experiments},
                 LabLimits(int(_MEMORY * limits.memory_bytes), limits.written_bytes + _WORK_BYTES, limits.processes),
                 redactor=context.store.redactor,
-                environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"},
             )
-            end = await self._command(experiment, request)
+            data, mounts = await self._rows(experiment, folder)
+            request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
+            end = await self._command(experiment, copying, request)
             if end.status and (data / _VALIDATION).is_file():
                 # A command that joins tables by id may find these rows twice: in the training table, too.
                 await asyncio.to_thread(_lay_out_without_validation, data, folder)
-                request = replace(request, mounts={**mounts, "data": folder / "data"})
-                end = await self._command(experiment, request)
+                end = await self._command(
+                    experiment, copying, replace(request, mounts={**mounts, "data": folder / "data"})
+                )
             if end.why is not None:
                 return Retrained(None, end.why)
             for sibling in self._siblings(experiment):
@@ -242,34 +242,42 @@ class SealedRuns:
         if file is not None:
             await self.context.steps.once(SEALED_RUN, partial(self._taken, sibling, file), Key(sibling.node))
 
-    async def _rows(self, experiment: Experiment, folder: Path) -> tuple[Path, Path, Path]:
-        """Return the data, the folds and the experiments that a sealed run finds."""
-        executor = self.context.executor
-        experiments, cut = executor.folder.experiments, await executor.fold_view()
-        if experiment.kind != "stack" or cut is None:
-            return (await executor.view("sealed")).data, await executor.sealed_folds(), experiments
-        await asyncio.to_thread(_lay_out, experiments, self._refits, folder / "experiments")
-        return (await executor.view(GUARDED)).data, cut.data, folder / "experiments"
+    async def _rows(self, experiment: Experiment, folder: Path) -> tuple[Path, dict[str, Path]]:
+        """Return the data that a sealed run finds, and all its mounts: with the folds, and a stack's experiments."""
+        executor, cut = self.context.executor, await self.context.executor.fold_view()
+        mounts = dict[str, Path]()
+        if experiment.kind == "stack" and cut is not None:
+            mounts["experiments"] = folder / "experiments"
+            await asyncio.to_thread(_lay_out, executor.folder.experiments, self._refits, mounts["experiments"])
+            data, folds = (await executor.view(GUARDED)).data, cut.data
+        else:
+            data, folds = (await executor.view("sealed")).data, await executor.sealed_folds()
+        return data, {"data": data, **mounts, **{name: folds / name for name in _FOLDS if (folds / name).is_file()}}
 
     @property
     def _refits(self) -> Path:
         """The folder of test predictions made on all rows, a folder for each experiment."""
         return self.context.executor.folder.labs / ".refits"
 
-    async def _command(self, experiment: Experiment, request: LabRequest) -> "_CommandEnd":
-        """Run the experiment's command."""
+    async def _command(self, experiment: Experiment, copying: LabRequest, request: LabRequest) -> "_CommandEnd":
+        """Copy the lab's files, and run the experiment's command on them."""
         context = self.context
         limit = _SHARE * context.budget.seconds
         # Of a processor: a coder may keep the cores busy for long.
         seconds = min(limit, max(_MIN_SECONDS, _LONGER * (experiment.seconds or limit)))
         context.say(f"fitting {experiment.name} on all rows, in idle time")
-        async with context.executor.leasing.hold_idle() as lease, context.executor.open_lab(request) as lab:
-            inner = "\n".join((f"ulimit -t {seconds:.0f}", *_copying(experiment), experiment.retrain))
-            command = f"exec python -c {quote(_IDLE)} {quote(inner)}"
-            try:
-                result = await lab.run(1, command, seconds=max(1.0, context.budget.usable(None)), cpus=lease.cpus)
-            except LabDied as error:
-                return _CommandEnd(f"its sandbox ended: {error}")
+        try:
+            async with context.executor.leasing.hold_idle() as lease:
+                for place, lines in (
+                    (copying, _copying(experiment)),
+                    (request, [f"ulimit -t {seconds:.0f}", experiment.retrain]),
+                ):
+                    command = f"exec python -c {quote(_IDLE)} {quote(chr(10).join(lines))}"
+                    left = max(1.0, context.budget.usable(None))
+                    async with context.executor.open_lab(place) as lab:
+                        result = await lab.run(1, command, seconds=left, cpus=lease.cpus)
+        except LabDied as error:
+            return _CommandEnd(f"its sandbox ended: {error}")
         if result.timed_out:
             return _CommandEnd("the run ended before its command did")
         if result.exit_code != 0:

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -12,7 +11,7 @@ from httpx2 import AsyncByteStream, EventSource, HTTPError, Response
 from pydantic import SecretStr
 
 from bot.models.connection import EndpointConnection, Rejected
-from bot.models.failures import MOST_BYTES, MOST_OF_EVENT, MOST_OF_STREAM, STREAM, endpoint_words
+from bot.models.failures import MOST_BYTES, MOST_OF_EVENT, MOST_OF_STREAM, STREAM, endpoint_words, is_about
 from bot.models.streamed import StreamedAnswer
 from scrapers.http.responses import CODING, parts, read_json, receive
 from state.errors import EndpointSilent, ModelUnavailable
@@ -20,10 +19,6 @@ from state.redaction import Redactor
 
 _WAYS: tuple[dict[str, Any], ...] = ({"stream": True, "stream_options": {"include_usage": True}}, {"stream": True}, {})
 """How an answer is asked for; the next way is tried where an endpoint refuses one."""
-_REFUSED_WITH = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
-_REFUSING = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
-"""What a refusal with a server's error says; a stream that only broke must not end streaming for good."""
-_ABOUT_STREAMS = re.compile(r"\bstream(ing|ed|s)?\b|\bstream_options\b|include_usage", re.IGNORECASE)
 _EVENTS = (b"data:", b"event:", b": ")
 """How a stream begins."""
 _AFTER_END, _AFTER_ALL = 10.0, 0.2
@@ -88,7 +83,7 @@ class ChatClient:
             try:
                 body = await self._send(payload | _WAYS[way], seconds)
             except Rejected as answer:
-                if way + 1 == len(_WAYS) or not _refuses_streams(answer):
+                if way + 1 == len(_WAYS) or not is_about("streams", answer.status, answer.body):
                     raise
                 way += 1
                 continue
@@ -158,12 +153,6 @@ class _BoundedStream(AsyncByteStream):
         async with aclosing(parts(self._response, MOST_OF_STREAM)) as came:
             async for part in came:
                 yield part
-
-
-def _refuses_streams(answer: Rejected) -> bool:
-    words = endpoint_words(answer.body)
-    refuses = answer.status in _REFUSED_WITH and _ABOUT_STREAMS.search(words)
-    return bool(refuses and (answer.status < 500 or _REFUSING.search(words)))
 
 
 def _digest(payload: dict[str, Any]) -> bytes:

@@ -1,7 +1,6 @@
 """Models behind any OpenAI-compatible endpoint: chat completions only, with retries, time-outs and errors by class."""
 
 import asyncio
-import re
 import secrets
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,12 +15,12 @@ from bot.models.chat import ChatClient, Unfinished
 from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.context import LEAST_PROMPT, ContextRefusal, Window, shortened
-from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words
+from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words, is_about
 from bot.models.passing import PROBE, Passed, PassingClient
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings
-from bot.models.tools import Tool, is_about_tools, native_messages, tool_of
+from bot.models.tools import Tool, native_messages, tool_of
 from scrapers.http.responses import retry_after
 from state.clock import Clock
 from state.errors import (
@@ -40,10 +39,6 @@ AnswerT = TypeVar("AnswerT")
 
 CUT_OFF = "your answer was cut off before its end because it was too long"
 CUT_OFF_REASONING = "your answer was cut off because your reasoning was too long: think briefly, then answer"
-_TOO_MANY = re.compile(
-    r"too (large|high|many)|at most|maximum|valid range|less than or equal|greater than|exceed", re.I
-)
-"""How endpoints word that a token limit is above the model's own."""
 _FEWEST_TOKENS = 1_000
 _MOST_TRIES = 16
 """Requests until one has a form that the endpoint takes."""
@@ -208,8 +203,6 @@ class OpenAIModel:
         try:
             reply = await self._of_two(ask, model, limits)
         except ModelMisconfigured as error:
-            if not self._has_answered:
-                raise
             raise await self._whose_fault(error, ask_plainly, model, limits) from None
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
@@ -335,7 +328,7 @@ class OpenAIModel:
         try:
             reply = await self._answer(payload, question)
         except Rejected as answer:
-            if "tools" not in payload or not is_about_tools(answer.status, endpoint_words(answer.body)):
+            if "tools" not in payload or not is_about("tools", answer.status, answer.body):
                 raise
             payload.pop("tools")
             payload.update(question.plain())
@@ -391,7 +384,8 @@ class OpenAIModel:
                 of_limit = rejected.status == 400 and any(limit in message for limit in _LIMIT_NAMES)
                 if name is None or not (of_limit or refusal):
                     raise
-                if (refusal or _TOO_MANY.search(message)) and payload[name] > _FEWEST_TOKENS:
+                is_high = refusal or is_about("high limits", rejected.status, rejected.body)
+                if is_high and payload[name] > _FEWEST_TOKENS:
                     lowered, payload[name] = True, max(_FEWEST_TOKENS, payload[name] // 2)
                 elif _LIMIT_NAMES[name] in message and not renamed:
                     renamed = True

@@ -1,8 +1,9 @@
 """The meaning of an endpoint's error: try again, give this prompt up, or stop the run."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from state.errors import ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable
 
@@ -41,6 +42,24 @@ _SETTING_WORDS = re.compile(
     r"|api[ _]key|unsupported parameter|unknown parameter|unrecognized",
     re.IGNORECASE | re.DOTALL,
 )
+_FORM = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
+"""Statuses with which endpoints refuse the form of a request; llama.cpp and others answer some of it with 500."""
+_REFUSING_FORM = re.compile(
+    r"support|cannot|can't|not (allowed|implemented|available)|requires?\b|enabled?\b|grammar|template", re.IGNORECASE
+)
+"""What such a refusal with a server's error says: an answer that only broke must not change requests for good."""
+_ABOUT: Mapping[str, re.Pattern[str]] = {
+    "streams": re.compile(r"\bstream(ing|ed|s)?\b|\bstream_options\b|include_usage", re.IGNORECASE),
+    # The last ones are fields that some endpoints require with each call; a conversation of texts has none.
+    "tools": re.compile(
+        r"\btools?\b|\btool[ _-]?(use|calls?|choice)|\bfunctions?\b|\bfunction[ _-]?call|grammar|reasoning_content"
+        r"|thought_signature",
+        re.IGNORECASE,
+    ),
+    "high limits": re.compile(
+        r"too (large|high|many)|at most|maximum|valid range|less than or equal|greater than|exceed", re.IGNORECASE
+    ),
+}
 _NO_CREDIT_ADVICE = "the account has no credit left: add some or use another endpoint"
 _TAGS = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -81,6 +100,14 @@ def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDP
     if status in (400, 422) and not _SETTING_WORDS.search(words):
         return ModelRefused(message)
     return ModelMisconfigured(f"{message}; {names.advice(status)}")
+
+
+def is_about(subject: Literal["streams", "tools", "high limits"], status: int, body: object) -> bool:
+    """Return whether an error refuses a part of the request's form, so that another form is worth a try."""
+    words = endpoint_words(body)
+    return (
+        status in _FORM and bool(_ABOUT[subject].search(words)) and (status < 500 or bool(_REFUSING_FORM.search(words)))
+    )
 
 
 def endpoint_words(body: object) -> str:

@@ -1,6 +1,5 @@
 """A streamed answer, put together from its chunks as the endpoint would have sent it whole."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +19,10 @@ class _Call:
     """As a whole answer has them: a text, or an object where a server sends one."""
 
     def add(self, piece: Json) -> None:
-        function = _dict(piece.get("function"))
+        function = object_value(piece.get("function"))
         # Some servers repeat both with each piece.
-        self.id = self.id or _text(piece.get("id"))
-        self.name = self.name or _text(function.get("name"))
+        self.id = self.id or text_value(piece.get("id"))
+        self.name = self.name or text_value(function.get("name"))
         given = function.get("arguments", "")
         if isinstance(given, str) and isinstance(self.arguments, str):
             self.arguments += given
@@ -57,10 +56,10 @@ class StreamedAnswer:
 
     def add(self, chunk: object) -> None:
         """Take in the next chunk, a decoded JSON value."""
-        chunk = _dict(chunk)
+        chunk = object_value(chunk)
         self.error = chunk.get("error") or self.error
-        self._usage = _dict(chunk.get("usage")) or self._usage
-        for choice in _dicts(chunk.get("choices")):
+        self._usage = object_value(chunk.get("usage")) or self._usage
+        for choice in object_list(chunk.get("choices")):
             if choice.get("index") in (0, None):
                 self._add(choice)
 
@@ -68,18 +67,18 @@ class StreamedAnswer:
         self._chosen = True
         self.error = choice.get("error") or self.error
         # Some gateways send one event with the whole answer.
-        delta = _dict(choice.get("delta") or choice.get("message"))
+        delta = object_value(choice.get("delta") or choice.get("message"))
         content = delta.get("content")
         whole = content if isinstance(content, list) else [{"text": content}]
-        parts = [one.get("text") for one in _dicts(whole) if one.get("type") not in REASONING_PARTS]
-        self._content += map(_text, parts)
+        parts = [one.get("text") for one in object_list(whole) if one.get("type") not in REASONING_PARTS]
+        self._content += map(text_value, parts)
         # Some servers send the same under both names.
-        self._thoughts.append(next(filter(None, (_text(delta.get(name)) for name in REASONING_FIELDS)), ""))
-        self._thoughts += [str(one) for one in _dicts(whole) if one.get("type") in REASONING_PARTS]
-        self._refusal.append(_text(delta.get("refusal")))
-        for piece in _dicts(delta.get("tool_calls")):
+        self._thoughts.append(next(filter(None, (text_value(delta.get(name)) for name in REASONING_FIELDS)), ""))
+        self._thoughts += [str(one) for one in object_list(whole) if one.get("type") in REASONING_PARTS]
+        self._refusal.append(text_value(delta.get("refusal")))
+        for piece in object_list(delta.get("tool_calls")):
             self._call(piece).add(piece)
-        finish = _text(choice.get("finish_reason"))
+        finish = text_value(choice.get("finish_reason"))
         if finish == "error":
             self.error = self.error or {"message": "it failed midway"}
         elif finish:
@@ -87,8 +86,8 @@ class StreamedAnswer:
 
     def _call(self, piece: Json) -> _Call:
         """Return the call that a piece belongs to."""
-        index, id = piece.get("index"), _text(piece.get("id"))
-        named = bool(_text(_dict(piece.get("function")).get("name")))
+        index, id = piece.get("index"), text_value(piece.get("id"))
+        named = bool(text_value(object_value(piece.get("function")).get("name")))
         same = [one for one in self._calls if one.index == index]
         # Gemini numbers all calls 0, and sends each whole; servers without numbers begin each with its name.
         if same and not (named and id and id != same[-1].id) and not (named and index is None and not id):
@@ -112,13 +111,16 @@ class StreamedAnswer:
         return {"choices": [choice] if self._chosen else [], "usage": self._usage}
 
 
-def _text(value: object) -> str:
+def text_value(value: object) -> str:
+    """Return a JSON value if it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
-def _dict(value: object) -> Json:
+def object_value(value: object) -> Json:
+    """Return a JSON value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def _dicts(value: object) -> Iterator[Json]:
-    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())
+def object_list(value: object) -> list[Json]:
+    """Return the objects in a JSON value that is a list; none otherwise."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,21 +1,12 @@
 """Native tool calls, translated at the endpoint; everywhere else a command is a fenced block in a message's text."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from bot.models import Message, Prompt
 from bot.models.commands import prose_and_command, with_command, without_command
-
-_REFUSED_WITH = frozenset({400, 404, 422, 500, 501})
-"""500 too: llama.cpp answers so if it was started without tools, other servers if a call broke them."""
-_ABOUT_TOOLS = re.compile(
-    r"\btools?\b|\btool[ _-]?(use|calls?|choice)|\bfunctions?\b|\bfunction[ _-]?call|reasoning_content|thought_signature",
-    re.IGNORECASE,
-)
-"""The last two are fields that some endpoints require with each call; a conversation of texts has none."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +86,6 @@ def text_of_calls(content: str, calls: Sequence[object], tool: Tool) -> str:
             commands.append(command)
     text = "\n\n".join(part for part in prose if part)
     return with_command(text, "\n".join(commands)) if commands else without_command(text)
-
-
-def is_about_tools(status: int, words: str) -> bool:
-    """Return whether an endpoint's error, by HTTP status and message, may be about tools: worth a try without."""
-    return status in _REFUSED_WITH and bool(_ABOUT_TOOLS.search(words))
 
 
 def _call(id: str, prose: str, command: str, tool: Tool) -> dict[str, Any]:

@@ -63,6 +63,10 @@ class Usefulness:
             with self._store.write() as tx:
                 tx.record(_USED, run_id=self._run_id, role=role)
 
+    def begin_anew(self) -> None:
+        """Count from nothing, as the model can answer."""
+        self._in_a_row.clear()
+
     def note_failure(self, why: str) -> None:
         """Note that there was no answer."""
         self._why = why

@@ -17,23 +17,26 @@ _TITLE = 200
 """Characters; a subject line is short, so the rest is cut."""
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40
-_LOOKALIKES = str.maketrans("<>＜＞", "‹›‹›")
+_LOOKALIKES = str.maketrans("<>＜＞﹤﹥", "‹›‹›‹›")
 _FILES = "csv|tsv|json|jsonl|toml|yaml|yml|html|txt|log|ipynb|parquet|npy|npz|pkl|pdf|png|jpg|gz|example|test|invalid"
 """What follows a dot, and is no domain that a service would link."""
 _CALLING = re.compile(
     "|".join(
         (
-            "[@＠!#＃]",  # mentions, images, channels, tags
+            "[@＠﹫!#＃﹟]",  # mentions, images, channels, tags
             r":(?=//)",
             "www(?=[.])",
             # evil.com: many services link it as it stands
-            rf"(?<=[^\W_])[.．。｡](?!(?:{_FILES})\b)(?=[^\W\d_]{{2}})",
-            r"(?<=\d)[.](?=\d+[.]\d+[.]\d)|[+](?=\d{6})",  # an address of four numbers, a telephone's number
+            rf"(?<=[^\s.])[.．。｡․](?!(?:{_FILES})\b)(?=[^\W\d_]{{2}})",
+            r"(?<=\d)[.](?=\d+[.]\d+[.]\d)",  # an address of four numbers
+            r"[+](?=\(?\d[\d ().-]{4})|(?<=\d{3})[-.](?=\d{4}\b)",  # telephone numbers
+            r"\b[ur]/(?=\w)",  # users and groups of Reddit
+            r":(?=[a-z_+-][\w+-]*:)",  # images by name, which a service may have of its own
             r"\b(?:mailto|tel|sms|xmpp|javascript|vbscript|data|magnet|tg|slack|skype|callto|facetime|bitcoin|ethereum|steam"
             r"|file|geo|im|irc|matrix|msteams|sip|sips|signal|whatsapp|zoommtg|news|view-source|itms-apps):(?=\S)",
             r"\](?=\s?[(\[:])",  # [text](address), [text][name] and [name]: address
             r"~(?=\w)|\$(?=[\[A-Za-z])",  # channels of Mattermost, functions of Misskey, stocks
-            r"(?<!\S)/(?=[a-z]\w*(?![\w/.]))",  # commands of Telegram, Slack and Zulip
+            r"(?<![\w/.])/(?=[a-z]\w*(?![\w/.]))",  # commands of Telegram, Slack and Zulip
             r"&(?=#?\w{1,31};)",  # &lt;
             r"([|~`])(?=\1)",  # marks that would strike out or hide the words after them, or show them as code
         )

@@ -17,18 +17,22 @@ KindName = Literal["notebooks", "simulation", "agents", "models", "hackathon", "
 HUGE_BYTES = 50_000_000_000
 _JUDGED = "Analytics"
 """Kaggle's category of competitions without a metric."""
+_ONE = r"(?:an?|one|your|the|their|its|multiple|several|up to \w+) "
+_SUBMISSION = r"\b(?:submissions?|entry|entries) (?:is|are|must be|must contain|contains?|consists? of)"
+_WEIGHTS = r"weights|checkpoints?|adapters?|(?:tensorflow lite|tf-?lite|onnx|torchscript|gguf) models?"
 _WORDS: Mapping[KindName, re.Pattern[str]] = {
     "simulation": re.compile(
         r"\bkaggle[-_ ]environments?\b|\bplays? episodes\b|\bskill rating\b|\bsimulation competition\b", re.IGNORECASE
     ),
     "agents": re.compile(
-        r"\bsubmit (?:an?|your|the) (?:[\w-]+ ){0,3}agents?\b|\bagent submissions?\b|\bsubmitted agents?\b"
-        r"|\b(?:submissions?|entry|entries) (?:is|are|must be|must contain|contains?) (?:an? |your )?(?:[\w-]+ ){0,2}agents?\b",
+        rf"\b(?:submit|upload|enter|build)(?:s|ting|ted)? {_ONE}(?:[\w-]+ ){{0,3}}agents?\b"
+        r"|\bagent submissions?\b|\b(?:submitted|uploaded) agents?\b"
+        rf"|{_SUBMISSION} (?:an? |your )?(?:[\w-]+ ){{0,2}}agents?\b",
         re.IGNORECASE,
     ),
     "models": re.compile(
-        r"\bsubmit (?:an?|your|the) (?:trained|fine-?tuned) (?:[\w-]+ ){0,2}models?\b"
-        r"|\bmodel submissions?\b|\bsubmitted models?\b",
+        rf"\b(?:submit|upload)(?:s|ting|ted)? {_ONE}(?:trained|fine-?tuned) (?:[\w-]+ ){{0,2}}models?\b"
+        r"|\bmodel submissions?\b|\b(?:submitted|uploaded) models?\b",
         re.IGNORECASE,
     ),
     "hackathon": re.compile(
@@ -46,9 +50,9 @@ _WORDS: Mapping[KindName, re.Pattern[str]] = {
 _WITH_METRIC: Mapping[KindName, re.Pattern[str]] = {
     "agents": re.compile(r"\bagent\.ya?ml\b", re.IGNORECASE),
     "models": re.compile(
-        r"\badapter_config\.json\b|\b(?:submit|upload) (?:an?|your|the) (?:[\w-]+ ){0,3}(?:weights|checkpoints?|adapters?)\b"
-        r"|\b(?:submissions?|entry|entries) (?:is|are|must be|must contain|contains?) (?:an? |your |the )?(?:[\w-]+ ){0,3}"
-        r"(?:weights|checkpoints?|adapters?)\b",
+        rf"\badapter_config\.json\b|\b(?:submit|upload)(?:s|ting|ted)? {_ONE}(?:[\w-]+ ){{0,3}}(?:{_WEIGHTS})\b"
+        rf"|{_SUBMISSION} (?:an? |your |the )?(?:[\w-]+ ){{0,3}}(?:{_WEIGHTS})\b"
+        r"|\bsubmi[^\n]{0,120}?\bmodel\.(?:tflite|onnx|gguf|safetensors|ckpt|pth?)\b",
         re.IGNORECASE,
     ),
 }

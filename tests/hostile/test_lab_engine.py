@@ -47,19 +47,23 @@ def entropy(answers: np.ndarray) -> float:
     return float(-(share * np.log2(share)).sum())
 
 
+def probe(stakes: np.ndarray, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, their errors, gains and their errors by all labellings of a few rows with these logits."""
+    labels = (np.arange(2**PROBED)[:, None] >> np.arange(PROBED)) & 1
+    losses = np.where(labels == 1, np.log1p(np.exp(-stakes)), np.log1p(np.exp(stakes)))
+    plain = np.log(2.0)
+    scores = (losses.sum(1) + (rows - PROBED) * plain) / rows
+    noise = np.sqrt(((losses**2).sum(1) + (rows - PROBED) * plain**2) / rows - scores**2) / rows**0.5
+    gains = plain - scores
+    return scores, noise, gains, np.sqrt(((plain - losses) ** 2).sum(1) / rows - gains**2) / rows**0.5
+
+
 @pytest.mark.parametrize("rows", [1000, 5000])
 def test_the_best_probe_of_a_scored_script_finds_out_a_dozen_labels(rows: int) -> None:
     """Losses of a few rows are spread so that their sum tells each label; of the others nothing is staked."""
     told = []
     for ratio in (1.1, 1.15, 1.2, 1.3, 1.5, 2.0):
-        stakes = 34.0 / ratio ** np.arange(PROBED)  # logits, up to where log losses are clipped
-        labels = (np.arange(2**PROBED)[:, None] >> np.arange(PROBED)) & 1
-        losses = np.where(labels == 1, np.log1p(np.exp(-stakes)), np.log1p(np.exp(stakes)))
-        plain = np.log(2.0)
-        scores = (losses.sum(1) + (rows - PROBED) * plain) / rows
-        noise = np.sqrt(((losses**2).sum(1) + (rows - PROBED) * plain**2) / rows - scores**2) / rows**0.5
-        gains = plain - scores
-        errors = np.sqrt(((plain - losses) ** 2).sum(1) / rows - gains**2) / rows**0.5
+        scores, noise, gains, errors = probe(34.0 / ratio ** np.arange(PROBED), rows)
         assert entropy(scores) > PROBED - 0.1, "exact scores tell all"
         answers = [
             f"{shown(score, n)} ± {n:.2g} {gain_in_words(Gain(gain, e, ''))}"
@@ -67,6 +71,31 @@ def test_the_best_probe_of_a_scored_script_finds_out_a_dozen_labels(rows: int) -
         ]
         told.append(entropy(np.array(answers)))
     assert 4 < max(told) < 12.5
+
+
+async def test_predictions_of_single_rows_without_those_out_of_fold_change_no_answer_and_no_order(
+    tmp_path: Path,
+) -> None:
+    write_tiny(tmp_path / "tiny", rows=3000)
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, _ = await two_labs(context)
+        plain = (await predictions(context, 1.0))["validation"]
+        answers = []
+        for row in range(20):
+            flipped = plain.copy()
+            flipped[row] = 1 - flipped[row]
+            told = await log(two, f"flip{row}", 1.0, instead={"validation": flipped}, without=("oof",), verbose=True)
+            answers.append(told.text.replace(f"flip{row}", "NAME"))
+        kept = [one for one in experiments(context).all() if one.name.startswith("flip")]
+        lines = [line for line in board(context, everything=True) if line.startswith("flip")]
+        index = (experiments(context).folder / "index.csv").read_text()
+    assert len({one.result.score for one in kept}) > 6, "the engine itself sees what they are worth"
+    assert len(set(answers)) == 1
+    assert [line.partition(" ")[0] for line in lines] == [one.name for one in kept]
+    assert [line.partition(",")[0] for line in index.splitlines() if line.startswith("flip")] == [
+        one.name for one in kept
+    ]
+    assert "not scored" in lines[0] and not any(f"{one.result.std_error:.2g}" in index for one in kept)
 
 
 def test_scores_are_rounded_to_two_digits_of_their_noise_whatever_their_size() -> None:
@@ -152,16 +181,6 @@ async def test_no_score_on_validation_rows_is_on_any_page_that_coders_see(tmp_pa
     for number in (*planted.values(), real.holdout, real.internal_test):
         assert number is not None
         assert f"{number:.4g}" not in shown_to_coders
-
-
-async def test_experiments_that_are_scored_on_withheld_rows_are_bounded(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("bot.engine.experiments._MAX_WITHHELD", 2)
-    async with opened(tmp_path, 5, labs=True) as context:
-        two, three = await two_labs(context)
-        for commands, name in ((two, "a"), (three, "b"), (two, "c")):
-            answer = await log(commands, name, 0.5, without=("oof",))
-        assert answer.status == 1 and "out of fold" in answer.text
-        assert (await log(two, "d", 0.5)).status == 0
 
 
 async def test_a_board_that_labs_fill_as_far_as_they_may_stays_short(tmp_path: Path) -> None:

@@ -26,10 +26,16 @@ def insights(context: RunContext, tree: Tree) -> tuple[str, ...]:
             has_score = any(n.valid for n in tree.of_draft(int(row.draft_id or 0)))
             families, has_gain = came_of(tree, int(row.draft_id or 0)) if has_score else ((), False)
             labs_by_families[families].append((row, has_gain))
+    unscored = () if context.experiments is None else context.experiments.unscored()
     noise = {result.node: result.score.std_error for result in context.results if result.score}
     lines = []
     for families, labs_and_gains in labs_by_families.items():
-        nodes = [n for row, _ in labs_and_gains for n in tree.of_draft(int(row.draft_id or 0)) if n.valid]
+        nodes = [
+            n
+            for row, _ in labs_and_gains
+            for n in tree.of_draft(int(row.draft_id or 0))
+            if n.valid and n.id not in unscored
+        ]
         top = max(nodes, key=lambda n: (n.fitness, -n.id), default=None)
         best = "nothing scored" if top is None else f"best node {top.id}: {shown(top.score or 0.0, noise.get(top.id))}"
         gains = sum(has_gain for _, has_gain in labs_and_gains)

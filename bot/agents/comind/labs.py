@@ -24,7 +24,7 @@ from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action
 from bot.engine.tree import BASELINE, Tree
 from bot.knowledge.retrieval import RetrievedEntries
-from bot.models.quoting import line
+from bot.models.quoting import in_quotes
 from state.errors import BotError, BudgetExceeded
 from state.knowledge import add_draft
 from state.labs import lab, labs
@@ -180,7 +180,10 @@ class LabsBriefing:
         row = lab(context.store, context.run_id, node)
         if draft is None or row is None or any(r.draft_id == draft.id for r in reports_of(context)):
             return
-        nodes = [n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy")]
+        unscored = () if context.experiments is None else context.experiments.unscored()
+        nodes = [
+            n.id for n in tree.of_draft(action.draft_id or 0) if n.state in ("valid", "buggy") and n.id not in unscored
+        ]
         attempts = [attempt(context, n) for n in nodes]
         report = row.report
         stated_components = report.get("components")
@@ -273,7 +276,7 @@ def _idea_line(idea: IdeaText, chosen: bool) -> str:
     error = "" if idea.error is None else f" ± {idea.error:.2g}"
     gain_text = f": gain {gains}{error}" if gains else ""
     label = f"idea {idea.number} (support {idea.support:.1f} of 10, {idea.basis}{gain_text})"
-    return f"{'*' if chosen else '-'} {label}: {line(idea.text, _IDEA)}"
+    return f"{'*' if chosen else '-'} {label}: {in_quotes(idea.text, _IDEA)}"
 
 
 def _family_advice(parents: tuple[int, ...], tree: Tree) -> str:

@@ -2,13 +2,14 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from bot.coder.gateway.settings import MOST_TOKENS, ChatSettings, Fields, MessagesSettings, ResponsesSettings
 from bot.models import Message
 from bot.models.passing import PROBE
+from bot.models.streamed import object_list, object_value, text_value
 
 Name = Literal["chat", "responses", "messages"]
 Json = dict[str, Any]
@@ -17,7 +18,8 @@ _FEWEST_THOUGHTS = 1024
 """Tokens; Anthropic takes no smaller budget for thinking."""
 _THOUGHTS = (("reasoning", "max_tokens"), ("thinking", "budget_tokens"), ("chat_template_kwargs", "thinking_budget"))
 """Where a request bounds the tokens of thoughts, which are a part of its answer."""
-_PROBE_TOKENS = 64
+_PROBE_TOKENS = 1_000
+"""With room for thoughts before the word."""
 _SYSTEM = ("system", "developer")
 _TEXTS = (None, "text", "input_text", "output_text", "message")
 """Types of parts that are nothing but their text."""
@@ -75,7 +77,7 @@ class Dialect(ABC):
             limits = {name: min(limit, max_tokens) for name, limit in limits.items()} or {self.limits[-1]: max_tokens}
         request, room = {**body, **limits}, min(limits.values(), default=MOST_TOKENS)
         for field_name, name in _THOUGHTS:
-            settings = _dict(body.get(field_name))
+            settings = object_value(body.get(field_name))
             if isinstance(thoughts := settings.get(name), int) and thoughts >= room:
                 request[field_name] = {**settings, name: max(min(_FEWEST_THOUGHTS, room - 1), room // 2)}
         return request
@@ -113,9 +115,9 @@ class Dialect(ABC):
         """Return whether nothing comes after an event, though the endpoint should not hang up."""
         return partial.ended
 
-    @abstractmethod
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
+        return {**body, "messages": [*body["messages"], {"role": "user", "content": notice}]}
 
     @abstractmethod
     def _turns(self, body: Json) -> list[Message]:
@@ -146,38 +148,34 @@ class Chat(Dialect):
     def whole(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
         partial.ended = bool(answer.get("choices"))
-        for choice in _dicts(answer.get("choices")):
+        for choice in object_list(answer.get("choices")):
             self._said(partial, choice.get("message"))
-        partial.usage = _dict(answer.get("usage"))
+        partial.usage = object_value(answer.get("usage"))
 
     def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
-        for choice in _dicts(data.get("choices")):
+        for choice in object_list(data.get("choices")):
             self._said(partial, choice.get("delta"))
             partial.ended = partial.ended or bool(choice.get("finish_reason"))
-        partial.usage = _dict(data.get("usage")) or partial.usage
+        partial.usage = object_value(data.get("usage")) or partial.usage
 
     def shown(self, request: Json, data: Json) -> bool:
         """Return whether an event is for the agent, too: tokens are not, unless it asked for them."""
-        return data.get("choices") != [] or bool(_dict(request.get("stream_options")).get("include_usage"))
+        return data.get("choices") != [] or bool(object_value(request.get("stream_options")).get("include_usage"))
 
     def is_last(self, partial: PartialAnswer, event: bytes) -> bool:
         """Return whether nothing comes after an event: tokens do after the end of the text."""
         return partial.ended and event.strip() in (b"data: [DONE]", b"data:[DONE]")
 
-    def with_notice(self, body: Json, notice: str) -> Json:
-        """Return a request with a further text of the user."""
-        return {**body, "messages": [*body["messages"], {"role": "user", "content": notice}]}
-
     def _said(self, partial: PartialAnswer, message: object) -> None:
-        fields = _dict(message)
+        fields = object_value(message)
         partial.add(
             fields.get("reasoning_content") or fields.get("reasoning"),
             _text(fields.get("content")),
             fields.get("refusal"),
         )
-        for call in _dicts(fields.get("tool_calls")):
-            function = _dict(call.get("function")) or _dict(call.get("custom"))
+        for call in object_list(fields.get("tool_calls")):
+            function = object_value(call.get("function")) or object_value(call.get("custom"))
             partial.add(function.get("name"), function.get("arguments") or function.get("input"))
 
     def _turns(self, body: Json) -> list[Message]:
@@ -201,10 +199,10 @@ class Responses(Dialect):
     def whole(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
         partial.ended = "output" in answer
-        for item in _dicts(answer.get("output")):
+        for item in object_list(answer.get("output")):
             if not isinstance(item.get("content"), list):
                 partial.add(item.get("name"), item.get("arguments"), item.get("input"))
-            for part in (*_dicts(item.get("content")), *_dicts(item.get("summary"))):
+            for part in (*object_list(item.get("content")), *object_list(item.get("summary"))):
                 partial.add(part.get("text"), part.get("refusal"))
         self._counted(partial, answer)
 
@@ -214,12 +212,12 @@ class Responses(Dialect):
         if kind.endswith(".delta"):
             partial.add(data.get("delta"))
         elif kind == "response.output_item.added":
-            partial.add(_dict(data.get("item")).get("name"))
+            partial.add(object_value(data.get("item")).get("name"))
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             partial.ended = True
-            self._counted(partial, _dict(data.get("response")))
+            self._counted(partial, object_value(data.get("response")))
             if not partial.parts:
-                self.whole(partial, _dict(data.get("response")))
+                self.whole(partial, object_value(data.get("response")))
 
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
@@ -238,7 +236,7 @@ class Responses(Dialect):
         return [Message("system", str(body["instructions"])), *turns] if body.get("instructions") else turns
 
     def _counted(self, partial: PartialAnswer, answer: Json) -> None:
-        usage = _dict(answer.get("usage"))
+        usage = object_value(answer.get("usage"))
         partial.usage = {
             "prompt_tokens": usage.get("input_tokens"),
             "completion_tokens": usage.get("output_tokens"),
@@ -263,7 +261,7 @@ class Messages(Dialect):
     def whole(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
         partial.ended = bool(answer.get("stop_reason"))
-        for block in _dicts(answer.get("content")):
+        for block in object_list(answer.get("content")):
             self._block(partial, block)
         self._counted(partial, answer)
 
@@ -271,19 +269,15 @@ class Messages(Dialect):
         """Take in one event of a stream."""
         kind = data.get("type")
         if kind == "message_start":
-            self._counted(partial, _dict(data.get("message")))
+            self._counted(partial, object_value(data.get("message")))
         elif kind == "content_block_start":
-            self._block(partial, _dict(data.get("content_block")))
+            self._block(partial, object_value(data.get("content_block")))
         elif kind == "content_block_delta":
-            self._block(partial, _dict(data.get("delta")))
+            self._block(partial, object_value(data.get("delta")))
         elif kind == "message_delta":
             self._counted(partial, data)
         elif kind == "message_stop":
             partial.ended = True
-
-    def with_notice(self, body: Json, notice: str) -> Json:
-        """Return a request with a further text of the user."""
-        return {**body, "messages": [*body["messages"], {"role": "user", "content": notice}]}
 
     def error(self, kind: str, text: str) -> Json:
         """Return the body of an error."""
@@ -304,7 +298,10 @@ class Messages(Dialect):
 
     def _counted(self, partial: PartialAnswer, message: Json) -> None:
         """Take in tokens; a later report goes before an earlier one, field by field."""
-        partial.usage = {**partial.usage, **{k: v for k, v in _dict(message.get("usage")).items() if v is not None}}
+        partial.usage = {
+            **partial.usage,
+            **{k: v for k, v in object_value(message.get("usage")).items() if v is not None},
+        }
         count_names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         input_counts = [partial.usage.get(name) for name in count_names]
         if isinstance(input_counts[0], int):
@@ -318,7 +315,7 @@ DIALECTS: Mapping[Name, Dialect] = {"chat": Chat(), "responses": Responses(), "m
 
 def _turn(message: object) -> Message:
     """Return one message, or one item of a conversation, as it is logged."""
-    fields = _dict(message)
+    fields = object_value(message)
     role, kind = fields.get("role"), str(fields.get("type", ""))
     content = _readable({name: part for name, part in fields.items() if name != "role"})
     if role in _SYSTEM:
@@ -341,14 +338,5 @@ def _readable(value: object) -> str:
 
 
 def _text(content: object) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in _dicts(content))
-    return content if isinstance(content, str) else ""
-
-
-def _dict(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _dicts(value: object) -> Iterable[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    parts = content if isinstance(content, list) else [{"text": content}]
+    return "".join(text_value(part.get("text")) for part in object_list(parts))

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Protocol
 
 from bot.coder.gateway.dialects import Dialect, Json, PartialAnswer
 from bot.models import Item, Message
@@ -26,30 +25,17 @@ _SLACK = 1.5
 """How much longer than its limit a text may seem before it is ended: tokens of a text under way are counted roughly."""
 
 
-class Client(Protocol):
-    """Whoever takes an answer: its status and kind, its parts, and its end."""
+class Client:
+    """Whoever takes an answer; this one takes nothing, as the answers to requests of ours go nowhere."""
 
     async def begin(self, status: int, kind: str) -> None:
-        """Begin the answer."""
+        """Begin the answer, with its status and content type."""
 
     async def send(self, content: bytes) -> None:
         """Send a part of the answer."""
 
     async def end(self) -> None:
         """End the answer."""
-
-
-class _NoConnection:
-    """Takes the answers to requests of ours."""
-
-    async def begin(self, status: int, kind: str) -> None:
-        """Take nothing."""
-
-    async def send(self, content: bytes) -> None:
-        """Take nothing."""
-
-    async def end(self) -> None:
-        """Take nothing."""
 
 
 class Exchange:
@@ -113,7 +99,7 @@ class Exchange:
 
     def probe(self) -> "Exchange":
         """Return a request of ours in the same dialect, which holds nothing of this one; its answer goes nowhere."""
-        return Exchange(self._dialect, self._dialect.probe(), self._headers, (), _NoConnection())
+        return Exchange(self._dialect, self._dialect.probe(), self._headers, (), Client())
 
     def stop(self) -> None:
         """End a stream now: what came is what is charged."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import h11
 
 from bot.coder.gateway.checks import GatewayRefusal
+from bot.coder.gateway.exchange import Client
 from bot.models.quoting import line
 from sandbox.lab.listening import receive
 
@@ -28,7 +29,7 @@ class Request:
     body: bytes
 
 
-class Connection:
+class Connection(Client):
     """One connection, which carries one request."""
 
     def __init__(self, connection: socket.socket) -> None:

@@ -15,6 +15,7 @@ from bot.models.calls import Attempt, Calls, Outcome
 from bot.models.recorded import step_key
 from bot.models.usefulness import Usefulness
 from scrapers.posts.cleaning import both_ends
+from state.errors import ModelUseless
 from state.patience import patiently
 from state.steps import Key, StepKind, finish_step, start_step
 from state.store import Transaction, put_blob
@@ -64,7 +65,7 @@ class Exchanges:
 
         Raises:
             BudgetExceeded: it does not fit; nothing was sent.
-            ModelUseless: too many answers in a row could not be used; nothing was sent.
+            ModelUseless: too many answers in a row could not be used, one to a question of the engine's own among them.
             BotError: the agent may have read something newer than the clock; nothing was sent.
         """
         self._last += 1
@@ -82,24 +83,41 @@ class Exchanges:
         async def book(bound: Bound) -> None:
             await patiently(self._calls.store, lambda tx: self._book(tx, attempt, number, bound.usage))
 
-        if self._usefulness is not None:
-            self._usefulness.ensure(_ROLE)
+        if self._usefulness is not None and (failed := await self._failure(self._usefulness, exchange, attempt)):
+            return failed
         outcome = await self._calls.make(exchange, attempt, call_limits, book)
         if self._usefulness is not None:
-            self._note(self._usefulness, outcome)
+            if outcome.error is not None:
+                self._usefulness.note_failure(str(outcome.error))
+            else:
+                self._usefulness.note(_ROLE, _why_unusable(outcome))
         self._kept += len(outcome.reply.text)
         if exchange.estimated:
             with self._calls.store.write() as tx:
                 tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=attempt.step)
         return outcome
 
-    @staticmethod
-    def _note(usefulness: Usefulness, outcome: Outcome) -> None:
-        """Note whether an answer could be used; once one could, a refusal is the agent's own, and says nothing of the model."""
-        if outcome.error is not None:
-            usefulness.note_failure(str(outcome.error))
-        elif outcome.refused is None or usefulness.none_used is not None:
-            usefulness.note(_ROLE, outcome.refused or (None if outcome.reply.text.strip() else "it was empty"))
+    async def _failure(self, usefulness: Usefulness, exchange: Exchange, asked: Attempt) -> Outcome | None:
+        """Return why no answer can be had for now; None where one may be.
+
+        Answers that cannot be used may be what the agent provokes: whether they are is asked with a question of our own.
+
+        Raises:
+            ModelUseless: its answer cannot be used either.
+        """
+        try:
+            usefulness.ensure(_ROLE)
+            return None
+        except ModelUseless:
+            own = exchange.probe()
+            attempt = self._calls.attempt(own, f"{asked.step}/own", _ROLE, self._node)
+            outcome = await self._calls.make(own, attempt)
+            if outcome.error is not None:
+                return outcome
+            if _why_unusable(outcome) is not None:
+                raise
+        usefulness.begin_anew()
+        return None
 
     async def settle(self) -> None:
         """Charge what was sent, and whose end nobody saw: at what was booked, the most that it can have used."""
@@ -137,6 +155,10 @@ class Exchanges:
     def _read(self, step: str, booked: _Booked) -> Attempt:
         messages = [Message(**message) for message in json.loads(self._calls.store.blob(booked.messages))]
         return Attempt(step, _ROLE, self._node, NAME, messages, booked.items, booked.hash, booked.as_of)
+
+
+def _why_unusable(outcome: Outcome) -> str | None:
+    return outcome.refused or (None if outcome.reply.text.strip() else "it was empty")
 
 
 def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:

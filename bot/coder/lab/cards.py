@@ -1,7 +1,7 @@
 """The board: what each experiment of a run is, in a line made by code."""
 
 from bot.engine.context import RunContext
-from bot.engine.experiment import Experiment, experiment_name
+from bot.engine.experiment import Experiment, experiment_name, rank_experiments
 from bot.engine.results import BlendSoFar
 from bot.engine.rounding import rounded, shown, with_error
 from bot.engine.tree import BASELINE
@@ -18,15 +18,19 @@ _LABS, _NOTES = 20, 16
 _MAX_PUBLIC = 5
 _MEMBERS = 8
 """Members of the ensemble that its line names."""
-_REMARK = 150
-"""Characters of an experiment's note."""
+_REMARK, _NOTED, _REPORTED = 150, 500, 700
+"""Characters of an experiment's note, a lab's note, and a part of a lab's report."""
+_UNSCORED = (
+    "kept, and compared on validation rows at the end; it has no score until then, as that would tell their labels. Predictions "
+    "out of fold (--oof) give one, also of a single fold"
+)
 _COLUMNS = "[name · score out of fold ± standard error · kind · lab · weight in the ensemble · note]"
 
 
 def experiment_line(experiment: Experiment, blend: BlendSoFar | None) -> str:
     """Return the line of one experiment, with its weight if it is a member of the newest ensemble."""
     result = experiment.result
-    error = "" if result.std_error is None else f" ± {result.std_error:.2g}"
+    error = experiment.shown_error and f" ± {experiment.shown_error}"
     folds = "" if result.folds is None else f" on folds {', '.join(map(str, result.folds))} only"
     missing = "" if result.arrays.test is not None else " · no test predictions yet"
     withdrawn = " · withdrawn" if experiment.withdrawn else ""
@@ -48,7 +52,7 @@ def board(context: RunContext, everything: bool = False, with_kernels: bool = Fa
     """
     log = context.experiments
     experiments = [] if log is None else log.all()
-    ranking = sorted(experiments, key=lambda e: (-context.card.oriented(e.result.score), e.node))
+    ranking = rank_experiments(experiments, context.card)
     shown_ones = {experiment.node for experiment in (*ranking[:_BEST], *experiments[-_NEWEST:])}
     blend = context.blend
     lines = [experiment_line(e, blend) for e in ranking if everything or e.node in shown_ones]
@@ -99,9 +103,9 @@ def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
         if row.id == lab or row.ended_at is None:
             continue
         own_experiments = [experiment for experiment in experiments if experiment.lab == row.id]
-        top = max(own_experiments, key=lambda experiment: context.card.oriented(experiment.result.score), default=None)
+        top = next(iter(rank_experiments(own_experiments, context.card)), None)
         score = "nothing logged" if top is None else f"best {top.name}: {top.shown_score}"
-        report = "; ".join(f"{key}: {value}" for key, value in row.report.items() if value)
+        report = "; ".join(f"{key}: {in_quotes(value, _REPORTED)}" for key, value in row.report.items() if value)
         lines.append(f"lab {row.id}, {row.title}: {score}; {len(own_experiments)} experiments; {report or row.reason}")
     return tuple(lines[-_LABS:])
 
@@ -109,7 +113,9 @@ def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
 def lab_notes(context: RunContext, without: int) -> tuple[str, ...]:
     """Return the last notes that other labs left, oldest first."""
     rows = labs(context.store, context.run_id)
-    return tuple(f"lab {row.id}: {text}" for row in rows if row.id != without for text in row.notes)[-_NOTES:]
+    return tuple(f"lab {row.id}: {in_quotes(text, _NOTED)}" for row in rows if row.id != without for text in row.notes)[
+        -_NOTES:
+    ]
 
 
 def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False, checked: bool = False) -> str:
@@ -122,15 +128,18 @@ def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False
         checked: whether its coder asked for the check against leaks.
     """
     result, metric = experiment.result, context.card.metric
-    error = "" if result.std_error is None else f" ± {result.std_error:.2g}"
-    rows = "out of fold" if result.arrays.oof else "on validation rows"
+    error = experiment.shown_error and f" ± {experiment.shown_error}"
     folds = "" if result.folds is None else f", folds {', '.join(map(str, result.folds))} only"
-    lines = [f"{experiment.name}: {metric.name} {experiment.shown_score}{error} {rows}{folds} ({metric.direction})"]
+    lines = [
+        f"{experiment.name}: {metric.name} {experiment.shown_score}{error} out of fold{folds} ({metric.direction})"
+    ]
+    if not experiment.has_score:
+        lines = [f"{experiment.name}: {_UNSCORED}"]
     if result.gain is not None:
         lines.append(f"against {result.gain.over}, paired: {gain_in_words(result.gain)}")
     if result.ensemble_gain is not None and not experiment.fitted_on_others:
         lines.append(f"added to the ensemble: {gain_in_words(result.ensemble_gain)}, approximately")
-    if result.arrays.oof and result.columns and (verbose or result.warnings):
+    if result.columns and (verbose or result.warnings):
         lines.append(
             "by column: " + ", ".join(f"{line(name, 80)} {score:.5g}" for name, score in result.columns.items())
         )

@@ -153,7 +153,7 @@ class Commands:
         experiment = await context.experiments.log(logged, self._position, present_ensemble(context.steps))
         context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
-        if not experiment.result.arrays.oof:  # exact numbers would tell labels of validation rows
+        if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain
         if gain is None:

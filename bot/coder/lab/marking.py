@@ -25,8 +25,8 @@ class LineMark:
     mark: str
 
     def engine(self, text: str) -> str:
-        """Return text of the engine's with the mark before each of its lines."""
-        return "\n".join(f"{self.mark} {line}" for line in text.split("\n"))
+        """Return text of the engine's, which may hold names and other foreign words, with the mark before each of its lines."""
+        return "\n".join(f"{self.mark} {line}" for line in clean(text).split("\n"))
 
     def foreign(self, text: str) -> str:
         """Return text out of the sandbox without escapes, hidden characters, chat markup and the mark."""

@@ -10,10 +10,9 @@ from typing import Any
 from sqlmodel import col, func, select
 
 from bot.coder.lab.lab_files import write_community
-from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.models import Item
-from bot.models.quoting import in_quotes, line
+from bot.models.quoting import in_quotes
 from state.community import Post
 from state.knowledge import analyses, ideas, reproductions
 from state.tables import Event
@@ -92,8 +91,9 @@ class LabNews:
 
     def _kernels(self, posts: list[Post]) -> list[str]:
         """Return a line on each new public script that beats, by its public score, all before it and what is best here."""
-        oriented, top = self.context.card.oriented, load_tree(self.context).best()
-        best_here = None if top is None else top.score
+        oriented, log = self.context.card.oriented, self.context.experiments
+        top = None if log is None else log.best()
+        best_here = top.result.score if top is not None and top.has_score else None
         lines = []
         for post in posts:
             best, score = self.mark["kernel"], post.public_score
@@ -103,7 +103,7 @@ class LabNews:
             if best_here is not None and oriented(score) <= oriented(best_here):
                 continue
             before = "" if best is None else f", the best public one before had {best:g}"
-            comparison = "" if best_here is None else f", the best here {best_here:.5g} on the withheld rows"
+            comparison = "" if best_here is None else f", the best here {best_here:.5g} out of fold"
             lines.append(
                 f"a new public script has {score:g} on the leaderboard{before}{comparison}: {in_quotes(post.title, 120)}"
             )
@@ -127,7 +127,7 @@ class LabNews:
         rows = [a for a in self._known(analyses) if a.id in new and a.effectiveness >= _STRONG]
         rows = sorted(rows, key=lambda analysis: (-analysis.effectiveness, analysis.id))[:_MAX_LINES]
         self.items += [Item(row.id, row.known_at) for row in rows]
-        return [f"posted ({row.id}), as we read it: {line(row.summary, 300)}" for row in rows]
+        return [f"posted ({row.id}), as we read it: {in_quotes(row.summary, 300)}" for row in rows]
 
     def _ideas(self, events: list[Event]) -> list[str]:
         """Return a line on the ideas that were added, with their numbers and first words, but for those that were known."""
@@ -136,7 +136,7 @@ class LabNews:
         self.items += [Item(f"idea/{row.id}", row.known_at) for row in rows]
         if not rows:
             return []
-        words = "; ".join(f"{row.id} {shorten(line(row.text, 300), _IDEA, placeholder=' …')}" for row in rows[:_IDEAS])
+        words = "; ".join(f"{row.id} {in_quotes(shorten(row.text, _IDEA, placeholder=' …'))}" for row in rows[:_IDEAS])
         return [f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added, `lab ideas` has them whole: {words}"]
 
     def _known(self, query: Callable[..., list[Any]]) -> list[Any]:

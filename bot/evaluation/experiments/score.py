@@ -178,13 +178,14 @@ class _Scoring:
             std_error=rows.error(predictions, subset, self.seed),
             holdout=None if holdout is None else _finite(data.held.score(holdout)),
             internal_test=None if final is None or data.final is None else _finite(data.final.score(final)),
-            gain=None if comparison is None else self._gain(comparison, training, holdout, score),
+            gain=None if comparison is None or training is None else self._gain(comparison, training, score),
             ensemble_gain=self._ensemble_gain(ensemble, training),
             folds=arrays.folds,
-            columns=rows.columns(predictions, subset),
+            # What is said of validation rows alone would tell their labels.
+            columns={} if training is None else rows.columns(predictions, subset),
             warnings=(
                 *arrays.warnings,
-                *loss_shares(rows, predictions, subset),
+                *(() if training is None else loss_shares(rows, predictions, subset)),
                 *shifts(
                     None if arrays.oof is None else arrays.oof[data.of_folds(arrays.folds)],
                     arrays.validation,
@@ -195,21 +196,14 @@ class _Scoring:
             check=self._check(reference, training, holdout),
         )
 
-    def _gain(
-        self, over: Reference, training: PredictionSet | None, holdout: PredictionSet | None, score: float
-    ) -> Gain | None:
-        """Return the gain on the training rows that both have, or else on the hold-out."""
-        data = self.opened
-        if training is not None and (values := self._read(over.arrays.oof, "oof")) is not None:
-            shared_rows = self._both(values)
-            if data.training is None or not len(shared_rows):
-                return None
-            known_score = score if len(shared_rows) == len(data.of_folds(self.own.folds)) else None
-            reference = data.training.predicted(values)
-            return data.training.gain(training, reference, data.all_or(shared_rows), over.name, self.seed, known_score)
-        if holdout is not None and (values := self._read(over.arrays.validation, "validation")) is not None:
-            return data.held.gain(holdout, data.held.predicted(values), None, over.name, self.seed)
-        return None
+    def _gain(self, over: Reference, training: PredictionSet, score: float) -> Gain | None:
+        """Return the gain on the training rows that both have."""
+        data, values = self.opened, self._read(over.arrays.oof, "oof")
+        if values is None or data.training is None or not len(shared_rows := self._both(values)):
+            return None
+        known_score = score if len(shared_rows) == len(data.of_folds(self.own.folds)) else None
+        reference = data.training.predicted(values)
+        return data.training.gain(training, reference, data.all_or(shared_rows), over.name, self.seed, known_score)
 
     def _ensemble_gain(self, ensemble: PresentEnsemble | None, training: PredictionSet | None) -> Gain | None:
         rows = self.opened.training

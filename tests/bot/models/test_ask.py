@@ -190,11 +190,11 @@ async def test_refused_prompt_is_logged_and_not_sent_again(tmp_path: Path) -> No
         assert len(endpoint.requests) == len(calls(store)) == 1
 
 
-@pytest.mark.parametrize(("status", "error"), [(503, ModelUnavailable), (401, ModelMisconfigured)])
+@pytest.mark.parametrize(("status", "error", "tries"), [(503, ModelUnavailable, 1), (401, ModelMisconfigured, 2)])
 async def test_failed_call_is_logged_and_made_again_after_a_resume(
-    tmp_path: Path, status: int, error: type[BotError]
+    tmp_path: Path, status: int, error: type[BotError], tries: int
 ) -> None:
-    with ScriptedEndpoint([failure(status, "no"), Reply(GOOD)]) as endpoint, open_run(tmp_path) as store:
+    with ScriptedEndpoint([*[failure(status, "no")] * tries, Reply(GOOD)]) as endpoint, open_run(tmp_path) as store:
         async with model_at(endpoint.url, retries=0) as model:
             with pytest.raises(error):
                 await asker_of(model, store).ask(Question(), role="coder", name="write")

@@ -74,7 +74,7 @@ async def test_what_will_not_pass_is_not_tried_again(bad: Reply, words: str) -> 
     with ScriptedEndpoint([bad]) as endpoint:
         with pytest.raises(ModelMisconfigured, match=words):
             await ask(endpoint)
-        assert len(endpoint.requests) == 1
+        assert len(endpoint.requests) == 2, "the second is the engine's own question"
 
 
 async def test_a_page_in_place_of_an_answer_passes_where_there_were_answers_before() -> None:

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from bot.models import CallLimits, Completion, Usage
+from bot.models.passing import PROBE
 from state.errors import EndpointSilent, ModelError, ModelMisconfigured, ModelRefused, ModelUnavailable, Unparsable
 from tests.bot.models.parts import GOOD, KEY, HurriedClock, Question, Value, model_at
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
@@ -179,25 +180,27 @@ async def test_wrong_settings_stop_the_run_with_the_endpoints_words(reply: Reply
     with ScriptedEndpoint([reply]) as endpoint:
         with pytest.raises(ModelMisconfigured, match=advice) as caught:
             await ask(endpoint)
-        assert len(endpoint.requests) == 1
+        assert [PROBE in str(one.body["messages"]) for one in endpoint.requests] == [False, True]
     if isinstance(reply.body, dict) and "error" in reply.body:
         assert reply.body["error"]["message"] in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
+@pytest.mark.parametrize("first", [[], [Reply(GOOD)]])
 async def test_a_prompt_that_is_answered_as_if_the_key_were_wrong_is_refused_where_others_are_answered(
-    status: int,
+    first: list[Reply], status: int
 ) -> None:
-    script = [Reply(GOOD), failure(status, "no: 'Incorrect API key'"), Reply("Yes."), Reply(GOOD)]
+    script = [*first, failure(status, "no: 'Incorrect API key'"), Reply("Yes."), Reply(GOOD)]
     with ScriptedEndpoint(script) as endpoint:
         async with model_at(endpoint.url) as model:
             ask_it = partial(model.complete, Question("Incorrect API key"), role="coder", limits=CallLimits())
-            await ask_it()
+            for _ in first:
+                await ask_it()
             with pytest.raises(ModelRefused) as caught:
                 await ask_it()
             assert (await ask_it()).answer.value == 7
         asked = [str(one.body["messages"]) for one in endpoint.requests]
-    assert ["Incorrect API key" in text for text in asked] == [True, True, False, True]
+    assert ["Incorrect API key" in text for text in asked] == [*(True for _ in first), True, False, True]
     assert isinstance(caught.value.reply, Completion) and caught.value.reply.usage == Usage(100, 20)
 
 

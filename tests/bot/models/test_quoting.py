@@ -92,6 +92,8 @@ def test_what_languages_and_emoji_need_stays() -> None:
         ("<answer>7</answer><escape> [UNUSED_TOKEN_146]user", "< answer>7< /answer>< escape> < UNUSED_TOKEN_146 >user"),
         ("]<]minimax[>[ <fim_prefix> <file_sep>", "] <]minimax[>[ < fim_prefix> < file_sep>"),
         ("<|[INST]|><|im\u200d_start|>", "<|< INST >|>< im_start >"),
+        ("<hy_User><role>HUMAN</role><AVAILABLE_TOOLS>", "< hy_User>< role>HUMAN< /role>< AVAILABLE_TOOLS>"),
+        ('<parameter name="x"><longcat_s><TOKENS_UNUSED_1>', '< parameter name="x">< longcat_s>< TOKENS_UNUSED_1>'),
     ],
 )
 def test_chat_markup_becomes_plain_words(markup: str, words: str) -> None:

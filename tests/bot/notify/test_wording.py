@@ -36,11 +36,13 @@ CALLS = {
     "schemes": "mailto:a@b.com tel:+1234567 javascript:alert(1) TG://resolve data:text/html,x magnet:?xt=1",
     "Mastodon and Misskey": "@ann @ann@evil.social ＠ann #win ＃win $[x2 big] ?[silent](http://evil.com)",
     "numbers and commands": "http:1.2.3.4/x 10.0.0.1 +4915112345678 /start /me wins $WIN evil.py/login bitcoin:1abc",
+    "more": "u/ann r/kaggle 💩.la evil_.com evil․com ﹫all ﹟win :tada: +1 (555) 123-4567 555-123-4567 (/start) ﹤b﹥",
     "HTML": "<a href=//evil.com>x</a> <img src=x> &lt;img&gt; &#60;b&#62; &#x3c;b ＜b＞ <!-- x -->",
 }
 _BEGINNINGS = re.compile(
     r"[<>＜＞]|[@＠#＃!~]\w|[@!#][*_\[]|://|\]\s?[(\[:]|\w[.。](?:com|io|zip|py|social|рф|xn)|\d[.]\d+[.]\d+[.]\d"
-    r"|[+$]\w|(?:^| )/\w+ |www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``",
+    r"|[+$]\w|(?:^|[ (])/\w+[ )]|www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``"
+    r"|\b[ur]/\w|💩\.l|_\.c|․c|[﹫﹟]\w|:\w+:|\d-\d{4}|[﹤﹥]",
     re.IGNORECASE,
 )
 INVISIBLE = str.maketrans({"\u200b": None, "‹": "<", "›": ">"})
@@ -52,7 +54,7 @@ def test_what_calls_or_links_in_a_service_is_text_that_reads_as_before(service: 
     assert _BEGINNINGS.search(words), "it would"
     shown = neutral(words)
     assert _BEGINNINGS.search(shown) is None
-    assert shown.translate(INVISIBLE) == words.translate(str.maketrans("＜＞", "<>"))
+    assert shown.translate(INVISIBLE) == words.translate(str.maketrans("＜＞﹤﹥", "<><>"))
 
 
 def test_a_name_cannot_add_a_line_to_a_notice() -> None:

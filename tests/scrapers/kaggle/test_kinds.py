@@ -36,6 +36,10 @@ def test_fields_decide_without_a_word_of_the_pages() -> None:
         ("description", "Agents run in kaggle-environments.", "simulation"),
         ("evaluation", "Submit your agent as a zip file.", "agents"),
         ("overview", "Agent submissions are run in a container.", "agents"),
+        ("evaluation", "You may upload up to five coding agents a day.", "agents"),
+        ("evaluation", "Teams are submitting one agent, which answers questions.", "agents"),
+        ("evaluation", "Your entry consists of an autonomous agent.", "agents"),
+        ("evaluation", "Uploaded models are run on a phone.", "models"),
         ("evaluation", "Submit a fine-tuned Gemma model.", "models"),
         ("evaluation", "Submitted models are loaded with vLLM.", "models"),
         ("evaluation", "To enter, submit a Kaggle Writeup by the deadline.", "hackathon"),
@@ -55,6 +59,8 @@ def test_words_decide_only_where_kaggle_names_no_metric(page: str, text: str, ki
         ("The archive holds an <code>agent.yaml</code> at its top.", "agents"),
         ("Submit a LoRA adapter of rank 32 at most.", "models"),
         ("Submissions must contain your model weights and adapter_config.json.", "models"),
+        ("You will be submitting a TensorFlow Lite model for this competition.", "models"),
+        ("Your submission is a zip file with model.onnx at its top.", "models"),
     ],
 )
 def test_an_agents_file_or_weights_decide_even_where_kaggle_names_a_metric(text: str, kind: KindName) -> None:
@@ -71,6 +77,8 @@ def test_an_agent_that_plays_against_others_is_a_simulation() -> None:
         ("description", "Predict which estate agent sells a house; a model of the market."),
         ("data", "agents.csv: one line for each agent; weights: the weights of the rows."),
         ("evaluation", "For each id, submit the weight of the parcel."),
+        ("evaluation", "Submit predictions for each agent in the scene."),
+        ("data", "model.onnx: a model that was trained by the hosts."),
         ("prizes", "Winners submit a write-up to the judges."),
         ("rules", "Judges may disqualify a submission without a write-up."),
         ("description", "Predict the preferences of the judges by a rubric."),

@@ -13,6 +13,7 @@ from bot.coder.gateway import DialectName
 from bot.models.bounds import free
 from bot.models.endpoint import OpenAIModel
 from bot.models.fallback import Answerer, FallbackModel
+from bot.models.passing import PROBE
 from bot.models.recorded import RecordedModel
 from bot.report.export import calls
 from state.errors import ModelMisconfigured
@@ -123,24 +124,34 @@ async def test_several_refusals_in_a_row_end_the_lab_and_not_the_run(tmp_path: P
         assert got.status == 403 and it.gateway.closed in got.error and len(it.upstream.came) == sent
 
 
-async def test_refusals_in_many_labs_end_the_run_only_if_no_request_was_ever_answered(tmp_path: Path) -> None:
+UNUSABLE: dict[str, tuple[int, Any]] = {
+    "refused": (400, ECHO),
+    "empty": (200, {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}], "usage": {}}),
+}
+
+
+@pytest.mark.parametrize("answered", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("kind", UNUSABLE)
+async def test_answers_of_no_use_in_many_labs_end_the_run_only_if_the_engines_own_question_gets_none(
+    tmp_path: Path, kind: str, own: bool, answered: bool
+) -> None:
+    status, body = UNUSABLE[kind]
+
     async def script(came: Came, wire: Wire) -> None:
-        if MARK in str(came.body):
-            await wire.answer(ECHO, status=400)
+        if MARK in str(came.body) or (own and PROBE in str(came.body)):
+            await wire.answer(body, status=status)
         else:
             await answering(came, wire)
 
-    for answered in (True, False):
-        folder = tmp_path / str(answered)
-        folder.mkdir()
-        async with scene(folder, script) as it:
-            if answered:
-                await it.ask()
-            for _ in range(3):
-                async with scene(folder, script, store=it.store, usefulness=it.asker.usefulness) as lab:
-                    for _ in range(5):
-                        await lab.ask(saying(MARK, "chat"))
-            assert (lab.gateway.over is None) is answered
+    async with scene(tmp_path, script) as it:
+        if answered:
+            await it.ask()
+        for _ in range(5):
+            async with scene(tmp_path, script, store=it.store, usefulness=it.asker.usefulness) as lab:
+                for _ in range(4):
+                    await lab.ask(saying(MARK, "chat"))
+    assert (lab.gateway.over is not None) is own
 
 
 async def test_a_key_that_is_wrong_for_the_engine_too_ends_the_run(tmp_path: Path) -> None:

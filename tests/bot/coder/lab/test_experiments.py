@@ -111,7 +111,7 @@ async def test_what_is_logged_again_is_free_and_other_arrays_under_its_name_are_
     assert list(kept) == ["trees", "trees-2", "late", "deep"]
     assert "log it again with --test" in answers[5].text and "log it again" not in answers[6].text
     assert kept["late"].complete and names[7] == "late"
-    assert answers[8].data is not None and answers[8].data.score is None, "a score on validation rows is rounded"
+    assert answers[8].data is not None and answers[8].data.score is None, "a score on validation rows is not told"
     assert repr(kept["deep"].result.score) not in answers[8].text
     assert answers[9].status == 1
 
