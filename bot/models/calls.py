@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanag
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from sqlmodel import col, select
 
@@ -69,12 +69,6 @@ class Outcome:
         reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer of {self.reply.model}"))
         fault, refused = (text and redactor.own(text) for text in (self.fault, self.refused))
         return replace(self, reply=reply, fault=fault, refused=refused)
-
-
-class _Spends(Protocol):
-    """What counts spending: a reservation, or a level of the budget."""
-
-    def spend(self, **amounts: float) -> None: ...
 
 
 async def _nothing(bound: Bound) -> None:
@@ -210,7 +204,9 @@ class Calls:
             )
         return most_sent(asked.messages, with_tool=with_tool, cached=cached)
 
-    async def _log_and_charge(self, asked: Attempt, reply: Completion[None], seconds: float, spends: _Spends) -> None:
+    async def _log_and_charge(
+        self, asked: Attempt, reply: Completion[None], seconds: float, spends: Reservation | Level
+    ) -> None:
         """Log and charge a call in one transaction, which waits for an unavailable database, as the call was paid."""
         spends.spend(money=reply.cost_usd or 0.0, calls=1, tokens=reply.usage.new_tokens)
         took: dict[str, Any] = {

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
-from ssl import SSLContext
 from typing import Any
 
 from httpx2 import AsyncClient, HTTPError, ReadTimeout, Request, Response, create_ssl_context
@@ -88,10 +87,8 @@ class EndpointConnection:
         return ModelUnavailable(f"no connection to the endpoint of {model}, or it broke: {why}")
 
 
-@cache
-def _trusted() -> SSLContext:
-    """Return whom to trust; once, as it takes a tenth of a second to read."""
-    return create_ssl_context()
+_trusted = cache(create_ssl_context)
+"""Whom to trust; once, as it takes a tenth of a second to read."""
 
 
 def _redirected(onward: Request) -> dict[str, Any]:

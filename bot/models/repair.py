@@ -52,9 +52,9 @@ class _Again(ABC, Generic[AnswerT]):
         """Return the original's items: the reply adds none."""
         return self.original.items()
 
-    @abstractmethod
     def parse(self, text: str) -> AnswerT:
-        """Read the next reply."""
+        """Read the next reply as the original does; of a continuation all parts together (`whole`)."""
+        return self.original.parse(text)
 
     @abstractmethod
     def _exchange(self) -> tuple[Message, Message]:
@@ -70,10 +70,6 @@ class Repair(_Again[AnswerT]):
 
     fault: str
 
-    def parse(self, text: str) -> AnswerT:
-        """Read the reply as the original does."""
-        return self.original.parse(text)
-
     def _exchange(self) -> tuple[Message, Message]:
         asked = f"Your answer cannot be used: {self.fault}. Answer again, in full and in the form that was asked for."
         return Message("assistant", both_ends(clean(answer_of(self.reply)), _SHOWN) or "(no text)"), Message(
@@ -84,10 +80,6 @@ class Repair(_Again[AnswerT]):
 @dataclass(frozen=True)
 class Continuation(_Again[AnswerT]):
     """Asks for the rest of a reply that was cut off; `reply` is all that was written so far."""
-
-    def parse(self, text: str) -> AnswerT:
-        """Read all parts together (`whole`) as the original does."""
-        return self.original.parse(text)
 
     def whole(self, text: str) -> str:
         """Return the reply with its next part appended, less what that repeats: an opening fence, or an overlap."""

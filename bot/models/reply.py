@@ -104,6 +104,25 @@ class _Body(_Foreign):
     usage: object | None = None
 
 
+def decode_answer(body: bytes) -> object:
+    """Return the JSON value of an answer that came whole; None if it is none.
+
+    Raises:
+        ModelUnavailable: it was cut off.
+        Rejected: it is an error sent with status 200; `status` is the error's code.
+    """
+    try:
+        content = read_json(body.decode())
+    except ValueError:
+        # Some gateways send white space while the model thinks, so that an answer cut off then holds nothing else.
+        if body.lstrip()[:1] in (b"{", b""):
+            raise ModelUnavailable("the endpoint's answer was cut off on the way") from None
+        return None
+    if isinstance(content, dict) and content.get("error"):
+        raise Rejected(status_inside(content["error"]), content, {})
+    return content
+
+
 def read_reply(
     body: bytes, messages: list[Message], *, model: str, tool: Tool | None = None, names: Names = FIRST_ENDPOINT
 ) -> Reply:
@@ -117,18 +136,12 @@ def read_reply(
         NotACompletion: it is no chat completion, so that the address is probably wrong.
     """
     try:
-        content = read_json(body.decode())
-    except ValueError:
-        # Some gateways send white space while the model thinks, so that an answer cut off then holds nothing else.
-        if body.lstrip()[:1] in (b"{", b""):
-            raise ModelUnavailable(f"the answer of {model} was cut off on the way") from None
-        raise _not_a_completion(body.decode("utf-8", "replace"), model, names) from None
-    if isinstance(content, dict) and content.get("error"):
-        raise Rejected(status_inside(content["error"]), content, {})
-    try:
-        parsed = _Body.model_validate(content)
+        parsed = _Body.model_validate(decode_answer(body))
     except ValidationError:
-        raise _not_a_completion(body.decode("utf-8", "replace"), model, names) from None
+        words = endpoint_words(body.decode("utf-8", "replace"))[:100]
+        raise NotACompletion(
+            f"what came back for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
+        ) from None
     if not parsed.choices:
         raise ModelUnavailable(f"{model} sent no choice")
     choice = parsed.choices[0]
@@ -183,10 +196,3 @@ def status_inside(error: object) -> int:
     """Return the status inside an error that came with status 200; without one it is the server's fault."""
     code = error.get("code") if isinstance(error, dict) else None
     return int(code) if isinstance(code, int | str) and str(code).isdecimal() and 400 <= int(code) < 600 else 502
-
-
-def _not_a_completion(text: str, model: str, names: Names) -> NotACompletion:
-    return NotACompletion(
-        f"what came back for {model} is not a chat completion: {endpoint_words(text)[:100]!r}; "
-        f"check {names.address} (it usually ends in /v1)"
-    )

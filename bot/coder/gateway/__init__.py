@@ -88,7 +88,7 @@ class Gateway:
         self._checking = asyncio.Lock()
         self._open: dict[Exchange, asyncio.Event] = {}
         """The exchanges under way, each with what is set at its end."""
-        self._told: set[str] = set()
+        self._is_told_of_estimates = False
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -171,8 +171,9 @@ class Gateway:
         finally:
             del self._open[exchange]
             end_event.set()
-        if exchange.estimated:
-            self._say_once("the endpoint does not report all tokens of a coding agent's answers: they are estimated")
+        if exchange.estimated and not self._is_told_of_estimates:
+            self._is_told_of_estimates = True
+            self._say("the endpoint does not report all tokens of a coding agent's answers: they are estimated")
         if exchange.begun:
             self.exchanges += 1
             self._refused_in_a_row = 0
@@ -200,11 +201,6 @@ class Gateway:
     def _close(self, reason: str) -> None:
         self.closed = self.closed or reason
         self.ended.set()
-
-    def _say_once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
-            self._say(text)
 
 
 def _refusal(error: BotError) -> GatewayRefusal:

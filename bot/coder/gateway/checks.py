@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from bot.coder.gateway.dialects import Dialect, Json
 from bot.coder.gateway.settings import MOST_TOKENS
 from bot.models.quoting import line
+from bot.models.streamed import object_list
 from scrapers.http.responses import NoJson, read_json
 from scrapers.snapshots.fields import sentences
 
@@ -139,14 +140,7 @@ def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:
 
 
 def _own_tools(tools: object, dialect: Dialect) -> list[Json]:
-    own_tools = []
-    for tool in tools if isinstance(tools, list) else ():
-        if not isinstance(tool, dict):
-            continue
-        kind = tool.get("type") or "custom"
-        if not any(kind == o or (o.endswith("_") and str(kind).startswith(o)) for o in dialect.own_tools):
-            continue
-        if "tools" in tool:
-            tool = {**tool, "tools": _own_tools(tool["tools"], dialect)}
-        own_tools.append(tool)
-    return own_tools
+    beginnings = tuple(kind for kind in dialect.own_tools if kind.endswith("_"))
+    kinds = ((str(tool.get("type") or "custom"), tool) for tool in object_list(tools))
+    own = (tool for kind, tool in kinds if kind in dialect.own_tools or kind.startswith(beginnings))
+    return [{**tool, "tools": _own_tools(tool["tools"], dialect)} if "tools" in tool else tool for tool in own]

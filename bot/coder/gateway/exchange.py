@@ -11,7 +11,7 @@ from bot.models.completion import estimated_tokens
 from bot.models.connection import Rejected
 from bot.models.failures import STREAM
 from bot.models.passing import Answer
-from bot.models.reply import NotACompletion, Reply, read_usage, status_inside
+from bot.models.reply import NotACompletion, Reply, decode_answer, read_usage, status_inside
 from scrapers.http.responses import read_json
 from scrapers.posts.cleaning import both_ends
 from state.errors import ModelUnavailable
@@ -139,15 +139,7 @@ class Exchange:
                 content = b"".join([piece async for piece in answer.pieces])
         except TimeoutError:
             raise ModelUnavailable(_TIMED_OUT) from None
-        try:
-            body = read_json(content.decode())
-        except ValueError:
-            if content.lstrip()[:1] in (b"{", b""):
-                raise ModelUnavailable("the endpoint's answer was cut off on the way") from None
-            body = None
-        if isinstance(body, dict) and body.get("error"):
-            raise Rejected(status_inside(body["error"]), body, {})
-        if isinstance(body, dict):
+        if isinstance(body := decode_answer(content), dict):
             self._dialect.whole(self._heard, body)
         if not self._heard.ended:
             raise NotACompletion(f"what came back is no answer to {self._dialect.path}: does the endpoint speak it?")

@@ -21,8 +21,8 @@ _MEMBERS = 8
 _REMARK, _NOTED, _REPORTED = 150, 500, 700
 """Characters of an experiment's note, a lab's note, and a part of a lab's report."""
 _UNSCORED = (
-    "kept, and compared on validation rows at the end; it has no score until then, as that would tell their labels. Predictions "
-    "out of fold (--oof) give one, also of a single fold"
+    "kept, and compared on validation rows at the end; a score would tell their labels. Predictions out of fold (--oof), even of "
+    "one fold, give one"
 )
 _COLUMNS = "[name · score out of fold ± standard error · kind · lab · weight in the ensemble · note]"
 
