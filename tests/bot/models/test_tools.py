@@ -154,12 +154,37 @@ async def test_call_with_a_lone_surrogate_can_be_sent_back() -> None:
     assert got.answer == "echo ?"
 
 
+def llama_cpp_chunk(delta: dict[str, object], finish: str | None = None) -> dict[str, object]:
+    """Return a part of a streamed answer as llama.cpp's server sends it."""
+    choice = {"finish_reason": finish, "index": 0, "delta": delta}
+    return {"choices": [choice], "created": 1, "id": "chatcmpl-1", "model": "m", "object": "chat.completion.chunk"}
+
+
+async def test_llama_cpps_stream_with_thoughts_in_its_text_and_a_call_is_read_as_recorded() -> None:
+    """A model of fixed words behind its server (build 11549): thoughts stay in the text, and tokens come after the end."""
+    call = {"index": 0, "id": "G1Iz", "type": "function", "function": {"name": "bash", "arguments": LS}}
+    usage = {"completion_tokens": 8, "prompt_tokens": 535, "prompt_tokens_details": {"cached_tokens": 534}}
+    events = [
+        llama_cpp_chunk({"role": "assistant", "content": None}),
+        *map(llama_cpp_chunk, ({"content": "<think>I look around"}, {"content": " first."}, {"content": "</think>"})),
+        llama_cpp_chunk({"content": "\n\nI look.\n"}),
+        llama_cpp_chunk({"tool_calls": [call]}),
+        llama_cpp_chunk({}, "tool_calls"),
+        {"choices": [], "object": "chat.completion.chunk", "usage": usage, "timings": {"cache_n": 534, "prompt_n": 1}},
+        "data: [DONE]\n\n",
+    ]
+    with ScriptedEndpoint([Reply(events=events)]) as endpoint:
+        (got,) = await ask(endpoint)
+    assert (got.text, got.answer, got.usage) == (FENCED, "ls -l", Usage(535, 8, 534))
+
+
 REFUSALS = [
     failure(400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
     failure(400, "registry.ollama.ai/library/gemma:2b does not support tools"),
     failure(404, 'No endpoints found that support tool use. Try disabling "bash".'),
     failure(422, "body.tools: Extra inputs are not permitted"),
     failure(500, "tools param requires --jinja flag", "server_error"),
+    failure(500, "Grammar trigger word should be marked as preserved token: <tool_call>\n", "server_error"),
     failure(400, "Unrecognized request argument supplied: functions"),
     Reply(body={"error": {"message": "this model has no function calling", "code": 400}}),
 ]
