@@ -66,10 +66,10 @@ class Experiment:
 def rank_experiments(experiments: Iterable[Experiment], card: TaskCard) -> list[Experiment]:
     """Return experiments as coders may know them: the best first, and those without a score last, as they were logged."""
 
-    def place(one: Experiment) -> tuple[float, int]:
-        return -card.oriented(one.result.score) if one.has_score else math.inf, one.node
+    def rank_key(experiment: Experiment) -> tuple[float, int]:
+        return -card.oriented(experiment.result.score) if experiment.has_score else math.inf, experiment.node
 
-    return sorted(experiments, key=place)
+    return sorted(experiments, key=rank_key)
 
 
 def all_experiments(store: Store, run_id: str) -> list[Experiment]:

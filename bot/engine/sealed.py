@@ -273,9 +273,9 @@ class SealedRuns:
                     (request, [f"ulimit -t {seconds:.0f}", experiment.retrain]),
                 ):
                     command = f"exec python -c {quote(_IDLE)} {quote(chr(10).join(lines))}"
-                    left = max(1.0, context.budget.usable(None))
+                    seconds_left = max(1.0, context.budget.usable(None))
                     async with context.executor.open_lab(place) as lab:
-                        result = await lab.run(1, command, seconds=left, cpus=lease.cpus)
+                        result = await lab.run(1, command, seconds=seconds_left, cpus=lease.cpus)
         except LabDied as error:
             return _CommandEnd(f"its sandbox ended: {error}")
         if result.timed_out:

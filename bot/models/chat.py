@@ -66,9 +66,9 @@ class ChatClient:
         now, key = asyncio.get_running_loop().time, _digest(payload)
         self._given_up = {one: until for one, until in self._given_up.items() if until > now()}
         if (until := self._given_up.get(key)) is not None:
-            left = until - now()
+            wait = until - now()
             raise EndpointSilent(
-                f"{payload['model']} may still answer this request: it is sent again after {left:.0f} s"
+                f"{payload['model']} may still answer this request: it is sent again after {wait:.0f} s"
             )
         try:
             return await self._in_some_way(payload, seconds)

@@ -85,17 +85,17 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     from json_repair import repair_json
 
     decoder = json.JSONDecoder(strict=False)
-    position, left = 0, _REPAIRED_CHARACTERS
+    position, characters_left = 0, _REPAIRED_CHARACTERS
     for _ in range(_MOST_OBJECTS):
         start = _OBJECT_START.search(text, position)
-        if start is None or left <= 0:
+        if start is None or characters_left <= 0:
             return
         try:
             value, position = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             position = start.end()
-            broken = _to_fence(text[start.start() :])[:left]
-            left -= len(broken)
+            broken = _to_fence(text[start.start() :])[:characters_left]
+            characters_left -= len(broken)
             try:
                 value = repair_json(broken, return_objects=True)
             except (ValueError, RecursionError):  # which of the two depends on json_repair's version

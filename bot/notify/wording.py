@@ -54,7 +54,7 @@ def render(notice: Notice) -> tuple[str, str]:
     """
     kind = kinds()[notice.kind]
     facts = {"competition": notice.competition, **notice.facts}
-    title, text = (environment().from_string(template).render(facts).strip() for template in (kind.title, kind.text))
+    title, text = (notice_environment().from_string(template).render(facts).strip() for template in (kind.title, kind.text))
     if notice.competition:
         title = f"{neutral(notice.competition)}: {title}"
     return " ".join(title.split())[:_TITLE], text
@@ -78,13 +78,13 @@ def cut(text: str, characters: int = 1_500) -> str:
 
 
 @cache
-def environment() -> "Environment":
+def notice_environment() -> "Environment":
     """Return Jinja's environment for the templates of `kinds()`: all texts that they print are made neutral."""
     # Imported here: a bot.toml that names kinds of notices is checked without rendering one.
     from jinja2 import Environment, StrictUndefined
 
     # No browser reads this: whatever turns it into HTML escapes it.
-    found = Environment(
+    environment = Environment(
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - see above
         finalize=_printed,
@@ -100,8 +100,8 @@ def environment() -> "Environment":
         "plural": plural,
         "sparkline": sparkline,
     }
-    found.filters.update(filters)
-    return found
+    environment.filters.update(filters)
+    return environment
 
 
 class _Link(str):
