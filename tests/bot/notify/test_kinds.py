@@ -11,7 +11,7 @@ import pytest
 from jinja2 import UndefinedError, meta
 
 from bot.notify import Notice, kinds
-from bot.notify.wording import environment, render
+from bot.notify.wording import notice_environment, render
 from tests.source_tree import ROOT
 
 T = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_callers_give_each_kind_the_facts_that_it_names() -> None:
     notices = [found for caller in callers for found in _notices(caller)]
     assert {kind for kind, _ in notices} == set(kinds())
     for kind, facts in notices:
-        parsed = environment().parse(kinds()[kind].title + kinds()[kind].text)
+        parsed = notice_environment().parse(kinds()[kind].title + kinds()[kind].text)
         named = meta.find_undeclared_variables(parsed) | {*kinds()[kind].once_per}
         assert facts == named - {"competition"}, kind
 
