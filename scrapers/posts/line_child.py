@@ -1,4 +1,4 @@
-"""A child process that answers lines: of the cleaners, and of embeddings."""
+"""A child process that answers lines."""
 
 import asyncio
 import os
