@@ -1,14 +1,21 @@
 """Imports the prepared competitions by the product's commands, and compares its grades with those of MLE-bench's own code."""
 
+import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
+from bot.evaluation.answers import GradeReport
+from bot.evaluation.client.worker import Worker
+from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+from bot.research.compare.runs import grading_report
+from scrapers.snapshots.snapshot import Snapshot
 from tests.mle_bench.explained import DIFFERENT, NOT_HELD
 from tests.mle_bench.published import SUBMISSIONS, Bench
 
@@ -59,10 +66,18 @@ def imported(bench: Bench) -> dict[str, dict[str, Any]]:
 
 def graded(bench: Bench, slugs: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     """Return our grading report on these submissions."""
-    given = ("--snapshots", bench.root / "snapshots", "--out", bench.root / "reports" / "-".join(names), "--json")
-    report: dict[str, Any] = json.loads(bot("mle-bench", "grade", bench.list_of(slugs, names), *given).stdout)
-    assert report["not_graded"] == []
-    return report
+
+    async def work() -> list[GradeReport]:
+        reports = []
+        async with aclosing(Worker()) as worker:
+            for slug in slugs:
+                snapshot = Snapshot.load(bench.root / "snapshots" / slug, METRIC_DIRECTIONS)
+                for name in names:
+                    report = await worker.grade(snapshot.path, snapshot.card, bench.submission(slug, name))
+                    reports.append(report.model_copy(update={"competition_id": slug}))
+        return reports
+
+    return grading_report(asyncio.run(work()))
 
 
 def compared(bench: Bench) -> list[Compared]:

@@ -11,7 +11,7 @@ from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.answers.choices import CandidateRanking
 from bot.evaluation.answers.experiments import FitRows, ScoredExperiment
 from bot.evaluation.answers.findings import GuardFinding
-from bot.evaluation.client.process import DEFAULT_SECONDS, Remote, WorkerProcess
+from bot.evaluation.client.process import Remote, WorkerProcess
 
 if TYPE_CHECKING:
     from bot.evaluation import choosing, preview
@@ -61,6 +61,5 @@ class Worker(WorkerProcess):
     check_file = Remote(_COPIES, PublicCopy, lambda: copies.check_file)
     sketch_script = Remote(_COPIES, dict[str, str | None] | None, lambda: copies.sketch_script)
     grade = Remote(_GRADE, GradeReport, lambda: grade.grade)
-    grade_some = Remote(_GRADE, list[GradeReport], lambda: grade.grade_some, 2 * DEFAULT_SECONDS)
     grade_nodes = Remote(_GRADE, HiddenScores, lambda: grade.grade_nodes)
     rank_correlation = Remote(_GRADE, float | None, lambda: grade.rank_correlation)

@@ -1,6 +1,5 @@
 """Grades a submission as MLE-bench does: score, thresholds, medals; with our win rate. It grades the nodes of a run as well."""
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -105,38 +104,10 @@ def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Cloc
         return _graded(test, submission_path, clock or SystemClock())
 
 
-def grade_some(
-    snapshot_dir: Path,
-    card: TaskCard,
-    submission_paths: Sequence[Path | None],
-    seconds: float = 10.0,
-    clock: Clock | None = None,
-) -> list[GradeReport]:
-    """Grade the first of many submission files, one at least, and as many as there is time for.
-
-    No file is begun after `seconds`, or four times what opening took, if that is more; None stands for a run that left no
-    file. Each graded file has a report as of `grade`, in order.
-
-    Raises:
-        SnapshotError: the snapshot cannot be graded against.
-        UsageError: the card's metric is not known.
-    """
-    start = time.monotonic()
-    reports = []
-    with closing(open_hidden_test(snapshot_dir, card)) as test:
-        opening_time = time.monotonic()
-        end = opening_time + max(seconds, 4 * (opening_time - start))
-        for path in submission_paths:
-            reports.append(_graded(test, path, clock or SystemClock()))
-            if time.monotonic() > end:
-                break
-    return reports
-
-
-def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> GradeReport:
+def _graded(test: HiddenTest, path: Path, clock: Clock) -> GradeReport:
     score, message = None, _fault_of_path(path)
-    exists = path is not None and message is None
-    if path is not None and message is None:
+    exists = message is None
+    if exists:
         try:
             score = test.score(path)
         except InvalidSubmission as error:
@@ -161,10 +132,8 @@ def _graded(test: HiddenTest, path: Path | None, clock: Clock) -> GradeReport:
     )
 
 
-def _fault_of_path(path: Path | None) -> str | None:
+def _fault_of_path(path: Path) -> str | None:
     """Return why there is no submission at a path, as far as MLE-bench checks; None if there is one."""
-    if path is None:
-        return "There is no submission."
     if (fault := fault_of_place(path)) is not None:
         return fault
     return None if path.suffix.lower() == ".csv" else f"{shown_name(path)} does not end in .csv."

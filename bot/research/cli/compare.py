@@ -2,6 +2,7 @@
 
 import textwrap
 from dataclasses import asdict
+from json import dumps as json_text
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,6 @@ from bot.research.compare.page import render
 from bot.research.compare.runs import grading_reports, read_runs
 from bot.research.compare.table import outcomes_table, spent_table
 from bot.research.compare.verdict import conclusion, interval, percentage, points, verdict
-from bot.research.grading.grade_many import report_text
 from state.errors import UsageError
 from state.words import plural
 
@@ -43,7 +43,7 @@ def compare(
         _write(html, render(comparison))
     if reports is not None:
         for path, report in grading_reports(read).items():
-            _write(reports / path, report_text(report))
+            _write(reports / path, json_text(report, indent=2, allow_nan=False) + "\n")
     if json:
         print_json(_record(comparison))
     else:

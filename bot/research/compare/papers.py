@@ -1,10 +1,11 @@
 """The papers' tables as they lay them out, our figures beside the published ones; only rows that we have figures for."""
 
+import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, Literal
 
 from bot.agents import AGENTS, agent_of
@@ -13,7 +14,6 @@ from bot.report.words import NONE, percent, score
 from bot.research.compare.comparison import Comparison
 from bot.research.compare.figures import figures, mean_of, over_competitions, win_rate
 from bot.research.contender import Contender
-from bot.research.grading.aggregate import Row, aggregate
 
 Mark = Literal["", "published", "ours"]
 
@@ -255,9 +255,10 @@ def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | N
 
 
 def _medals(results: dict[str, list[RunResult]]) -> str:
-    """Aggregate as MLE-bench does, over the competitions that there are."""
+    """Return mean and standard error over seeds, as MLE-bench does, over the competitions that there are."""
     if not results:
         return NONE
-    rows = [Row.model_validate(result, from_attributes=True) for r in results.values() for result in r]
-    medals = aggregate(rows, list(results))["metrics"]["any_medal_percentage"]
-    return f"{medals['mean']:.2f} ± {medals['standard_error']:.2f} ({len(results)})"
+    seeds = min(map(len, results.values()))
+    shares = [100 * fmean(runs[seed].any_medal for runs in results.values()) for seed in range(seeds)]
+    error = stdev(shares) / math.sqrt(seeds) if seeds > 1 else 0.0
+    return f"{fmean(shares):.2f} ± {error:.2f} ({len(results)})"

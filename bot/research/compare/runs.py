@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from bot.evaluation.answers import GradeReport
 from bot.execution.folder import RunFolder
 from bot.report.result import RunResult, read_result
 from bot.research.contender import Contender
-from bot.research.grading.grade_many import grading_report
 from state.errors import UsageError
 from state.words import plural
 
@@ -17,6 +17,15 @@ Block = tuple[str, int]
 """A competition and a seed: runs in one block are paired."""
 Cells = Mapping[Block, Mapping[Contender, tuple[RunResult, ...]]]
 """Results by block and contender; more than one where a run was repeated."""
+_COUNTED: Mapping[str, str] = {
+    "runs_with_submissions": "submission_exists",
+    "valid_submissions": "valid_submission",
+    "medals": "any_medal",
+    "gold_medals": "gold_medal",
+    "silver_medals": "silver_medal",
+    "bronze_medals": "bronze_medal",
+    "above_median": "above_median",
+}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _FINISHED_BY = "`bot resume` finishes them, or the same `bot bench` again those of a bench"
 
@@ -119,4 +128,11 @@ def grading_reports(runs: Runs) -> Mapping[PurePath, dict[str, Any]]:
                 suffix = f"-{time + 1}" if time else ""
                 path = PurePath(folder, f"seed-{seed:03d}{suffix}_grading_report.json")
                 results.setdefault(path, []).append(result)
-    return {path: grading_report(results_of_seed) for path, results_of_seed in results.items()}
+    return {path: grading_report(run_results) for path, run_results in results.items()}
+
+
+def grading_report(reports: Sequence[GradeReport]) -> dict[str, Any]:
+    """Return MLE-bench's grading report on some submissions: totals, and the report on each, with no more than a grade has."""
+    totals = {f"total_{name}": sum(getattr(report, flag) for report in reports) for name, flag in _COUNTED.items()}
+    rows = [report.model_dump(mode="json", include=set(GradeReport.model_fields)) for report in reports]
+    return {"total_runs": len(reports), **totals, "competition_reports": rows}

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from bot.evaluation.grading.grade import grade, grade_some
+from bot.evaluation.grading.grade import grade
 from state.clock import ReplayClock
 from state.errors import SnapshotError, UsageError
 from tests.bot.evaluation.parts import SLUGS, card, real, write
@@ -109,22 +109,6 @@ def test_a_graded_file_wins_what_exact_fractions_say_on_boards_of_every_class(tm
         assert report.median_threshold == pytest.approx(float(median), rel=1e-15)
         worse = sum(entry > score if lower else entry < score for entry in board)
         assert report.win_rate == float(Fraction(worse, teams))
-
-
-def test_many_files_are_graded_as_each_alone_and_those_that_there_is_time_for(snapshot):
-    good, none, bad = submit(snapshot, 1, 2), None, write(snapshot / "bad.csv", ["id"], [])
-    clock = ReplayClock(datetime(2020, 1, 1, tzinfo=UTC))
-    reports = grade_some(snapshot, card(), [good, none, bad], clock=clock)
-    alone = [grade(snapshot, card(), path, clock) for path in (good, bad)]
-    now = {"created_at": "now"}
-    assert [one.model_copy(update=now) for one in (reports[0], reports[2])] == [
-        one.model_copy(update=now) for one in alone
-    ]
-    assert (reports[1].submission_path, reports[1].submission_exists) == ("None", False)
-    assert reports[1].message == "There is no submission."
-    assert reports[1].gold_threshold == reports[0].gold_threshold
-    slow = grade_some(snapshot, card(), [good] * 100_000, seconds=0.0)
-    assert 1 <= len(slow) < 100_000
 
 
 def test_what_is_no_plain_file_is_no_submission(snapshot):
