@@ -56,7 +56,7 @@ def all_checks(out: Path, file: Path | None) -> "Iterator[Finding]":
     yield from configuration
     # Imported here, as everything below: the first finding need not wait for what makes the others.
     from bot.coder.coder_config import RESERVED
-    from bot.doctor.daemon import check_daemon, check_daemon_database, check_log_file, check_notify, check_service
+    from bot.doctor.daemon import check_daemon, check_daemon_database, check_notify, check_service
     from bot.doctor.gpus import check_gpus
     from bot.doctor.kaggle import check_kaggle
     from bot.doctor.machine import check_database, check_disk, check_leases, check_sandboxes, check_share
@@ -78,7 +78,6 @@ def all_checks(out: Path, file: Path | None) -> "Iterator[Finding]":
     yield from check_notify(settings.notify)
     yield from check_daemon(daemon, settings.disk)
     yield from check_daemon_database(daemon.folder)
-    yield from check_log_file(daemon.log_file)
     yield from check_service(service_state())
     yield from check_disk(out, settings.disk)
     yield from check_database(out)

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.configured import configured
 from bot.cli.daemon_reading import daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config
 from bot.cli.output import print_json
@@ -47,8 +46,7 @@ def logs(
 ) -> None:
     """Show what happened: the events in the daemon's database, while it runs or afterwards.
 
-    Everything else, such as libraries' warnings, is in the daemon's log: systemd's journal, or the file that
-    `log_file` in the table `daemon` names.
+    Everything else, such as libraries' warnings, is in the daemon's log, on its stderr or in systemd's journal.
 
     Example: bot logs titanic --since 1h --follow
     """
@@ -68,7 +66,7 @@ def logs(
             with suppress(KeyboardInterrupt):
                 _follow(log, max([last, *(e.id for e in events)]), json=json)
         elif not json:
-            typer.echo(_log_place(config), err=True)
+            typer.echo("the daemon's own log is on its stderr; under systemd: journalctl -u kaggle-bot", err=True)
 
 
 def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> None:
@@ -134,9 +132,3 @@ def _duration(text: str) -> timedelta:
     if match is None:
         raise UsageError(f"{text} is not a duration: write 90s, 30m, 1h or 2d")
     return timedelta(seconds=min(float(match[1]) * _UNITS[match[2]], _LONGEST))
-
-
-def _log_place(config: Path | None) -> str:
-    file = configured(config).daemon.log_file
-    place = f"in {file}" if file else "on its stderr; under systemd: journalctl -u kaggle-bot"
-    return f"the daemon's own log is {place}"

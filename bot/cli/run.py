@@ -84,10 +84,10 @@ def run(
 @contextmanager
 def _logs(settings: "Settings", redactor: "Redactor", *, plain: bool) -> Iterator["Logs"]:
     """Open the log, shown by the live view at a terminal; the view ends first, or an error could not be read."""
-    from bot.daemon.log import open_log
+    from bot.logs import open_logging
 
     if plain or not sys.stderr.isatty():
-        with open_log(settings.daemon, redactor, sys.stderr) as logs:
+        with open_logging(settings.daemon.log_format, sys.stderr, redactor) as logs:
             yield logs
         return
     from rich.console import Console
@@ -96,7 +96,7 @@ def _logs(settings: "Settings", redactor: "Redactor", *, plain: bool) -> Iterato
 
     lines = LogLines()
     view = daemon_view(settings.daemon.folder / "bot.db", settings, lines, Console(stderr=True))
-    with open_log(settings.daemon, redactor, lines) as logs, view:
+    with open_logging(settings.daemon.log_format, lines, redactor) as logs, view:
         yield logs
 
 

@@ -29,15 +29,6 @@ class DaemonSettings(ClosedModel):
     log_format: Literal["auto", "text", "json"] = Field(
         default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
     )
-    log_file: SettingsPath | None = Field(
-        default=None,
-        description="a file for the log, in place of stderr or systemd's journal; an earlier one is kept as FILE.1",
-        examples=["/var/log/kaggle-bot/bot.log"],
-    )
-    log_file_mb: float = Field(
-        default=10.0, gt=0, le=1_000, description="megabytes of log_file after which it is begun anew"
-    )
-    log_files: int = Field(default=5, ge=1, le=100, description="how many earlier log files are kept")
     keep_community_days: float = Field(
         default=90.0,
         ge=14,

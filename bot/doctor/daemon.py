@@ -47,17 +47,6 @@ def check_daemon_database(folder: Path) -> Iterator[Finding]:
         yield Finding("bot.db", "ok", "sound" if path.exists() else "created when `bot run` starts")
 
 
-def check_log_file(file: Path | None) -> Iterator[Finding]:
-    """Check whether the log file can be written, if one is configured."""
-    if file is None:
-        return
-    if file.is_dir() or not os.access(file if file.exists() else nearest(file.parent), os.W_OK):
-        fix = f"let this user write to {file.parent}, or remove log_file from [daemon]"
-        yield Finding("log file", "fails", f"{file} is not writable", fix)
-    else:
-        yield Finding("log file", "ok", str(file))
-
-
 def check_notify(settings: NotifySection) -> Iterator[Finding]:
     """Check the services' addresses; nothing is sent."""
     part = "notifications"

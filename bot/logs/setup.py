@@ -9,11 +9,8 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from logging.handlers import RotatingFileHandler
-from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal, Self, TextIO
+from typing import TYPE_CHECKING, Literal, Self, TextIO
 
 import structlog
 from structlog.processors import TimeStamper
@@ -42,15 +39,6 @@ _LIBRARIES = (
 """Their lines on each request or job are for debugging; some of them hold addresses."""
 
 
-@dataclass(frozen=True)
-class LogFile:
-    """A file that is rotated when it is full; `count` earlier ones are kept."""
-
-    path: Path
-    bytes: int = 10_000_000
-    count: int = 5
-
-
 class Logs:
     """Open logs; `log` is passed to all code that logs, bound to its subject."""
 
@@ -72,39 +60,20 @@ class Logs:
         self._opened.close()
 
 
-def open_logging(
-    format: LogFormat,
-    stream: TextIO,
-    redactor: Redactor,
-    *,
-    file: LogFile | None = None,
-) -> Logs:
+def open_logging(format: LogFormat, stream: TextIO, redactor: Redactor) -> Logs:
     """Write all log messages of this process and of its libraries, without secrets.
 
-    With a file, the stream is used only if it is a terminal. Lines for systemd's journal have a priority, and no time,
-    as the journal adds its own.
-
-    `auto` is text on a terminal, else JSON.
-
-    Raises:
-        OSError: the file cannot be written.
+    Lines for systemd's journal have a priority, and no time, as the journal adds its own. `auto` is text on a terminal, else
+    JSON.
     """
     opened = ExitStack()
     root = logging.getLogger()
-    journal = in_journal(stream)
-    handlers: list[logging.Handler] = []
-    if file is not None:
-        handlers.append(_ToFile(file))
-        handlers[0].setFormatter(_formatter("json" if format == "auto" else format, redactor, journal=False))
-    if file is None or stream.isatty():
-        there: logging.Handler = _ToStream(stream)
-        shown = ("text" if stream.isatty() else "json") if format == "auto" else format
-        there.setFormatter(_formatter(shown, redactor, journal=journal))
-        handlers.append(there)
-    for handler in handlers:
-        root.addHandler(handler)
-        opened.callback(handler.close)
-        opened.callback(root.removeHandler, handler)
+    handler = _ToStream(stream)
+    shown = ("text" if stream.isatty() else "json") if format == "auto" else format
+    handler.setFormatter(_formatter(shown, redactor, journal=in_journal(stream)))
+    root.addHandler(handler)
+    opened.callback(handler.close)
+    opened.callback(root.removeHandler, handler)
     opened.callback(root.setLevel, root.level)
     root.setLevel(logging.INFO)
     for name in _LIBRARIES:
@@ -158,22 +127,6 @@ class _ToStream(logging.StreamHandler[TextIO]):
         # The reader may have gone, or the stream be closed.
         with suppress(OSError, ValueError):
             super().flush()
-
-
-class _ToFile(RotatingFileHandler):
-    def __init__(self, file: LogFile) -> None:
-        file.path.parent.mkdir(parents=True, exist_ok=True)
-        super().__init__(
-            file.path, maxBytes=file.bytes, backupCount=file.count, encoding="utf-8", errors="backslashreplace"
-        )
-
-    def _open(self) -> IO[Any]:  # type: ignore[override]
-        """Open it for its owner alone."""
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        return os.fdopen(descriptor, self.mode, encoding=self.encoding, errors=self.errors)
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Go on, as above: a full disk above all."""
 
 
 def log_uncaught(log: BoundLogger) -> Callable[[], None]:

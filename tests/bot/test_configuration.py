@@ -52,7 +52,7 @@ def test_a_relative_path_starts_at_the_folder_of_its_file_wherever_the_program_i
     file = tmp_path / "etc" / "bot.toml"
     file.parent.mkdir()
     file.write_text(
-        '[daemon]\ndir = "../state"\nlog_file = "bot.log"\n[weights]\ndir = "~/weights"\n'
+        '[daemon]\ndir = "../state"\n[weights]\ndir = "~/weights"\n'
         '[competitions.titanic]\nmetric = "graders/grade.py"\n[competitions.spooky]\nmetric = "log_loss"\n'
         '[competitions.nomad]\nmetric = "/srv/grade.py"\n'
     )
@@ -64,7 +64,6 @@ def test_a_relative_path_starts_at_the_folder_of_its_file_wherever_the_program_i
     settings, same = found
     assert settings == same
     assert settings.daemon.folder == tmp_path / "state"
-    assert settings.daemon.log_file == tmp_path / "etc" / "bot.log"
     assert settings.weights.folder == tmp_path / "home" / "weights"
     own = settings.competitions
     assert own["titanic"].grader == tmp_path / "etc" / "graders" / "grade.py"

@@ -3,7 +3,6 @@
 import base64
 import json
 import sqlite3
-import sys
 import traceback
 import zlib
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from sqlmodel import select
 
 from bot.configuration import Settings
 from bot.configuration.own_secrets import open_redactor
-from bot.logs import LogFile, open_logging
+from bot.logs import open_logging
 from bot.models.ask import Asker
 from bot.notify import Notice
 from bot.notify.outbox import deliver, notify
@@ -116,7 +115,7 @@ def test_the_needles_are_found_where_nothing_was_redacted(tmp_path: Path) -> Non
 @pytest.mark.integration
 async def test_nothing_that_was_planted_reaches_the_disk(store: Store) -> None:
     folder = store.path.parent
-    with open_logging("json", sys.stderr, store.redactor, file=LogFile(folder / "bot.log")) as logs:
+    with (folder / "bot.log").open("w") as log, open_logging("json", log, store.redactor) as logs:
         _plant_posts(store)
         await _plant_answers(store)
         await _plant_output(store, folder / "executions" / "n1-holdout-0")

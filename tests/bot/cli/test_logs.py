@@ -53,11 +53,6 @@ def test_events_are_lines_for_people_and_it_is_said_where_the_log_is() -> None:
     assert "step.started" in logs("--all").stdout
 
 
-def test_a_configured_log_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "bot.toml").write_text('[daemon]\ndir = "state"\nlog_file = "/var/log/bot.log"\n', encoding="utf-8")
-    assert "the daemon's own log is in /var/log/bot.log" in logs().stderr
-
-
 def test_programs_get_one_object_an_event_and_quiet_ones_too() -> None:
     lines = [json.loads(line) for line in logs("titanic", "--json").stdout.splitlines()]
     assert [line["type"] for line in lines] == ["run.created", "node.created", "step.started", "worker.crashed"]

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from bot.agents import AGENTS
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.daemon import DaemonSettings
-from bot.daemon.log import open_log, sayer
+from bot.daemon.log import sayer
+from bot.logs import open_logging
 from scrapers.kaggle.card.overrides import CardOverrides
-from state.errors import UsageError
 from state.redaction import MASK, Redactor
 
 
@@ -63,7 +63,7 @@ SECRET = "hunter2-is-a-s3cret"
 
 def test_a_line_names_its_competition_if_it_is_of_one() -> None:
     stream = io.StringIO()
-    with open_log(DaemonSettings(log_format="json"), Redactor({SECRET: "KEY"}), stream) as logs:
+    with open_logging("json", stream, Redactor({SECRET: "KEY"})) as logs:
         say = sayer(logs.log)
         say("titanic", f"polled with {SECRET}")
         say("", "ready")
@@ -72,28 +72,9 @@ def test_a_line_names_its_competition_if_it_is_of_one() -> None:
     assert (second["event"], "competition" in second) == ("ready", False)
 
 
-def test_the_configured_file_is_written_within_its_bounds(tmp_path: Path) -> None:
-    settings = DaemonSettings(log_file=tmp_path / "bot.log", log_file_mb=0.002, log_files=1)
-    with open_log(settings, Redactor(), io.StringIO()) as logs:
-        for number in range(100):
-            logs.log.info(f"line {number}")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["bot.log", "bot.log.1"]
-    assert all(file.stat().st_size <= 2_000 for file in tmp_path.iterdir())
-
-
-def test_a_file_that_cannot_be_written_is_a_mistake_of_the_configuration(tmp_path: Path) -> None:
-    settings = DaemonSettings(log_file=tmp_path)
-    with pytest.raises(
-        UsageError, match=r"log_file under \[daemon\] in bot.toml: .* cannot be written: Is a directory"
-    ):
-        open_log(settings, Redactor(), io.StringIO())
-
-
 @pytest.mark.integration  # it starts the command, which takes seconds
 def test_what_ends_the_daemon_at_its_start_shows_no_secret(tmp_path: Path) -> None:
-    (tmp_path / "bot.toml").write_text(
-        f'[daemon]\ndir = "{tmp_path}"\nlog_file = "{tmp_path}/{SECRET}/x"\n[competitions.titanic]\n'
-    )
+    (tmp_path / "bot.toml").write_text(f'[daemon]\ndir = "{tmp_path}/{SECRET}/x"\n[competitions.titanic]\n')
     (tmp_path / SECRET).write_text("in the way")
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OPENAI_API_KEY": SECRET}
     environment["PYTHONPATH"] = str(Path(__file__).parents[3])

@@ -10,7 +10,6 @@ from bot.configuration.daemon import DaemonSettings
 from bot.doctor.daemon import (
     check_daemon,
     check_daemon_database,
-    check_log_file,
     check_service,
 )
 from bot.execution.disk_space import DiskSettings
@@ -92,15 +91,6 @@ def test_a_damaged_database_fails(folder: Path) -> None:
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     (found,) = check_daemon_database(folder)
     assert (found.status, "is damaged" in found.found) == ("fails", True)
-
-
-def test_a_log_file_is_checked_where_there_is_one(tmp_path: Path) -> None:
-    assert list(check_log_file(None)) == []
-    (found,) = check_log_file(tmp_path / "log" / "bot.log")
-    assert (found.status, found.found) == ("ok", f"{tmp_path}/log/bot.log")
-    for wrong in (tmp_path, Path("/proc/sys/kernel/bot.log")):
-        (failing,) = check_log_file(wrong)
-        assert failing.status == "fails"
 
 
 @pytest.mark.parametrize(

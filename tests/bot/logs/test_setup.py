@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bot.configuration.secret_texts import SECRET_PATTERNS
-from bot.logs import LogFile, LogFormat, Logs, open_logging
+from bot.logs import LogFormat, Logs, open_logging
 from bot.logs.lines import LONGEST
 from bot.logs.setup import in_journal
 from state.redaction import MASK, Redactor
@@ -148,28 +148,6 @@ def test_a_variable_that_an_ancestor_left_makes_no_journal_of_another_stream(
     with (tmp_path / "file").open("w") as stream:
         assert not in_journal(stream)
     assert not in_journal(io.StringIO())
-
-
-def test_a_file_takes_the_streams_place_is_its_owners_alone_and_never_grows_beyond_its_bounds(
-    tmp_path: Path, stream: io.StringIO
-) -> None:
-    path = tmp_path / "logs" / "bot.log"
-    with opened("auto", stream, file=LogFile(path, bytes=2_000, count=2)) as logs:
-        for number in range(200):
-            logs.log.info(f"message {number} {SECRET}")
-    files = sorted(path.parent.iterdir())
-    assert [file.name for file in files] == ["bot.log", "bot.log.1", "bot.log.2"]
-    assert all(file.stat().st_size <= 2_000 and file.stat().st_mode & 0o777 == 0o600 for file in files)
-    assert json.loads(path.read_text().splitlines()[-1])["event"] == f"message 199 {MASK}"
-    assert stream.getvalue() == ""
-
-
-def test_who_looks_on_at_a_terminal_sees_what_goes_into_the_file(tmp_path: Path) -> None:
-    stream = Terminal()
-    with opened("auto", stream, file=LogFile(tmp_path / "bot.log")) as logs:
-        logs.log.info("one")
-    assert stream.getvalue().endswith("Z info     one\n")
-    assert json.loads((tmp_path / "bot.log").read_text())["event"] == "one"
 
 
 def test_a_log_that_cannot_be_written_stops_nothing_and_shows_nothing() -> None:
