@@ -21,7 +21,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def configured(*services: str) -> None:
-    Path("bot.toml").write_text(f"[notify]\nservices = {json.dumps(services)}\nseconds = 20\n", encoding="utf-8")
+    Path("bot.toml").write_text(f"[notify]\nservices = {json.dumps(services)}\n", encoding="utf-8")
 
 
 def notify_test(*arguments: str) -> Result:
