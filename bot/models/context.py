@@ -28,22 +28,24 @@ _ABOUT = re.compile(
     r"context[ _-]?(length|window|size|limit)|exceed_context|maximum (model|prompt|input|sequence) length|max_model_len"
     r"|\b(prompt|input|request|messages?|inputs)\b.{0,80}\b(too (long|large|many)|longer than)|too many (input )?tokens"
     r"|input (token count|length|tokens exceed)|tokens to keep|reduce the length|max_new_tokens|number of tokens allowed"
-    r"|(tokens|max_tokens) must be at least 1, got -|`?inputs`? must have less than",
+    r"|(tokens|max_tokens) must be at least 1, got -|`?inputs`? must have less than|max_seq_len|token limit|prompt exceeds",
     re.IGNORECASE | re.DOTALL,
 )
 """OpenAI, vLLM, SGLang, llama.cpp, LM Studio, Ollama, OpenRouter, Anthropic, Gemini, Mistral, TGI, xAI."""
-_ABOUT_RATES = re.compile(r"per (minute|day|hour)|\b[TR]P[MD]\b|rate.?limit", re.IGNORECASE)
+_ABOUT_RATES = re.compile(r"per (min|day|hour)|\b[TR]P[MD]\b|rate.?limit", re.IGNORECASE)
 _NEVER = frozenset({401, 402, 403, 404, 429})
 _NUMBER = r"(\d[\d,]*\d)"
 _LIMITS = tuple(
     re.compile(form.replace("N", _NUMBER), re.IGNORECASE)
     for form in (
+        r"(?:n_ctx|max_seq_len)\W{1,3}N",
         r"> ?N",
         r"<= ?N",
+        r"exceeds? (?:(?! by )[^\d]){0,60}?N",
         r"N maximum context",
         r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b(?:(?! by )[^\d]){0,60}?N",
         r"(?:prompt|sequence) length[^\d]{0,40}?N",
-        r"limit (?:of |is )?N",
+        r"limit:? (?:of |is )?N",
         r"allowed \(N",
         r"(?:less|fewer) than N",
         r"(?:cannot|must not) exceed N",
@@ -55,7 +57,8 @@ _PROMPTS = tuple(
         r"N in the messages",
         r"N (?:input tokens|of text input|tokens from the input)",
         r"resulted in N",
-        r"(?:request|input|prompt|count|input length) \((?:length )?N",
+        r"(?:request|input|prompt|count|(?:input|prompt) length) \(?(?:length )?N",
+        r"n_keep: N",
         r"too long: N",
         r"limit: N \+",
         r"first N tokens",

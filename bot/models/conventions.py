@@ -9,12 +9,10 @@ from typing import Any
 Call = dict[str, Any]
 """A tool call as an endpoint's `tool_calls` has it; its arguments are an object, or the text that was to be one."""
 
+# DeepSeek, Qwen, GLM, Kimi, MiniMax, whose templates may open it in the prompt; EXAONE, Gemini; Seed-OSS; LongCat.
+_WORDS = ("think", "thinking", "thought", "reasoning", "seed:think", "longcat_think")
 _TAGS = (
-    ("<think>", "</think>"),  # DeepSeek, Qwen, GLM, Kimi, MiniMax; the template of many opens it in the prompt
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),  # EXAONE, Gemini's compatible endpoint
-    ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),  # Seed-OSS
+    *((f"<{word}>", f"</{word}>") for word in _WORDS),
     ("[THINK]", "[/THINK]"),  # Magistral
     ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
     ("◁think▷", "◁/think▷"),  # Kimi-VL
@@ -155,8 +153,9 @@ def _json(match: re.Match[str]) -> Iterator[Call]:
         yield _call("", match["arguments"])
         return
     for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, dict) and isinstance(one.get("name"), str):
-            yield _call(one["name"], one.get("arguments", one.get("parameters", "")))
+        called = one.get("function", one) if isinstance(one, dict) else None
+        if isinstance(called, dict) and isinstance(name := called.get("name", called.get("tool_name")), str):
+            yield _call(name, called.get("arguments", called.get("parameters", "")))
 
 
 def _marked(parameter: re.Pattern[str]) -> Callable[[re.Match[str]], Iterator[Call]]:
@@ -178,14 +177,21 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and not any(isinstance(one, ast.Call) for one in node.args):
-            given = [(one.arg, one.value) for one in node.keywords]
-            constants = {name: one.value for name, one in given if name and isinstance(one, ast.Constant)}
+            named = {one.arg: one.value for one in node.keywords if one.arg}
+            constants = {name: value.value for name, value in named.items() if isinstance(value, ast.Constant)}
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             yield _call(name, constants or match["arguments"])
 
 
 CALLS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Iterator[Call]]], ...] = (
-    ("Qwen, Hermes", _form(r"<tool_call>\s*(?P<arguments>[\[{].*?)\s*(?:</tool_call>|\Z)"), _json),
+    (
+        "Qwen, Hermes; Mistral, Llama; Phi, Granite; Nemotron; Command A; InternLM",
+        _form(
+            r"(?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call\|>|<TOOLCALL>|<\|START_ACTION\|>|<\|action_start\|>\s*<\|plugin\|>)"
+            r"\s*(?P<arguments>[\[{].*?)\s*(?:</tool_call>|<\|/tool_call\|>|</TOOLCALL>|<\|END_ACTION\|>|<\|action_end\|>|\Z)"
+        ),
+        _json,
+    ),
     (
         "Qwen3-Coder, Seed-OSS, Llama",
         _form(r"<function=(?P<name>[\w.-]+)>(?P<arguments>.*?)</function>"),
@@ -205,28 +211,29 @@ CALLS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Iterator[Call
         _named,
     ),
     (
-        "DeepSeek",
+        "DeepSeek, Hunyuan",
         _form(
-            r"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?(?P<name>[\w.-]+)(?:<｜tool▁sep｜>|\n)"
-            r"(?:```json\n)?(?P<arguments>.*?)(?:\n```)?<｜tool▁call▁end｜>"
+            r"(?:<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<tool_call>)(?P<name>[\w.-]+)(?:<｜tool▁sep｜>|\n)"
+            r"(?:```json\n)?(?P<arguments>\{.*?)(?:\n```)?(?:<｜tool▁call▁end｜>|</tool_call>)"
         ),
         _named,
     ),
-    ("Mistral", _form(r"\[TOOL_CALLS\]\s*(?P<arguments>\[.*)\Z"), _json),
     (
         "Mistral's newer",
-        _form(
-            r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?\[ARGS\](?P<arguments>.*?)(?=\[TOOL_CALLS\]|</s>|\Z)"
-        ),
+        _form(r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?\[ARGS\](?P<arguments>.*?)(?=\[TOOL_|</s>|\Z)"),
         _named,
     ),
-    ("Llama", _form(r"<\|python_tag\|>\s*(?P<arguments>\{.*)\Z"), _json),
     (
-        "MiniMax, Anthropic",
-        _form(r"<invoke name=\"(?P<name>[\w.-]+)\">(?P<arguments>.*?)</invoke>"),
-        _marked(_form(r"<parameter name=\"([\w.-]+)\">\n?(.*?)\n?</parameter>")),
+        "MiniMax, Anthropic, DeepSeek's newer",
+        _form(r"<(?:｜DSML｜)?invoke name=\"(?P<name>[\w.-]+)\">(?P<arguments>.*?)</(?:｜DSML｜)?invoke>"),
+        _marked(_form(r"<(?:｜DSML｜)?parameter name=\"([\w.-]+)\"[^<>]*>\n?(.*?)\n?</(?:｜DSML｜)?parameter>")),
     ),
-    ("Gemma", _form(r"```tool_code\n(?P<arguments>.*?)\n```"), _python),
+    (
+        "Gemma, LFM",
+        _form(r"(?:```tool_code\n|<\|tool_call_start\|>)(?P<arguments>.*?)(?:\n```|<\|tool_call_end\|>)"),
+        _python,
+    ),
+    ("Llama 4", _form(r"\A\s*(?P<arguments>\[[\w.]+\(\w+=.*\)\])\s*\Z"), _python),
     (
         "Gemma 4, FunctionGemma",
         _form(
@@ -237,7 +244,7 @@ CALLS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Iterator[Call
 )
 """Tool calls in text: families of models, the form in which they write one, and its reader."""
 _AROUND_CALLS = re.compile(
-    r"</?(?:minimax:)?tool_call>|</?function_calls>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>"
+    r"</?(?:\w+:)?tool_calls?>|</?(?:｜DSML｜)?function_calls>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>"
     r"|<｜end▁of▁sentence｜>|<\|eom_id\|>|</s>"
 )
 """What stands around calls."""
