@@ -22,7 +22,8 @@ LIMITS = {
     # Simple models beside a result on own data, fitted models in its package, backtests over time, a shared core.
     # What it runs without is measured by itself: WINGS.
     # A live view of runs and of the daemon, questions answered on the page, imports put off to the first output.
-    "lines of bot": 64_250,
+    # Forecasts of own data: past targets, last values, a confidence for each line that was detected.
+    "lines of bot": 64_320,
     "lines of bot/fleet": 1_930,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     "lines of bot/research": 8_370,

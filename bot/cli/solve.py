@@ -14,6 +14,7 @@ import typer
 from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Plain, existing, with_options
+from bot.cli.output import print_table
 from state.errors import UnsupportedLayout, UsageError
 
 if TYPE_CHECKING:
@@ -120,8 +121,10 @@ def solve(
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
             settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
             detected.add("validation", asyncio.run(_split(snapshot, options.split_seed, settings.withholding)))
-            for topic, sentence in detected.lines:
-                typer.echo(f"{topic}: {sentence}", err=json)
+            if not json:
+                print_table(("", "detected, and why", "confidence"), detected.lines)
+            for topic, sentence, confidence in detected.lines if json else ():
+                typer.echo(f"{topic}: {sentence} ({confidence})", err=True)
             # What was read until here counts: the time is that of the whole command.
             remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
             settings = settings.model_copy(update={"time": max(_SHORTEST_SEARCH, remaining)})

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections import Counter
 
-from bot.solve.solve_options import DetectedTask, SolveOptions
+from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
 from bot.solve.tables import UserTable
 from state.errors import UsageError
 from state.words import did_you_mean, plural
@@ -41,16 +41,18 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         detected.add("target", f"`{not_in_test[0]}`, the only column that {test.name} lacks")
         return not_in_test[0]
     if len(target_like) == 1 and (test is None or target_like[0] in not_in_test):
-        detected.add("target", f"`{target_like[0]}`, by its name")
+        detected.add("target", f"`{target_like[0]}`, by its name", "likely")
         return target_like[0]
     empty = [] if test is None or not_in_test else [n for n in train.header if not any(test.column(n))]
     if len(empty) == 1:
-        detected.add("target", f"`{empty[0]}`, which is empty in {test.name}")  # type: ignore[union-attr]
+        detected.add("target", f"`{empty[0]}`, which is empty in {test.name}", "likely")  # type: ignore[union-attr]
         return empty[0]
     if options.yes and (test is None or not_in_test):
         guess = target_like[0] if target_like else likely[-1]
         detected.add(
-            "target", f"`{guess}`, the likeliest of {plural(len(likely), 'column')} (--target, if it is another)"
+            "target",
+            f"`{guess}`, the likeliest of {plural(len(likely), 'column')} (--target, if it is another)",
+            "likely" if target_like else "a guess",
         )
         return guess
     candidates = ", ".join(likely[:_MAX_SHOWN]) + (", ..." if len(likely) > _MAX_SHOWN else "")
@@ -92,7 +94,7 @@ def id_of(
     for name in train.header:
         likely = name != target and _ID.search(name) is not None and all(name in table.header for table in tables)
         if likely and all(_identifies(table, name) for table in tables):
-            detected.add("id", f"`{name}`, by its name; no value repeats")
+            detected.add("id", f"`{name}`, by its name; no value repeats", "likely")
             return name
     numbers = (
         name
@@ -103,7 +105,8 @@ def id_of(
     )
     words = next(numbers, None)
     hint = "" if words is None else f"; `{words}` never repeats: --id {words} takes it"
-    detected.add("id", f"no column is named like one and never repeats, so rows are numbered{hint}")
+    confidence: Confidence = "likely" if words else "sure"
+    detected.add("id", f"no column is named like one and never repeats, so rows are numbered{hint}", confidence)
     return None
 
 
@@ -126,7 +129,9 @@ def group_of(train: UserTable, target: str, options: SolveOptions, detected: Det
         if name != target and _GROUP.search(name):
             sizes = Counter(train.column(name))
             if len(sizes) >= _FEWEST and train.length >= _MEAN_SIZE * len(sizes):
-                detected.add("groups", f"`{name}`: rows of one stay on one side (--group none, if they need not)")
+                detected.add(
+                    "groups", f"`{name}`: rows of one stay on one side (--group none, if they need not)", "likely"
+                )
                 return name
     return None
 

@@ -275,7 +275,7 @@ def _join(
     write_table(out, [*features.header, *added], rows)
     join_words = f"by {', '.join(key)}" if key else "row by row"
     lost = f"; {plural(len(keys) - labelled_count, 'row')} without a label" if labelled_count < len(keys) else ""
-    detected.add("joined", f"{features.name} and {labels.name} {join_words}{lost}")
+    detected.add("joined", f"{features.name} and {labels.name} {join_words}{lost}", "likely")
     return UserTable.read(out, has_header=True)
 
 

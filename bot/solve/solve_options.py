@@ -4,8 +4,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from state.errors import UsageError
+
+Confidence = Literal["sure", "likely", "a guess"]
+"""Whether data or options say so; names and contents suggest it; or another reading is about as good."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,9 @@ class SolveOptions:
 class DetectedTask:
     """What was detected, in the order in which it is shown."""
 
-    lines: list[tuple[str, str]] = field(default_factory=list)
-    """A word for what it is, and the sentence."""
+    lines: list[tuple[str, str, Confidence]] = field(default_factory=list)
+    """A word for what it is, a sentence with the evidence, and how far to trust it."""
 
-    def add(self, topic: str, sentence: str) -> None:
+    def add(self, topic: str, sentence: str, confidence: Confidence = "sure") -> None:
         """Add a line."""
-        self.lines.append((topic, sentence))
+        self.lines.append((topic, sentence, confidence))

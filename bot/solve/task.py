@@ -53,8 +53,9 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
     values = count_values(train.column(target))
     kind = kind_of(values, train.name, target, metric_name=metric)
     chosen_metric = metric_of(metric, kind, values, target)
-    detected.add("task", f"`{target}` has {_describe(kind, values)}")
-    detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
+    is_sure = metric is not None or kind != "classes" or any(finite_number(value) is None for value in values)
+    detected.add("task", f"`{target}` has {_describe(kind, values)}", "sure" if is_sure else "likely")
+    _add_metric(chosen_metric, metric, detected)
     if chosen_metric.takes != "number":
         return PredictionTask(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
     if kind == "quantity" or not chosen_metric.of_classes:
@@ -175,7 +176,7 @@ def task_of_sample(
         detected.add("task", f"`{target}` has {_describe(kind, values)}")
         if len(columns) == 1 and kind == "two classes" and chosen_metric.takes == "number":
             labels = _class_numbers(target, values, detected)
-    detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
+    _add_metric(chosen_metric, metric, detected)
     return PredictionTask(
         kind, chosen_metric, columns, default, target=() if target is None else (target,), labels=labels
     )
@@ -190,7 +191,9 @@ def _class_numbers(target: str, values: Iterable[str], detected: DetectedTask) -
         return {}
     no, yes = sorted(values, key=lambda value: (value.lower() in _YES, *_in_order(value)))
     detected.add(
-        "labels", f"`{yes}` is 1, whose probability is predicted, and `{no}` is 0; they are written so for scripts"
+        "labels",
+        f"`{yes}` is 1, whose probability is predicted, and `{no}` is 0; they are written so for scripts",
+        "likely" if yes.lower() in _YES else "a guess",
     )
     return {target: {yes: "1", no: "0"}}
 
@@ -214,7 +217,7 @@ def _of_several(
         "task",
         f"{len(columns)} targets: {', '.join(columns[:_MAX_SHOWN])}{', ...' if len(columns) > _MAX_SHOWN else ''}",
     )
-    detected.add("metric", _sentence(chosen_metric, asked=metric is not None))
+    _add_metric(chosen_metric, metric, detected)
     return PredictionTask(kind, chosen_metric, columns, default, target=columns)
 
 
@@ -230,9 +233,10 @@ def _of_quantities(metric: Metric) -> bool:
     return metric.takes == "number" and not metric.of_classes
 
 
-def _sentence(metric: Metric, *, asked: bool) -> str:
-    better = "lower is better" if metric.direction == "minimize" else "higher is better"
-    return f"{metric.name}, {better}" + ("" if asked else "; the usual one for such a target, --metric names another")
+def _add_metric(metric: Metric, asked: str | None, detected: DetectedTask) -> None:
+    sentence = f"{metric.name}, {'lower' if metric.direction == 'minimize' else 'higher'} is better"
+    usual = "; the usual one for such a target, --metric names another"
+    detected.add("metric", sentence if asked else sentence + usual, "sure" if asked else "likely")
 
 
 def _describe(kind: Kind, values: Counter[str]) -> str:

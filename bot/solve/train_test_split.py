@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TypeVar
 
 from bot.solve.columns import group_of
-from bot.solve.solve_options import DetectedTask, SolveOptions
+from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
 from bot.solve.tables import NumberFormat, UserTable
 from bot.solve.task import Kind
 from scrapers.snapshots.times import parse_times
@@ -55,18 +55,20 @@ def split_table(
     if empty:
         detected.add("test rows", f"the {plural(len(empty), 'row')} without `{target}`")
         return TrainTestSplit(empty, answered=False, how=f"the rows of {train.name} without {target}")
+    confidence: Confidence = "sure"
     if options.time is not None:
         test, method = _latest(train, options.time), f"the latest rows by {options.time}"
     elif not options.shuffle and (column := _time_column(train, target)) is not None:
-        test, method = (
-            _latest(train, column),
-            f"the latest rows by {column} (--shuffle, if rows to predict are not later ones)",
-        )
+        test, confidence = _latest(train, column), "likely"
+        method = f"the latest rows by {column} (--shuffle, if rows to predict are not later ones)"
     elif (group := group_of(train, target, options, detected)) is not None:
         test, method = _groups(list(train.column(group))), f"whole groups by {group}"
+        confidence = "sure" if options.group else "likely"
     else:
         test, method = _by_target(cells, kind), "rows drawn at random, alike in the target"
-    detected.add("test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}")
+    detected.add(
+        "test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}", confidence
+    )
     return TrainTestSplit(test, answered=True, how=method)
 
 

@@ -1,6 +1,7 @@
 """The refit: what is handed in is run again on all data, and its new file is taken if it may be trusted."""
 
 import asyncio
+import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ _RUNS = 2
 _WORK, _SHORT = 0.6, 2.0
 """A refit that takes less than this share of the scored run's processor time, as much longer as it has more rows, gave up
 models, rows or rounds: the same work takes up to half as much again on a busy machine. And seconds too few to say so."""
+_BRIEF, _FEWEST_LINES = 10.0, 4
+"""Seconds of processor time of which the start is so large a part that a run is not doubted if it printed the same lines, numbers
+apart; and how many lines say something."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _MOST_ALIKE = 5
 _HALF = 0.5
 """Of the weights by size: on the nineteen members of a run, mixing fewer made it worse one time in three, more hardly ever."""
@@ -189,7 +194,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
                 break
             context.say(f"refitting node {node} on all data" + (f", again, as {reason}" if attempt else ""))
             rerun = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
-        done_less = _did_less(first_run, rerun, executor.growth)
+        done_less = did_less(first_run, rerun, executor.growth)
         if done_less is None:
             fault = await _fault(context, node, first_run, rerun, worker)
             return Refitted(why=fault) if fault else Refitted(rerun.id)
@@ -197,7 +202,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
     return Refitted(why=reason)
 
 
-def _did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float) -> str | None:
+def did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float) -> str | None:
     """Return a sentence if a refit was killed, or gave something up to be in time; None if it did what it did before.
 
     `growth` says of how many times as many rows a refit is.
@@ -208,10 +213,20 @@ def _did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float)
         return None
     if rerun.cpu_seconds >= _WORK * max(1.0, growth) * first_run.cpu_seconds:
         return None
+    if first_run.cpu_seconds < _BRIEF and _printed_the_same(first_run.output, rerun.output):
+        return None
     return (
         f"the refit took {rerun.cpu_seconds:.0f} s of processor time, where the scored run took {first_run.cpu_seconds:.0f} s "
         "for fewer rows: it gave something up"
     )
+
+
+def _printed_the_same(before: str, after: str) -> bool:
+    """Return whether a run printed the lines of another but for one, as where each model or epoch has a line of its own."""
+    lines, again = (
+        {" ".join(_NUMBER.sub("#", line).split()) for line in text.splitlines()} for text in (before, after)
+    )
+    return len(lines) >= _FEWEST_LINES and len(lines - again) <= 1
 
 
 async def _fault(

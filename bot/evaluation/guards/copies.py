@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import PublicCopy
 from bot.evaluation.answers.findings import GuardFinding, guard_passed, spoiling, suspicious
+from bot.evaluation.guards.scores import repeats_latest
 from bot.evaluation.guards.traces import Traces
 from bot.evaluation.metrics.ranks import spearman
 from bot.evaluation.metrics.registry import prediction_kind
@@ -138,7 +139,7 @@ def copied_submission(guard: str, traces: Traces) -> GuardFinding:
     """Compare the submission with public files, which may not be submitted, and with those of earlier nodes."""
     view = traces.view
     copy = public_copy(traces.submitted, view.folder, None, view.card)
-    if copy.copied is not None:
+    if copy.copied is not None and not repeats_latest(traces):
         return spoiling(guard, f"in the submission {copy.copied}")
     labels = prediction_kind(view.card) != "number"
     for node in traces.others:

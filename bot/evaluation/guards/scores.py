@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bot.evaluation.answers import OtherNode
 from bot.evaluation.answers.board import beyond_board
 from bot.evaluation.answers.findings import GuardFinding, guard_passed, spoiling, suspicious
+from bot.evaluation.guards.times import latest_row
 from bot.evaluation.guards.traces import Traces, Values
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 
@@ -145,14 +146,27 @@ _CLOSE = 1e-9
 
 
 def constant_predictions(guard: str, traces: Traces) -> GuardFinding:
-    """Look for a file, for the test or the validation rows, whose rows are all alike although the labels are not."""
+    """Look for a file, for the test or the validation rows, whose rows are all alike although the labels are not.
+
+    Of later rows the last value that is known may be the best forecast.
+    """
     if _nearly_constant(traces.truth):
         return guard_passed(guard, "all labels are the same")
+    if repeats_latest(traces):
+        return guard_passed(guard, "all rows have the value of the latest training row")
     for name, values in (("submission", traces.submitted), ("validation predictions", traces.predicted)):
         if len(values) >= FEWEST and _nearly_constant(values):
             sentence = f"all {len(values)} rows of the {name} have the same value"
             return spoiling(guard, sentence, rows=len(values))
     return guard_passed(guard, "predictions differ from row to row")
+
+
+def repeats_latest(traces: Traces) -> bool:
+    """Whether all rows have the label of the latest training rows, where validation rows are later ones."""
+    view, values = traces.view, np.concatenate([traces.predicted, traces.submitted])
+    row = None if values.dtype == object or not _nearly_constant(values) else latest_row(view)
+    truth = None if row is None or not view.layout.has_label(row) else view.layout.truth(row)
+    return truth is not None and bool(np.allclose(np.array(truth, dtype=float), values[0].astype(float), rtol=_CLOSE))
 
 
 def _nearly_constant(values: Values) -> bool:

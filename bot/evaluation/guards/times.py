@@ -66,6 +66,15 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
     )
 
 
+def latest_row(view: GuardedView) -> int | None:
+    """Return the latest training row by a column of times after which all validation and test rows are; None: there is none."""
+    for name in [view.card.id_column, *view.features]:
+        columns = _columns(view, name)
+        if columns is not None and columns[3] and min(columns[1].min(), columns[2].min()) > columns[0].max():
+            return int(columns[0].argmax())
+    return None
+
+
 def _parts(train: Numbers, validation: Numbers, test: Numbers, are_times: bool) -> bool:
     """Whether test rows come last, or alternate with all others in long stretches of time."""
     if test.min() >= max(train.max(), validation.max()):

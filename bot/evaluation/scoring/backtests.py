@@ -2,7 +2,7 @@
 
 At each cut-off a plain model of trees (HistGradientBoosting of scikit-learn) learns from what is earlier. Its score on rows as
 far ahead as the hidden test is compared with its score on rows as near as the validation rows. Labelled rows are fewer
-than both together, so windows are half as long, and a drift that wanders grows with the root of the time.
+than both together, so windows are half as long.
 """
 
 import math
@@ -21,8 +21,9 @@ from bot.evaluation.views.opened_view import OpenedView
 from scrapers.snapshots.times import parse_times
 from state.errors import InvalidSubmission, UnsupportedLayout
 
-CUTOFFS, FEWEST = 6, 4
-"""Cut-offs, and how many of them need a score."""
+CUTOFFS = 6
+_USUAL, _WEIGHT = 0.4, 2
+"""How far the logarithm of the change strays as a rule, and of how many cut-offs that has the weight: a few tell little."""
 _SHORTER = 0.5
 """Length of windows as a share of what they stand for."""
 _MIN_TRAINING_SHARE = 0.25
@@ -62,7 +63,8 @@ def distance_factors(
     if min(validated, forecast) < 5 or last_cutoff <= _MIN_TRAINING_SHARE * len(y) or last_cutoff < 20:
         return None
     changes, start = list[float](), time.monotonic()
-    for cutoff in np.linspace(max(15, _MIN_TRAINING_SHARE * len(y)), last_cutoff, CUTOFFS).astype(int):
+    first_cutoff = max(15, _MIN_TRAINING_SHARE * len(y))
+    for cutoff in np.linspace(last_cutoff, first_cutoff, CUTOFFS).astype(int):  # the latest say most
         validation, test = slice(cutoff, cutoff + validated), slice(cutoff + withheld, cutoff + withheld + forecast)
         windows = ((cutoff, validation), (test.start if refitted else cutoff, test))
         distances = [_distance(metric, view, x[:end], y[:end], x[rows], y[rows]) for end, rows in windows]
@@ -70,10 +72,11 @@ def distance_factors(
             changes.append(math.log((distances[1] or 1) / (distances[0] or 1)))
         if time.monotonic() - start > seconds:
             break
-    if len(changes) < FEWEST:
+    if not changes:
         return None
-    spread = float(np.std(changes, ddof=1)) * math.sqrt((1 + 1 / len(changes)) / _SHORTER)
-    half, middle = float(t.ppf(0.975, len(changes) - 1)) * spread, float(np.mean(changes))
+    middle, freedom = float(np.mean(changes)), _WEIGHT + len(changes) - 1
+    spread = math.sqrt((_WEIGHT * _USUAL**2 + sum((change - middle) ** 2 for change in changes)) / freedom)
+    half = float(t.ppf(0.975, freedom)) * spread * math.sqrt(1 + 1 / len(changes))
     low, high = np.clip([min(middle, 0) - half, max(middle, 0) + half], -_MOST_FACTOR, _MOST_FACTOR)
     return math.exp(low), math.exp(high)
 

@@ -100,8 +100,10 @@ def validation_interval(
         if score_kind == "refit":
             low, high = _with_refit(low, high, perfect, card, growth)
         if group is not None and (factors := _drift(view, group, seconds, refitted=score_kind == "refit")) is not None:
-            drifted = [perfect + (score - perfect) * factor for factor in factors]
-            low, high = min(low, *drifted), max(high, *drifted)
+            # What drifts and what is drawn are independent, so that their distances from the score add up by their squares.
+            drifted = sorted(perfect + (score - perfect) * factor for factor in factors)
+            low = score - math.hypot(score - low, score - drifted[0])
+            high = score + math.hypot(high - score, drifted[1] - score)
         # What was stretched away from the score is stretched no further than scores go.
         low, high = (max(low, perfect), high) if card.lower_is_better else (low, min(high, perfect))
     return Interval(low, high, None, *basis)

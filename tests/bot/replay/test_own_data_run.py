@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -119,3 +120,16 @@ def test_of_one_table_rows_are_withheld_scored_at_the_end_and_learned_from_by_th
     assert not (run / "solution/data").exists() and list((run / "solution/weights").rglob("*.joblib"))
     assert not list((run / "solution").rglob("answers.csv"))
     assert "on rows that were withheld before the search" in (run / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("pageless")
+def test_a_result_that_a_constant_beats_is_submitted_by_force_alone(bot: Bot, tmp_path: Path) -> None:
+    rng = random.Random(0)
+    noise = [{name: rng.gauss(0, 1) for name in ("a", "b", "c", "y")} for _ in range(200)]
+    source = write(tmp_path / "noise.csv", noise)
+    command = ("solve", source, "--target", "y", "--steps", "1", *STEPS[2:])
+    (result,) = results(bot(*command, "--out", tmp_path / "runs"))
+    assert not result["submission_exists"] and not (Path(result["run"]) / "submission.csv").exists()
+    assert "a constant" in result["handed_in_note"] and "--force hands it in all the same" in result["handed_in_note"]
+    (forced,) = results(bot(*command, "--force", "--out", tmp_path / "forced"))
+    assert forced["valid_submission"] and len(table(Path(forced["run"]) / "submission.csv")) == 40

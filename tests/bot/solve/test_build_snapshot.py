@@ -51,7 +51,9 @@ def grown(source, tmp_path, **options):
     (tmp_path / "runs").mkdir()
     with collect_files(Path(source), tmp_path / "runs") as collected:
         detected = build_snapshot(collected, task, "churn", SolveOptions(**options), NOW)
-    return Snapshot.load(task, METRIC_DIRECTIONS, own_data=True), dict(detected.lines)
+    return Snapshot.load(task, METRIC_DIRECTIONS, own_data=True), {
+        what: sentence for what, sentence, _ in detected.lines
+    }
 
 
 def table(path):

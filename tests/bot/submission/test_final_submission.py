@@ -18,7 +18,8 @@ from bot.evaluation.views.parts import final_places
 from bot.execution.folder import RunFolder
 from bot.execution.record import EXECUTED, ExecutionRecord, kept_execution
 from bot.submission.final_submission import FinalSubmission, make_final_submission
-from bot.submission.refit import refit
+from bot.submission.refit import did_less, refit
+from sandbox import ExitReason
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.progress import create_node, end_node
@@ -237,6 +238,28 @@ async def test_a_refit_that_drops_models_rows_or_rounds_is_not_handed_in(run, sh
     made = await refit(context, 3, worker)
     assert (made.how == "refit") is (not short), made.note
     assert short == "" or "it gave something up" in made.note
+
+
+MODELS = [f"model {name}: 0.5 after 1.2 s" for name in "ABCDE"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lines", "is_less"),
+    [
+        (3.0, MODELS, False),
+        (3.0, [*MODELS[:4], "blend of A and B"], False),
+        (3.0, MODELS[:1], True),
+        (3.0, [], True),
+        (30.0, MODELS, True),
+    ],
+)
+async def test_a_brief_refit_is_compared_by_what_it_printed(seconds: float, lines: list[str], is_less: bool) -> None:
+    scored = ExecutionRecord(
+        id="a", view="holdout", reason=ExitReason.FINISHED, seconds=seconds, output="\n".join(MODELS), fine=True, score=None,
+        fault=None, error=None, cpu_seconds=seconds,
+    )  # fmt: skip
+    ran = scored.model_copy(update={"output": "\n".join(lines).replace("0.5", "0.61"), "cpu_seconds": 0.7 * seconds})
+    assert (did_less(scored, ran, 1.25) is not None) is is_less
 
 
 async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_time(run) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers import findings as registry
 from bot.evaluation.answers.findings import doubts_of
 from bot.evaluation.guards.running import guard_execution
+from bot.evaluation.guards.times import latest_row
 from tests.bot.evaluation.guards import planted
 from tests.bot.evaluation.guards.parts import Ground, Left, Row, ground, near
 from tests.bot.evaluation.parts import card, write
@@ -84,6 +86,22 @@ def test_constant_predictions_are_found_and_spoil_the_file(here: Ground, where: 
     found = own.finding("constant")
     assert (found.verdict, found.spoils) == ("suspicious", True)
     assert "have the same value" in found.sentence
+
+
+def dated(table: list[Row], rng: np.random.Generator) -> list[Row]:
+    """Give each row a day, test rows the last ones."""
+    return [{**row, "date": date(2020, 1, 1) + timedelta(days=place)} for place, row in enumerate(table)]
+
+
+def test_the_last_value_is_no_constant_where_later_rows_are_predicted(tmp_path: Path) -> None:
+    here = ground(tmp_path, "numbers", dated)
+    last = float(here.view.layout.truth(latest_row(here.view) or 0)[0])
+    for value in (last, last + 0.1):
+        own = Left(
+            here, lambda labels, _, v=value: [v] * len(labels), test=[value] * len(here.truth), name=f"own {value}"
+        )
+        assert own.finding("constant").passed is (value == last)
+        assert own.finding("copied").passed is (value == last)
 
 
 def test_a_copied_submission_is_found_by_what_it_copies(here: Ground) -> None:
