@@ -9,7 +9,7 @@ Data and rivals need packages that are no dependencies of the project; install t
 
 A third of each data set is to be predicted: drawn by a seed, or the latest rows where the task is a forecast. All get the same
 files, and all predictions are scored here, by scikit-learn. `bot solve` must end within the time, its start, refit and report
-included; AutoGluon is given the time for its fit, and starts and predicts besides. Each is bound to one core by taskset.
+included; AutoGluon is given the time for its fit, and starts and predicts besides. All are bound to one core.
 HistGradientBoosting has numbers, levels as categories, and parts of dates; of texts the 50 main components of their words; of
 images the pixels. A difference is noise if it is less than two standard errors over 200 draws of the test rows.
 """
@@ -17,6 +17,7 @@ images the pixels. A difference is noise if it is less than two standard errors 
 import argparse
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -35,6 +36,7 @@ from sklearn import datasets, metrics
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
+from threadpoolctl import threadpool_limits
 
 _SEED = 5
 _DRAWS = 200
@@ -220,10 +222,10 @@ def _plain_features(train: pd.DataFrame, test: pd.DataFrame, kind: str) -> tuple
     return both[: len(train)], both[len(train) :]
 
 
-def _measured(command: list[str], core: int) -> tuple[float, float]:
-    """Run a command on one core; return its seconds, and the most MB that its processes had together."""
+def _measured(command: list[str]) -> tuple[float, float]:
+    """Run a command; return its seconds, and the most MB that its processes had together."""
     start, peak = time.monotonic(), 0.0
-    process = subprocess.Popen(["taskset", "-c", str(core), *command], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     ended = threading.Event()
 
     def watch() -> None:
@@ -273,7 +275,7 @@ def _write(folder: Path, train: pd.DataFrame, test: pd.DataFrame, kind: str) -> 
             grey.resize((32, 32)).save(place / f"{role}{number:05}.png")
 
 
-def compare(name: str, work: Path, bot: Path, seconds: int, core: int) -> str:
+def compare(name: str, work: Path, bot: Path, seconds: int) -> str:
     """Run all on one data set, one after the other, and return its row of the table."""
     one, folder = DATA_SETS[name], work / name.split(" (")[0].replace(" ", "_")
     table = one.make().reset_index(drop=True)
@@ -297,7 +299,7 @@ def compare(name: str, work: Path, bot: Path, seconds: int, core: int) -> str:
         "--json",
         "--force",
     ]
-    took, memory = _measured([*solve, "--out", str(folder / "runs")], core)
+    took, memory = _measured([*solve, "--out", str(folder / "runs")])
     (run,) = (folder / "runs").glob("*/result.json")
     result, made = json.loads(run.read_text(encoding="utf-8")), pd.read_csv(run.with_name("submission.csv"))
     if one.kind == "images":
@@ -306,8 +308,9 @@ def compare(name: str, work: Path, bot: Path, seconds: int, core: int) -> str:
     x, x_test = _plain_features(train, test, one.kind)
     model = HistGradientBoostingRegressor if one.metric == "rmse" else HistGradientBoostingClassifier
     started = time.monotonic()
-    fitted = model(random_state=_SEED).fit(x, train["target"])
-    plain = fitted.predict_proba(x_test) if hasattr(fitted, "predict_proba") else fitted.predict(x_test)[:, None]
+    with threadpool_limits(1):
+        fitted = model(random_state=_SEED).fit(x, train["target"])
+        plain = fitted.predict_proba(x_test) if hasattr(fitted, "predict_proba") else fitted.predict(x_test)[:, None]
     took_plain = time.monotonic() - started
     share = [(train["target"] == c).mean() for c in classes] or [train["target"].mean()]
     scores = [_score(one.metric, truth, p) for p in (np.tile(share, (len(test), 1)), plain)]
@@ -317,7 +320,7 @@ def compare(name: str, work: Path, bot: Path, seconds: int, core: int) -> str:
     if one.kind in ("table", "forecast"):
         metric = {"rmse": "root_mean_squared_error"}.get(one.metric, one.metric)
         command = [sys.executable, "-c", _AUTOGLUON, str(folder), metric, str(seconds)]
-        took_autogluon = f"{_measured(command, core)[0]:.0f}"
+        took_autogluon = f"{_measured(command)[0]:.0f}"
         made = pd.read_csv(folder / "autogluon.csv")
         theirs = made[[str(c) for c in classes]].to_numpy(float) if classes else made.to_numpy(float)[:, -1:]
         cells[2], against[1] = f"{_score(one.metric, truth, theirs):.4g}", _better(one.metric, truth, ours, theirs)
@@ -341,8 +344,9 @@ def main() -> None:
         "| bot s | HGB s | AutoGluon s | bot MB |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
+    os.sched_setaffinity(0, {options.core})
     for name in options.only or DATA_SETS:
-        print(compare(name, options.work, options.bot, options.seconds, options.core), flush=True)
+        print(compare(name, options.work, options.bot, options.seconds), flush=True)
 
 
 if __name__ == "__main__":
