@@ -24,8 +24,9 @@ __all__ = [
     "open_agent",
 ]
 
-Part = Literal["community", "reproduction", "labs", "knowledge", "adaptive-coding", "blend"]
-"""What an agent has unless it is told to go without; with labs, its coders may work in them on rows with labels withheld."""
+Part = Literal["community", "reproduction", "labs", "knowledge", "adaptive-coding", "blend", "baseline"]
+"""What an agent has unless it goes without. Labs: its coders may work in them on rows with labels withheld. Baseline: that of the
+engine competes with its solutions."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,14 @@ class Agent:
     opening: str
     """`module:function`; the function makes the agent for one run."""
     parts: tuple[Part, ...] = ()
-    """Agents that are to be as in their papers have no blend."""
+    """Agents that are to be as in their papers have no blend, and no baseline unless they have nothing else to hand in."""
 
 
-COMIND_PARTS: tuple[Part, ...] = ("community", "reproduction", "labs", "knowledge", "blend")
+COMIND_PARTS: tuple[Part, ...] = ("community", "reproduction", "labs", "knowledge", "blend", "baseline")
 
 _OWN = {
     "comind": Agent("bot.agents.comind.briefing:comind", COMIND_PARTS),
+    "comind-paper": Agent("bot.agents.comind.briefing:comind_paper", ("community",)),
     "aide": Agent("bot.agents.tree.aide:aide"),
     "aide-mlebench": Agent("bot.agents.tree.aide:aide_mlebench"),
     "solo": Agent("bot.agents.solo:solo", ("blend",)),

@@ -103,6 +103,11 @@ class AgentRunSettings(RunSettings, RunOptions):
         return "lab" if self.in_labs else "script"
 
     @property
+    def spare_baseline(self) -> bool:
+        """Whether the engine's baseline is handed in only where the agent has nothing else."""
+        return "baseline" not in agent_of(self.agent).parts
+
+    @property
     def of_agents(self) -> tuple[BaseModel, ...]:
         """Settings that the engine passes on to the agent."""
         return (

@@ -26,7 +26,7 @@ class Brief:
     planned: bool = False
     """Whether `draft` is a plan that the script carries out, not what it is to come to."""
     earlier: str = ""
-    """Earlier solutions, from a strategy without drafts of its own; else empty."""
+    """Earlier solutions, for the prompts of a tree search; else empty."""
     results: tuple[Result, ...] = ()
     """What the run has scored so far, in the order of its nodes."""
     blend: BlendSoFar | None = None

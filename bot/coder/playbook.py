@@ -65,9 +65,11 @@ class Briefing(Protocol):
 class ScriptPlaybook:
     """Has one script written, run and scored."""
 
-    def __init__(self, context: RunContext, briefing: Briefing) -> None:
+    def __init__(self, context: RunContext, briefing: Briefing, *, shows_run: bool = True) -> None:
+        """Have scripts written on a briefing; `shows_run` says whether a coder sees what other drafts scored."""
         self._context = context
         self._briefing = briefing
+        self._shows_run = shows_run
 
     async def play(self, action: Action, node: int, tree: Tree) -> None:
         """Write, debug-run if that is worth it, run on the hold-out view, score, and record the node's end."""
@@ -123,9 +125,22 @@ class ScriptPlaybook:
 
     async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> ScriptWriteResult:
         """Have the whole script written at once; an agent that writes otherwise replaces this. Raises as `Asker.ask`."""
+        context, budget = self._context, self.coder_budget(assignment, tree, limits)
+
+        async def ask(prompt: WriteScript) -> ScriptAnswer:
+            return await context.asker.ask(prompt, role="coder", name="write", node=node)
+
+        brief = assignment.brief
+        if self._shows_run:
+            brief = replace(brief, results=context.results, blend=context.blend)
+        script = await write_script(ask, brief, assignment.attempts, budget, assignment.known)
+        return ScriptWriteResult(script if assignment.plan is None else replace(script, plan=assignment.plan))
+
+    def coder_budget(self, assignment: Assignment, tree: Tree, limits: ScriptTimeLimits) -> CoderBudget:
+        """Return what a prompt says of time and scripts."""
         context = self._context
         remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
-        budget = CoderBudget(
+        return CoderBudget(
             execution_seconds=limits.seconds,
             seconds_left=context.budget.left(),
             # This node counts among the tree's already.
@@ -133,10 +148,3 @@ class ScriptPlaybook:
             draft=assignment.left,
             debug_seconds=limits.debug,
         )
-
-        async def ask(prompt: WriteScript) -> ScriptAnswer:
-            return await context.asker.ask(prompt, role="coder", name="write", node=node)
-
-        brief = replace(assignment.brief, results=context.results, blend=context.blend)
-        script = await write_script(ask, brief, assignment.attempts, budget, assignment.known)
-        return ScriptWriteResult(script if assignment.plan is None else replace(script, plan=assignment.plan))

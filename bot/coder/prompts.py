@@ -53,8 +53,6 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     title: str
     draft: str
     codebase: str | None
-    earlier: str
-    """Earlier solutions to learn from or differ from; may be empty."""
     attempts: tuple[NodeFeedback, ...]
     """Oldest first; debug and improve start from the last one."""
     budget: CoderBudget
@@ -119,12 +117,8 @@ class ReviewRun(TemplatePrompt[RunReview]):
 
     template: ClassVar[str] = "review_run.j2"
 
-    volatile: ClassVar[Mapping[str, object]] = {"results": ()}
-
     task: TaskText
     attempt: NodeFeedback
-    results: tuple[Result, ...]
-    """What the whole run has scored so far."""
 
     def parse(self, text: str) -> RunReview:
         """Read the JSON answer."""

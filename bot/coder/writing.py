@@ -42,7 +42,6 @@ async def write_script(
         codebase_infer=brief.codebase_infer if not shown_attempts else None,
         public=brief.public,
         planned=brief.planned,
-        earlier=brief.earlier,
         attempts=shown_attempts,
         budget=budget,
         results=brief.results,

@@ -1,6 +1,7 @@
 """What a run takes in from its community: posts are read and ideas drawn from them, and kernels run, in numbered batches."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from bot.community.ideas.pool import propose_ideas
@@ -8,8 +9,9 @@ from bot.community.reading.allowance import may_read
 from bot.community.reading.batches import read_batch
 from bot.community.reproduction.reproducing import reproduce_batch
 from bot.engine.context import RunContext
+from state.errors import BotError
 
-Part = Literal["posts", "kernels"]
+Part = Literal["posts", "kernels", "plan"]
 
 
 class Intake:
@@ -32,6 +34,18 @@ class Intake:
         """Begin a batch (from 1), unless it was begun; one that failed is begun again by `ready` alone."""
         if number >= 1 and (part, number) not in self._begun:
             self._begun[part, number] = asyncio.create_task(self._batch(part, number))
+
+    def begin_after_reading(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something once the first batch of posts was read, once a start of the bot; its failure is told, and ends nothing."""
+        if ("plan", 1) not in self._begun:
+            self._begun["plan", 1] = asyncio.create_task(self._after_reading(work))
+
+    async def _after_reading(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await self.ready("posts", 1)
+            await work()
+        except BotError as error:
+            self._context.say(f"no draft was planned for the first lab: {error}")
 
     async def ready(self, part: Part, number: int) -> None:
         """Wait until all batches up to this one are done, and begin those that were not; raises as `Asker.ask`."""

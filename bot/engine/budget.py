@@ -10,6 +10,8 @@ from bot.engine.strategy import Remaining
 FINISH_SECONDS = 5.0
 FINISH_SHARE = 0.01
 """Twice what grading, interval and report took on two busy cores; both grow with the nodes, and so with the time."""
+LARGEST_RESERVE = 1 / 4
+"""Of a run: however slow the machine is, the rest is for the search."""
 LONGEST_FINISH = 3600.0
 GROWTH = 1 / 0.7
 """Training rows of a refit over those of a hold-out run, where few rows are labelled."""
@@ -27,8 +29,8 @@ LEAST_BASELINE = 60.0
 SHORTEST_SHARE = 0.5
 """A new script that gets less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
-SELECTION_SHARE = 0.008
-"""Share of a run in labs that is kept for fitting the last ensemble, the final selection and its file."""
+SELECTION_SHARE, LARGEST_SELECTION_SHARE = 0.008, 0.08
+"""Share of a run in labs that is kept for fitting the last ensemble, the final selection and its file; on a slow machine more."""
 LONGEST_UNDIVIDED = 7200.0
 """Seconds of a run up to which a lab ends only when its coder says so, or the time is over."""
 
@@ -76,6 +78,8 @@ class RunBudget:
     """Returns how many scripts may yet have to be run again: members of the newest blend that were not run on all data."""
     rehearsal: Callable[[], float] = lambda: 0.0
     """Returns the seconds that the dress rehearsal of the newest blend will take, where notebooks are handed in."""
+    slowness: Callable[[], float] = lambda: 1.0
+    """Returns how many times longer our own work takes than on an idle machine."""
     labs: bool = False
     """Whether coders work in labs: their experiments need no run at the end, only the final selection."""
 
@@ -86,8 +90,9 @@ class RunBudget:
 
     @property
     def reserve(self) -> float:
-        """Seconds kept for grading, the report and the exit."""
-        return FINISH_SECONDS + min(FINISH_SHARE * self.seconds, LONGEST_FINISH)
+        """Seconds kept for grading, the report and the exit; more where others keep the cores busy."""
+        idle = FINISH_SECONDS + min(FINISH_SHARE * self.seconds, LONGEST_FINISH)
+        return max(idle, min(idle * self.slowness(), LARGEST_RESERVE * self.seconds))
 
     def left(self) -> float:
         """Return the seconds left without the reserve; never negative."""
@@ -127,7 +132,7 @@ class RunBudget:
     def kept(self, best_seconds: float | None) -> float:
         """Return the seconds kept for running again, on all rows, what is handed in, and for rehearsing it."""
         if self.labs:
-            return SELECTION_SHARE * self.seconds + self.rehearsal()
+            return min(SELECTION_SHARE * self.slowness(), LARGEST_SELECTION_SHARE) * self.seconds + self.rehearsal()
         best_run, due = self.again * (best_seconds or 0.0), min(REFITS, self.refits())
         return max(min(1, due) * best_run, min(due * best_run, REFITS_SHARE * self.seconds)) + self.rehearsal()
 

@@ -17,7 +17,7 @@ from bot.engine.fits import PortfolioFits
 from bot.engine.results import BlendSoFar, Result, newest_blend, results
 from bot.engine.run_record import RunRecord
 from bot.engine.strategy import Remaining, Script
-from bot.engine.tree import TreeCache
+from bot.engine.tree import BASELINE, TreeCache
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor
 from bot.execution.machine import Machine
@@ -126,9 +126,10 @@ class RunContext:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """The run's results so far, for prompts."""
+        """The run's results so far, for prompts; without the baseline's where that is spared."""
         with self.store.read() as session:
-            return results(RunRecord.load(session, self.run_id, self.clock.as_of()))
+            lines = results(RunRecord.load(session, self.run_id, self.clock.as_of()))
+        return tuple(line for line in lines if not (self.tree_cache.spare_baseline and line.node == BASELINE))
 
     @property
     def blend(self) -> BlendSoFar | None:

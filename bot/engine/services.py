@@ -105,6 +105,8 @@ class RunPlan:
     """Whether the data is a person's own, of which a script is wanted that predicts new rows."""
     withholding: Withholding = "script"
     """How many labelled rows are withheld: fewer where the run's coder works in labs."""
+    spare_baseline: bool = False
+    """Whether the baseline is handed in only where the agent has nothing else."""
 
 
 @asynccontextmanager
@@ -209,13 +211,15 @@ async def open_context(
             say(f"nothing is blended: a notebook cannot combine what scripts predict here ({spaces})")
             blends = False
         simple = _simple(plan, machinery, executor)
-        tree_cache, decisions = TreeCache(), Decisions(steps, max(1, len(simple)))
+        tree_cache, decisions = TreeCache(plan.spare_baseline), Decisions(steps, max(1, len(simple)))
 
         def due() -> int:
             best = read_tree(store, plan.id, card.lower_is_better, tree_cache).best()
             return refits_due(store, plan.id, None if best is None else best.id)
 
-        budget = replace(budget, growth=executor.growth, refits=due, labs=plan.labs)
+        budget = replace(
+            budget, growth=executor.growth, refits=due, labs=plan.labs, slowness=lambda: machinery.worker.slowness
+        )
         if blends and card.kind == "code":
             budget = replace(budget, rehearsal=lambda: rehearsal_due(store, decisions, steps, plan.id))
         new_score = asyncio.Event()

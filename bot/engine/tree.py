@@ -68,6 +68,8 @@ class Tree:
     """The blends of scripts that may be handed in; they are no one's parents, and no policy goes by them."""
     reproduced: tuple[NodeView, ...] = ()
     """Public kernels as they ran here: never handed in, blended or the best, but a draft may start from one."""
+    spare_baseline: bool = False
+    """Whether the baseline is handed in only where there is nothing else."""
 
     @cached_property
     def all(self) -> tuple[NodeView, ...]:
@@ -109,6 +111,11 @@ class Tree:
 
     def candidates(self) -> Sequence[NodeView]:
         """Return what may be handed in: complete nodes with a score, ensembles among them."""
+        nodes = self.complete_nodes()
+        return [n for n in nodes if not (self.spare_baseline and n.baseline)] or nodes
+
+    def complete_nodes(self) -> Sequence[NodeView]:
+        """Return all complete nodes with a score, whether or not they may be handed in."""
         return [n for n in (*self.valid(), *self.ensembles) if n.valid and n.complete]
 
     def best_candidate(self) -> NodeView | None:
@@ -143,12 +150,13 @@ def _best(nodes: Sequence[NodeView]) -> NodeView | None:
 class TreeCache:
     """The tree as it was last read, so that only changes are read again, with `lock` held."""
 
-    def __init__(self) -> None:
+    def __init__(self, spare_baseline: bool = False) -> None:
         self.lock = threading.Lock()
         """Needed as the progress line is drawn by a thread of its own."""
         self.seen: int | None = None
         """Number of the newest event that the tree includes; None before the first reading."""
-        self._tree = Tree()
+        self.spare_baseline = spare_baseline
+        self._tree = Tree(spare_baseline=spare_baseline)
         self._nodes: dict[int, NodeView] = {}
 
     def update(self, changed: Mapping[int, NodeView], last_change: int) -> Tree:
@@ -160,7 +168,8 @@ class TreeCache:
             if has_new:
                 self._nodes = dict(sorted(self._nodes.items()))
             nodes = self._nodes.values()
-            separate = (tuple(node for node in nodes if node.action == kind) for kind in SEPARATE)
-            self._tree = Tree(tuple(node for node in nodes if node.action not in SEPARATE), *separate)
+            ensembles, reproduced = (tuple(node for node in nodes if node.action == kind) for kind in SEPARATE)
+            scripts = tuple(node for node in nodes if node.action not in SEPARATE)
+            self._tree = Tree(scripts, ensembles, reproduced, self.spare_baseline)
         self.seen = last_change
         return self._tree

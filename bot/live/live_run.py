@@ -187,6 +187,7 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         lambda: _board(shared, run.card),
         labs=run.settings.in_labs,
         withholding=run.withholding,
+        spare_baseline=run.settings.spare_baseline,
     )
     spending = open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug)
     async with open_context(plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say) as context:

@@ -54,7 +54,9 @@ def render(notice: Notice) -> tuple[str, str]:
     """
     kind = kinds()[notice.kind]
     facts = {"competition": notice.competition, **notice.facts}
-    title, text = (notice_environment().from_string(template).render(facts).strip() for template in (kind.title, kind.text))
+    title, text = (
+        notice_environment().from_string(template).render(facts).strip() for template in (kind.title, kind.text)
+    )
     if notice.competition:
         title = f"{neutral(notice.competition)}: {title}"
     return " ".join(title.split())[:_TITLE], text

@@ -91,7 +91,7 @@ async def _grade(run: EndedRun, submission: FinalSubmission, snapshot: Path, wor
         facts = {"submission_exists": exists, "valid_submission": exists and submission.how is not None}
         return GradedRun(_ungraded(run, 0).model_copy(update={**facts, "submission_path": str(run.folder.submission)}))
     grade = await worker.grade(snapshot, context.card, run.folder.submission)
-    valid = load_tree(context).candidates()
+    valid = load_tree(context).complete_nodes()
     # A failed script's file does not count, though it may look like a result (a copy of the sample submission).
     files = {node.id: context.executor.submission_of(node.id, GUARDED) for node in valid}
     hidden = await worker.grade_nodes(

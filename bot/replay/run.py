@@ -271,6 +271,7 @@ async def open_run_context(
         labs=settings.in_labs,
         own_data=settings.own_data,
         withholding=settings.withholding,
+        spare_baseline=settings.spare_baseline,
     )
     async with open_context(plan, machinery, store, clock, spending, budget, stopwatch, say) as context:
         yield context

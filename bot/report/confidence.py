@@ -47,7 +47,7 @@ def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFin
     """Yield what guards found in the data and in the chosen node, and what did not pass in others."""
     for found in view_findings(context.store, context.run_id):
         yield NodeFinding(**asdict(found))
-    for node in load_tree(context).candidates():
+    for node in load_tree(context).complete_nodes():
         for found in node_findings(context.store, context.run_id, node.id):
             if node.id == chosen or found.is_doubt:
                 yield NodeFinding(**asdict(found), node=node.id)

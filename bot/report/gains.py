@@ -1,7 +1,7 @@
 """Gains: the nodes that were each better than all before by validation, with what had been spent by then."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -23,11 +23,11 @@ class NewBestNode:
     hidden: HiddenScore | None = field(default=None)
 
 
-def gains(run: RunRecord, hidden: Mapping[int, HiddenScore]) -> list[NewBestNode]:
+def gains(run: RunRecord, hidden: Mapping[int, HiddenScore], candidates: Collection[int]) -> list[NewBestNode]:
     """Return the gains of a run in order of time, among the nodes that may be handed in."""
     calls = sorted((one for one in run.charges if one.kind == "tokens"), key=lambda one: one.at)
     spent = list(accumulate(map(_price, calls), initial=0.0))
-    nodes = [node for node in run.nodes.values() if node.status == "valid" and node.action != "reproduce"]
+    nodes = [node for node in run.nodes.values() if node.id in candidates]
     ended = [(node.ended_at, node.id, node.score) for node in nodes if node.ended_at and node.score is not None]
     found: list[NewBestNode] = []
     for at, id, score in sorted(ended):
@@ -46,13 +46,15 @@ def _price(call: LedgerEntry) -> float:
     return call.cost_usd
 
 
-def figures_of(found: Sequence[NewBestNode], grade: GradeReport) -> dict[str, Any]:
-    """Return what `RunResult` has of the gains, under its names."""
+def figures_of(found: Sequence[NewBestNode], grade: GradeReport, seconds: float) -> dict[str, Any]:
+    """Return what `RunResult` has of the gains, under its names; what was handed in counts from the run's seconds on."""
     rates = [(one, one.hidden.win_rate if one.hidden and grade.n_teams else None) for one in found]
     return {
         "best_over_time": [(one.seconds, one.validation, rate) for one, rate in rates],
         "best_over_money": [(one.usd, rate) for one, rate in rates if one.usd is not None],
-        "seconds_to_bronze": next((one.seconds for one in found if _is_bronze(one, grade)), None),
+        "seconds_to_bronze": next(
+            (one.seconds for one in found if _is_bronze(one, grade)), seconds if grade.any_medal else None
+        ),
     }
 
 

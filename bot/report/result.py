@@ -264,7 +264,7 @@ class RunResult(LiveGrade):
     best_over_money: tuple[tuple[float, float | None], ...] = ()
     """USD spent on the model and win rate at each of these gains; those before which a price was unknown are left out."""
     seconds_to_bronze: float | None = None
-    """Until the best by validation was worth a bronze medal or better on the hidden test; None: it never was."""
+    """Until the best by validation, or what was handed in, was worth a bronze medal or better; None: neither was."""
     rank_correlation: float | None = None
     selection: Selection | None = None
     """How the chosen node was chosen; None: by its hold-out score alone, or the run may go on."""
@@ -285,6 +285,14 @@ class RunResult(LiveGrade):
     def goes_on(self) -> bool:
         """Whether this is what is known while the run goes on."""
         return self.status == "running"
+
+    @property
+    def constant_handed_in(self) -> bool:
+        """Whether what was handed in predicts the same for all rows."""
+        return self.handed_in is not None and any(
+            finding.guard == "constant" and finding.node == self.chosen_node and finding.verdict == "suspicious"
+            for finding in self.guards
+        )
 
     @property
     def doubts(self) -> tuple[NodeFinding, ...]:

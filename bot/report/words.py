@@ -214,7 +214,12 @@ def beside_simple(result: RunResult) -> Iterator[str]:
 
 
 def verdict(result: RunResult) -> str:
-    """Sum up the run's outcome in one sentence."""
+    """Sum up the run's outcome in one sentence, after one that names a constant."""
+    constant = "A constant was handed in: all rows have one prediction. " if result.constant_handed_in else ""
+    return constant + _verdict(result)
+
+
+def _verdict(result: RunResult) -> str:
     if result.goes_on and result.score is None:
         return _verdict_so_far(result)
     if result.live:

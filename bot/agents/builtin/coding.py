@@ -18,6 +18,7 @@ from bot.agents.builtin.config import (
 )
 from bot.agents.builtin.reports import best_attempt, chosen
 from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
+from bot.agents.tree.prompts import WriteTreeScript
 from bot.coder.prompts import INFER_MARK, WriteScript
 from bot.community.reproduction.repair import RepairKernel
 from bot.engine.strategy import Script
@@ -79,11 +80,17 @@ def reply(prompt: WriteScript, seed: int) -> str:
     """Answer `write_script` with the first change whose CONFIG and plan are new."""
     earlier_configs = [config_in(a.code) for a in prompt.attempts]
     changes = {"draft": _drafts, "debug": _repairs, "improve": _improvements}[prompt.action]
-    new = (c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in earlier_configs and c[0] not in prompt.earlier)
+    new = (
+        c for c in changes(prompt, _rng(prompt, seed)) if c[1] not in earlier_configs and c[0] not in _memory(prompt)
+    )
     plan, config = next(new)
     infer = infer_script(config)
     second = "" if infer is None else f"\n```python\n{INFER_MARK}\n{infer}```\n"
     return f"{plan}\n\n```python\n{script(config)}```\n{second}"
+
+
+def _memory(prompt: WriteScript) -> str:
+    return prompt.memory if isinstance(prompt, WriteTreeScript) else ""
 
 
 def _rng(prompt: WriteScript, seed: int) -> random.Random:
@@ -98,7 +105,7 @@ def _drafts(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     titles = [t for t in named_in(prompt.draft) if suits(t, kinds_in(prompt.preview), plain.metric)]
     if not titles:
         by_luck = _by_luck(prompt, rng)
-        new = [t for t in by_luck if t.title not in named_in(prompt.earlier)] or by_luck
+        new = [t for t in by_luck if t.title not in named_in(_memory(prompt))] or by_luck
         titles = [t.title for t in (*[t for t in new if t.family][:2], *[t for t in new if not t.family][:1])]
     config = (base or plain).using((*(base or plain).use, *titles))
     yield from _seeds(f"One script that compares and cross-validates: {', '.join(config.use)}.", config, rng)

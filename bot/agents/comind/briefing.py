@@ -38,9 +38,11 @@ _PLAIN = (
 class CoMindBriefing:
     """Briefs a coder that writes scripts: task, draft and earlier results, never the pools."""
 
-    def __init__(self, context: RunContext, policy: RoundsPolicy, intake: Intake) -> None:
+    def __init__(self, context: RunContext, policy: RoundsPolicy, intake: Intake, *, kernels: bool = True) -> None:
+        """Brief the coders of a run; `kernels` says whether public kernels are run beside the drafts."""
         self._context = context
         self._intake = intake
+        self._kernels = kernels
         self._policy = policy
         self._lock = asyncio.Lock()
         self._reporting: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -52,8 +54,9 @@ class CoMindBriefing:
         if action.kind == "draft":
             async with self._lock:
                 await self._open_round(action, action.draft_id, node, tree)
-            # Beside the drafts, and ready for the next round.
-            self._intake.begin("kernels", self._round_of(action.draft_id))
+            if self._kernels:
+                # Beside the drafts, and ready for the next round.
+                self._intake.begin("kernels", self._round_of(action.draft_id))
         draft = draft_row(self._context, action.draft_id)
         if draft is None:
             raise BotError(f"draft {action.draft_id} was not planned")
@@ -101,7 +104,7 @@ class CoMindBriefing:
         self._script_seconds(tree, "reporter", "proposer", "coordinator")
         self._keep_baseline(tree)
         await self._intake.ready("posts", number)
-        await self._intake.ready("kernels", number - 1)
+        await self._intake.ready("kernels", number - 1 if self._kernels else 0)
         await self._write_reports(self.to_report(draft_id), tree)
         best = best_seconds(context, tree) or 0.0
         script = ScriptTimes(
@@ -159,7 +162,7 @@ class CoMindBriefing:
     def _keep_baseline(self, tree: Tree) -> None:
         """Store the baseline as the first report, so that a draft may extend it."""
         context = self._context
-        if not reports_of(context) and tree[BASELINE].valid:
+        if not tree.spare_baseline and not reports_of(context) and tree[BASELINE].valid:
             first, score = attempt(context, BASELINE), tree[BASELINE].score
             answer = ReportAnswer(method=first.plan, numbers=f"hold-out score {score:.6g}", limitations=_PLAIN)
             keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
@@ -200,6 +203,15 @@ def comind(context: RunContext) -> Strategy:
     policy, intake = RoundsPolicy(context.settings_of(RoundsSettings)), open_intake(context)
     labs, briefing = LabsBriefing(context, intake), CoMindBriefing(context, policy, intake)
     return in_rounds("comind", context, intake, (LabsPolicy(), labs), (policy, briefing))
+
+
+def comind_paper(context: RunContext) -> Strategy:
+    """Return CoMind as in its paper (arXiv 2506.20640, section 4): rounds of drafts by scripts, no coder sees another's."""
+    policy, intake = RoundsPolicy(context.settings_of(RoundsSettings)), Intake(context)
+    briefing = CoMindBriefing(context, policy, intake, kernels=False)
+    playbook = ScriptPlaybook(context, briefing, shows_run=False)
+    playbooks: Mapping[ActionKind, Playbook] = dict.fromkeys(("draft", "debug", "improve"), playbook)
+    return Strategy("comind-paper", policy, playbooks, briefing.finish, intake.close, reads_posts=True)
 
 
 def open_intake(context: RunContext) -> Intake:

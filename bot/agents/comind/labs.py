@@ -1,6 +1,7 @@
 """CoMind with labs: each draft is worked on in a lab of its own, and nobody waits for a round to end."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,7 +9,7 @@ from bot.agents.comind.insights import insights, lacks
 from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
-from bot.community.drafts.planning import draft_row, draft_text, kernel_texts, plan_drafts, provenance
+from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.drafts.prompts import Room
 from bot.community.drafts.reporting import measured_parts
 from bot.community.ideas.pool import idea_texts
@@ -17,7 +18,7 @@ from bot.community.intake import Intake
 from bot.community.prompt_views import ComponentNote, IdeaText, ReportAnswer, item_time
 from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
 from bot.community.reproduction.reproducing import record_refused
-from bot.engine.attempts import attempt
+from bot.engine.attempts import NodeFeedback, attempt
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment
 from bot.engine.scripts import best_seconds
@@ -32,25 +33,19 @@ from state.tables import Draft
 
 _IDEA = 1500
 """Characters of an idea in a lab."""
-_OPENING = "The best that is published"
-_OPENING_TEXT = (
-    "Read the best public notebook that fits the time here, if there is one, and the topics with the most votes: a measurement "
-    "there may be worth more than a notebook. Log a first experiment with those of their features and models that beat the "
-    "usual ones. Then add features and other families of models, and say in your report which claims held."
-)
-_MEASURED_TEXT = (
-    "Start from the public notebook in work/solution.py: of those that ran here it scored best, {one.measured:.6g} on validation "
-    "rows. Log its models as a first experiment, find what they lack, add features and other families of models, "
-    "and say in your report which claims held."
-)
 _FIRST = "A first solution"
-_FIRST_TEXT = "Nothing is published yet. Log a simple model early, then add features and other families of models."
+_FIRST_TEXT = "Begin with the task alone: log a simple model early, then add features and other families of models."
+_PUBLISHED_TEXT = "What others posted is read meanwhile; the draft that is planned from it reaches you as news."
+_FIRST_START = (
+    "Its coder has worked on the task alone since the run began, while the posts were read, and goes on: plan what the posts add "
+    "to that. `codebase` is null, or the node of a public notebook."
+)
 _CONTINUATION = "On from the best"
 _CONTINUATION_TEXT = "Continue from the best experiment: find what the ensemble lacks, and add it."
 _NEW = "A new start"
 _NEW_TEXT = "Start from scratch, with features or a family of models that no experiment of this run has used."
-_EXPERIMENTS, _FILES = 12, 40
-"""Of a lab, that its report names: the clearest comparisons, and what files it left."""
+_BUILT, _EXPERIMENTS, _FILES = 5, 12, 40
+"""Of a lab, that its report names: the best experiments, the clearest comparisons, and what files it left."""
 _PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
 
 
@@ -73,7 +68,7 @@ class LabsBriefing:
         self._intake = intake
 
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
-        """Return the draft that the lab works on: the first opens with what is published, the others are planned."""
+        """Return the draft that the lab works on: the first opens on the task alone, the others are planned."""
         if action.draft_id is None:
             raise ValueError("every lab of CoMind belongs to a draft")
         context = self._context
@@ -100,7 +95,7 @@ class LabsBriefing:
             seconds=planned if terms.seconds is None else max(planned or 0.0, terms.seconds),
             most=terms.longest_seconds,
             known=(*provenance(context, draft), *knowledge.items),
-            replied=partial(self._intake.begin, "posts", action.draft_id),
+            replied=partial(self._replied, action, node),
             ideas=lambda: [(_idea_line(idea, idea.number in chosen_ideas), idea.item) for idea in idea_texts(context)],
         )
 
@@ -120,13 +115,9 @@ class LabsBriefing:
     async def _plan(self, action: Action, draft_id: int, node: int, tree: Tree, terms: LabTerms) -> None:
         context, parents = self._context, action.parents
         if draft_id == 1:
-            # Nothing is waited for: the coder reads the public scripts itself.
-            if context.community is None or not context.community.newest(1):
-                self._keep(draft_id, _FIRST, _FIRST_TEXT, ())
-                return
-            kernels = kernel_texts(context)[:1]
-            text = _MEASURED_TEXT.format(one=kernels[0]) if kernels else _OPENING_TEXT
-            self._keep(draft_id, _OPENING, text, tuple(kernel.node for kernel in kernels))
+            # Nothing is waited for.
+            text = f"{_FIRST_TEXT} {_PUBLISHED_TEXT}" if self._has_posts else _FIRST_TEXT
+            self._keep(draft_id, _FIRST, text, ())
             return
         best = best_seconds(context, tree)
         if context.budget.usable(best) < SHORTEST:
@@ -154,6 +145,34 @@ class LabsBriefing:
             insights=insights(context, tree),
             ensemble_gaps=lacks(context, tree),
             knowledge=await self.plan_knowledge(action, node),
+        )
+
+    @property
+    def _has_posts(self) -> bool:
+        community = self._context.community
+        return community is not None and bool(community.newest(1))
+
+    def _replied(self, action: Action, node: int) -> None:
+        """Begin what waits for the coder's first reply: reading and, for the first lab, the plan of its draft."""
+        self._intake.begin("posts", action.draft_id or 1)
+        if action.draft_id == 1 and self._has_posts:
+            self._intake.begin_after_reading(partial(self._plan_first, action, node))
+
+    async def _plan_first(self, action: Action, node: int) -> None:
+        """Have a model plan the draft of the first lab, which works already: its coder learns of it as news."""
+        context = self._context
+        draft = draft_row(context, 1)
+        if draft is None or draft.title != _FIRST:
+            return
+        await plan_drafts(
+            context,
+            1,
+            1,
+            lambda: Room(1, 1.0, 1.0, 1.0, context.budget.seconds, seconds=context.budget.usable(None), lab=True),
+            others=self.other_drafts(action),
+            start=_FIRST_START,
+            knowledge=await self.plan_knowledge(action, node),
+            begun=True,
         )
 
     def _keep(self, draft_id: int, title: str, text: str, parents: tuple[int, ...]) -> None:
@@ -189,7 +208,7 @@ class LabsBriefing:
         stated_components = report.get("components")
         stated = [ComponentNote(name="as its coder says", analysis=stated_components)] if stated_components else []
         answer = ReportAnswer(
-            method="\n".join(filter(None, (report.get("method"), draft.description)))[:6_000],
+            method=(report.get("method") or built(context, node, attempts) or draft.description)[:6_000],
             components=(
                 *await measured_parts(context, attempts, draft.codebase_node),
                 *stated,
@@ -197,7 +216,7 @@ class LabsBriefing:
             ),
             numbers=numbers(attempts),
             limitations="; ".join(filter(None, (report.get("limitations"), row.reason))),
-            next_steps=report.get("next", ""),
+            next_steps=report.get("next") or lacks(context, tree),
         )
         known_at = max(draft.known_at, context.card.enabled_at)
         work = context.executor.folder.labs / f"lab{node}" / "work"
@@ -206,6 +225,17 @@ class LabsBriefing:
 
     async def finish(self, tree: Tree) -> None:
         """Do nothing: reports are made by code when a lab closes."""
+
+
+def built(context: RunContext, lab: int, attempts: Sequence[NodeFeedback]) -> str:
+    """Return what a lab's best experiments were, or its scripts, with their scores: its method where its coder states none."""
+    log = context.experiments
+    ranked = [] if log is None else [each for each in log.ranked() if each.lab == lab and each.kind != "portfolio"]
+    if ranked:
+        return "; ".join(f"{each.name}, {each.shown_score}: {each.note or 'no note'}" for each in ranked[:_BUILT])
+    return "; ".join(
+        f"node {script.node}: {in_quotes(script.plan, 600)}" for script in attempts if script.score is not None
+    )
 
 
 def experiments(context: RunContext, lab: int) -> tuple[ComponentNote, ...]:

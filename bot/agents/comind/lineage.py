@@ -32,9 +32,9 @@ shorter one, in the shortest; and the first lab, without which a short run tries
 class LabsPolicy:
     """Opens a lab for each free slot while there is time for one, and waits for none.
 
-    Three labs open the run: on what is published, on the best script so far, and on something new. From then on each starts
-    from a script that is drawn by its rank, or one in seven from two, unless all its families rest; after several labs in a
-    row without a gain one starts a new family, but not in the last third of the run.
+    Three labs open the run: on the task alone and then what is published, on the best script so far, and on something new. From
+    then on each starts from a script that is drawn by its rank, or one in seven from two, unless all its families rest; after
+    several labs in a row without a gain one starts a new family, but not in the last third of the run.
     """
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:

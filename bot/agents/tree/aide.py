@@ -1,26 +1,23 @@
 """AIDE: no community; draft, debug and improve by what earlier scripts showed. Its variants read something beside."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.agents.tree.memory import Memory
 from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
+from bot.agents.tree.prompts import WriteTreeScript
 from bot.agents.tree.settings import TreeSearchSettings
 from bot.coder.brief import Brief
-from bot.coder.playbook import Assignment, ScriptPlaybook
+from bot.coder.playbook import Assignment, ScriptPlaybook, ScriptWriteResult
+from bot.coder.writing import action_after
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
-from bot.engine.strategy import Action, Strategy
+from bot.engine.scripts import ScriptTimeLimits
+from bot.engine.strategy import Action, Script, Strategy
 from bot.engine.tree import Tree
 from bot.models import Item
 
-TASKS = {
-    "draft": "Propose a solution that differs from the earlier ones below in its features or its model. "
-    "One that only ran out of time may be made to fit instead.",
-    "debug": "The script below is broken. Repair it without changing its approach.",
-    "improve": "Improve the script below.",
-}
-"""What a script is to come to, by action, where nobody has planned it."""
+_TITLES = {"draft": "a first solution", "debug": "a repair", "improve": "one improvement"}
 
 
 @dataclass(frozen=True)
@@ -49,14 +46,14 @@ class AideBriefing:
     async def assign(self, action: Action, node: int, tree: Tree) -> Assignment:
         """Return the brief with the memory, and the parent as the only earlier script."""
         context = self._context
-        memory = "" if action.kind == "debug" else await self._memory.text(tree, failures=action.kind == "draft")
+        memory = "" if action.kind == "debug" else await self._memory.text(tree)
         material = Material() if self._reader is None else await self._reader.read(action, node, tree)
         brief = Brief(
             task=context.task,
             preview=context.preview,
             machine=context.machine,
-            title=f"{action.kind.capitalize()} {node}",
-            draft="\n\n".join(filter(None, (TASKS[action.kind], material.text))),
+            title=f"{_TITLES[action.kind]}, as node {node}",
+            draft=material.text,
             earlier=memory,
         )
         attempts = tuple(attempt(context, p) for p in action.parents)
@@ -69,10 +66,36 @@ class AideBriefing:
         """Do nothing: AIDE keeps no reports."""
 
 
+class AidePlaybook(ScriptPlaybook):
+    """Has scripts written as AIDE has them: simple first ones, then one change at a time."""
+
+    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> ScriptWriteResult:
+        """Have the whole script written at once; raises as `Asker.ask`."""
+        brief, action = assignment.brief, action_after(assignment.attempts)
+        prompt = WriteTreeScript(
+            task=brief.task,
+            preview=brief.preview,
+            machine=brief.machine,
+            action=action,
+            title=brief.title,
+            draft=brief.draft,
+            codebase=None,
+            # What an improvement's parent showed is in the memory.
+            attempts=assignment.attempts
+            if action == "debug"
+            else tuple(replace(a, output="") for a in assignment.attempts),
+            budget=self.coder_budget(assignment, tree, limits),
+            known=assignment.known,
+            memory=brief.earlier,
+        )
+        answer = await self._context.asker.ask(prompt, role="coder", name="write", node=node)
+        return ScriptWriteResult(Script(plan=answer.plan, code=answer.code, action=action, infer=answer.infer))
+
+
 def searching(context: RunContext, name: str, preset: str, reader: Reader | None = None) -> Strategy:
     """Return AIDE under a name, with the parameters of a preset, and what it reads beside."""
     briefing = AideBriefing(context, reader)
-    playbook = ScriptPlaybook(context, briefing)
+    playbook = AidePlaybook(context, briefing)
     policy = TreeSearchPolicy(context.settings_of(TreeSearchSettings).over(PRESETS[preset]))
     return Strategy(name, policy, {"draft": playbook, "debug": playbook, "improve": playbook}, briefing.finish)
 

@@ -46,13 +46,14 @@ PRESETS: Mapping[str, TreeSearch] = {
 
 
 class TreeSearchPolicy:
-    """Chooses actions one by one; nodes in flight count as children and as drafts."""
+    """Chooses actions one by one; nodes in flight count as children and as drafts, the engine's baseline as none of its nodes."""
 
     def __init__(self, search: TreeSearch) -> None:
         self._search = search
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:
         """Return an action for each free slot; fewer where a better choice is possible once other nodes have ended."""
+        tree = replace(tree, nodes=tuple(node for node in tree.nodes if not node.baseline))
         actions: list[Action] = []
         for _ in range(free_slots):
             action = next_action(tree, self._search, rng)

@@ -14,7 +14,8 @@ from bot.engine.context import RunContext
 from bot.models import Item
 from bot.models.quoting import in_quotes
 from state.community import Post
-from state.knowledge import analyses, ideas, reproductions
+from state.knowledge import analyses, drafts, ideas, reproductions
+from state.labs import lab
 from state.tables import Event
 from state.words import iso
 
@@ -24,7 +25,7 @@ _MAX_LINES = 3
 """Lines of one kind at a time."""
 _IDEAS, _IDEA = 8, 120
 """Ideas that one line names, and characters of each."""
-_TYPES = ("analysis.added", "idea.added", "kernel.reproduced")
+_TYPES = ("analysis.added", "draft.added", "idea.added", "kernel.reproduced")
 
 
 @dataclass
@@ -64,11 +65,18 @@ class LabNews:
     def lines(self) -> list[str]:
         """Return the news since the last look, the weightiest first, and move the mark."""
         events, posts = self._events(), self._posts()
-        lines = [*self._best(), *self._board(), *self._kernels(posts), *self._measured(events), *self._read(events)]
+        lines = [
+            *self._draft(events),
+            *self._best(),
+            *self._board(),
+            *self._kernels(posts),
+            *self._measured(events),
+            *self._read(events),
+        ]
         if posts:
             lines.append(f"{len(posts)} new post{'s' if len(posts) != 1 else ''}: see /lab/community/index.md")
         lines += self._ideas(events)
-        if posts or any(event.type != "idea.added" for event in events):
+        if posts or any(event.type in ("analysis.added", "kernel.reproduced") for event in events):
             self.items += write_community(self.context, self.folder).items
         return lines
 
@@ -88,6 +96,17 @@ class LabNews:
             return []
         self.mark["as_of"] = iso(view.as_of)
         return view.newest(10_000, since)
+
+    def _draft(self, events: list[Event]) -> list[str]:
+        """Return the lab's draft if it was planned since the lab opened."""
+        own = lab(self.context.store, self.context.run_id, self.lab)
+        planned = {event.data["draft"] for event in events if event.type == "draft.added"}
+        rows = [row for row in self._known(drafts) if own is not None and row.id == own.draft_id and row.id in planned]
+        self.items += [Item(f"draft/{row.id}", row.known_at) for row in rows]
+        return [
+            f"your draft, planned from what was posted: {in_quotes(f'{row.title}. {row.aim} {row.description}', 6_000)}"
+            for row in rows
+        ]
 
     def _kernels(self, posts: list[Post]) -> list[str]:
         """Return a line on each new public script that beats, by its public score, all before it and what is best here."""

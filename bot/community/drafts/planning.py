@@ -33,14 +33,16 @@ async def plan_drafts(
     insights: Sequence[str] = (),
     ensemble_gaps: str = "",
     knowledge: RetrievedEntries | None = None,
+    begun: bool = False,
 ) -> None:
     """Ask a model for one draft or more and store them, unless they are stored already.
 
     Rounds count from 1. `find_room` is asked once, so that a resumed run holds a plan to the same; the drafts must differ
     from `others`. What is fixed of them are `start`, in a sentence, and `parents`, the nodes that they start from; `insights`
-    have a line for each closed lab, and `lacks` says what the blend lacks.
+    have a line for each closed lab, and `ensemble_gaps` says what the blend lacks. Of a draft that was `begun` the plan takes the
+    place of what it began with, and changes nothing of its time.
     """
-    if draft_row(context, first) is not None:
+    if draft_row(context, first) is not None and not begun:
         return
 
     async def found_room() -> Room:
@@ -72,10 +74,12 @@ async def plan_drafts(
     except ModelRefused as error:
         context.say(f"no plan, so that a plain draft is used: {error}")
         answer = plain_drafts(prompt)
-    _keep(context, round_number, first, prompt, answer)
+    _keep(context, round_number, first, prompt, answer, begun=begun)
 
 
-def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts, answer: DraftsAnswer) -> None:
+def _keep(
+    context: RunContext, round_number: int, first: int, prompt: PlanDrafts, answer: DraftsAnswer, *, begun: bool
+) -> None:
     parents = prompt.parents
     sources = [source for node in parents if (source := code_source(context, node)) is not None]
     titles = {row.title for row in known_drafts(context)}
@@ -95,7 +99,7 @@ def _keep(context: RunContext, round_number: int, first: int, prompt: PlanDrafts
                 known_at=item_time([*_inputs(prompt, plan), *entries, *sources], context.card.enabled_at),
                 created_at=tx.now(),
                 codebase_node=parents[0] if parents else plan.codebase,
-                share=prompt.share(plan) * prompt.room.of_run,
+                share=None if begun else prompt.share(plan) * prompt.room.of_run,
                 novel=not parents and plan.codebase is None,
                 round=round_number,
             )

@@ -20,6 +20,7 @@ from state.knowledge import add_analysis, analyses, drafts, ideas
 from state.steps import Key, StepKind
 from state.store import Transaction
 from state.tables import Analysis
+from state.words import plural
 
 _CALL_TOKENS = 6_500
 """Tokens of documents that one call reads: few calls repeat the task seldom, and long answers are late."""
@@ -99,8 +100,9 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
     missing = {
         n: call for n, call in enumerate(documents_by_call) if any(digests.get(d.item) != d.digest for d in call)
     }
+    count = plural(sum(map(len, missing.values())), "document")
     if missing:
-        context.say(f"reading {sum(map(len, missing.values()))} documents")
+        context.say(f"reading {count}")
     try:
         async with asyncio.TaskGroup() as group:
             for n, call in missing.items():
@@ -108,6 +110,8 @@ async def _read_all(context: RunContext, calls: Sequence[Sequence[str]], name: s
     except ExceptionGroup as failures:
         # The first failure cancels the other calls, and stops the run or the node.
         raise failures.exceptions[0] from failures
+    if missing:
+        context.say(f"{count} read")
 
 
 def _choose(

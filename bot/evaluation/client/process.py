@@ -82,6 +82,15 @@ class WorkerProcess:
         alive = self._process is not None and self._process.returncode is None
         return self._process.pid if self._process is not None and alive else None
 
+    @property
+    def slowness(self) -> float:
+        """How many times longer the child takes than on an idle machine: it waits for cores beside others; 1 if unknown."""
+        try:
+            running, queued, _ = map(int, Path(f"/proc/{self.pid}/schedstat").read_text().split())
+        except (OSError, ValueError):
+            return 1.0
+        return (running + queued) / running if running else 1.0
+
     async def call(
         self, function: str, answer: type[Answer], timeout_seconds: float | None = None, /, *args: Any, **kwargs: Any
     ) -> Answer:

@@ -122,16 +122,18 @@ class _InSubsteps:
     async def _substep(self, number: int) -> FailedSubstep | None:
         """Have a substep written until it works, and add it to the script; return how it failed at last."""
         failed: FailedSubstep | None = None
+        step = f"node {self._node}: substep {number} of {len(self._substeps)}"
         for attempt in range(self._settings.rewrites + 1):
+            self._context.say(f"{step}{', again' if attempt else ''}")
             # Raises where too little time is left for the scored run.
             seconds_left(self._context, self._best, self._limits)
             code = await self._context.asker.ask(
                 self._prompt(number, failed), role="coder", name=f"substep {number}: {attempt}", node=self._node
             )
             failed = await self._try(number, code)
+            self._context.say(f"{step} works" if failed is None else f"{step} failed: {failed.error}")
             if failed is None:
                 return None
-            self._context.say(f"node {self._node}: substep {number} of {len(self._substeps)} failed: {failed.error}")
         return failed
 
     def _prompt(self, number: int, failed: FailedSubstep | None) -> WriteSubstep:

@@ -1,6 +1,5 @@
 """AutoMind: plans from a knowledge base, then scripts by self-adaptive coding (arXiv 2506.10974)."""
 
-from bot.agents.tree.aide import TASKS
 from bot.agents.tree.memory import Memory
 from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
 from bot.agents.tree.settings import TreeSearchSettings
@@ -22,6 +21,12 @@ _HEADINGS = {
     "debug": "The script below is broken. Carry out this plan for its repair:",
     "improve": "Carry out this plan for an improvement of the script below:",
 }
+_UNPLANNED = {
+    "draft": "Propose a solution that differs from the earlier ones in its features or its model.",
+    "debug": "The script below is broken. Repair it without changing its approach.",
+    "improve": "Improve the script below.",
+}
+"""What a script is to come to where no model plans it."""
 
 
 class AutoMindBriefing:
@@ -51,7 +56,7 @@ class AutoMindBriefing:
             machine=context.machine,
             action=action.kind,
             knowledge=knowledge.text,
-            earlier=await self._memory.text(tree, failures=True) if action.kind == "draft" else "",
+            earlier=await self._memory.text(tree) if action.kind == "draft" else "",
             parent=parents[0] if parents else None,
             review=await self._memory.review(parents[0].node) if action.kind == "improve" else "",
             results=self._results(action),
@@ -65,7 +70,7 @@ class AutoMindBriefing:
             preview=context.preview,
             machine=context.machine,
             title=f"{action.kind.capitalize()} {node}",
-            draft=TASKS[action.kind] if plan is None else f"{_HEADINGS[action.kind]}\n\n{plan}",
+            draft=_UNPLANNED[action.kind] if plan is None else f"{_HEADINGS[action.kind]}\n\n{plan}",
             planned=plan is not None,
         )
         return Assignment(brief=brief, attempts=parents, known=knowledge.items, plan=plan)
@@ -89,9 +94,9 @@ class AutoMindBriefing:
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 
     def _results(self, action: Action) -> tuple[Result, ...]:
-        if action.kind == "draft":
-            return self._context.results
-        return tuple(r for r in self._context.results if action.kind == "improve" and action.parents[0] in r.parents)
+        if action.kind != "improve":
+            return ()
+        return tuple(result for result in self._context.results if action.parents[0] in result.parents)
 
     async def meanwhile(self, tree: Tree) -> None:
         """Do nothing: plans and reviews are written when they are needed."""

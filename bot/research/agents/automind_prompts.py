@@ -40,7 +40,7 @@ class PlanSolution(TemplatePrompt[str]):
     review: str
     """What a model noted of the parent."""
     results: tuple[Result, ...]
-    """Of a draft: all of the run so far; of an improvement: of what was built on its parent."""
+    """Of an improvement: what was built on its parent before."""
     seconds: float
     """Time limit of the script."""
     seconds_left: float

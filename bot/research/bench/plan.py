@@ -70,8 +70,16 @@ class BenchPlan(ClosedModel):
     out: SettingsPath | None = Field(
         default=None, description="folder in which each run gets a folder; none: `NAME-runs` beside the plan NAME.toml"
     )
+    comparisons: tuple[tuple[Entrant, Entrant], ...] = Field(
+        default=(), description="pairs of agents that the bench is to settle; none: all, which takes more competitions"
+    )
     run: ReplayOptions = Field(default=ReplayOptions(), description="options of each run")
     budget: BenchBudget = Field(default=BenchBudget(), description="what all runs together may use")
+
+    @property
+    def compared_pairs(self) -> frozenset[frozenset[tuple[str, tuple[str, ...]]]]:
+        """The pairs to compare; none: all."""
+        return frozenset(map(frozenset, self.comparisons))
 
     @property
     def each_seed(self) -> tuple[int, ...]:
@@ -95,6 +103,11 @@ def contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
         for value, count in Counter(map(str, values)).items():
             if count > 1:
                 yield (name,), f"names {value} {count} times, where once is enough"
+    for number, pair in enumerate(plan.comparisons):
+        if len(set(pair)) < 2:
+            yield ("comparisons", number), "must name two different agents"
+        for agent, words in set(pair) - set(plan.agents):
+            yield ("comparisons", number), f"names {' '.join((agent, *words))}, which is not among `agents`"
 
 
 def budget_contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:

@@ -10,14 +10,14 @@ import typer
 
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
-from bot.research.compare.comparison import Comparison, Pair
+from bot.research.compare.comparison import Comparison, Pair, Planned
 from bot.research.compare.comparison import compare as compared
 from bot.research.compare.page import render
+from bot.research.compare.papers import paper_tables
 from bot.research.compare.runs import grading_reports, read_runs
 from bot.research.compare.table import outcomes_table, spent_table
-from bot.research.compare.verdict import conclusion, interval, percentage, points, verdict
+from bot.research.compare.verdict import competitions_needed, conclusion, interval, percentage, points, verdict
 from state.errors import UsageError
-from state.words import plural
 
 _WIDTH = 80
 
@@ -31,6 +31,9 @@ def compare(
         Path | None,
         typer.Option(help="a folder for MLE-bench's grading reports: one for each agent and seed, to be averaged"),
     ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="the plan of their bench: only its `comparisons` are made and corrected for")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare agents over finished replays: paired by competition and seed, with intervals and what can be concluded.
@@ -38,7 +41,7 @@ def compare(
     Example: bot compare runs --html comparison.html
     """
     read = read_runs(runs)
-    comparison = compared(read)
+    comparison = compared(read, () if plan is None else _planned(plan))
     if html is not None:
         _write(html, render(comparison))
     if reports is not None:
@@ -50,17 +53,27 @@ def compare(
         print_comparison(comparison)
 
 
+def _planned(plan: Path) -> Planned:
+    from bot.configuration.reading import read_toml  # here: without a plan they are not needed, and slow to load
+    from bot.research.bench.plan import BenchPlan, contradictions
+
+    return read_toml(plan, BenchPlan, contradictions)[0].compared_pairs
+
+
 def print_comparison(comparison: Comparison) -> None:
-    """Print who wins and how surely, the agents' figures, and the leader's pairs."""
+    """Print who is better and how surely, the agents' figures, each pair, and the papers' tables."""
     for sentence in (verdict(comparison), conclusion(comparison)):
         typer.echo(textwrap.fill(sentence, _WIDTH))
     for table in (outcomes_table(comparison), spent_table(comparison)):
         print_table(("agent", *table.columns), [(name, *cells) for name, cells in table.rows], width=_WIDTH)
-    if comparison.against_leader:
-        columns = ("pair", "teams beaten, points (95%)", "p", "significant", "pairs")
-        print_table(columns, [_row(comparison, pair) for pair in comparison.against_leader], width=_WIDTH)
-    if hidden_pairs := len(comparison.pairs) - len(comparison.against_leader):
-        typer.echo(f"{plural(hidden_pairs, 'more pair')} without the leader: --html or --json")
+    if comparison.pairs:
+        columns = ("pair", "teams beaten, points (95%)", "p", "significant", "needs", "pairs")
+        print_table(columns, [_row(comparison, pair) for pair in comparison.pairs], width=_WIDTH)
+    for paper in paper_tables(comparison):
+        marks = [f"{name} [{mark}]" if mark else name for name, mark in paper.columns]
+        rows = [(f"{row[0]} [{mark}]" if mark else row[0], *row[1:]) for mark, row in paper.rows]
+        print_table(marks, rows, paper.title, width=_WIDTH)
+        typer.echo(textwrap.fill(f"{paper.note} Published: {paper.source}.", _WIDTH))
     for caution in comparison.cautions:
         typer.echo(textwrap.fill(f"{caution}.", _WIDTH))
 
@@ -69,10 +82,11 @@ def _row(comparison: Comparison, pair: Pair) -> tuple[str, ...]:
     it = pair.win_rate
     within = f" ({interval(it)})" if interval(it) else ""
     return (
-        f"{comparison.title(pair.one)} over {comparison.title(pair.other)}",
+        f"{comparison.label(pair.one)} over {comparison.label(pair.other)}",
         f"{points(it.mean)}{within}",
         percentage(pair.chance),
         "yes" if pair.settled else "no",
+        competitions_needed(comparison, pair),
         f"{it.pairs} on {it.competitions}",
     )
 
@@ -92,6 +106,7 @@ def _record(comparison: Comparison) -> dict[str, Any]:
                 "any_medal": asdict(pair.medals),
                 "chance": pair.chance,
                 "settled": pair.settled,
+                "competitions_needed": pair.win_rate.competitions_needed(len(comparison.pairs)),
             }
             for pair in comparison.pairs
         ],

@@ -1,6 +1,6 @@
 """A comparison: each contender's figures, and the paired differences between them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -43,7 +43,7 @@ class Comparison:
     rows: tuple[Figures, ...]
     """Of each contender, the one that beats most teams first."""
     pairs: tuple[Pair, ...]
-    """All that have a block in common, in the order of the rows."""
+    """Those that were planned, or all that have a block in common, in the order of the rows."""
     cautions: tuple[str, ...]
     """What a reader must know before trusting the figures, a sentence each."""
 
@@ -66,9 +66,18 @@ class Comparison:
         """Return a contender's name."""
         return contender.title(with_model=self.runs.with_model)
 
+    def label(self, contender: Contender) -> str:
+        """Return a contender's name, and how many of its runs handed in the engine's baseline or a constant, if any."""
+        row = next(row for row in self.rows if row.contender == contender)
+        return self.title(contender) + (f" [{row.not_its_own}]" if row.not_its_own != "0" else "")
 
-def compare(runs: Runs) -> Comparison:
-    """Compare finished replays."""
+
+Planned = Collection[frozenset[tuple[str, tuple[str, ...]]]]
+"""Pairs of agents, each with its variant."""
+
+
+def compare(runs: Runs, planned: Planned = ()) -> Comparison:
+    """Compare finished replays: all pairs, or those that were planned, for which alone chances are corrected then."""
     shared = runs.shared_by(runs.contenders)
     cells = shared or runs.cells
     rows = sorted(
@@ -76,6 +85,9 @@ def compare(runs: Runs) -> Comparison:
     )
     pairs = []
     for first, second in combinations([row.contender for row in rows], 2):
+        agents = frozenset(((first.agent, first.variant), (second.agent, second.variant)))
+        if planned and (agents not in planned or first.model != second.model):
+            continue
         if differences := paired_differences(runs.cells, first, second, win_rate):
             medals = difference(paired_differences(runs.cells, first, second, any_medal))
             pairs.append((first, second, difference(differences), medals))

@@ -25,6 +25,11 @@ class Figures:
     medal: float
     above_median: float
     valid: float
+    """Submissions of the agent's own; the engine's baseline is none."""
+    baselines: int
+    """Runs that handed in the engine's baseline."""
+    constants: int
+    """Runs that handed in a constant, the baseline's or the agent's."""
     usd: float | None
     """Of a run; None: a price is unknown."""
     tokens: float
@@ -35,6 +40,12 @@ class Figures:
     """Runs whose best was worth a bronze medal at some time."""
     seconds_to_bronze: float | None
     """Median of these runs' times to it."""
+
+    @property
+    def not_its_own(self) -> str:
+        """How many runs handed in the engine's baseline, and how many a constant."""
+        counts = ((self.baselines, "baseline"), (self.constants, "constant"))
+        return ", ".join(f"{count} {what}" for count, what in counts if count) or "0"
 
 
 def win_rate(result: RunResult) -> float:
@@ -80,6 +91,8 @@ def figures(cells: Cells, contender: Contender) -> Figures:
         medal=mean(any_medal),
         above_median=mean(lambda result: float(result.above_median)),
         valid=mean(lambda result: float(result.valid_submission)),
+        baselines=sum(result.baseline_handed_in for result in results),
+        constants=sum(result.constant_handed_in for result in results),
         usd=mean(lambda result: result.llm.cost_usd or 0.0) if all_known else None,
         tokens=mean(lambda result: float(result.llm.new_tokens)),
         seconds=mean(lambda result: result.wall_seconds),

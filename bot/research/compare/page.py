@@ -11,7 +11,7 @@ from bot.research.compare.figures import mean_of, win_rate
 from bot.research.compare.papers import paper_tables
 from bot.research.compare.plots import curve_charts, difference_chart
 from bot.research.compare.table import outcomes_table, spent_table
-from bot.research.compare.verdict import conclusion, interval, percentage, points, verdict
+from bot.research.compare.verdict import competitions_needed, conclusion, interval, percentage, points, verdict
 from bot.research.contender import Contender
 
 
@@ -28,6 +28,7 @@ def render(comparison: Comparison) -> str:
     """Return the page; every text of a result is escaped."""
     environment = page_environment(Path(__file__).parent)
     environment.filters["name_of"] = comparison.title
+    environment.filters["label_of"] = comparison.label
     return environment.get_template("comparison.html.j2").render(
         comparison=comparison,
         words=words,
@@ -36,6 +37,7 @@ def render(comparison: Comparison) -> str:
         points=points,
         interval=interval,
         percentage=percentage,
+        competitions_needed=competitions_needed,
         seeds=sorted({seed for _, seed in comparison.cells}),
         differences=difference_chart(comparison),
         tables=[outcomes_table(comparison), spent_table(comparison)],
@@ -62,8 +64,10 @@ def _results(comparison: Comparison, competition: str, contender: Contender) -> 
 
 
 def _medals(results: list[RunResult]) -> str:
-    """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many handed in nothing valid."""
+    """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many handed in nothing valid, or the baseline."""
     won = [result.medal for result in results if result.medal]
     counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
-    invalid = sum(not result.valid_submission for result in results)
-    return ", ".join([*counts, *([f"{invalid} invalid"] if invalid else [])])
+    baselines = sum(result.baseline_handed_in for result in results)
+    invalid = sum(not result.valid_submission for result in results) - baselines
+    others = ((invalid, "invalid"), (baselines, "baseline"))
+    return ", ".join([*counts, *(f"{count} {what}" for count, what in others if count)])

@@ -9,13 +9,14 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, stdev
 
 LEVEL = 0.05
 """Two contenders differ if chance alone makes as large a difference in fewer than this share of cases."""
 FEWEST = 6
 """Competitions below which no difference can be settled, and no interval is given: of the 32 ways to give five differences their
 signs two are 6%, and that often equal contenders would have all five on one side."""
+_POWER = 0.8
 _DRAWS = 4000
 _EXACT = 14
 """Most units of which all ways to give them signs are counted (8,192 by symmetry); beyond, that many are drawn."""
@@ -43,11 +44,31 @@ class Difference:
         """How many competitions there are."""
         return len(self.by_competition)
 
+    def competitions_needed(self, comparisons: int) -> int | None:
+        """Return on how many competitions a difference of this size is settled in four of five benches; None: unknown.
+
+        From the spread between competitions, by the normal approximation with Guenther's correction for few (1981, Sample Size
+        Formulas for Normal Theory T Tests); never fewer than the test itself needs.
+
+        Args:
+            comparisons: over which chances are corrected.
+        """
+        if self.competitions < 2 or self.mean == 0:
+            return None
+        point, power = NormalDist().inv_cdf(1 - LEVEL / (2 * comparisons)), NormalDist().inv_cdf(_POWER)
+        by_spread = ((point + power) * stdev(self.by_competition.values()) / self.mean) ** 2 + point**2 / 2
+        return max(math.ceil(by_spread), fewest(comparisons))
+
     @property
     def settled(self) -> bool:
         """Whether it is more than chance, and its interval agrees; of a single competition it never is."""
         excludes_zero = self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
         return self.competitions > 1 and excludes_zero and self.chance < LEVEL
+
+
+def fewest(comparisons: int) -> int:
+    """Return the competitions below which none of so many comparisons can be settled, however large its difference."""
+    return math.floor(math.log2(2 * comparisons / LEVEL)) + 1
 
 
 def difference(pairs: Mapping[str, Sequence[float]]) -> Difference:

@@ -105,11 +105,12 @@ def _by_category(
             rows.append(("", (f"{category['name']} ({category['tasks']})", *cells, *map(in_paper, category[measure]))))
     if not rows:
         return None
-    columns: list[tuple[str, Mark]] = [("category (tasks)", ""), *((comparison.title(c), "ours") for c in contenders)]
+    columns: list[tuple[str, Mark]] = [("category (tasks)", ""), *((comparison.label(c), "ours") for c in contenders)]
     return PaperTable(
         title,
         published["source"]["comind"],
-        "In brackets, how many competitions a figure of ours is over. Theirs are over 20 of these 22, with another model, time "
+        "In brackets, how many competitions a figure of ours is over. A run that handed in the engine's baseline beats nobody "
+        "and has no code. Theirs are over 20 of these 22, with another model, time "
         "and machine: not comparable, but for orientation.",
         (*columns, *((name, "published") for name in comind["systems"])),
         tuple(rows),
@@ -125,7 +126,7 @@ def _ablation(comparison: Comparison, published: dict[str, Any]) -> PaperTable |
         for variant in (contender, bare) if bare and shared_cells else ():
             values = figures(shared_cells, variant)
             shares = (values.valid, values.win_rate, values.gold, values.medal, values.above_median)
-            rows.append(("ours", (f"{comparison.title(variant)} ({values.competitions})", *map(_share, shares))))
+            rows.append(("ours", (f"{comparison.label(variant)} ({values.competitions})", *map(_share, shares))))
     if not rows:
         return None
     ablation = published["comind"]["ablation"]
@@ -171,11 +172,11 @@ def _live(comparison: Comparison, published: dict[str, Any]) -> PaperTable | Non
         "CoMind v1, table 4: live competitions",
         published["source"]["comind"],
         "Scores needed to beat so many teams, then score and teams beaten. Theirs were on the boards of the time, ours are "
-        "replays.",
+        f"replays. {published['comind']['live_of_v2']}",
         (
             ("competition", ""),
             *thresholds,
-            *((comparison.title(c), "ours") for c in contenders),
+            *((comparison.label(c), "ours") for c in contenders),
             ("CoMind", "published"),
             ("AIDE", "published"),
         ),
@@ -198,7 +199,7 @@ def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | No
         if results[-1]:
             seeds = max(map(len, results[-1].values()))
             cells = [_best_and_mean(r) for r in results]
-            rows.append(("ours", (f"{comparison.title(contender)}, {seeds} runs", *cells)))
+            rows.append(("ours", (f"{comparison.label(contender)}, {seeds} runs", *cells)))
     if not rows:
         return None
     published_rows = [
@@ -233,7 +234,7 @@ def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | N
         if results[-1]:
             parts = agent_of(contender.agent).parts if contender.agent in AGENTS else ()
             read = "community" in parts and "no-community" not in contender.variant
-            name = f"{comparison.title(contender)}{', with community' if read else ''}"
+            name = f"{comparison.label(contender)}{', with community' if read else ''}"
             rows.append(("ours", (name, *map(_medals, results))))
     if not rows:
         return None

@@ -32,7 +32,7 @@ class Curve:
 def over_time(comparison: Comparison) -> tuple[Curve, ...]:
     """Return the curves over a run's wall time in seconds; none where no run made progress."""
     last = max(_end(result) for _, result in comparison.runs.results)
-    return _curves(comparison, last, lambda result: [(seconds, rate) for seconds, _, rate in result.best_over_time])
+    return _curves(comparison, last, _over_time)
 
 
 def _end(result: RunResult) -> float:
@@ -41,12 +41,23 @@ def _end(result: RunResult) -> float:
     return max([planned, *(seconds for seconds, _, _ in result.best_over_time)])
 
 
+def _over_time(result: RunResult) -> Steps:
+    """Return what the best so far beat, and in the end what was handed in."""
+    steps = [(seconds, rate) for seconds, _, rate in result.best_over_time]
+    return [*steps, (_end(result), result.win_rate)] if steps else []
+
+
 def over_money(comparison: Comparison) -> tuple[Curve, ...]:
     """Return the curves over a run's money in USD; none where a price is unknown, or nothing was spent."""
     costs = [result.llm.cost_usd for _, result in comparison.runs.results]
     if any(cost is None for cost in costs):
         return ()
-    return _curves(comparison, max(cost or 0.0 for cost in costs), lambda result: result.best_over_money)
+    return _curves(comparison, max(cost or 0.0 for cost in costs), _over_money)
+
+
+def _over_money(result: RunResult) -> Steps:
+    steps = result.best_over_money
+    return [*steps, (max(result.llm.cost_usd or 0.0, steps[-1][0]), result.win_rate)] if steps else []
 
 
 def _curves(comparison: Comparison, last: float, steps: Callable[[RunResult], Steps]) -> tuple[Curve, ...]:

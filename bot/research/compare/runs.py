@@ -85,7 +85,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
         else:
             cell = cells.setdefault((result.competition_id, result.seed), {})
             contender = Contender(result.agent, result.variant, result.model)
-            cell[contender] = (*cell.get(contender, ()), result)
+            cell[contender] = (*cell.get(contender, ()), own_work(result))
     incomplete = [
         *([f"{plural(unfinished, 'run')} without a final result left out: {_FINISHED_BY}"] if unfinished else []),
         *([f"{plural(live, 'live run')} left out: they are not graded on a hidden test"] if live else []),
@@ -94,6 +94,16 @@ def read_runs(paths: Sequence[Path]) -> Runs:
     if not cells:
         raise UsageError(". ".join([f"there is no finished replay in {', '.join(map(str, paths))}", *incomplete]))
     return Runs(cells, tuple(incomplete))
+
+
+def own_work(result: RunResult) -> RunResult:
+    """Return what a run's agent achieved itself: nothing where the engine's baseline was handed in."""
+    if not result.baseline_handed_in:
+        return result
+    medals = dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False)
+    none = dict.fromkeys(("score", "code_length", "seconds_to_bronze"), None)
+    curves = {"best_over_time": (), "best_over_money": ()}
+    return result.model_copy(update={"valid_submission": False, "win_rate": 0.0, **medals, **none, **curves})
 
 
 def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:

@@ -15,9 +15,11 @@ _OUTCOMES: Columns = (
     ("any medal", lambda row: percent(row.medal, 0)),
     ("above median", lambda row: percent(row.above_median, 0)),
     ("valid", lambda row: percent(row.valid, 0)),
+    ("not its own", lambda row: row.not_its_own),
 )
 _SPENDING: Columns = (
     ("runs", lambda row: str(row.runs)),
+    ("not its own", lambda row: row.not_its_own),
     ("time", lambda row: duration(row.seconds)),
     ("time to bronze", lambda row: _bronze(row)),
     ("cost", lambda row: money(row.usd)),

@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 
+from bot.report.words import NONE
 from bot.research.compare.comparison import Comparison, Pair
-from bot.research.compare.paired_tests import FEWEST, LEVEL, Difference
+from bot.research.compare.paired_tests import FEWEST, LEVEL, Difference, fewest
+from bot.research.contender import Contender
 from state.words import plural
+
+_MOST_COMPETITIONS = 1_000
+"""Competitions beyond which their number does not matter: there are no more."""
 
 
 def points(share: float) -> str:
@@ -28,75 +33,65 @@ def percentage(probability: float) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """State who beats whom by how much, or that no difference is significant."""
+    """State in one sentence who is better than whom, by how much, and how sure that is."""
     if len(comparison.rows) < 2:
         return f"Only {comparison.title(comparison.leader)} was run: there is nothing to compare it with."
-    if not comparison.against_leader:
+    if not comparison.pairs:
         return "Nothing can be compared: no two agents ran on the same competition with the same seed."
-    leader, pairs = comparison.title(comparison.leader), comparison.against_leader
-    beaten = [pair for pair in pairs if pair.settled and pair.one == comparison.leader]
-    nearest = pairs[0]
-    if not beaten:
-        size = _size(nearest)
-        ahead = "is level with" if size.startswith("0.0 ") else "is ahead of"
-        by = f" by {size}" if ahead.endswith("of") else ""
-        return f"No significant difference: {leader} {ahead} {_titles(comparison, [nearest])}{by}."
-    if len(beaten) == len(pairs):
-        count, size = len(pairs) - 1, _size(nearest)
-        margin = f", and {plural(count, 'other')}, by {size} at least" if count else f", by {size}"
-        return f"{leader} wins: it beats {_titles(comparison, [nearest])}{margin}."
-    rivals = _titles(comparison, [pair for pair in pairs if pair not in beaten])
-    return f"{leader} leads: it beats {_titles(comparison, beaten)}; its lead over {rivals} is not significant."
+    settled = [pair for pair in comparison.pairs if pair.settled]
+    if not settled:
+        nearest = (comparison.against_leader or comparison.pairs)[0]
+        names, size = [comparison.title(contender) for contender in (nearest.one, nearest.other)], _size(nearest)
+        if size.startswith("0.0 "):
+            return f"No significant difference: {names[0]} is level with {names[1]}."
+        count = competitions_needed(comparison, nearest)
+        suffix = "" if count == NONE else f"; a difference of this size needs about {count} competitions"
+        return f"No significant difference: {names[0]} is ahead of {names[1]} by {size}{suffix}."
+    by_winner: dict[Contender, list[Pair]] = {}
+    for pair in settled:
+        by_winner.setdefault(pair.one, []).append(pair)
+    title, clauses = comparison.title, []
+    for winner, pairs in by_winner.items():
+        losers = [f"{title(pair.other)} by {_size(pair)}" for pair in pairs]
+        clauses.append(f"{title(winner)} is better than {_join_names(losers)}")
+    rest = (
+        ""
+        if len(settled) == len(comparison.pairs)
+        else f"; {plural(len(comparison.pairs) - len(settled), 'other pair')} not significant"
+    )
+    return f"{'; '.join(clauses)}{rest}."
 
 
 def conclusion(comparison: Comparison) -> str:
-    """State what can and cannot be concluded: from how many pairs, on how many competitions, and for which others it holds."""
-    if not comparison.against_leader:
+    """State what the sentence rests on: pairs, competitions, seeds and comparisons."""
+    if not comparison.pairs:
         return "There are no pairs, so nothing can be concluded."
-    nearest = comparison.against_leader[0]
-    difference = nearest.win_rate
-    seeds = len({seed for _, seed in comparison.cells})
+    seeds, count = len({seed for _, seed in comparison.cells}), len(comparison.pairs)
+    fewest_competitions = min(pair.win_rate.competitions for pair in comparison.pairs)
+    pairs = sum(pair.win_rate.pairs for pair in comparison.pairs)
     basis = (
-        f"{plural(difference.pairs, 'pair')} of runs on {plural(difference.competitions, 'competition')}"
-        f" with {plural(seeds, 'seed')}"
+        f"By {plural(pairs, 'pair')} of runs on {plural(len(comparison.competitions), 'competition')} with "
+        f"{plural(seeds, 'seed')}, corrected for {plural(count, 'comparison')}."
     )
-    if difference.competitions == 1:
-        return f"By {basis}: nothing can be concluded beyond {next(iter(difference.by_competition))}."
-    if difference.competitions < FEWEST:
+    if fewest_competitions < max(FEWEST, fewest(count)):
         return (
-            f"By {basis}: with fewer than {FEWEST} competitions no difference can be significant at {LEVEL:.0%}, however large "
-            "it is, and there is no interval; what was seen is of these competitions alone."
+            f"{basis} On fewer than {max(FEWEST, fewest(count))} competitions no difference can be significant at {LEVEL:.0%}, "
+            "however large it is; what was seen is of these competitions alone. A plan that names fewer comparisons needs fewer."
         )
-    return f"By {basis}: {_meaning(nearest, _titles(comparison, [nearest]))}{_correction(comparison)}"
+    return f"{basis} It holds for other competitions like these, with such times and models; more seeds would hardly tell more."
 
 
-def _meaning(pair: Pair, rival: str) -> str:
-    difference, chance = pair.win_rate, f"p = {percentage(pair.chance)}"
-    contains = difference.low is not None and difference.high is not None and difference.low <= 0 <= difference.high
-    if pair.settled:
-        return (
-            f"the interval against {rival} does not contain 0, and {chance}. On other competitions like these, with such times "
-            "and models, the first is to be expected ahead on average."
-        )
-    if contains:
-        return (
-            f"the interval against {rival} contains 0, and {chance}: these two may be equal. More competitions would tell, more "
-            "seeds hardly."
-        )
-    return f"the interval against {rival} does not contain 0, but {chance}, which is too much. More competitions would tell."
-
-
-def _correction(comparison: Comparison) -> str:
-    count = len(comparison.pairs)
-    return f" p-values are corrected for {count} pairs." if count > 1 else ""
+def competitions_needed(comparison: Comparison, pair: Pair) -> str:
+    """Write how many competitions a difference of a pair's size needs to be significant; a dash where that is unknown."""
+    count = pair.win_rate.competitions_needed(len(comparison.pairs))
+    return NONE if count is None else f"{count:,}" if count < _MOST_COMPETITIONS else f"over {_MOST_COMPETITIONS:,}"
 
 
 def _size(pair: Pair) -> str:
-    difference = pair.win_rate
-    within = f" (95%: {interval(difference)})" if interval(difference) else ""
-    return f"{abs(100 * difference.mean):.1f} points of teams beaten{within}"
+    comparison = pair.win_rate
+    within = f"95% interval {interval(comparison)}, " if interval(comparison) else ""
+    return f"{abs(100 * comparison.mean):.1f} points of teams beaten ({within}p = {percentage(pair.chance)})"
 
 
-def _titles(comparison: Comparison, pairs: Sequence[Pair]) -> str:
-    names = [comparison.title(pair.other if pair.one == comparison.leader else pair.one) for pair in pairs]
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -80,3 +80,18 @@ def test_a_refit_has_the_limit_of_its_scored_run_or_more_where_its_rows_need_mor
     budget = RunBudget(Elapsed(0.0), 300.0, None, growth=1.5)
     assert budget.refit_limit(50.0, 5.0) == 50.0
     assert budget.refit_limit(50.0, 45.0) == pytest.approx(1.2 * 1.5 * 45)
+
+
+def test_more_is_kept_for_the_end_where_others_keep_the_cores_busy_but_never_more_than_a_quarter() -> None:
+    """540 s took 589, and 60 s took 82: grading and the report waited for cores."""
+    reserves = [
+        RunBudget(Elapsed(0.0), 540.0, None, slowness=lambda slow=slow: slow).reserve for slow in (1.0, 5.0, 1_000.0)
+    ]
+    assert reserves == pytest.approx([10.4, 52.0, 135.0])
+    assert RunBudget(Elapsed(0.0), 8.0, None, slowness=lambda: 9.0).reserve == pytest.approx(5.08), (
+        "never less than idle"
+    )
+    in_labs = [
+        RunBudget(Elapsed(0.0), 1000.0, None, labs=True, slowness=lambda slow=slow: slow) for slow in (1.0, 3.0, 99.0)
+    ]
+    assert [budget.kept(100.0) for budget in in_labs] == pytest.approx([8.0, 24.0, 80.0])

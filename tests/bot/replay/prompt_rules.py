@@ -59,8 +59,8 @@ def _check_coders(run: Path, calls: list[dict[str, Any]]) -> None:
         whole = RUN_ROOM.search(text)
         if whole[1]:
             left.append(int(whole[1]))
-        assert "| 1 | " in text, "the baseline stands in the table of results"
-        assert " ± " in text
+        # Of a tree search the engine's baseline is no node, and its memory has no table.
+        assert ("| 1 | " in text and " ± " in text) == (agent in ("comind", "hybrid")), "the baseline in the results"
         assert "Installed: " in text
         assert "BOT_TIME_LIMIT" in text
     assert left == sorted(left, reverse=True)

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from bot.agents.builtin import BuiltinModel
+from bot.agents.tree.prompts import WriteTreeScript
 from bot.coder.brief import CoderBudget
 from bot.coder.prompts import WriteScript
 from bot.community.drafts.prompts import OpenDraft, PlanDrafts, Room
@@ -103,24 +105,15 @@ def write_script(
     codebase: str | None = None,
     task: TaskText = TASK,
     seconds_left: float = 100.0,
-    earlier: str = "",
+    memory: str | None = None,
     preview: str = TABLE,
     title: str = "A draft",
 ) -> WriteScript:
-    """A prompt for a script."""
-    return WriteScript(
-        task,
-        preview,
-        MACHINE,
-        action,  # type: ignore[arg-type]  # any str is handed on for brevity
-        title,
-        draft,
-        codebase,
-        earlier,
-        tuple(attempts),
-        CoderBudget(60.0, seconds_left, draft=LEFT),
-        (RESULT,),
-    )
+    """A prompt for a script: of a tree search if there is a memory."""
+    shared: Any = (task, preview, MACHINE, action, title, draft, codebase, tuple(attempts))
+    if memory is not None:
+        return WriteTreeScript(*shared, CoderBudget(60.0, seconds_left), memory=memory)
+    return WriteScript(*shared, CoderBudget(60.0, seconds_left, draft=LEFT), (RESULT,))
 
 
 def propose_ideas(

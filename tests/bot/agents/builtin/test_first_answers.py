@@ -94,3 +94,37 @@ def test_they_need_no_library_and_are_there_at_once(tmp_path: Path) -> None:
     files = place / "validation_predictions.csv", place / "submission.csv"
     told = score_execution(LabelledView(out, labels.parent, task), *files)
     assert told.fine and told.score is not None
+
+
+@pytest.mark.parametrize("metric", ["rmse", "roc_auc", "accuracy"])
+def test_of_a_small_table_they_are_a_models_within_a_tenth_of_half_a_minute(tmp_path, metric, monkeypatch) -> None:
+    """155 rows and five columns: the libraries alone take longer on a busy machine."""
+    rng = random.Random(1)
+    features = [[round(rng.gauss(0, 1), 3) for _ in range(3)] + [rng.choice("ab"), n] for n in range(255)]
+    labels = [int(row[0] + (row[3] == "a") + rng.gauss(0, 0.2) > 0.5) for row in features]
+    header, data = ["id", "width", "height", "depth", "kind", "age"], tmp_path / "all"
+    rows = [[f"r{n}", *row] for n, row in enumerate(features)]
+    write(data / "train.csv", [*header, "y"], [[*row, y] for row, y in zip(rows[:155], labels, strict=False)])
+    write(data / "test.csv", header, rows[155:])
+    write(data / "sample_submission.csv", ["id", "y"], [[row[0], 0] for row in rows[155:]])
+    build_view(data, card(metric), "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
+    monkeypatch.setenv("BOT_TIME_LIMIT", "30")
+    told = first_answers(tmp_path / "labels", tmp_path / "view" / "data", card(metric), monkeypatch)
+    constant = {"rmse": 0.49, "roc_auc": 0.5, "accuracy": 0.6}[metric]
+    assert told.score is not None
+    assert told.score.value < constant - 0.1 if metric == "rmse" else told.score.value > constant + 0.2
+    rows = [line.split(",")[1] for line in (tmp_path / "view" / "submission.csv").read_text().splitlines()[1:]]
+    assert len(set(rows)) > (1 if metric == "accuracy" else 20), "no constant"
+
+
+def test_columns_that_tell_nothing_leave_the_constant(tmp_path, monkeypatch) -> None:
+    rng, data = random.Random(2), tmp_path / "all"
+    rows = [[f"r{n}", rng.random()] for n in range(200)]
+    write(data / "train.csv", ["id", "x", "y"], [[*row, rng.random()] for row in rows[:150]])
+    write(data / "test.csv", ["id", "x"], rows[150:])
+    write(data / "sample_submission.csv", ["id", "y"], [[row[0], 0] for row in rows[150:]])
+    build_view(data, card("rmse"), "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
+    first_answers(tmp_path / "labels", tmp_path / "view" / "data", card("rmse"), monkeypatch)
+    assert (
+        len({line.split(",")[1] for line in (tmp_path / "view" / "submission.csv").read_text().splitlines()[1:]}) == 1
+    )

@@ -118,8 +118,8 @@ async def test_a_draft_without_a_score_is_reported_as_such() -> None:
 
 
 async def test_a_review_says_what_a_run_showed() -> None:
-    assert "0.11" in (await answer(ReviewRun(TASK, attempt(CODE, 0.11), ()))).summary
-    failed = await answer(ReviewRun(TASK, attempt(CODE, None, "exit status 1", "Traceback\nKeyError: 'x'"), ()))
+    assert "0.11" in (await answer(ReviewRun(TASK, attempt(CODE, 0.11)))).summary
+    failed = await answer(ReviewRun(TASK, attempt(CODE, None, "exit status 1", "Traceback\nKeyError: 'x'")))
     assert "KeyError: 'x'" in failed.summary
 
 

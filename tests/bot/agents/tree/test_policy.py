@@ -53,13 +53,17 @@ def test_drafts_first_and_buggy_drafts_count(preset: TreeSearch):
     assert one(Tree(tuple(drafts(5))), replace(preset, debug_prob=1.0)).kind == "debug"
 
 
-def test_the_baseline_is_no_draft_but_may_be_improved():
-    baseline = NodeView(1, "draft", "valid", score=9.0, baseline=True)
-    nodes = (baseline, *drafts(4, "valid", 1.0, first=2))
-    assert one(Tree(nodes)).kind == "draft"
-    assert one(Tree((*nodes, NodeView(6, "draft", "valid", score=1.0))), replace(AIDE, debug_prob=0.0)) == Action(
-        "improve", (1,)
-    )
+@by_preset
+def test_the_engines_baseline_is_no_node_of_the_search_however_good(preset: TreeSearch):
+    search = replace(preset, debug_prob=0.0, greedy_prob=0.0, trick_prob=0.0)
+    nodes = (NodeView(1, "draft", "valid", score=9.0, baseline=True), *drafts(4, "valid", 1.0, first=2))
+    assert one(Tree(nodes), search).kind == "draft"
+    whole = Tree((*nodes, NodeView(6, "draft", "valid", score=2.0)))
+    assert {action.parents for action in chosen(whole, search, 50)} == {(2,), (3,), (4,), (5,)}
+    assert one(whole, replace(search, greedy_prob=1.0)) == Action("improve", (6,))
+    assert [node.id for node in whole.candidates()] == [1, 2, 3, 4, 5, 6]
+    assert [node.id for node in replace(whole, spare_baseline=True).candidates()] == [2, 3, 4, 5, 6]
+    assert [node.id for node in Tree(nodes[:1], spare_baseline=True).candidates()] == [1], "better than nothing"
 
 
 @by_preset

@@ -35,7 +35,7 @@ def seen(data):
 
 
 async def test_calls_run_in_one_child_that_stays(worker, data, tmp_path):
-    assert worker.pid is None
+    assert worker.pid is None and worker.slowness == 1.0
     view = LabelledView(tmp_path / "view", tmp_path / "labels", card())
     await worker.build_view(data, card(), "holdout", 0, view.data, view.labels)
     first = worker.pid

@@ -63,7 +63,7 @@ def told(*picked: str) -> Told:
         {
             "pick_posts": as_json(pick=picked),
             "summarise_post": lambda prompt: f"It says: use {prompt.document.title}.",
-            "write_script": lambda prompt: fenced(HALVES),
+            "write_tree_script": lambda prompt: fenced(HALVES),
         }
     )
 
@@ -120,8 +120,8 @@ async def test_the_summaries_stand_in_the_scripts_prompt_and_their_posts_among_i
         assert (await play(context, aide_rag(context), DRAFT, 2)).status == "valid"
         with open_record(context) as run:
             assert {one for one in run.items_shown("coder") if one[0].startswith("kernel/")} == {("kernel/21", 2)}
-    (prompt,) = model.of("write_script")
-    assert "It says: use Linear." in model.text("write_script")
+    (prompt,) = model.of("write_tree_script")
+    assert "It says: use Linear." in model.text("write_tree_script")
     assert "kernel/21" in {item.id for item in prompt.items()}
 
 

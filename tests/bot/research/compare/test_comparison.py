@@ -1,29 +1,34 @@
 """What a comparison says of finished replays: figures, pairs, sentences, and what it leaves out."""
 
 import random
+import re
 from itertools import permutations
 
 import pytest
 
 from bot.research.compare.comparison import Comparison, compare
 from bot.research.compare.plots import over_money, over_time
+from bot.research.compare.runs import own_work
 from bot.research.compare.table import outcomes_table, spent_table
 from bot.research.compare.verdict import conclusion, points, verdict
-from tests.bot.research.compare.simulated import bench, result, runs_of
+from tests.bot.research.compare.simulated import COMPETITIONS, bench, result, runs_of
 
 
 def test_an_agent_that_is_better_is_said_to_win_and_by_how_much() -> None:
     found = compare(bench({"comind": 0.25, "aide": 0.0}, random.Random(1)))
-    assert verdict(found).startswith("comind wins: it beats aide, by 2")
-    assert "the interval against aide does not contain 0" in conclusion(found)
-    assert "36 pairs of runs on 12 competitions with 3 seeds" in conclusion(found)
+    assert verdict(found).startswith("comind is better than aide by 2")
+    assert "points of teams beaten (95% interval " in verdict(found) and ", p = " in verdict(found)
+    assert conclusion(found).startswith(
+        "By 36 pairs of runs on 12 competitions with 3 seeds, corrected for 1 comparison."
+    )
     assert found.pairs[0].settled
 
 
 def test_equal_agents_are_said_to_be_open() -> None:
     found = compare(bench({"comind": 0.0, "aide": 0.0}, random.Random(2)))
-    assert verdict(found).startswith("No significant difference: ")
-    assert "contains 0" in conclusion(found)
+    said = verdict(found)
+    assert said.startswith("No significant difference: ") and "is ahead of" in said
+    assert re.search(r"a difference of this size needs about (over )?[\d,]+ competitions\.$", said)
 
 
 def test_agents_without_a_difference_are_level() -> None:
@@ -36,20 +41,65 @@ def test_agents_without_a_difference_are_level() -> None:
 
 def test_of_several_agents_those_that_are_beaten_and_those_that_are_open_are_named() -> None:
     found = compare(bench({"comind": 0.3, "solo": 0.29, "aide": -0.1}, random.Random(4), taste=0.02))
-    assert (
-        verdict(found) == "comind leads: it beats aide; its lead over solo is not significant."
-        or verdict(found) == "solo leads: it beats aide; its lead over comind is not significant."
-    )
-    assert "corrected for 3 pairs" in conclusion(found)
+    said = verdict(found)
+    assert "comind is better than aide by " in said and "solo is better than aide by " in said
+    assert said.endswith("; 1 other pair not significant.")
+    assert "corrected for 3 comparisons" in conclusion(found)
 
 
 def test_one_competition_concludes_nothing_beyond_it_and_two_settle_nothing() -> None:
     skills = {"comind": 0.3, "aide": 0.0}
     one = compare(bench(skills, random.Random(5), competitions=["wine"], seeds=8))
-    assert conclusion(one).endswith("nothing can be concluded beyond wine.")
-    assert verdict(one).startswith("No significant difference: ")
     two = compare(bench(skills, random.Random(5), competitions=["wine", "beer"]))
-    assert "with fewer than 6 competitions no difference can be significant" in conclusion(two)
+    for found in (one, two):
+        assert "On fewer than 6 competitions no difference can be significant" in conclusion(found)
+        assert verdict(found).startswith("No significant difference: comind is ahead of aide by ")
+
+
+def test_a_plan_that_names_its_comparisons_is_corrected_for_those_alone() -> None:
+    """Five agents on eight competitions: of all ten pairs none can be settled, of the one that was planned one can."""
+    skills = {"comind": 0.3, "aide": 0.0, "solo": 0.0, "automind": 0.0, "hybrid": 0.0}
+    runs = bench(skills, random.Random(6), competitions=COMPETITIONS[:8], taste=0.02)
+    everything = compare(runs)
+    assert not any(pair.settled for pair in everything.pairs)
+    assert "On fewer than 9 competitions" in conclusion(everything)
+    planned = compare(runs, {frozenset({("comind", ()), ("aide", ())})})
+    (pair,) = planned.pairs
+    assert pair.settled and pair.chance == pytest.approx(2 / 2**8)
+    assert verdict(planned).startswith("comind is better than aide by ")
+
+
+def test_what_a_difference_needs_falls_with_its_size() -> None:
+    needs = []
+    for skill in (0.05, 0.1, 0.32):
+        (pair,) = compare(bench({"comind": skill, "aide": 0.0}, random.Random(8))).pairs
+        needs.append(pair.win_rate.competitions_needed(1) or 0)
+    assert needs[0] > needs[1] > needs[2] >= 6
+
+
+def test_the_engines_baseline_counts_as_no_submission_and_a_constant_is_named() -> None:
+    finding = {"guard": "constant", "verdict": "suspicious", "sentence": "all alike", "spoils": True, "node": 1}
+    found = compare(
+        runs_of(
+            map(
+                own_work,
+                [
+                    result("wine", "aide", 0, 0.9, baseline_handed_in=True, handed_in="holdout"),
+                    result("wine", "aide", 1, 0.7, baseline_handed_in=True, handed_in="refit", guards=[finding]),
+                    result("wine", "comind", 0, 0.4, handed_in="refit"),
+                    result("wine", "comind", 1, 0.4, handed_in="refit", guards=[{**finding, "verdict": "passed"}]),
+                ],
+            )
+        )
+    )
+    leader, other = found.rows
+    assert (leader.contender.agent, leader.valid, leader.not_its_own) == ("comind", 1.0, "0")
+    assert (other.win_rate, other.valid, other.medal, other.bronze) == (0.0, 0.0, 0.0, 0)
+    assert other.not_its_own == "2 baseline, 1 constant"
+    for table in (outcomes_table(found), spent_table(found)):
+        assert [cells[table.columns.index("not its own")] for _, cells in table.rows] == ["0", "2 baseline, 1 constant"]
+    assert found.label(other.contender) == "aide [2 baseline, 1 constant]"
+    assert over_time(found)[1].points[-1][1] == 0.0
 
 
 def test_a_single_agent_and_agents_without_a_pair_are_compared_with_nothing() -> None:
@@ -145,8 +195,8 @@ def test_a_table_has_only_columns_with_something_in_them() -> None:
     assert {"cost", "tokens", "time to bronze"} <= set(spent_table(asked).columns)
     free = {"calls": 0, "cost_usd": 0.0}
     bare = compare(runs_of([result("wine", "comind", 0, 0.4, llm=free)]))
-    assert spent_table(bare).columns == ("runs", "time")
-    assert outcomes_table(bare).rows == (("comind", ("1.00", "40.0%", "0%", "0%", "100%")),)
+    assert spent_table(bare).columns == ("runs", "not its own", "time")
+    assert outcomes_table(bare).rows == (("comind", ("1.00", "40.0%", "0%", "0%", "100%", "0")),)
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.081, "+8.1"), (-0.5, "\N{MINUS SIGN}50.0"), (-0.0001, "0.0")])

@@ -10,7 +10,7 @@ import pytest
 from bot.research.compare.comparison import compare
 from bot.research.compare.page import render
 from bot.research.compare.verdict import verdict
-from state.errors import UsageError
+from state.errors import ConfigurationError, UsageError
 from tests.bot.replay.conftest import Bot, bot
 from tests.bot.report.test_browser import HOSTILE, opened, served
 from tests.bot.research.compare.simulated import bench, result, runs_of, write
@@ -81,7 +81,7 @@ def test_a_hostile_comparison_is_quiet_in_a_browser(tmp_path: Path) -> None:
         document, messages = opened(f"{address}/page.html", tmp_path / "profile")
     assert asked == ["/page.html"]
     assert messages == []
-    assert "comind leads aide" in document
+    assert "comind is ahead of aide" in document
 
 
 def test_the_command_prints_at_most_80_columns_and_writes_what_it_is_asked_to(bot: Bot, tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_the_command_prints_at_most_80_columns_and_writes_what_it_is_asked_to(bo
     done = bot("compare", runs, "--html", tmp_path / "page.html")
     assert done.exit_code == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert done.stdout.startswith("comind wins: it beats comind no-community, and 1 other, by ")
-    assert "1 more pair without the leader: --html or --json" in done.stdout
+    assert done.stdout.startswith("comind is better than comind no-community by ")
+    assert "CoMind v1, table 1: win rate by category" in done.stdout and "CoMind v2" in done.stdout
     assert "1 run without a final result left out" in " ".join(done.stdout.split())
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
@@ -106,6 +106,24 @@ def test_the_command_prints_json_for_programs(bot: Bot, tmp_path: Path) -> None:
     assert first["settled"] is True
     assert first["win_rate"]["low"] > 0
     assert len(first["win_rate"]["by_competition"]) == 12
+
+
+def test_with_a_plan_only_its_comparisons_are_made(bot: Bot, tmp_path: Path) -> None:
+    runs = write([one for _, one in bench(SKILLS, random.Random(1)).results], tmp_path / "runs")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'competitions = ["one"]\nagents = ["comind", "aide", "comind no-community"]\ncomparisons = [["aide", "comind"]]\n'
+    )
+    (pair,) = json.loads(bot("compare", runs, "--plan", plan, "--json").stdout)["pairs"]
+    assert (pair["one"]["agent"], pair["other"]["agent"]) == ("comind", "aide")
+    assert pair["chance"] == pair["win_rate"]["chance"], "corrected for nothing"
+    plan.write_text(plan.read_text().replace('["aide", "comind"]', '["aide", "solo"], ["aide", "aide"]'))
+    with pytest.raises(ConfigurationError) as raised:
+        bot("compare", runs, "--plan", plan)
+    assert [one.message for one in raised.value.problems] == [
+        "comparisons.1 names solo, which is not among `agents`",
+        "comparisons.2 must name two different agents",
+    ]
 
 
 def test_what_cannot_be_compared_is_said_in_one_sentence(bot: Bot, tmp_path: Path) -> None:

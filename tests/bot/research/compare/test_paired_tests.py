@@ -58,6 +58,19 @@ def test_of_four_equal_agents_hardly_ever_one_is_said_to_beat_another() -> None:
     assert wrong / (BENCHES // 2) <= 0.08
 
 
+@pytest.mark.parametrize("spread", [1.0, 1.5])
+def test_a_difference_is_settled_in_about_four_of_five_benches_on_as_many_competitions_as_it_needs(
+    spread: float,
+) -> None:
+    known = difference({"one": [1.0 - spread / 2**0.5], "other": [1.0 + spread / 2**0.5]})
+    needed = known.competitions_needed(1)
+    assert needed is not None
+    rng = random.Random(15)
+    benches = [[rng.gauss(1.0, spread) for _ in range(needed)] for _ in range(150)]
+    # Two standard errors of a share of 80% in so many benches are 6.5%.
+    assert 0.73 <= sum(chance(units) < LEVEL for units in benches) / len(benches) <= 0.9
+
+
 @pytest.mark.parametrize("competitions", range(1, FEWEST))
 def test_fewer_than_six_competitions_settle_nothing_however_large_the_difference(competitions: int) -> None:
     found = difference({str(number): [0.9] * 50 for number in range(competitions)})

@@ -6,6 +6,7 @@ import pytest
 
 from bot.research.compare.comparison import compare
 from bot.research.compare.papers import PaperTable, paper_tables
+from bot.research.compare.runs import own_work
 from tests.bot.research.compare.simulated import bench, result, runs_of
 
 
@@ -80,6 +81,16 @@ def test_tiers_have_the_best_and_the_mean_of_a_competitions_runs() -> None:
     assert len(cells(found, "published")) == 8
 
 
+def test_a_run_that_handed_in_the_baseline_is_marked_and_has_no_code() -> None:
+    """What the engine made is no work of AIDE+Code's, whatever it scores."""
+    one = result("leaf-classification", "aide-code", 0, 0.9, baseline_handed_in=True, code_length=43_894)
+    found = {table.title.partition(":")[0]: table for table in paper_tables(compare(runs_of([own_work(one)])))}
+    assert found["CoMind v1, table 1"].columns[1] == ("aide-code [1 baseline]", "ours")
+    assert found["CoMind v1, table 1"].rows[0][1][1] == "0.000 (1)"
+    assert found["CoMind v1, table 2"].rows[0][1][1] == "– (1)"
+    assert cells(found["MLE-bench"], "ours")[0][0] == "aide-code [1 baseline], with community"
+
+
 def test_medals_by_split_are_aggregated_as_mle_bench_does() -> None:
     """Seed i is the i-th run of each competition; as many seeds as the competition with the fewest runs has."""
     found = tables(
@@ -97,6 +108,8 @@ def test_a_run_with_community_is_never_called_a_result_on_mle_bench() -> None:
     one = tables(("leaf-classification", "comind", 0, 0.9), ("leaf-classification", "comind no-community", 0, 0.9))
     assert [row[0] for row in cells(one["MLE-bench"], "ours")] == ["comind, with community", "comind no-community"]
     assert "never on MLE-bench" in one["MLE-bench"].note
+    v2 = next(row for row in cells(one["MLE-bench"], "published") if row[0].startswith("CoMind v2"))
+    assert v2[1:] == ("59.09", "23.68", "33.33", "36.00")
 
 
 @pytest.mark.parametrize(

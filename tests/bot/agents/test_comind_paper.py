@@ -1,0 +1,34 @@
+"""CoMind as its paper has it: its stages, and a coder that sees its own draft alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bot.replay.conftest import finish, finished, light
+from tests.bot.replay.scripted_answers import Answers
+from tests.tiny_snapshot import write_tiny
+
+__all__ = ["light"]
+
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("light")]
+
+
+def test_its_stages_are_the_papers_and_nothing_of_ours_is_added(tmp_path: Path) -> None:
+    finish(
+        Answers(), tmp_path, write_tiny(tmp_path / "tiny-table"), "--agent", "comind-paper", "--steps", 6, "--cpus", 1
+    )
+    done = finished(tmp_path)
+    prompts = [json.loads(line) for line in (done.folder / "prompts.jsonl").read_text().splitlines()]
+    stages = dict.fromkeys(one["prompt"] for one in prompts)
+    assert list(stages) == ["read_posts", "propose_ideas", "plan_drafts", "write_script", "write_report"]
+    texts = {
+        name: ["\n".join(m["content"] for m in one["messages"]) for one in prompts if one["prompt"] == name]
+        for name in stages
+    }
+    assert all("# Your draft: " in text for text in texts["write_script"])
+    assert not any("Results of this run" in text or "# Ideas" in text for text in texts["write_script"])
+    assert "node 1" not in texts["plan_drafts"][0] and "baseline" not in texts["plan_drafts"][0].lower()
+    result = done.result
+    assert (result["variant"], result["blend"], result["public_kernels"]) == ([], None, None)
+    assert result["handed_in"] and not result["baseline_handed_in"]
