@@ -26,7 +26,8 @@ LIMITS = {
     "lines of bot": 64_320,
     "lines of bot/fleet": 1_930,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
-    "lines of bot/research": 8_370,
+    # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
+    "lines of bot/research": 8_410,
     "lines of bot/simulator": 5_500,
     "lines of sandbox": 7_900,
     "lines of scrapers": 10_250,

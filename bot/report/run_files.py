@@ -214,7 +214,7 @@ def _read_result(
         timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
         tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
         **figures_of(
-            gains(record, graded.nodes, {one.id for one in tree.candidates()}), graded.grade, times["wall_seconds"]
+            gains(record, graded.nodes, {node.id for node in tree.candidates()}), graded.grade, times["wall_seconds"]
         ),
         rank_correlation=graded.rank_correlation,
         selection=selection_of(context) if ended.status == "finished" else None,

@@ -230,9 +230,9 @@ class LabsBriefing:
 def built(context: RunContext, lab: int, attempts: Sequence[NodeFeedback]) -> str:
     """Return what a lab's best experiments were, or its scripts, with their scores: its method where its coder states none."""
     log = context.experiments
-    ranked = [] if log is None else [each for each in log.ranked() if each.lab == lab and each.kind != "portfolio"]
-    if ranked:
-        return "; ".join(f"{each.name}, {each.shown_score}: {each.note or 'no note'}" for each in ranked[:_BUILT])
+    logged = [] if log is None else [e for e in log.ranked() if e.lab == lab and e.kind != "portfolio"]
+    if logged:
+        return "; ".join(f"{e.name}, {e.shown_score}: {e.note or 'no note'}" for e in logged[:_BUILT])
     return "; ".join(
         f"node {script.node}: {in_quotes(script.plan, 600)}" for script in attempts if script.score is not None
     )

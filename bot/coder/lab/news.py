@@ -99,9 +99,13 @@ class LabNews:
 
     def _draft(self, events: list[Event]) -> list[str]:
         """Return the lab's draft if it was planned since the lab opened."""
-        own = lab(self.context.store, self.context.run_id, self.lab)
+        lab_row = lab(self.context.store, self.context.run_id, self.lab)
         planned = {event.data["draft"] for event in events if event.type == "draft.added"}
-        rows = [row for row in self._known(drafts) if own is not None and row.id == own.draft_id and row.id in planned]
+        rows = [
+            row
+            for row in self._known(drafts)
+            if lab_row is not None and row.id == lab_row.draft_id and row.id in planned
+        ]
         self.items += [Item(f"draft/{row.id}", row.known_at) for row in rows]
         return [
             f"your draft, planned from what was posted: {in_quotes(f'{row.title}. {row.aim} {row.description}', 6_000)}"

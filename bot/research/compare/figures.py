@@ -45,7 +45,7 @@ class Figures:
     def not_its_own(self) -> str:
         """How many runs handed in the engine's baseline, and how many a constant."""
         counts = ((self.baselines, "baseline"), (self.constants, "constant"))
-        return ", ".join(f"{count} {what}" for count, what in counts if count) or "0"
+        return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "0"
 
 
 def win_rate(result: RunResult) -> float:

@@ -69,5 +69,5 @@ def _medals(results: list[RunResult]) -> str:
     counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
     baselines = sum(result.baseline_handed_in for result in results)
     invalid = sum(not result.valid_submission for result in results) - baselines
-    others = ((invalid, "invalid"), (baselines, "baseline"))
-    return ", ".join([*counts, *(f"{count} {what}" for count, what in others if count)])
+    failures = ((invalid, "invalid"), (baselines, "baseline"))
+    return ", ".join([*counts, *(f"{count} {kind}" for count, kind in failures if count)])

@@ -54,12 +54,9 @@ def verdict(comparison: Comparison) -> str:
     for winner, pairs in by_winner.items():
         losers = [f"{title(pair.other)} by {_size(pair)}" for pair in pairs]
         clauses.append(f"{title(winner)} is better than {_join_names(losers)}")
-    rest = (
-        ""
-        if len(settled) == len(comparison.pairs)
-        else f"; {plural(len(comparison.pairs) - len(settled), 'other pair')} not significant"
-    )
-    return f"{'; '.join(clauses)}{rest}."
+    open_pairs = len(comparison.pairs) - len(settled)
+    suffix = f"; {plural(open_pairs, 'other pair')} not significant" if open_pairs else ""
+    return f"{'; '.join(clauses)}{suffix}."
 
 
 def conclusion(comparison: Comparison) -> str:
