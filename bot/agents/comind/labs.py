@@ -161,8 +161,8 @@ class LabsBriefing:
     async def _plan_first(self, action: Action, node: int) -> None:
         """Have a model plan the draft of the first lab, which works already: its coder learns of it as news."""
         context = self._context
-        draft = draft_row(context, 1)
-        if draft is None or draft.title != _FIRST:
+        draft, row = draft_row(context, 1), lab(context.store, context.run_id, node)
+        if draft is None or draft.title != _FIRST or row is None or row.ended_at is not None:
             return
         await plan_drafts(
             context,

@@ -46,7 +46,7 @@ class Coders:
     async def complete(self, prompt: Prompt[Any], *, role: str, limits: CallLimits) -> Completion[Any]:
         """Have rules plan, and each coder keep a note, log one experiment and end its lab."""
         if prompt.name != "lab_turn":
-            if isinstance(prompt, PlanDrafts):
+            if isinstance(prompt, PlanDrafts) and "on the task alone" not in prompt.start:
                 self.plans.append(prompt)
                 if len(self.plans) == 2:
                     self.two_plans.set()

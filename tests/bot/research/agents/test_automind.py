@@ -135,4 +135,4 @@ async def test_a_draft_sees_earlier_plans_an_improvement_what_was_built_on_its_p
     assert [one.node for one in again.results] == [3] and again.earlier == ""
     assert repair.results == () and repair.earlier == "" and repair.parent.node == 4
     assert last.parent is None
-    assert [f"Node {node}." in last.earlier for node in (1, 2, 3, 4)] == [False, True, True, False]
+    assert [f"Node {node}." in last.earlier for node in range(1, 6)] == [False, True, True, True, False]

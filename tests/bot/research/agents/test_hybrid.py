@@ -46,7 +46,7 @@ class Coders:
 
     async def complete(self, prompt: Prompt[Any], *, role: str, limits: CallLimits) -> Completion[Any]:
         """Answer, until a third plan would be made."""
-        if isinstance(prompt, PlanDrafts):
+        if isinstance(prompt, PlanDrafts) and "on the task alone" not in prompt.start:
             if len(self.plans) == 2:
                 raise BudgetExceeded("no more plans")
             self.plans.append(prompt)
