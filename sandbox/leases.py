@@ -25,6 +25,8 @@ _FOLDER = "bot-leases"
 _PAUSE = 0.03
 _SAY_AFTER = 0.5
 """Seconds of waiting that need not be reported."""
+_SAY_AGAIN = 60.0
+"""Seconds after which a longer wait is reported again, as another may be the holder."""
 _MEMORY_BACK = 30.0
 """Seconds that a GPU's memory may take to come back after an execution."""
 _SLACK = 256 * 1024**2
@@ -172,7 +174,8 @@ class Leases:
         subject: str,
     ) -> Held[Name]:
         """Wait in line, then take everything together as soon as it is free."""
-        start, reported = time.monotonic(), False
+        start = time.monotonic()
+        report_at = start + _SAY_AFTER
         try:
             line = self._lines[kind]
             with line.place() as place:
@@ -180,10 +183,10 @@ class Leases:
                     now = time.monotonic()
                     if now >= deadline:
                         raise NoneFree(f"{subject} did not come free in {now - start:.0f} s{self._why(kind)}.")
-                    if say and not reported and now - start >= _SAY_AFTER:
+                    if say and now >= report_at:
                         since = datetime.now().astimezone() - timedelta(seconds=now - start)
                         say(f"waiting since {since:%H:%M:%S} for {subject}{self._why(kind)}")
-                        reported = True
+                        report_at = now + _SAY_AGAIN
                     await asyncio.sleep(min(_PAUSE, deadline - now))
                 return holding
         except OSError as error:

@@ -68,7 +68,9 @@ class DaemonView:
             parts = list(self._competitions())
         except BotError as error:  # it is being made, or cannot be read at the moment
             parts = [Text(f"starting: {error}")]
-        lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in list(self._log.lines)[-_LAST_LINES:]]
+        # Of their times the hours will do.
+        log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
+        lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in log[-_LAST_LINES:]]
         hint = f"Ctrl-C stops it in order, and `bot run` continues; {self._page}; `bot status` shows more"
         return Group(*parts, Text("last events", style="bold"), *lines, Text(hint, style="dim"))
 

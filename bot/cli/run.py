@@ -44,6 +44,8 @@ def run(
         print("bot: there is no bot.toml here: `bot init` writes one, or name yours with --config", file=sys.stderr)
         raise typer.Exit(EX_CONFIG)
     _refuse_second(file)
+    if sys.stderr.isatty():
+        print(f"starting with {file}", file=sys.stderr)
     from bot.configuration import read_configuration
     from bot.configuration.own_secrets import open_redactor
     from bot.daemon.log import sayer

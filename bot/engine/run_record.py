@@ -50,11 +50,11 @@ _RowT = TypeVar("_RowT", Execution, Lab, LedgerEntry, Node)
 _NEWS = " [news] "
 """What a line of news begins with after the lab's mark, under what a coder sees of a command."""
 _PHASES = {
-    "reading": "reading posts",
-    "guards:": "checking the data",
-    "final selection": "final selection",
-    "second-look": "final selection",
-    "refit": "refit of the final selection",
+    "reading": "reading",
+    "guards:": "checking",
+    "final selection": "selection",
+    "second-look": "selection",
+    "refit": "refit",
 }
 """Phases by what begins the names of steps that are under way."""
 _IDLE_EVENTS = 40
@@ -381,7 +381,7 @@ class RunRecord:
     def phase(self) -> str:
         """What its work has come to, in a few words."""
         if self.row.status != "running":
-            return "writing the result"
+            return "writing"
         steps = [step.name for step in self._unfinished_steps]
         known = next((phase for name, phase in _PHASES.items() if any(step.startswith(name) for step in steps)), None)
         return known or ("search" if self.counts.all else "preparing")

@@ -1,6 +1,6 @@
 """The first screen's answers in sentences: how good a run is, how sure that is, why its choice won, and what to do next."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from bot.engine.families import FAMILIES, families_in
@@ -85,20 +85,21 @@ def why_it_won(data: ReportData) -> Iterator[str]:
 def _made_of(data: ReportData, chosen: NodeRow) -> Iterator[str]:
     """Yield the features and models of the chosen node or of its ensemble's heaviest members, and where its ideas come from."""
     ensemble, nodes = data.result.blend if chosen.blend else None, {node.id: node for node in data.nodes}
+    notes = {e.node: f"{e.name}{f': {e.note}' if e.note else ''}" for lab in data.labs for e in lab.experiments}
     if ensemble is None:
-        yield f"It is {_in_words(chosen)}."
+        yield f"It is {_in_words(chosen, notes)}."
         yield from _draft(data, chosen)
         return
     heaviest = sorted(ensemble.weights.items(), key=lambda item: -abs(item[1]))[:_SHOWN]
-    members = [f"{_in_words(nodes[id])} (weight {weight:.2f})" for id, weight in heaviest if id in nodes]
+    members = [f"{_in_words(nodes[id], notes)} (weight {weight:.2f})" for id, weight in heaviest if id in nodes]
     lighter = len(ensemble.weights) - len(members)
     yield f"An ensemble of {'; '.join(members)}{f'; and {lighter} lighter ones' if lighter else ''}."
     yield words.sentence(words.blend(data.result).removesuffix("."))
 
 
-def _in_words(node: NodeRow) -> str:
+def _in_words(node: NodeRow, notes: Mapping[int, str]) -> str:
     """Return what its author noted of a node, and the models in its files, where the note names others or none."""
-    note = words.first_words(node.plan, 120).rstrip(".") or node.action
+    note = words.first_words(notes.get(node.id, node.plan), 120).rstrip(".") or node.action
     in_files, in_note = set(node.families), families_in(note)
     models = f"; its files use {', '.join(node.families)}" if in_files - in_note else ""
     missing = sorted((in_note & set(FAMILIES)) - in_files) if in_files else []

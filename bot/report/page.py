@@ -39,7 +39,7 @@ def render(data: ReportData) -> str:
             data=data,
             words=words,
             test=words.test(result),
-            cautions=words.cautions(result, data.competition.split),
+            cautions=words.cautions(result),
             scripts=[n for n in data.nodes if not n.blend],
             valid_nodes=sum(n.status == "valid" and not n.blend for n in data.nodes),
             found_by_guards=[one for one in result.guards if one.is_doubt],

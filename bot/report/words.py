@@ -287,8 +287,8 @@ def undated_notes(count: int) -> str:
     return "1 undated note counts as" if count == 1 else f"{count} undated notes count as"
 
 
-def cautions(result: RunResult, split: str | None) -> list[str]:
-    """Return what a reader must know before trusting the figures; `split` describes how the test data was made."""
+def cautions(result: RunResult) -> list[str]:
+    """Return what a reader must know before trusting the figures."""
     found = []
     if result.live and result.submission_exists and result.score_kind != "private":
         found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
@@ -329,6 +329,4 @@ def cautions(result: RunResult, split: str | None) -> list[str]:
             ("doubt" if several else "doubts") if verdict == "suspicious" else f"{'were' if several else 'was'} not run"
         )
         found.append(f"{what} {finding} ({guards}): {sentence}.")
-    if split:
-        found.append(f"Test data: {split}")
     return found

@@ -153,7 +153,7 @@ def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime 
     """Show the progress line until it is stopped, or the end has come."""
     with progress_line(_LINE) as say:
         while not stop.is_set() and (end is None or clock.now() < end):
-            say(progress(site, clock))
+            say(progress(site, clock), (clock.now() - clock.start) / (site.last_deadline - clock.start))
             stop.wait(_LOOK)
 
 

@@ -104,7 +104,7 @@ def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_
             "idle time: fits 5 on all rows",
             "idle time: fit-b",
         ]
-        assert record.phase == "final selection"
+        assert record.phase == "selection"
 
 
 def test_of_several_live_runs_the_latest_counts_and_a_run_that_is_not_there_has_no_record(store: Store) -> None:

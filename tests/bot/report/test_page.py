@@ -12,9 +12,12 @@ from bot.execution.folder import RunFolder
 from bot.report.page import write_report
 from bot.report.result import RunResult, write_result
 from state.errors import UsageError
+from state.progress import update_node
+from state.store import Store
 from tests.bot.replay.conftest import Bot, bot, results, tiny
-from tests.bot.report.finished_runs import FakeRun, write_run
+from tests.bot.report.finished_runs import RUN, FakeRun, write_run
 from tests.source_tree import ROOT
+from tests.state.conftest import START, StandingClock
 
 __all__ = ["bot", "tiny"]
 
@@ -306,3 +309,13 @@ def test_a_style_sheet_closes_what_it_opens(sheet: Path) -> None:
     """A browser says nothing, and drops the rules below."""
     rules = (ROOT / sheet).read_text()
     assert rules.count("{") == rules.count("}")
+
+
+@pytest.mark.integration
+def test_why_it_won_names_notes_and_models_and_says_where_the_files_show_others(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", FakeRun(changes={"chosen_node": 3}))
+    with Store.open(folder / "state.db", StandingClock(START)) as store, store.write() as tx:
+        update_node(tx, RUN, 3, plan="Letter counts with LightGBM.", families=("forest",))
+    write_report(folder)
+    prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
+    assert "It is node 3, Letter counts with LightGBM; its files use forest, and no lightgbm." in prose
