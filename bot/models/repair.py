@@ -71,7 +71,7 @@ class Repair(_Again[AnswerT]):
     fault: str
 
     def _exchange(self) -> tuple[Message, Message]:
-        asked = f"Your answer cannot be used: {self.fault}. Answer again, in full and in the form that was asked for."
+        asked = f"Your answer cannot be used: {clean(self.fault)}. Answer again, in full and in the form that was asked for."
         return Message("assistant", both_ends(clean(answer_of(self.reply)), _SHOWN) or "(no text)"), Message(
             "user", asked
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from bot.coder.lab.prompts import LabTurn
 from bot.models import Item, Message
+from bot.models.quoting import clean
 from state.steps import StepKind
 
 
@@ -124,7 +125,7 @@ class Conversation:
     def summary(self, board: Sequence[str]) -> str:
         """Return the summary that old turns can give way to: their commands' first words, and the board's lines."""
         lines = [f"- {' '.join(reply.split())[:COMMAND_SHOWN]}" for reply, _ in self.turns[:-_KEPT_TURNS]]
-        return "\n".join([_EARLIER, *lines[-_MENTIONED:], "", "# The board", *board])
+        return clean("\n".join([_EARLIER, *lines[-_MENTIONED:], "", "# The board", *board]))
 
     def shorten(self, summary: str) -> None:
         """Let old turns give way to their summary."""
