@@ -1,4 +1,4 @@
-"""Checks of the daemon: its folder, database, notifications and service."""
+"""Checks of the daemon: its folder, database, log file, notifications and service."""
 
 import os
 import sqlite3
