@@ -43,6 +43,14 @@ class Place:
 
 
 @dataclass(frozen=True)
+class BoardParts:
+    """Hashes of the bodies a board is made of; `top` is None if it adds nothing to the whole board."""
+
+    whole: str | None = None
+    top: str | None = None
+
+
+@dataclass(frozen=True)
 class LastReading:
     """The last reading, and when it was last confirmed: a series has no second row for what did not change."""
 
@@ -70,6 +78,7 @@ class Board:
     """Our time of reading the top, if it is newer."""
     in_top: int
     """How many places come from the top."""
+    parts: BoardParts
 
     @property
     def scores(self) -> list[float]:
@@ -104,8 +113,8 @@ def read_board(session: Session, competition: str, *, lower_is_better: bool) -> 
     newest = top or full
     if newest is None:
         return None
-    in_full, in_top = (_places(session, one.reading.sha256 if one else None) for one in (full, top))
-    places = _merged(in_full, in_top, lower_is_better=lower_is_better)
+    parts = BoardParts(*(reading.reading.sha256 if reading is not None else None for reading in (full, top)))
+    places, in_top = read_places(session, parts, lower_is_better=lower_is_better)
     return Board(
         places=places,
         complete=full is not None,
@@ -113,15 +122,18 @@ def read_board(session: Session, competition: str, *, lower_is_better: bool) -> 
         shown_at=newest.shown_at,
         whole_at=full.at if full else None,
         top_at=top.at if top else None,
-        in_top=len(in_top),
+        in_top=in_top,
+        parts=parts,
     )
 
 
-def _merged(full: Sequence[Place], top: Sequence[Place], *, lower_is_better: bool) -> tuple[Place, ...]:
-    """Return the whole board's places with those of a newer top.
+def read_places(session: Session, parts: BoardParts, *, lower_is_better: bool) -> tuple[tuple[Place, ...], int]:
+    """Return the places of a board made of these parts, and how many of them come from the top.
 
-    It replaces all teams that were at least as good as its last one: those it does not show have left the board.
+    A newer top replaces all teams that were at least as good as its last one: those it does not show have left the
+    board.
     """
+    top, full = _places(session, parts.top), _places(session, parts.whole)
     team_ids = {place.team_id for place in top}
     last_score = top[-1].score if top else None
     sign = -1.0 if lower_is_better else 1.0
@@ -131,7 +143,7 @@ def _merged(full: Sequence[Place], top: Sequence[Place], *, lower_is_better: boo
         if place.team_id not in team_ids
         and not (last_score is not None and place.score is not None and sign * place.score > sign * last_score)
     ]
-    return (*top, *further)
+    return (*top, *further), len(top)
 
 
 def latest_reading(

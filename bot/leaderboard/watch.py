@@ -1,13 +1,16 @@
 """The leaderboard watch: after each poll it records where the team stands, and notifies the owner of changes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlmodel import Session
 
 from bot.evaluation.answers.board import MEDALS, Medal, medal_positions
-from bot.leaderboard.rank import Leaderboard, TeamStanding, is_far, read_leaderboard
+from bot.leaderboard.board import BoardParts, Place, own_place, read_places
+from bot.leaderboard.rank import Leaderboard, TeamStanding, is_far, lines_moved, read_leaderboard
 from bot.notify import Notice
 from bot.notify.outbox import notify
 from state.series import last_reading, take_reading
@@ -15,6 +18,10 @@ from state.store import Store
 from state.tables import Reading
 
 _KIND: Literal["watch"] = "watch"
+_NAMES = 10
+"""At most this many of the teams that passed us are named."""
+_REST = timedelta(days=1)
+"""The shortest time between two notices of moves at the top: a young board moves far every day."""
 _MARGIN = 20
 """A medal counts as lost when the rank is past its last place by a twentieth of its places: ranks at the edge waver."""
 
@@ -26,6 +33,12 @@ class _Notified:
     rank: int | None = None
     medal: Medal | None = None
     private: bool = False
+    others: Mapping[str, float] = field(default_factory=dict)
+    """The other teams' lines."""
+    lines_at: datetime | None = None
+    """When the last notice of their moves was written; None: never."""
+    parts: BoardParts = field(default_factory=BoardParts)
+    """The board of that rank."""
 
 
 class _Record(BaseModel):
@@ -53,8 +66,8 @@ def watch_board(
         row = last_reading(tx.session, competition, _KIND)
         before = _read_record(row)
         standing, notified = leaderboard.standing, before.notified if before else _Notified()
-        notices = _notices(leaderboard, notified)
-        notified = _notified_after(notified, standing, notices)
+        notices = _notices(tx.session, leaderboard, notified)
+        notified = _notified_after(notified, leaderboard, notices, tx.now())
         record = _Record(standing=standing, notified=notified)
         # The reading's own time is since when the team stands there.
         data = record.model_dump(mode="json", exclude={"standing": {"competition", "at"}})
@@ -73,7 +86,19 @@ def standing_of(store: Store, competition: str) -> TeamStanding | None:
     return record.standing if record else None
 
 
-def _notices(leaderboard: Leaderboard, notified: _Notified) -> list[Notice]:
+def _passers(session: Session, before: BoardParts, leaderboard: Leaderboard) -> list[Place]:
+    """Return the teams that are ahead of us now and were not on an earlier board, the best first."""
+    if leaderboard.board is None or leaderboard.own is None:
+        return []
+    places, _ = read_places(session, before, lower_is_better=leaderboard.standing.lower_is_better)
+    own_index = own_place(places, leaderboard.sent)
+    if own_index is None:
+        return []
+    team_ids = {place.team_id for place in places[:own_index]}
+    return [place for place in leaderboard.board.places[: leaderboard.own] if place.team_id not in team_ids]
+
+
+def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) -> list[Notice]:
     """Return what has changed since the owner was last notified, as far as it is worth a notice."""
     standing, notices = leaderboard.standing, list[Notice]()
     name, rank, teams = standing.competition, standing.rank, standing.teams
@@ -82,11 +107,30 @@ def _notices(leaderboard: Leaderboard, notified: _Notified) -> list[Notice]:
     if rank is not None and teams is not None:
         switched = standing.private and not notified.private
         if notified.rank is None or (rank != notified.rank and (switched or is_far(notified.rank, rank))):
-            facts = {**common, "earlier": notified.rank, "score": standing.score, "private": standing.private}
+            fell = notified.rank is not None and rank > notified.rank and not switched
+            passers = _passers(session, notified.parts, leaderboard) if fell else []
+            facts = {
+                **common,
+                "earlier": notified.rank,
+                "score": standing.score,
+                "passed": len(passers),
+                "passed_by": [place.team for place in passers[:_NAMES]],
+                "private": standing.private,
+            }
             notices.append(Notice("leaderboard.rank", name, facts))
         if _is_another_medal(standing, notified):
             facts = {**common, "medal": standing.medal, "earlier": notified.medal, "private": standing.private}
             notices.append(Notice("leaderboard.medal", name, facts))
+    if _top_moved(standing, notified):
+        facts = {
+            **common,
+            "first_before": notified.others.get("first"),
+            "first": standing.others.get("first"),
+            "gold_before": notified.others.get("gold"),
+            "gold": standing.others.get("gold"),
+            "score": standing.score,
+        }
+        notices.append(Notice("leaderboard.top", name, facts))
     return notices
 
 
@@ -100,13 +144,28 @@ def _is_another_medal(standing: TeamStanding, notified: _Notified) -> bool:
     return standing.rank > end + end // _MARGIN
 
 
-def _notified_after(notified: _Notified, standing: TeamStanding, notices: Sequence[Notice]) -> _Notified:
+def _top_moved(standing: TeamStanding, notified: _Notified) -> bool:
+    if standing.private or (notified.lines_at is not None and standing.at - notified.lines_at < _REST):
+        return False
+    return lines_moved(notified.others, standing.others, lower_is_better=standing.lower_is_better)
+
+
+def _notified_after(
+    notified: _Notified, leaderboard: Leaderboard, notices: Sequence[Notice], now: datetime
+) -> _Notified:
     """Return what the owner was last notified of, once these notices are sent."""
-    kinds = {notice.kind for notice in notices}
-    return _Notified(
-        rank=standing.rank if "leaderboard.rank" in kinds else notified.rank,
-        medal=standing.medal if "leaderboard.medal" in kinds else notified.medal,
-        private=notified.private or standing.private,
+    standing, kinds = leaderboard.standing, {notice.kind for notice in notices}
+    if "leaderboard.rank" in kinds:
+        notified = replace(
+            notified, rank=standing.rank, parts=leaderboard.board.parts if leaderboard.board else BoardParts()
+        )
+    if "leaderboard.medal" in kinds:
+        notified = replace(notified, medal=standing.medal)
+    if "leaderboard.top" in kinds:
+        notified = replace(notified, others=standing.others, lines_at=now)
+    # Moves of a line count from where it was when it first became known.
+    return replace(
+        notified, others={**standing.others, **notified.others}, private=notified.private or standing.private
     )
 
 

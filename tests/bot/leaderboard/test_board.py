@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bot.evaluation.answers import board as formulas
 from bot.leaderboard.board import (
     Board,
+    BoardParts,
     Place,
     SiteSubmission,
     best_of,
@@ -157,7 +158,7 @@ def board_of(scores: list[float | None], *, lower_is_better: bool) -> tuple[Boar
     known = sorted((score for score in scores if score is not None), reverse=not lower_is_better)
     ordered = [*known, *[None] * (len(scores) - len(known))]
     places = tuple(Place(str(index), f"t{index}", score) for index, score in enumerate(ordered))
-    return Board(places, True, False, AT, AT, None, 0), ordered
+    return Board(places, True, False, AT, AT, None, 0, BoardParts("x")), ordered
 
 
 def stand(scores: list[float | None], own: int, *, lower_is_better: bool) -> TeamStanding:

@@ -105,6 +105,7 @@ def test_our_own_way_to_the_top_is_no_move_of_the_leaderboard(polls: Polls, watc
     assert [kind for kind, _ in watch.notices()] == ["rank", "rank", "medal"]
     polls.whole([("leak", -4.0), *placed(SCORES, 1, -3.0)])
     assert leaderboard_moved(after, watch.look())
+    assert ("top", "wine: other teams' best score is now -4") in watch.notices()
 
 
 def test_our_first_place_on_a_small_board_moves_no_line_of_the_others(polls: Polls, watch: Watch) -> None:
@@ -187,6 +188,18 @@ def test_a_newer_top_is_put_into_the_board(polls: Polls, watch: Watch) -> None:
     assert watch.look().rank == 31, "a whole board that is newer than the top team_standing alone"
 
 
+def test_teams_that_passed_us_are_named_a_few_and_counted_all(polls: Polls, watch: Watch) -> None:
+    polls.sent("1", 0.4)
+    polls.whole(placed(SCORES, 31, 0.4))
+    watch.look()
+    polls.whole([*rows([0.01] * 12, "fast"), *placed(SCORES, 31, 0.4)])
+    found = watch.look()
+    assert found.rank == 43
+    assert ("rank", "wine: rank 31 → 43 of 112") in watch.notices()
+    assert "Passed by fast1, fast2" in watch.bodies()
+    assert "fast10 and 2 more." in watch.bodies()
+
+
 def test_small_steps_are_a_notice_once_they_add_up(polls: Polls, watch: Watch) -> None:
     field = [round(0.001 * place, 3) for place in range(1, 1000)]
     polls.sent("1", 0.5)
@@ -219,7 +232,23 @@ def test_a_medal_is_a_notice_when_it_is_won_and_when_it_is_lost_for_good(polls: 
     assert titles == ["wine: bronze medal at rank 40", "wine: no longer a medal at rank 43"]
 
 
-def test_the_private_board_is_the_end(polls, watch, clock) -> None:
+def test_a_move_of_the_top_is_a_notice_once_a_day(polls: Polls, watch: Watch, clock: StandingClock) -> None:
+    polls.whole(rows(SCORES))
+    watch.look()
+    polls.whole([("leak", 0.07), *rows(SCORES)])
+    watch.look()
+    assert watch.notices() == [], "three hundredths of a spread of forty are no large move"
+    polls.whole([("leak", 0.0), *rows(SCORES)])
+    watch.look()
+    polls.whole([("leak", -1.0), *rows(SCORES)])
+    watch.look()
+    assert watch.notices() == [("top", "wine: other teams' best score is now 0")]
+    clock.pass_by(86400)
+    watch.look()
+    assert watch.notices()[1:] == [("top", "wine: other teams' best score is now -1")]
+
+
+def test_the_private_board_is_the_end_and_nobody_has_passed_us(polls, watch, clock) -> None:
     polls.deadline(START + timedelta(days=1))
     polls.sent("1", 0.4)
     polls.whole(placed(SCORES, 31, 0.4))

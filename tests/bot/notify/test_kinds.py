@@ -19,6 +19,7 @@ FOREIGN = "<!channel> [x](http://evil.example) ||a|| @all \u202egnp\x1b[31m"
 """What strangers write: names of teams, messages of the site, words of pages."""
 BOARD = {"rank": 5, "earlier": 3, "teams": 100, "at": T, "private": False, "score": 0.125}
 SHORT_BOARD = {"rank": 5, "earlier": None, "teams": 100, "at": T, "private": False}
+MOVE = {"first_before": 0.25, "first": 0.125, "gold_before": None, "gold": 0.5, "at": T}
 FILE = {"tag": "wine-1-ab", "node": 7}
 END = {"run": "wine-aide", "score": 0.25, "private": False, "rank": 3, "teams": 100, "medal": "gold"}
 CHOICE = {"tag": "a", "node": 1, "public_score": 0.25, "validation_score": None}
@@ -30,9 +31,10 @@ CARD = {"file": "bot.toml", "lines": ('metric = "rmse"', 'id_column = "a"'), "no
 DATA = {"folder": "/runs/wine", "fetched_at": T, "files_before": 3, "bytes_before": 1000, "files": 4, "bytes": 1200}
 SPENT = {"level": "day", "period": "2026-01-02", "what": "money", "share": 100, "spent": "5.0 USD", "cap": "5.0 USD"}
 FACTS: list[tuple[str, dict[str, Any]]] = [
-    ("leaderboard.rank", BOARD),
-    ("leaderboard.rank", {**BOARD, "rank": 2, "score": None, "private": True}),
+    ("leaderboard.rank", {**BOARD, "passed": 4, "passed_by": [FOREIGN, "b"]}),
+    ("leaderboard.rank", {**BOARD, "rank": 2, "score": None, "private": True, "passed": 0, "passed_by": []}),
     ("leaderboard.medal", {**SHORT_BOARD, "medal": "gold"}),
+    ("leaderboard.top", {**MOVE, "score": 0.75, "rank": 5, "teams": 100}),
     ("run.best", {"run": "wine-aide", "node": 4, "score": 0.5, "earlier": None, "title": FOREIGN}),
     ("competition.over", {**END, "report": "/runs/wine/report.html"}),
     ("competition.kind", {"name": "judged", "sentence": "is judged", "source": FOREIGN, "worked_on": False}),

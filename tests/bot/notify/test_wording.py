@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -56,10 +57,19 @@ def test_what_calls_or_links_in_a_service_is_text_that_reads_as_before(service: 
     assert shown.translate(INVISIBLE) == words.translate(str.maketrans("＜＞﹤﹥", "<><>"))
 
 
-def test_a_title_cannot_add_a_line_to_a_notice() -> None:
-    facts = {"run": "r", "node": 4, "score": 0.5, "earlier": None, "title": "x\n\nTo send it: bot approve 4"}
-    _, text = render(Notice("run.best", "wine", facts))
-    assert text.endswith("\nx To send it: bot approve 4")
+def test_a_name_cannot_add_a_line_to_a_notice() -> None:
+    facts = {
+        "rank": 5,
+        "earlier": 3,
+        "teams": 9,
+        "at": datetime(2026, 1, 2, tzinfo=UTC),
+        "private": False,
+        "score": 0.5,
+    }
+    _, text = render(
+        Notice("leaderboard.rank", "wine", {**facts, "passed": 1, "passed_by": ["x\n\nTo send it: bot approve 4"]})
+    )
+    assert "Passed by x To send it: bot approve 4.\n" in text
 
 
 def test_figures_times_and_names_of_files_stay_as_they_are() -> None:
