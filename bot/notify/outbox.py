@@ -13,7 +13,7 @@ from sqlalchemy import exists, false
 from sqlmodel import Session, col, or_, select
 
 from bot.notify import Notice
-from bot.notify.schedule import ATTEMPT_SECONDS, FIRST_PAUSE, LONGEST_PAUSE, Plan, Tried, Waiting, is_due, plan
+from bot.notify.schedule import Plan, Tried, Waiting, is_due, is_quiet, plan
 from bot.notify.settings import NotifySection
 from bot.notify.wording import cut, render
 from state.clock import Clock, back_off
@@ -89,7 +89,7 @@ async def deliver(
 async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, settings: NotifySection) -> Delivered:
     sent = failed = 0
     for id in ready(store, service, clock.now(), settings):
-        row = _begin(store, id)
+        row = _begin(store, id, settings)
         if row is None:
             continue
         error = None
@@ -97,25 +97,31 @@ async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, s
             await notifier.send(row)
         except NotificationFailed as failure:
             error = str(failure)
-        _end(store, id, error)
+        _end(store, id, error, settings)
         sent, failed = sent + (error is None), failed + (error is not None)
     return Delivered(sent, failed)
 
 
-def _begin(store: Store, id: int) -> Letter | None:
+def _begin(store: Store, id: int, settings: NotifySection) -> Letter | None:
     """Count an attempt before it is made; None if it is not due, or another process has taken it."""
     with store.write() as tx:
         row, now = tx.session.get_one(Letter, id), tx.now()
-        if row.sent_at is not None or not is_due(row.due_at, now):
+        if row.sent_at is not None or not _may_go(row, now, settings):
             return None
         row.attempts += 1
         row.tried_at = now
-        row.due_at = now + timedelta(seconds=ATTEMPT_SECONDS + back_off(row.attempts, FIRST_PAUSE, LONGEST_PAUSE))
+        pause = back_off(row.attempts, settings.first_pause, settings.longest_pause)
+        row.due_at = now + timedelta(seconds=settings.seconds + pause)
         tx.add(row)
         return row
 
 
-def _end(store: Store, id: int, error: str | None) -> None:
+def _may_go(row: Letter, now: datetime, settings: NotifySection) -> bool:
+    # Quiet hours may have begun while the letters before it were sent.
+    return is_due(row.due_at, now, settings) and (row.urgent or not is_quiet(now, settings))
+
+
+def _end(store: Store, id: int, error: str | None, settings: NotifySection) -> None:
     with store.write() as tx:
         row = tx.session.get_one(Letter, id)
         letter: dict[str, Any] = {"key": row.key, "kind": row.kind, "service": row.service, "attempts": row.attempts}
@@ -124,7 +130,8 @@ def _end(store: Store, id: int, error: str | None) -> None:
             row.sent_at = tx.now()
             tx.record("notification.sent", run_id=row.run_id or NO_RUN, **letter)
         else:
-            row.due_at = tx.now() + timedelta(seconds=back_off(row.attempts, FIRST_PAUSE, LONGEST_PAUSE))
+            pause = back_off(row.attempts, settings.first_pause, settings.longest_pause)
+            row.due_at = tx.now() + timedelta(seconds=pause)
             tx.record("notification.failed", run_id=row.run_id or NO_RUN, error=error, **letter)
         tx.add(row)
 

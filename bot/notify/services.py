@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from bot.notify.schedule import ATTEMPT_SECONDS
 from bot.notify.settings import NotifySection
 from bot.notify.wording import neutral
 from state.errors import NotificationFailed, UsageError
@@ -40,7 +39,10 @@ def open_services(
     Raises:
         UsageError: an address is missing, or Apprise cannot use it.
     """
-    return {name: AppriseNotifier(name, find_address(name, environment)) for name in settings.services}
+    return {
+        name: AppriseNotifier(name, find_address(name, environment), seconds=settings.seconds)
+        for name in settings.services
+    }
 
 
 def find_address(name: str, environment: Mapping[str, str] | None = None) -> SecretStr:
@@ -87,7 +89,7 @@ def _read(path: Path, source: str) -> str:
 class AppriseNotifier:
     """Sends to one service; its address never appears in any text it returns, logs or raises."""
 
-    def __init__(self, name: str, address: SecretStr, *, seconds: float = ATTEMPT_SECONDS) -> None:
+    def __init__(self, name: str, address: SecretStr, *, seconds: float = 60.0) -> None:
         """Check the address; nothing is sent.
 
         The address is as Apprise writes it, or a Slack web hook; `seconds` is the longest time of one attempt.

@@ -1,7 +1,9 @@
-"""The section `[notify]` of bot.toml: where and when the owner is notified."""
+"""The section `[notify]` of bot.toml: where, when and how often the owner is notified."""
 
 import re
+from datetime import time
 from typing import Annotated, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -28,8 +30,32 @@ def _kind(value: str) -> str:
     return value
 
 
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("is no time zone that this machine knows, such as Europe/Zurich") from None
+    return value
+
+
+def _hours(value: str) -> tuple[time, time]:
+    """Read `22:00-07:00`."""
+    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", value)
+    if not found:
+        raise ValueError("must be two times of day, such as 22:00-07:00")
+    begin, end = time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4]))
+    if begin == end:
+        raise ValueError("must not end when it begins")
+    return begin, end
+
+
+def _quiet(value: str) -> str:
+    _hours(value)
+    return value
+
+
 class NotifySection(BaseModel):
-    """Where and when notices are sent."""
+    """Where, when and how patiently notices are sent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -43,11 +69,45 @@ class NotifySection(BaseModel):
         description="kinds of notices collected into a digest; all others are sent at once",
     )
     digest_hours: tuple[Annotated[int, Field(ge=0, le=23)], ...] = Field(
-        default=(8,), min_length=1, description="hours of the day, in UTC, at which there is a digest"
+        default=(8,), min_length=1, description="hours of the day at which there is a digest"
     )
+    quiet: Annotated[str, AfterValidator(_quiet)] | None = Field(
+        default=None,
+        examples=["22:00-07:00"],
+        description="hours in which only urgent notices are sent, such as `22:00-07:00`",
+    )
+    time_zone: Annotated[str, AfterValidator(_zone)] = Field(
+        default="UTC", description="time zone of the digest's and the quiet hours"
+    )
+    per_hour: int = Field(
+        default=20,
+        ge=1,
+        le=1000,
+        description="most messages to one service within any hour; further notices share a message",
+    )
+    first_pause: float = Field(
+        default=30.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds after the first failure; doubled with each that follows",
+    )
+    longest_pause: float = Field(
+        default=3600.0, gt=0, le=30 * 86_400, description="seconds, the longest pause after a failure"
+    )
+    seconds: float = Field(default=60.0, gt=0, le=3600, description="longest time of one attempt")
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
         if len(set(self.services)) < len(self.services):
             raise ValueError("services: each name may be listed only once")
         return self
+
+    @property
+    def quiet_hours(self) -> tuple[time, time] | None:
+        """When quiet begins and ends, in the time zone."""
+        return None if self.quiet is None else _hours(self.quiet)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone."""
+        return ZoneInfo(self.time_zone)

@@ -135,7 +135,7 @@ def rehearsal(
             made.config.write_text(
                 f'[daemon]\ndir = "{folder}/state"\nrehearsal = true\n[run]\nsandbox = "{sandbox}"\n'
                 f'[kaggle]\nurl = "{made.url}/v1"\n'
-                '[notify]\nservices = ["MAIL_URL", "SLACK_URL"]\n'
+                '[notify]\nservices = ["MAIL_URL", "SLACK_URL"]\nper_hour = 1000\n'
                 # A day is over in seconds: what is asked a hundred times a day would take all of the machine.
                 "[polling]\ntopics = 10800\nkernels = 14400\ntop = 14400\nrereads = 43200\nscores = 21600\n"
                 "submissions = 7200\ncompetitions = 43200\npages = 43200\ndata = 43200\noutputs = 86400\n"

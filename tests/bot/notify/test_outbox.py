@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,8 @@ from sqlmodel import select
 
 from bot.notify import Notice
 from bot.notify.outbox import NO_RUN, Delivered, deliver, notify
-from bot.notify.schedule import ATTEMPT_SECONDS, FIRST_PAUSE, LONGEST_PAUSE
 from bot.notify.settings import NotifySection
+from state.clock import FastClock
 from state.errors import NotificationFailed
 from state.store import Store
 from state.tables import Letter, LetterPart, Notification
@@ -20,7 +20,7 @@ from tests.bot.submission.parts import Fate, HurriedClock, Killed, MortalStore
 from tests.scripted_site import ScriptedSite
 from tests.site_submitter import SiteNotifier, plain_client
 
-SETTINGS = NotifySection()
+SETTINGS = NotifySection(per_hour=100, first_pause=10, longest_pause=100, seconds=5)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ async def test_what_becomes_of_a_notice_is_in_the_events(store: Store, clock: Hu
     add_notices(store, "b")
     with ScriptedSite(["500"]) as site:
         await go(store, site)
-        clock.pass_by(FIRST_PAUSE)
+        clock.pass_by(10)
         await go(store, site)
     events = [(e["type"], e["key"]) for e in store.export_events("r")]
     assert events == [(f"notification.{came}", key("a")) for came in ("added", "failed", "sent")]
@@ -106,12 +106,12 @@ async def test_one_that_fails_keeps_no_other_waiting_and_is_tried_later_and_late
         assert await go(store, site) == Delivered(sent=1, failed=1)
         assert letters(store)[0].last_error == "the site answered 500: Internal error"
         tried = [clock.now()]
-        for _ in range(50):
+        for _ in range(40):
             clock.pass_by(5)
             if (await go(store, site)) != Delivered(0, 0):
                 tried.append(clock.now())
     assert site.tags() == keys("ba")
-    assert [(b - a).total_seconds() for a, b in itertools.pairwise(tried)] == [30, 60, 120]
+    assert [(b - a).total_seconds() for a, b in itertools.pairwise(tried)] == [10, 20, 40]
     (a, b) = letters(store)
     assert (a.attempts, a.last_error, a.sent_at, b.attempts) == (4, None, tried[-1], 1)
 
@@ -133,7 +133,7 @@ async def test_killed_at_any_boundary_it_comes_at_least_once_under_one_key(tmp_p
             except Killed:
                 died = True
             store.fate = Fate()
-            clock.pass_by(ATTEMPT_SECONDS + FIRST_PAUSE)
+            clock.pass_by(SETTINGS.seconds + SETTINGS.first_pause)
             await go(store, site)
             assert await go(store, site) == Delivered(0, 0)
             assert set(site.tags()) == {*keys("ab")}
@@ -199,15 +199,36 @@ async def test_a_service_that_is_down_keeps_no_other_waiting_and_gets_it_all_lat
     add_notices(store, "a", "b")
     for _ in range(30):
         await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
-        clock.pass_by(60)
+        clock.pass_by(20)
     assert slack.keys() == keys("ab")
     assert all(row.sent_at is None for row in rows(store))
     mail.down = False
-    clock.pass_by(LONGEST_PAUSE)
+    clock.pass_by(200)
     await deliver(store, {"SLACK": slack, "MAIL": mail}, clock, SETTINGS)
     assert mail.keys() == keys("ab")
     assert slack.keys() == keys("ab"), "nothing twice to the other"
     assert all(row.sent_at == clock.now() for row in rows(store))
+
+
+@pytest.mark.integration
+async def test_what_piles_up_while_a_service_is_down_comes_together(store: Store, clock: HurriedClock) -> None:
+    mail, settings = Recorder(), SETTINGS.model_copy(update={"per_hour": 5, "longest_pause": 3600.0})
+    mail.down = True
+    tags = [f"n{number:03}" for number in range(60)]
+    for tag in tags:
+        add_notices(store, tag)
+        await deliver(store, {"MAIL": mail}, clock, settings)
+        clock.pass_by(600)
+    mail.down = False
+    took: list[int] = []
+    for _ in range(40):
+        took.append((await deliver(store, {"MAIL": mail}, clock, settings)).sent)
+        clock.pass_by(600)
+    assert max(sum(took[i : i + 6]) for i in range(len(took))) <= 5
+    assert len(mail.took) < 20
+    text = "\n".join(letter.body for letter in mail.took)
+    assert all(f"No {tag}." in text for tag in tags)
+    assert all(row.sent_at for row in rows(store))
 
 
 async def test_a_digest_survives_a_restart_and_is_sent_once(tmp_path: Path, clock: HurriedClock) -> None:
@@ -242,3 +263,22 @@ async def test_every_notice_is_in_one_letter_to_each_service(store: Store, clock
         parts = session.exec(select(LetterPart)).all()
     assert len(parts) == 10
     assert [service.keys() for service in services.values()] == [keys("abcde")] * 2
+
+
+async def test_on_a_rehearsals_fast_clock_a_digest_comes_at_its_hour(tmp_path: Path) -> None:
+    clock, mail = FastClock(datetime(2026, 1, 1, tzinfo=UTC), speed=100_000), Recorder()
+    settings = NotifySection(digest=("submission.refused",), digest_hours=(8,))
+    with Store.open(tmp_path / "bot.db", clock) as store:
+        with store.write() as tx:
+            notify(tx, refusal("a"))
+        while not mail.took:
+            early = clock.now()
+            await deliver(store, {"MAIL": mail}, clock, settings)
+            await clock.sleep(600)
+        (row,) = rows(store)
+    assert row.sent_at is not None
+    opened = datetime(2026, 1, 1, 8, tzinfo=UTC)
+    while opened <= row.created_at:
+        opened += timedelta(days=1)
+    assert row.sent_at >= opened
+    assert early <= row.sent_at

@@ -1,5 +1,6 @@
 """[notify] holds names of secrets, and addresses come from where the names say."""
 
+from datetime import time
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,14 @@ def test_all_may_be_set(tmp_path: Path) -> None:
         tmp_path,
         """services = ["SLACK_URL", "MAIL_URL"]
         digest = ["leaderboard.rank", "budget.reached"]
-        digest_hours = [8, 18]""",
+        digest_hours = [8, 18]
+        quiet = "22:30-07:00"
+        time_zone = "Europe/Zurich"
+        per_hour = 5""",
     )
     assert section.services == ("SLACK_URL", "MAIL_URL")
-    assert section.digest_hours == (8, 18)
+    assert section.quiet_hours == (time(22, 30), time(7))
+    assert section.zone.key == "Europe/Zurich"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +51,11 @@ def test_an_address_in_the_file_is_refused_with_why_and_is_not_repeated(tmp_path
         ('digest = ["rank"]', "is no kind of notice; the kinds are .*leaderboard.rank"),
         ("digest_hours = []", "must not be empty"),
         ("digest_hours = [24]", "at most 23"),
+        ('quiet = "22-7"', "two times of day, such as 22:00-07:00"),
+        ('quiet = "07:00-07:00"', "must not end when it begins"),
+        ('time_zone = "Mars/Olympus"', "no time zone"),
+        ('time_zone = "../etc/passwd"', "no time zone"),
+        ("per_hour = 0", "at least 1"),
         ('slack = "x"', r"2: unknown key 'slack' in \[notify\]"),
     ],
 )
