@@ -191,7 +191,7 @@ class StateUnavailable(InfrastructureFailure):
 
 
 class StateCorrupted(BotError):
-    """The database is damaged; the text states what is damaged and what to do."""
+    """The database is damaged; the text states what is damaged and how to put a backup back."""
 
 
 class DataChanged(BotError):

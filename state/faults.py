@@ -1,7 +1,9 @@
 """Faults: SQLite's errors, translated into ours, which state what is wrong with a database file and what to do."""
 
 import errno
+import glob
 import os
+import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -10,11 +12,18 @@ from pathlib import Path
 
 from state.errors import BotError, StateCorrupted, StateUnavailable
 
+BACKUPS = "backups"
+"""The folder beside a database that holds its daily backups."""
 NEARLY_FULL = 1_000_000
 """Free bytes below which an I/O error is taken for a full disk: SQLite reports some full disks as I/O errors."""
 
 # In SQLite's extended result codes (`<sqlite3.h>`) the lowest byte is the class of error.
 _CLASS = 0xFF
+
+
+def find_backups(path: Path) -> list[Path]:
+    """Return the daily backups of a database, the oldest first."""
+    return sorted((path.parent / BACKUPS).glob(f"{glob.escape(path.stem)}-????-??-??{path.suffix}"))
 
 
 def free_bytes(path: Path) -> int:
@@ -23,11 +32,19 @@ def free_bytes(path: Path) -> int:
 
 
 def damaged(path: Path, detail: str) -> StateCorrupted:
-    """Return the error for a damaged database, which names the damage and what to do."""
-    name = path.name
-    return StateCorrupted(
-        f"the database {path} is damaged ({detail}). Stop the bot, move {name}, {name}-wal and {name}-shm out of the folder, "
-        "put a copy of your own in their place, if you have one, and start again."
+    """Return the error for a damaged database, which names the damage, the newest backup and how to put it back."""
+    return StateCorrupted(f"the database {path} is damaged ({detail}). {restore_advice(path)}")
+
+
+def restore_advice(path: Path) -> str:
+    """Return what to do about a damaged database, in a sentence."""
+    backups, name = find_backups(path), path.name
+    if not backups:
+        return f"There is no backup of it in {path.parent / BACKUPS}: move it away, and start again."
+    # A log that stayed would be written into the copy.
+    return (
+        f"Stop the bot, move {name}, {name}-wal and {name}-shm out of the folder, then run "
+        f"`cp -p {shlex.quote(str(backups[-1]))} {shlex.quote(str(path))}`."
     )
 
 

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from state.errors import UsageError
-from state.faults import damaged, translated
+from state.faults import damaged, find_backups, translated
 
 
 def ensure_sound(path: Path, *, busy_seconds: float = 10.0) -> None:
@@ -16,20 +16,20 @@ def ensure_sound(path: Path, *, busy_seconds: float = 10.0) -> None:
 
     Raises:
         UsageError: it is not a database, and never was one of ours.
-        StateCorrupted: it is damaged, or it is empty or missing though there is a log of it.
+        StateCorrupted: it is damaged, or it is empty or missing though there is a log or a backup of it.
         StateUnavailable: it cannot be opened now.
     """
     if not path.exists() or path.stat().st_size == 0:
         # SQLite would start a new database, and drop what the write-ahead log still holds.
         log = path.with_name(path.name + "-wal")
-        if log.exists() and log.stat().st_size > 0:
+        if find_backups(path) or (log.exists() and log.stat().st_size > 0):
             raise damaged(path, "it is empty" if path.exists() else "it is gone")
         return
     try:
         with closing(connect(path, busy_seconds)) as connection:
             fault = first_fault(connection)
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB and not find_backups(path):
             raise UsageError(f"{path} is not a SQLite database.") from error
         if mapped := translated(error, path):
             raise mapped from error

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from state.backup import back_up, drop_backups
 from state.errors import UsageError
 from state.store import Store, Transaction
 
@@ -87,9 +88,9 @@ def prunable(store: Store, competition: str) -> Pruned:
 def prune_community(store: Store, competition: str) -> Pruned:
     """Remove what was collected for a competition and what was derived from it, and rewrite the file without it.
 
-    Afterwards neither the file nor its log holds any of it; copies elsewhere, such as a run folder's exports, stay. It takes
-    as long as reading and writing the whole file, and nobody else can write meanwhile: call it in a thread. If it was
-    interrupted, call it again.
+    Afterwards neither the file nor its log holds any of it, and a new backup takes the place of the daily ones, if there
+    are any; copies elsewhere, such as a run folder's exports, stay. It takes as long as reading and writing the
+    whole file, and nobody else can write meanwhile: call it in a thread. If it was interrupted, call it again.
 
     Raises:
         UsageError: a run on the competition has not ended.
@@ -109,6 +110,8 @@ def prune_community(store: Store, competition: str) -> Pruned:
                 counts = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
                 tx.record("community.pruned", run_id=run, competition=competition, **counts)
     store.compact()
+    if drop_backups(store.path):
+        back_up(store)
     return pruned
 
 

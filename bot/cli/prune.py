@@ -1,4 +1,4 @@
-"""`bot prune`: remove what killed runs left behind, and views of old runs."""
+"""`bot prune`: remove what killed runs left behind, views of old runs, and a competition's community data."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -12,7 +12,10 @@ from bot.cli.options import Config, Json
 from bot.cli.output import print_result
 from bot.execution.disk_space import free_bytes
 from bot.execution.unneeded_files import prune as prune_runs
+from state.clock import SystemClock
 from state.errors import UsageError
+from state.retention import prunable, prune_community
+from state.store import Store
 
 
 def prune(
@@ -23,14 +26,27 @@ def prune(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be removed")] = False,
     config: Config = None,
+    forget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMPETITION", help="remove what was collected for it, or derived from that, from --database"
+        ),
+    ] = None,
+    database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,
     json: Json = False,
 ) -> None:
     """Remove what killed runs left behind (containers, processes, work folders) and the views of runs that ended long ago.
 
     Results, reports, databases and files of executions stay, and so does everything of a run that may be resumed.
 
+    With --forget only a database is pruned: none of its posts, readings, analyses, ideas, drafts, reports, prompts and
+    answers on a competition remain in the file or its backups; scores, submissions, code and spending stay.
+
     Example: bot prune runs --keep-days 7 --dry-run
     """
+    if forget is not None or database is not None:
+        _forget(forget, database, dry_run=dry_run, json=json)
+        return
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
     settings = configured(config).disk
@@ -43,3 +59,18 @@ def prune(
     verb = "would free" if dry_run else "freed"
     lines += [f"{verb} {total / 1e6:.1f} MB in {len(pruned)} place(s); the disk has {free / 1e9:.1f} GB free"]
     print_result(record, *lines, json=json)
+
+
+def _forget(competition: str | None, database: Path | None, *, dry_run: bool, json: bool) -> None:
+    if competition is None or database is None:
+        raise UsageError("--forget names a competition, --database the file to remove it from: give both")
+    if not database.is_file():
+        raise UsageError(f"there is no database {database}")
+    with Store.open(database, SystemClock()) as store:
+        pruned = (prunable if dry_run else prune_community)(store, competition)
+    line = (
+        f"{'would remove' if dry_run else 'removed'} {pruned.posts} posts on {competition}, {pruned.readings} readings, "
+        f"{pruned.derived} analyses, ideas, drafts and reports, {pruned.bodies} prompts and other bodies; "
+        f"{len(pruned.runs)} run(s) stay without them"
+    )
+    print_result({"database": str(database), "dry_run": dry_run, **asdict(pruned)}, line, json=json)

@@ -36,6 +36,7 @@ class DaemonSettings(ClosedModel):
         description="days after a competition's end for which posts, boards, prompts and what was made of them are kept; "
         "scores, submissions, code and spending stay",
     )
+    backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db are kept")
 
     @property
     def folder(self) -> Path:

@@ -1,4 +1,4 @@
-"""The daemon's machine: its disk, and the Docker engine and GPUs that scripts need."""
+"""The daemon's machine: its disk, its backups, and the Docker engine and GPUs that scripts need."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,13 @@ from bot.notify import Notice
 from bot.status.problems import begin, begin_work_broken, end
 from sandbox.docker import DockerSandbox
 from sandbox.gpu import open_gpus
+from state.backup import back_up
+from state.errors import StateCorrupted, StateUnavailable
 from state.store import NO_RUN, Store
 
 _ENOUGH = 1.25
 """Times the wanted space that ends the problem: otherwise a disk at its limit would begin it again and again."""
-_DISK = "disk"
+_DISK, _BACKUP = "disk", "backup"
 
 
 async def check_devices(shared: Shared) -> None:
@@ -65,6 +67,32 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
         elif free >= needed_gb * _ENOUGH:
             end(tx, _DISK)
     return removed
+
+
+def back_up_daily(store: Store, keep: int) -> Path | None:
+    """Make the day's backup; None if that failed, which is a problem until one succeeds.
+
+    Raises:
+        StateCorrupted: the database is damaged, and no later backup can succeed; the problem is recorded if possible.
+    """
+    try:
+        backup = back_up(store, keep=keep)
+    except (StateUnavailable, OSError) as error:
+        _not_backed_up(store, error)
+        return None
+    except StateCorrupted as error:
+        with contextlib.suppress(StateCorrupted, StateUnavailable):
+            _not_backed_up(store, error)
+        raise
+    with store.write() as tx:
+        end(tx, _BACKUP)
+    return backup
+
+
+def _not_backed_up(store: Store, error: Exception) -> None:
+    with store.write() as tx:
+        tx.record("backup.failed", run_id=NO_RUN, error=str(error))
+        begin(tx, _BACKUP, f"there is no backup of this day: {error}")
 
 
 def _removed(store: Store, runs: Path, keep_days: float, now: datetime) -> Iterator[Prunable]:

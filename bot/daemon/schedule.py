@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 _FINAL_WITHIN = timedelta(days=3)
 """Final submissions are proposed from this long before the deadline."""
-_EXPIRY = 2 * _HOUR + 17 * _MINUTE
+_BACKUP = 3 * _HOUR + 17 * _MINUTE
 """Seconds after midnight."""
 _SUMMARY = 5 * _MINUTE
 _LOOK, _FAST_LOOK = 1.0, 0.25
@@ -188,5 +188,7 @@ def schedule(
     # These look after the machine, and go by its time: a rehearsal's day is over in seconds.
     ticks.every("health", 5 * _MINUTE * speed, lambda due_at: put("health", due_at))
     ticks.every("disk", _HOUR * speed, lambda due_at: put("disk", due_at), offset=23 * _MINUTE)
-    ticks.every("expiry", _DAY * speed, lambda due_at: put("expiry", due_at), offset=_EXPIRY, at_start=False)
+    # Before the backup, so that the backup does not hold what has expired.
+    ticks.every("expiry", _DAY * speed, lambda due_at: put("expiry", due_at), offset=_BACKUP - _HOUR, at_start=False)
+    ticks.every("backups", _DAY * speed, lambda due_at: put("backup", due_at), offset=_BACKUP, at_start=False)
     ticks.every("days", _DAY, lambda due_at: put("day", due_at), offset=_SUMMARY)

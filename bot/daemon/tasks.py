@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.daemon.machine import bound_disk, check_devices
+from bot.daemon.machine import back_up_daily, bound_disk, check_devices
 from bot.daemon.workers import Handler
 from bot.leaderboard.rank import leaderboard_moved
 from bot.leaderboard.watch import standing_of, watch_board
@@ -59,6 +59,7 @@ class TaskHandlers:
             "health": Handler(self.health),
             "disk": Handler(self.disk, longest=3600.0),
             "expiry": Handler(self.expiry, longest=3600.0),
+            "backup": Handler(self.backup, longest=3600.0),
         }
 
     async def poll(self, task: Task) -> None:
@@ -146,6 +147,10 @@ class TaskHandlers:
         for pruned in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
             removed = f"{pruned.posts} posts, and {pruned.derived} analyses, ideas, drafts and reports made of them"
             shared.say(pruned.competition, f"it ended more than {days:g} days ago: removed {removed}")
+
+    async def backup(self, task: Task) -> None:
+        """Make the day's backup."""
+        await asyncio.to_thread(back_up_daily, self.shared.store, self.shared.settings.daemon.backups)
 
     def _of_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> Callable[[Task], Awaitable[None]]:
         return self._of_entry(lambda entry: entry.with_run(act))

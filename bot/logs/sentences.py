@@ -14,7 +14,7 @@ QUIET = frozenset(
 
 TROUBLE = frozenset(
     {
-        *("worker.crashed", "notification.failed", "task.died", "task.failed", "problem.began"),
+        *("worker.crashed", "notification.failed", "task.died", "task.failed", "problem.began", "backup.failed"),
         *("submission.refused", "submission.doubtful", "tick.failed", "loop.failed", "entry.failed"),
     }
 )
@@ -87,6 +87,8 @@ _SENTENCES = {
     "submission.wished": "{by} asked for node {node} to be submitted",
     "submission.wish_seen": "the wish for node {node} is {state}: {why}",
     "community.pruned": "what was collected for {competition} was removed: {posts} posts",
+    "backup.made": "the database was copied to {file}: {bytes} bytes",
+    "backup.failed": "no daily backup was made: {error}",
     "disk.bounded": "{bytes} bytes of the disk were freed in {places} places",
     "card.proposed": "it is proposed how {competition} is scored",
     "card.confirmed": "{by} confirmed how {competition} is scored",

@@ -18,6 +18,7 @@ from bot.engine.tree import TreeCache
 from bot.evaluation.answers import NodeScore
 from bot.execution.folder import run_folders
 from bot.execution.record import ExecutionRecord
+from state.backup import back_up
 from state.clock import SystemClock
 from state.integrity import ensure_sound
 from state.progress import create_node, end_execution, end_node, resume_run, start_execution, update_node
@@ -176,6 +177,7 @@ def long_run(folder: Path) -> None:
         again = seconds(lambda: read_tree(store, RUN, False, cache))
         with store.read() as session:
             events = session.connection().exec_driver_sql("SELECT count(*) FROM event").scalar_one()
+        backup = seconds(lambda: back_up(store))
     size = path.stat().st_size
     print(
         f"{NODES} nodes, {events} events: {size / 1e6:.0f} MB, written in {grown:.0f} s ({events / grown:.0f} events/s)"
@@ -184,7 +186,9 @@ def long_run(folder: Path) -> None:
         f"resumed in {whole:.2f} s: opened {opened - began:.2f} (its check {check:.2f}), tree {tree:.2f}, "
         f"decisions {decisions:.2f}, totals {totals:.2f}; {whole / reading:.0f} times as long as reading the file"
     )
-    print(f"the tree after one change: {again * 1000:.1f} ms, 1/{tree / again:.0f} of the whole")
+    print(
+        f"the tree after one change: {again * 1000:.1f} ms, 1/{tree / again:.0f} of the whole; a backup {backup:.2f} s"
+    )
 
 
 def whole_resume(place: Path) -> None:

@@ -24,6 +24,7 @@ from bot.notify.settings import NotifySection
 from bot.report.export import export_events, export_prompts
 from sandbox import ExecutionRequest, Limits
 from sandbox.process import ProcessSandbox
+from state.backup import back_up
 from state.community_rows import add_community
 from state.errors import NotificationFailed
 from state.progress import create_node, end_execution, end_node, start_execution
@@ -130,6 +131,7 @@ async def test_nothing_that_was_planted_reaches_the_disk(store: Store) -> None:
                 end_node(tx, RUN_ID, 1, "failed", error=EVERY_FORM)
     export_events(store, RUN_ID, folder / "events.jsonl")
     export_prompts(store, RUN_ID, folder / "prompts.jsonl")
+    back_up(store)
     assert [sent.title.partition(": ")[0] for sent in leaky.sent] == ["[secret] | [secret] | [secret] | [secret]"]
     assert_clean(folder)
 

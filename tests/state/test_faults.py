@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from state.backup import back_up
 from state.clock import SystemClock
 from state.errors import InfrastructureFailure, StateCorrupted, StateUnavailable
 from state.store import Store, put_blob
@@ -90,6 +91,7 @@ def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path
         from pathlib import Path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
+        from state.backup import back_up
         from state.store import Store, put_blob
         place = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], check=True)
@@ -97,6 +99,10 @@ def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path
         with Store.open(place / "state.db", SystemClock()) as store:
             with store.write() as tx:
                 tx.record("before", run_id="a")
+            try:
+                back_up(store)
+            except StateUnavailable as error:
+                texts["backup"] = str(error)
             filler = place / "filler"
             try:
                 with filler.open("wb", buffering=0) as file:
@@ -122,6 +128,7 @@ def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path
     )
     assert "is full" in printed["full"]
     assert "bot prune" in printed["full"]
+    assert "no backup" in printed["backup"]
     assert printed["types"] == ["before", "after"]
 
 
@@ -169,10 +176,11 @@ def test_a_database_that_is_spoilt_while_it_is_open_is_reported(tmp_path: Path) 
         for n in range(5000):
             tx.record("x", run_id="a", n=n)
     with Store.open(path, SystemClock()) as store:
+        copy = back_up(store)
         run_program(SPOIL, path, 3 * 4096)
         with pytest.raises(StateCorrupted, match=r"is damaged \(database disk image is malformed\)"):
             types(store)
-        with pytest.raises(StateCorrupted, match=r"move state\.db"), store.write() as tx:
+        with pytest.raises(StateCorrupted, match=copy.name), store.write() as tx:
             tx.record("x", run_id="a")
             types(store)
 

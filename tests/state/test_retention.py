@@ -14,6 +14,7 @@ from sqlmodel import SQLModel
 
 from scrapers.posts.duplicates import Sketched, note_sketches
 from scrapers.posts.sketches import Sketch
+from state.backup import back_up
 from state.community import CommunityView
 from state.community_rows import add_community
 from state.errors import StateUnavailable, UsageError
@@ -153,7 +154,8 @@ def test_nothing_of_it_remains_in_any_file_and_all_else_stays(tmp_path: Path, ca
         for name in ("old", "other"):
             collect(store, name)
             learn(store, name)
-        assert held_by_files(tmp_path, b"SECRET-old")
+        copy = back_up(store)
+        assert copy.name in held_by_files(tmp_path, b"SECRET-old")
         others = everything(store, "other")
         with closing(connect(path)) as database:
             packed = [
@@ -173,9 +175,9 @@ def test_nothing_of_it_remains_in_any_file_and_all_else_stays(tmp_path: Path, ca
         assert everything(store, "other") == others
         assert held_by_files(tmp_path, b"SECRET-old", *packed) == []
         assert prunable(store, "old").posts == 0
-    assert sorted(item.name for item in tmp_path.iterdir()) == ["bot.db"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["backups", "bot.db"]
     assert held_by_files(tmp_path, b"SECRET-old", *packed) == []
-    assert sorted(held_by_files(tmp_path, b"SECRET-other")) == ["bot.db"]
+    assert sorted(held_by_files(tmp_path, b"SECRET-other")) == [copy.name, "bot.db"]
 
 
 def test_what_a_run_did_scored_and_spent_stays_and_in_its_events(store: Store) -> None:

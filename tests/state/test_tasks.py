@@ -95,8 +95,8 @@ def test_what_is_put_twice_is_one_task_whatever_became_of_the_first(store: Store
 
 def test_a_task_that_is_put_without_a_time_is_due_now_and_keeps_its_payload(store: Store) -> None:
     with store.write() as tx:
-        assert put_task(tx, "disk:2020-01-01", "disk", payload={"copies": 2})
-    task = row(store, "disk:2020-01-01")
+        assert put_task(tx, "backup:2020-01-01", "backup", payload={"copies": 2})
+    task = row(store, "backup:2020-01-01")
     assert (task.due_at, task.created_at, task.competition, task.payload) == (START, START, "", {"copies": 2})
 
 

@@ -10,7 +10,11 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from sandbox.instance import OwnedFolder
+from state.clock import SystemClock
+from state.community_rows import add_community
 from state.errors import UsageError
+from state.store import Store
+from state.tables import CommunityRow, Message, Topic
 from tests.tiny_snapshot import write_tiny
 
 DAY = 86400.0
@@ -88,6 +92,33 @@ def test_what_a_living_bot_works_in_stays() -> None:
 def test_a_folder_that_is_not_there_is_wrong_use() -> None:
     with pytest.raises(UsageError, match="no folder"):
         CliRunner().invoke(app, ["prune", "elsewhere"], catch_exceptions=False)
+
+
+def test_a_competition_is_forgotten_by_a_database(here: Path) -> None:
+    at = SystemClock().now()
+    with Store.open(here / "bot.db", SystemClock()) as store, store.write() as tx:
+        for name in ("wine", "tea"):
+            rows: list[CommunityRow] = [
+                Topic(competition=name, id="1", posted_at=at, title="T"),
+                Message(competition=name, id="2", topic_id="1", posted_at=at, markdown=f"about {name} " * 9),
+            ]
+            add_community(tx, name, rows)
+    expected = {"posts": 2, "readings": 0, "derived": 0, "bodies": 0, "runs": [], "competition": "wine"}
+    for dry_run, held in ((True, True), (False, False)):
+        options = ["--forget", "wine", "--database", "bot.db", *(["--dry-run"] if dry_run else [])]
+        assert prune(*options) == {"database": "bot.db", "dry_run": dry_run, **expected}
+        files = [path.read_bytes() for path in here.glob("bot.db*")]
+        assert any(b"about wine" in data for data in files) is held
+        assert any(b"about tea" in data for data in files)
+
+
+@pytest.mark.parametrize(
+    "options", [["--forget", "wine"], ["--database", "a.db"], ["--forget", "w", "--database", "a.db"]]
+)
+def test_forgetting_needs_a_competition_and_a_database_that_is_there(options: list[str]) -> None:
+    with pytest.raises(UsageError, match="database"):
+        CliRunner().invoke(app, ["prune", *options], catch_exceptions=False)
+    assert not Path("a.db").exists()
 
 
 def test_a_replay_does_not_start_on_a_disk_that_is_nearly_full(here: Path) -> None:

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from bot.daemon.machine import bound_disk
+from bot.daemon.machine import back_up_daily, bound_disk
 from bot.execution.disk_space import DiskSettings
 from bot.execution.folder import RunFolder
 from bot.execution.unneeded_files import Prunable, unneeded_files
 from bot.status.problems import current
 from state.approvals import make_wish
+from state.errors import StateCorrupted
+from state.faults import find_backups
 from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.store import NO_RUN, Store
 from state.tables import Notification
@@ -197,3 +199,28 @@ def test_the_problem_is_over_only_when_there_is_clearly_enough(store: Store, tmp
     assert "disk" in problems(store)
     bound(store, free_gb=free * 0.5)
     assert problems(store) == {}
+
+
+def test_the_days_backup_ends_the_problem_that_there_was_none(store: Store) -> None:
+    (store.path.parent / "backups").write_text("in the way")
+    assert back_up_daily(store, 7) is None
+    assert problems(store)["backup"].startswith("there is no backup of this day: ")
+    assert [event["type"] for event in store.export_events(NO_RUN)] == ["backup.failed", "problem.began"]
+    (store.path.parent / "backups").unlink()
+    made = back_up_daily(store, 7)
+    assert made is not None and made.is_file()
+    assert problems(store) == {}
+
+
+def test_a_damaged_database_is_a_problem_and_ends_the_work(tmp_path: Path) -> None:
+    path = tmp_path / "bot.db"
+    with Store.open(path, StandingClock()) as store, store.write() as tx:
+        for number in range(3_000):
+            tx.record("x.y", run_id="r", number=number)
+    with Store.open(path, StandingClock()) as store:
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            file.write(b"\xff" * 8192)
+        with pytest.raises(StateCorrupted):
+            back_up_daily(store, 7)
+    assert find_backups(path) == []

@@ -16,6 +16,7 @@ from bot.execution.disk_space import DiskSettings
 from bot.service.files import SERVICE, UNITS
 from bot.service.systemd import service_state
 from sandbox.locks import take
+from state.backup import back_up
 from state.clock import SystemClock
 from state.store import Store
 
@@ -84,13 +85,17 @@ def test_a_database_of_another_version_fails(folder: Path) -> None:
     assert (found.status, "by another version" in found.found) == ("fails", True)
 
 
-def test_a_damaged_database_fails(folder: Path) -> None:
+def test_a_damaged_database_fails_and_so_does_one_that_is_gone(folder: Path) -> None:
     path = folder / "bot.db"
-    Store.open(path, SystemClock()).close()
+    with Store.open(path, SystemClock()) as store:
+        copy = back_up(store)
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    (found,) = check_daemon_database(folder)
-    assert (found.status, "is damaged" in found.found) == ("fails", True)
+    for state in ("is damaged", "gone"):
+        (found,) = check_daemon_database(folder)
+        assert (found.status, state in found.found) == ("fails", True)
+        assert f"cp -p {copy} {path}" in found.found
+        path.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
