@@ -94,4 +94,5 @@ def check_coders(sections: Mapping[str, CoderSection], chosen: Iterable[str] = (
         except UsageError as error:
             yield Finding(f"coder {name}", "fails", str(error), "correct its table, or install it")
         else:
-            yield Finding(f"coder {name}", "ok", coder.program or "started by its own command")
+            place = coder.program or "started by its own command"
+            yield Finding(f"coder {name}", "ok", f"{place}; `bot coder check {name}` tries it out")

@@ -4,9 +4,9 @@ import asyncio
 import sys
 from pathlib import Path
 
+from bot.simulator.scripted_model import ScriptedModel
 from tests.bot.coder.lab.owned import tiny, worked
 from tests.bot.coder.lab.scripted import logged
-from tests.bot.coder.lab.scripted_model import ScriptedModel
 from tests.chaos.doomed import Doom
 
 

@@ -13,8 +13,8 @@ from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models.pricing import Price, Pricing
+from bot.simulator.scripted_model import ScriptedModel, serving
 from tests.bot.coder.lab.scripted import FewLabs, lived
-from tests.bot.coder.lab.scripted_model import ScriptedModel, serving
 from tests.bot.models.parts import model_at
 
 MODEL = "tiny-model"

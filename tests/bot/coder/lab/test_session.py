@@ -23,6 +23,7 @@ from bot.engine.context import RunContext
 from bot.engine.strategy import Strategy
 from bot.models import Usage
 from bot.models.ask import Asker
+from bot.simulator.scripted_model import ScriptedModel
 from sandbox.leftovers import left_by_killed
 from state.errors import BudgetExceeded
 from state.labs import labs
@@ -31,7 +32,6 @@ from state.tables import Lab, ModelCall
 from tests import needs
 from tests.bot.coder.lab.owned import PRICE, strategy, tiny, worked
 from tests.bot.coder.lab.scripted import logged, only_story, turns
-from tests.bot.coder.lab.scripted_model import ScriptedModel
 from tests.bot.engine.parts import RUN
 
 pytestmark = pytest.mark.integration
@@ -137,11 +137,11 @@ async def test_requests_are_bounded_as_turns_are(tmp_path: Path) -> None:
 class Picky(ScriptedModel):
     """Answers a conversation in which a word stands as if the key were wrong."""
 
-    def answer(self, body: bytes) -> tuple[str, bytes]:
+    def answer(self, path: str, body: bytes) -> tuple[str, bytes]:
         """Return an error in place of some answers."""
         if b"a bad word" in body:
             return "application/json", b'{"error": {"code": 404, "message": "no such model"}}'
-        return super().answer(body)
+        return super().answer(path, body)
 
 
 async def test_a_request_that_is_refused_as_if_the_key_were_wrong_ends_no_run(tmp_path: Path) -> None:

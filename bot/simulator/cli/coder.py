@@ -1,0 +1,52 @@
+"""`bot coder`: your own coding agents, tried out in a lab."""
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.configured import settings_file
+from bot.cli.options import Config, Json
+from bot.cli.output import print_result
+from bot.simulator.coder_check import check_coder
+from sandbox import BackEndChoice
+
+coder_app = typer.Typer(
+    name="coder", help="Your own coding agents, the tables [coders.NAME] of bot.toml.", no_args_is_help=True
+)
+
+
+@coder_app.callback()
+def _coder() -> None:
+    """Make `check` a subcommand, though it is the only one."""
+
+
+@coder_app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="of its table in bot.toml")],
+    sandbox: Annotated[BackEndChoice, typer.Option(help="where its lab is")] = "auto",
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Have a coding agent work in a lab for a minute: its model is a script on this machine, so no key is needed.
+
+    It has to run a command, log an experiment, log a better one, and end with `lab done`. Exits with 1 if it does not.
+
+    Example: bot coder check codex
+    """
+
+    def say(line: str) -> None:
+        typer.echo(line, err=True)
+
+    with tempfile.TemporaryDirectory(prefix="bot-coder-") as folder:
+        items, last_output = check_coder(name, settings_file(config), sandbox, Path(folder), say)
+    ok = all(i.ok for i in items)
+    record = {"coder": name, "ok": ok, "seen": [asdict(i) for i in items], "printed": last_output}
+    lines = (f"{'ok' if i.ok else 'fails':6} {i.what:24} {i.found}" for i in items)
+    print_result(record, *lines, json=json)
+    if not ok and not json:
+        typer.echo(f"What it printed last:\n{last_output}", err=True)
+    if not ok:
+        raise typer.Exit(1)

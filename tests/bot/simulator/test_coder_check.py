@@ -1,0 +1,65 @@
+"""Tests of `bot coder check`: with a tiny agent, one that does nothing, and real ones as their registries have them."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from bot.coder.coder_config import PRESETS
+from tests import needs
+
+pytestmark = pytest.mark.integration
+
+TINY = Path(__file__).parents[1] / "coder" / "tiny_agent.py"
+SEEN = (
+    "asked its model",
+    "did as it was told",
+    "had an experiment scored",
+    "improved it",
+    "ended in order",
+    "was charged for",
+)
+
+
+def check(name: str, back_end: str, table: str, folder: Path) -> tuple[Result, dict[str, Any]]:
+    (needs.docker if back_end == "docker" else needs.bubblewrap)()
+    file = folder / "bot.toml"
+    file.write_text(f"[coders.{name}]\n{table}\n")
+    options = ["coder", "check", name, "--sandbox", back_end, "--config", str(file), "--json"]
+    done = CliRunner().invoke(app, options, catch_exceptions=False)
+    return done, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("back_end", ["bubblewrap", "docker"])
+def test_an_agent_that_works_passes(back_end: str, tmp_path: Path) -> None:
+    table = f'command = "exec python3 {TINY}"\ndialect = "chat"\nfiles = ["{TINY}"]'
+    done, found = check("tiny", back_end, table, tmp_path)
+    assert [(one["what"], one["ok"]) for one in found["seen"]] == [(what, True) for what in SEEN], found
+    assert (found["ok"], done.exit_code) == (True, 0)
+
+
+def test_an_agent_that_does_nothing_fails_and_what_it_printed_is_shown(tmp_path: Path) -> None:
+    table = 'command = "echo I have no idea; exit 4"\ndialect = "messages"'
+    done, found = check("idle", "bubblewrap", table, tmp_path)
+    assert [one["what"] for one in found["seen"] if one["ok"]] == ["was charged for"]
+    assert "its coder asked its model nothing: it ended with status 4" in found["seen"][4]["found"]
+    assert "I have no idea" in found["printed"]
+    assert done.exit_code == 1
+
+
+@pytest.mark.parametrize("back_end", ["bubblewrap", "docker"])
+@pytest.mark.parametrize("name", PRESETS)
+def test_real_agents_pass_as_their_registries_have_them(name: str, back_end: str, tmp_path: Path) -> None:
+    """Skipped even where all is required: installing them takes longer than all of them work."""
+    folder = Path(os.environ.get("BOT_CODERS", "")) / name
+    if not os.environ.get("BOT_CODERS") or not folder.is_dir():
+        pytest.skip(
+            f"BOT_CODERS names no folder that holds an installation called {name}; docs/coders.md says how to make one"
+        )
+    done, found = check(name, back_end, f'folder = "{folder}"', tmp_path)
+    assert [(one["what"], one["ok"]) for one in found["seen"]] == [(what, True) for what in SEEN], found
+    assert done.exit_code == 0
