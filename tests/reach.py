@@ -21,6 +21,7 @@ __all__ = ["unreached_modules", "unused_names"]
 STARTED = {
     "bot.__main__": "python -m bot",
     "sandbox.image.build": "make image",
+    "bot.knowledge.embedding_process": "embeddings run it by its path, by an interpreter of their own",
     "sandbox.environments.check_script": "`bot env check` runs it by its path, inside the sandbox",
     "sandbox.lab.forwarder": "the command `gateway`, run by its path inside a lab",
     "sandbox.lab.client": "the module `lab`, imported inside a lab",

@@ -30,6 +30,8 @@ COMMANDS = {
     "unpause": "bot.cli.steering:unpause",
     "stop": "bot.cli.steering:stop",
     "web": "bot.cli.web:web",
+    "ideas": "bot.cli.pools:ideas",
+    "reports": "bot.cli.pools:reports",
     "prune": "bot.cli.prune:prune",
     "doctor": "bot.cli.doctor:doctor",
     "init": "bot.cli.init:init",

@@ -23,6 +23,7 @@ from bot.execution.executor import Executor
 from bot.execution.machine import Machine
 from bot.execution.task import OwnerNote, TaskText
 from bot.knowledge.retrieval import Retriever
+from bot.knowledge.similarity import TextSimilarity, WordSimilarity
 from bot.models.ask import Asker
 from bot.notebooks.limits import NotebookLimits
 from scrapers.snapshots.card import TaskCard
@@ -91,6 +92,8 @@ class RunContext:
     """Returns the owner's notes on this competition so far."""
     knowledge: Retriever | None = None
     """Finds entries of the knowledge base for prompts; None where the run goes without."""
+    similarity: TextSimilarity = field(default_factory=WordSimilarity)
+    """Compares texts."""
     notebook_limits: NotebookLimits = field(default_factory=NotebookLimits)
     """What the competition allows its notebooks, if it takes such."""
     agent_settings: Mapping[type[BaseModel], BaseModel] = field(default_factory=dict)

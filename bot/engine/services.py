@@ -32,8 +32,10 @@ from bot.execution.machine import this_machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import OwnerNote, TaskText, shown_description
 from bot.knowledge.base import KnowledgeBase
+from bot.knowledge.embeddings import open_similarity
 from bot.knowledge.entry import ITEM
 from bot.knowledge.retrieval import Retriever, TaskQuery
+from bot.knowledge.similarity import TextSimilarity
 from bot.models import CallLimits, Model
 from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
@@ -203,6 +205,7 @@ async def open_context(
         )
         # A worker of its own, so that no score waits for a blend, and none of a lab's commands gives way to it.
         blender = await stack.enter_async_context(aclosing(Worker(idle_seconds=_BLENDER_IDLE, nice=_BLENDER_NICE)))
+        similarity = await stack.enter_async_context(open_similarity(settings.knowledge_base, say))
         preview = await _preview(executor, machinery.worker, stopwatch, card)
         if executor.self_reported is not None:
             say(f"no score of a hold-out can be had, so that scores are what scripts print: {executor.self_reported}")
@@ -269,12 +272,14 @@ async def open_context(
             experiments=experiments,
             fits=None if experiments is None else PortfolioFits(experiments, steps, budget.seconds, say),
             own_data=plan.own_data,
-            knowledge=_retriever(plan, asker, steps, clock, preview, say),
+            knowledge=_retriever(plan, similarity, asker, steps, clock, preview, say),
+            similarity=similarity,
         )
 
 
 def _retriever(
     plan: RunPlan,
+    similarity: TextSimilarity,
     asker: Asker,
     steps: Steps,
     clock: Clock,
@@ -289,7 +294,7 @@ def _retriever(
     for problem in base.problems:
         say(f"left out of the knowledge base: {problem}")
     task = TaskQuery(card.slug, card.title, shown_description(card.description), card.metric.name, preview)
-    return Retriever(task, base, asker, steps, plan.id, clock, settings.knowledge)
+    return Retriever(task, base, similarity, asker, steps, plan.id, clock, settings.knowledge)
 
 
 def _simple(plan: RunPlan, machinery: Machinery, executor: Executor) -> tuple[Script, ...]:

@@ -65,7 +65,7 @@ class MachineOptions(ClosedModel):
         default=None, ge=1, description="maximum number of nodes, including the baseline", examples=[20]
     )
     split_seed: Annotated[int, Option()] = Field(
-        default=0, description="seed of the rows that are withheld; runs with the same one can be compared"
+        default=0, description="seed of the rows that are withheld; runs with the same one can be compared and blended"
     )
     parallel: Annotated[int, Option()] = Field(default=1, ge=1, description="nodes that a run works on at once")
     sandbox: Annotated[BackEndChoice, Option()] = Field(

@@ -8,7 +8,7 @@ from bot.knowledge.entry import Entry, EntryKind
 from bot.knowledge.labels import labels_in
 from bot.knowledge.prompts import LabelTask
 from bot.knowledge.settings import Shown
-from bot.knowledge.similarity import word_similarities
+from bot.knowledge.similarity import TextSimilarity
 from bot.models import Item
 from bot.models.ask import Asker
 from bot.models.quoting import quoted
@@ -83,6 +83,7 @@ class Retriever:
         self,
         task: TaskQuery,
         base: KnowledgeBase,
+        similarity: TextSimilarity,
         asker: Asker,
         steps: Steps,
         run_id: str,
@@ -92,6 +93,7 @@ class Retriever:
         """Prepare; each search decides which entries of the base may be shown, none later than the clock unless all are."""
         self._task = task
         self._base = base
+        self._similarity = similarity
         self._asker = asker
         self._steps = steps
         self._run_id = run_id
@@ -126,7 +128,7 @@ class Retriever:
             labels = labels_in(by_words) if by_rules else await self._labels()
             if by_rules and labels:
                 visible = [entry for entry in visible if _suits(entry, labels)]
-            return RetrievedEntries(tuple(await ranked(visible, labels, query, limit)))
+            return RetrievedEntries(tuple(await ranked(visible, labels, query, self._similarity, limit)))
 
         def save(tx: Transaction, result: RetrievedEntries) -> None:
             facts = [
@@ -159,6 +161,7 @@ async def ranked(
     entries: Sequence[Entry],
     task_labels: Sequence[str],
     query: str,
+    similarity: TextSimilarity,
     limit: int = _MOST,
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.
@@ -167,7 +170,7 @@ async def ranked(
     so that the second one has a say; one that no entry has brings what its top category has. Without any label similarity
     alone decides.
     """
-    scores = await word_similarities(query, [entry.searched for entry in entries])
+    scores = await similarity.scores(query, [entry.searched for entry in entries])
     pairs = sorted(zip(scores, entries, strict=True), key=lambda pair: (-pair[0], pair[1].id))
     by_score = [entry for _, entry in pairs]
     picks: dict[str, Entry] = {}

@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from state.closed import ClosedModel
 from state.settings_paths import SettingsPath
@@ -19,6 +19,25 @@ class KnowledgeSettings(ClosedModel):
     dir: SettingsPath | None = Field(
         default=None, description="where your own entries lie; none: in the user's data folder", examples=["knowledge"]
     )
+    backend: Literal["bm25", "embeddings"] = Field(
+        default="bm25", description="what texts are compared by: their words, or embeddings, which need a model"
+    )
+    model: SettingsPath | None = Field(
+        default=None,
+        description="folder of a model of sentence-transformers, for embeddings",
+        examples=["weights/all-minilm-l6-v2"],
+    )
+    python: SettingsPath | None = Field(
+        default=None,
+        description="an interpreter that has sentence-transformers, for embeddings; none: the bot's own",
+        examples=["embeddings/bin/python"],
+    )
+
+    @model_validator(mode="after")
+    def _has_a_model(self) -> Self:
+        if self.backend == "embeddings" and self.model is None:
+            raise ValueError("has the backend embeddings, which needs a model: give its folder")
+        return self
 
     @property
     def folder(self) -> Path:

@@ -1,23 +1,43 @@
-"""How alike a query and some texts are, by their words (BM25)."""
+"""How alike a query and some texts are: by their words (BM25), or by embeddings."""
 
 import asyncio
 import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Protocol
 
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 600
 """Different words of a query that are looked for."""
 
 
-async def word_similarities(query: str, texts: Sequence[str]) -> list[float]:
-    """Return for each text how like the query it is: 0 without a common word, about 1 for the query itself.
+class TextSimilarity(Protocol):
+    """Compares texts; nothing of it is of one kind of text, so that it serves entries, ideas and titles alike."""
 
-    BM25 as SQLite's full-text search computes it, over stems, as a share of the query's score for itself. SQLite is at hand in
-    the bot's own process; libraries for BM25 bring numpy, which that process does without.
+    @property
+    def of_meaning(self) -> bool:
+        """Whether scores are cosines of embeddings; else they are of words, which do not compare with these."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return for each text how like the query it is: 0 where nothing is alike, about 1 for the query itself.
+
+        Raises:
+            InfrastructureFailure: it cannot work here.
+        """
+
+
+class WordSimilarity:
+    """BM25 as SQLite's full-text search computes it, over stems, as a share of the query's score for itself.
+
+    SQLite is at hand in the bot's own process; libraries for BM25 bring numpy, which that process does without.
     """
-    return await asyncio.to_thread(_bm25, query, texts)
+
+    of_meaning = False
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the scores; one without a common word is 0."""
+        return await asyncio.to_thread(_bm25, query, texts)
 
 
 def _bm25(query: str, texts: Sequence[str]) -> list[float]:

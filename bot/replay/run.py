@@ -268,7 +268,7 @@ async def open_run_context(
         community if settings.community else None,
         agent_settings=settings.of_agents,
         # A blend's members are experiments, whatever made them.
-        labs=settings.in_labs,
+        labs=settings.in_labs or bool(settings.blended),
         own_data=settings.own_data,
         withholding=settings.withholding,
         spare_baseline=settings.spare_baseline,

@@ -23,7 +23,10 @@ PACKAGES = ("kaggle-bot", "numpy", "scipy", "pandas", "scikit-learn", "pillow", 
 class ReplaySettings(AgentRunSettings, ReplayOptions):
     """All settings of one replay."""
 
-    agent: AgentName = "comind"
+    agent: AgentName | Literal["blend"] = "comind"
+    blended: tuple[str, ...] = Field(
+        default=(), description="runs whose scripts were blended afterwards, in place of a search"
+    )
     snapshot: Path
     own_data: bool = Field(
         default=False, description="one's own data: no leaderboard, and answers only of rows withheld"
@@ -31,6 +34,11 @@ class ReplaySettings(AgentRunSettings, ReplayOptions):
     force: bool = Field(default=False, description="whether a result on own data that a constant beats is handed in")
     cutoff: datetime
     fleet: str | None = Field(default=None, description="the Ray cluster whose nodes run scripts; none: this machine")
+
+    @property
+    def in_labs(self) -> bool:
+        """Whether rows are withheld for labs; a blend withholds those of the runs that it blends."""
+        return self.chosen_coder.labs if self.blended else super().in_labs
 
 
 def cutoff_on(card: TaskCard, cutoff: datetime | Literal["deadline"]) -> datetime:

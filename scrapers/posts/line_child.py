@@ -1,4 +1,4 @@
-"""A child process that answers lines."""
+"""A child process that answers lines: of the cleaners, and of embeddings."""
 
 import asyncio
 import os

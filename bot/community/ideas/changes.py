@@ -6,7 +6,7 @@ from typing import Literal
 
 from bot.community.ideas.evidence import IdeaEvidence, heirs_of
 from bot.community.ideas.prompts import MOST_ADDED, IdeasAnswer, Merge, ProposedIdea, Retire, Split
-from bot.community.ideas.similarity import original
+from bot.community.ideas.similarity import Repetitions
 from state.knowledge import add_idea, close_idea
 from state.store import Transaction
 from state.tables import Idea
@@ -22,9 +22,11 @@ class PoolChanges:
     be merged into it, and it can be retired only if it was measured in vain.
     """
 
-    def __init__(self, tx: Transaction, run_id: str, pool: Sequence[IdeaEvidence], known_at: datetime) -> None:
+    def __init__(
+        self, tx: Transaction, run_id: str, pool: Sequence[IdeaEvidence], known_at: datetime, repetitions: Repetitions
+    ) -> None:
         """Begin with all ideas, closed ones too, and the latest time among what the prompt showed."""
-        self._tx, self._run_id, self._known_at = tx, run_id, known_at
+        self._tx, self._run_id, self._known_at, self._repetitions = tx, run_id, known_at, repetitions
         self._pool = {evidence.idea.id: evidence for evidence in pool}
         self._heirs = heirs_of([evidence.idea for evidence in pool])
         self._live = {number for number, evidence in self._pool.items() if evidence.live}
@@ -52,11 +54,11 @@ class PoolChanges:
             self._retire(retire)
 
     def _add(self, proposed: ProposedIdea, known_at: datetime) -> None:
-        repeated = original(proposed.text, self._texts)
-        if repeated is None:
+        original = self._repetitions.original(proposed.text, self._texts)
+        if original is None:
             self._keep(proposed.text, proposed.sources, proposed.path, known_at)
             return
-        original_idea = self._heirs.get(repeated, repeated)
+        original_idea = self._heirs.get(original, original)
         if original_idea not in self._live:
             self.refused.append(f"{proposed.text[:80]}: the same as idea {original_idea}, which was closed")
         else:

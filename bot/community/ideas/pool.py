@@ -11,7 +11,7 @@ from sqlmodel import select as query
 from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import IdeaEvidence, pool_evidence
 from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposedIdea, ProposeIdeas, shown_suggestions
-from bot.community.ideas.similarity import Similarity
+from bot.community.ideas.similarity import Similarity, repetitions
 from bot.community.prompt_views import IdeaText, item_time
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
@@ -213,9 +213,13 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         context.say(f"no new ideas: {error}")
         answer = IdeasAnswer()
     items = prompt.items()
+    proposed = [idea.text for idea in answer.add[:MOST_ADDED]]
+    repetition_by_text = await repetitions(
+        context.similarity, [evidence.idea.text for evidence in _evidence(context)], proposed
+    )
     pool, analysis_ids = _evidence(context), {analysis.item.id for analysis in new_analyses}
     with context.store.write() as tx:
-        changes = PoolChanges(tx, context.run_id, pool, item_time(items, context.card.enabled_at))
+        changes = PoolChanges(tx, context.run_id, pool, item_time(items, context.card.enabled_at), repetition_by_text)
         changes.apply(answer, {item.id: item.time for item in items})
         tx.record(
             PROPOSED,

@@ -1,9 +1,12 @@
-"""How alike two ideas are: by the words that both have, rare ones weighing more."""
+"""How alike two ideas are: by the words that both have, rare ones weighing more, or by embeddings where a model is at hand."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.knowledge import similarity as knowledge
 
 _WORD = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
 _ENDING = re.compile(r"(?<=\w{4})(?:ing|ed|es|s)$")
@@ -12,6 +15,8 @@ _COMMON = frozenset(
 )
 SAME_WORDS = 0.65
 """Weight of the words in common from which two ideas are the same."""
+SAME_MEANING = 0.85
+"""Cosine of embeddings from which two ideas are the same."""
 
 
 class Similarity:
@@ -37,12 +42,38 @@ class Similarity:
         return sum(self._weights.get(word, self._unseen) for word in sorted(word_set))
 
 
-def original(text: str, pool: Mapping[int, str]) -> int | None:
-    """Return the number of the idea of a pool that a text repeats, the first of equals; None: it is new."""
-    likeness = Similarity([*pool.values(), text])
-    scores = {number: likeness(idea, text) for number, idea in pool.items()}
-    nearest = max(pool, key=lambda number: (scores[number], -number), default=None)
-    return nearest if nearest is not None and scores[nearest] >= SAME_WORDS else None
+@dataclass(frozen=True)
+class Repetitions:
+    """Finds the idea that another one repeats."""
+
+    cosines: Mapping[str, Mapping[str, float]] | None = None
+    """Of what was proposed, to all that it may repeat; None: words are compared."""
+
+    def original(self, text: str, pool: Mapping[int, str]) -> int | None:
+        """Return the number of the idea of a pool that a text repeats, the first of equals; None: it is new."""
+        if self.cosines is None:
+            by_words, threshold = Similarity([*pool.values(), text]), SAME_WORDS
+            scores = {number: by_words(idea, text) for number, idea in pool.items()}
+        else:
+            # What came into the pool while these were computed was not compared; the next prompt may merge it.
+            cosines, threshold = self.cosines.get(text, {}), SAME_MEANING
+            scores = {number: cosines.get(idea, 0.0) for number, idea in pool.items()}
+        nearest = max(pool, key=lambda number: (scores[number], -number), default=None)
+        return nearest if nearest is not None and scores[nearest] >= threshold else None
+
+
+async def repetitions(
+    similarity: knowledge.TextSimilarity, pool: Sequence[str], proposed: Sequence[str]
+) -> Repetitions:
+    """Compare what is proposed with a pool of all ideas, closed ones too, and with itself, by embeddings if they can be had."""
+    candidates = list(dict.fromkeys([*pool, *proposed]))
+    cosines = {}
+    for text in proposed:
+        if not similarity.of_meaning:
+            break
+        cosines[text] = dict(zip(candidates, await similarity.scores(text, candidates), strict=True))
+    # Embeddings may have failed on the way.
+    return Repetitions(cosines if similarity.of_meaning else None)
 
 
 def words(text: str) -> frozenset[str]:

@@ -10,7 +10,6 @@ from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
-from bot.knowledge.similarity import word_similarities
 from bot.models import Item
 from bot.models.quoting import quoted
 from bot.research.agents.rag_prompts import MOST_PICKED, DocumentTitle, PickPosts, SummarisePost
@@ -90,7 +89,7 @@ class PostsByTitle:
     async def _alike(self, by_item: Mapping[str, Document], sought: str) -> list[str]:
         items = sorted(by_item)
         texts = [f"{by_item[item].title}\n{by_item[item].posts[0].text[:_COMPARED_CHARACTERS]}" for item in items]
-        scores = await word_similarities(sought, texts)
+        scores = await self._context.similarity.scores(sought, texts)
         ranking = sorted(zip(scores, items, strict=True), key=lambda pair: (-pair[0], pair[1]))
         return [item for _, item in ranking[:TITLES]]
 

@@ -12,6 +12,7 @@ from sqlmodel import select
 
 from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.retrieval import PAPERS, SHOWN, TRICKS, RetrievedEntries, Retriever, TaskQuery, ranked
+from bot.knowledge.similarity import WordSimilarity
 from bot.models import Completion, Usage
 from bot.models.ask import Asker
 from state.errors import BotError, ModelRefused
@@ -56,7 +57,7 @@ def retriever(store: Store, base: KnowledgeBase, model=None, shown="clock", cloc
     steps, clock = Steps(store, RUN), clock or HurriedClock()
     ageless = frozenset({"knowledge"} if shown == "all" else ())
     asker = Asker(model or Labels("tabular/regression"), store, RUN, clock, steps, ageless=ageless)
-    yield Retriever(task, base, asker, steps, RUN, clock, shown)
+    yield Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock, shown)
 
 
 def entries_of(known) -> KnowledgeBase:
@@ -111,7 +112,7 @@ async def test_entries_of_earlier_labels_come_first_and_within_a_label_the_more_
         entry("aside", "Bird calls and more bird calls.", labels=("tabular/regression", "audio/sound-events")),
     ]
     wanted = ["audio/sound-events", "tabular/regression"]
-    found = await ranked(entries, wanted, "which birds call in a recording")
+    found = await ranked(entries, wanted, "which birds call in a recording", WordSimilarity())
     assert [one.id for one in found] == ["near", "far", "aside", "other"]
 
 
@@ -128,7 +129,7 @@ async def test_a_lab_is_shown_no_entries_on_other_kinds_of_data_but_methods_for_
 
 async def test_a_label_without_entries_brings_what_its_top_category_has():
     entries = [entry("commands", labels=("audio/audio-classification",)), entry("table")]
-    found = await ranked(entries, ["audio/sound-events"], "birds")
+    found = await ranked(entries, ["audio/sound-events"], "birds", WordSimilarity())
     assert [one.id for one in found] == ["commands"]
 
 

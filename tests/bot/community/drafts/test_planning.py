@@ -23,6 +23,7 @@ from bot.execution.machine import Machine
 from bot.execution.stopwatch import Stopwatch
 from bot.execution.task import TaskText
 from bot.knowledge.retrieval import RetrievedEntries
+from bot.knowledge.similarity import WordSimilarity
 from bot.models import Item
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from state.clock import ReplayClock
@@ -97,6 +98,7 @@ def context(store: Store, asker: Scripted, community: bool = False) -> Any:
         blend=None,
         experiments=None,
         left=(),
+        similarity=WordSimilarity(),
         steps=Steps(store, RUN),
         budget=RunBudget(Stopwatch(), 600.0, None),
     )

@@ -14,6 +14,7 @@ from sqlmodel import col, select
 from bot.community.ideas.changes import PoolChanges
 from bot.community.ideas.evidence import IdeaEvidence, pool_evidence
 from bot.community.ideas.prompts import IdeasAnswer, Merge, ProposedIdea, Retire, Split
+from bot.community.ideas.similarity import Repetitions
 from bot.engine.run_record import RunRecord
 from state.knowledge import ideas
 from state.store import Store
@@ -60,7 +61,7 @@ def pool(store: Store, run: str, as_of: datetime = END) -> dict[int, IdeaEvidenc
 def change(store: Store, run: str, answer: IdeasAnswer) -> list[str]:
     known = list(pool(store, run).values())
     with store.write() as tx:
-        changes = PoolChanges(tx, run, known, END)
+        changes = PoolChanges(tx, run, known, END, Repetitions())
         changes.apply(answer, {"message/1": START, "kernel/2": START + timedelta(hours=1)})
     return changes.refused
 

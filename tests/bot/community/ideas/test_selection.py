@@ -1,15 +1,24 @@
 """What a draft is made of, which ideas are repeated, and what an experiment uses."""
 
+from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.community.ideas.pool import Situation, select, value
-from bot.community.ideas.similarity import original
+from bot.community.ideas.similarity import Repetitions, repetitions
 from bot.community.ideas.uses import Uses, added, credited, ideas_named, uses
+from bot.knowledge.embeddings import EmbeddingSimilarity, open_similarity
+from bot.knowledge.settings import KnowledgeSettings
+from bot.knowledge.similarity import WordSimilarity
 from tests.bot.agents.builtin.parts import idea
+from tests.bot.knowledge.test_similarity import similarity as by_letters
+
+__all__ = ["by_letters"]
+
 
 HERE = Situation(gpus=0, weights=False, late=False)
 
@@ -66,10 +75,40 @@ def test_every_draft_gets_distinct_ideas_of_the_pool_as_many_as_there_are(suppor
     assert chosen == select(pool, drafts, HERE, each)
 
 
-def test_a_repetition_is_told_by_its_words() -> None:
-    pool = {1: "naive Bayes on word counts", 2: "boosted trees"}
-    assert original("Naive Bayes on the counts of words", pool) == 1
-    assert original("ridge", pool) is None
+POOL = {4: "aab", 7: "bbb"}
+"""To the model that stands in, a text's meaning is how often it has the letters a and b."""
+
+
+async def test_embeddings_find_a_repetition_that_shares_no_word(by_letters: EmbeddingSimilarity) -> None:
+    async with aclosing(by_letters):
+        found = await repetitions(by_letters, list(POOL.values()), ["baa", "b b"])
+    assert [found.original(text, POOL) for text in ("baa", "b b")] == [4, 7]
+    assert Repetitions().original("baa", POOL) is None, "no word is the same"
+
+
+async def test_what_came_into_the_pool_meanwhile_is_not_taken_for_the_same(by_letters: EmbeddingSimilarity) -> None:
+    async with aclosing(by_letters):
+        found = await repetitions(by_letters, ["bbb"], ["baa"])
+    assert found.original("baa", {7: "bbb", 8: "aab"}) is None
+
+
+async def test_ideas_of_one_answer_are_compared_with_each_other(by_letters: EmbeddingSimilarity) -> None:
+    async with aclosing(by_letters):
+        found = await repetitions(by_letters, [], ["aab", "baa"])
+    assert found.original("aab", {}) is None
+    assert found.original("baa", {1: "aab"}) == 1
+
+
+async def test_words_are_compared_where_there_are_no_embeddings_or_they_fail(tmp_path: Path) -> None:
+    pool, text = {1: "naive Bayes on word counts", 2: "boosted trees"}, "Naive Bayes on the counts of words"
+    missing, said = KnowledgeSettings(backend="embeddings", model=tmp_path / "no-model"), list[str]()
+    async with open_similarity(missing, said.append) as failing:
+        assert failing.of_meaning
+        for similarity in (WordSimilarity(), failing):
+            found = await repetitions(similarity, list(pool.values()), [text])
+            assert found.original(text, pool) == 1
+        assert not failing.of_meaning
+    assert len(said) == 1
 
 
 IDEAS = {

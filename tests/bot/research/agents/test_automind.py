@@ -16,6 +16,7 @@ from bot.evaluation.client.worker import Worker
 from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.entry import Entry, EntrySource, PaperFields
 from bot.knowledge.retrieval import Retriever, TaskQuery
+from bot.knowledge.similarity import WordSimilarity
 from bot.research.agents.automind import AutoMindBriefing, automind
 from state.errors import ModelRefused
 from tests.bot.engine.parts import RUN
@@ -56,7 +57,7 @@ def told() -> Told:
 def with_knowledge(context: RunContext, *entries: Entry) -> RunContext:
     task, base = TaskQuery("tiny-table", "Tiny", "Tell labels apart.", "log_loss"), KnowledgeBase(entries)
     services = (context.asker, context.steps, RUN, context.clock)
-    return replace(context, knowledge=Retriever(task, base, *services))
+    return replace(context, knowledge=Retriever(task, base, WordSimilarity(), *services))
 
 
 async def test_a_draft_sees_papers_and_an_improvement_tricks_where_the_policy_says_so_and_a_repair_neither(

@@ -20,6 +20,7 @@ from bot.engine.search import SolutionSearch
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.retrieval import Retriever, TaskQuery
+from bot.knowledge.similarity import WordSimilarity
 from bot.models import CallLimits, Completion, Prompt, Usage
 from bot.research.agents.hybrid import hybrid
 from sandbox.bubblewrap import BubblewrapSandbox
@@ -79,7 +80,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     ):
         store, asker, steps = opened.store, opened.asker, opened.steps
         task = TaskQuery(snapshot.card.slug, "Tiny", "A table.", "log loss")
-        found = Retriever(task, base, asker, steps, RUN, clock)
+        found = Retriever(task, base, WordSimilarity(), asker, steps, RUN, clock)
         context = replace(opened, spending=money, knowledge=found)
         await SolutionSearch(context, hybrid(context)).run()
         tree = load_tree(context)

@@ -1,0 +1,89 @@
+"""Similarity by sentence embeddings: a process apart loads the model, so that the bot's own never loads torch.
+
+Where the settings name none, or where they fail, words are compared.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+from bot.knowledge.settings import KnowledgeSettings
+from bot.knowledge.similarity import TextSimilarity, WordSimilarity
+from scrapers.posts.line_child import LineChild
+from state.errors import InfrastructureFailure
+
+_PROGRAM = Path(__file__).with_name("embedding_process.py")
+_FIRST_SECONDS, _SECONDS = 300.0, 120.0
+"""Limits of the first answer, for which torch and the model are loaded, and of each later one."""
+_LONGEST_ANSWER = 1 << 24
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUTF8": "1"}
+
+
+class EmbeddingSimilarity:
+    """Cosines of embeddings; the process starts with the first query, and ends with `aclose`."""
+
+    of_meaning = True
+
+    def __init__(self, model: Path, python: Path | None = None) -> None:
+        """Prepare to compare by a folder's model of sentence-transformers; `python` has that library (None: the bot's own)."""
+        command = (str(python or sys.executable), "-P", str(_PROGRAM), str(model))
+        self._child = LineChild(command, _OFFLINE, _LONGEST_ANSWER)
+        self._alone = asyncio.Lock()
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the cosines, those below 0 as 0; the process embeds each text once.
+
+        Raises:
+            InfrastructureFailure: the library or the model is missing, or the process died or took too long.
+        """
+        if not texts:
+            return []
+        line = json.dumps({"query": query, "texts": list(texts)}).encode()
+        async with self._alone:
+            try:
+                async with asyncio.timeout(_SECONDS if self._child.pid else _FIRST_SECONDS):
+                    answer = json.loads(await self._child.exchange(line))
+            except (OSError, EOFError, ValueError, TimeoutError) as error:
+                raise InfrastructureFailure(f"embeddings cannot be had: {error or 'no answer in time'}") from error
+        if "error" in answer:
+            raise InfrastructureFailure(f"embeddings cannot be had: {answer['error']}")
+        return [max(0.0, float(score)) for score in answer["scores"]]
+
+    async def aclose(self) -> None:
+        """End the process."""
+        await self._child.stop()
+
+
+class _EitherSimilarity:
+    """Embeddings while they can be had; after their first failure words, for the scores of the two are not alike."""
+
+    def __init__(self, embeddings: EmbeddingSimilarity, say: Callable[[str], None]) -> None:
+        self._embeddings: EmbeddingSimilarity | None = embeddings
+        self._words = WordSimilarity()
+        self._say = say
+
+    @property
+    def of_meaning(self) -> bool:
+        return self._embeddings is not None
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        if self._embeddings is not None:
+            try:
+                return await self._embeddings.scores(query, texts)
+            except InfrastructureFailure as error:
+                self._embeddings = None
+                self._say(f"texts are compared by their words: {error}")
+        return await self._words.scores(query, texts)
+
+
+@asynccontextmanager
+async def open_similarity(settings: KnowledgeSettings, say: Callable[[str], None]) -> AsyncIterator[TextSimilarity]:
+    """Open what compares texts, and close it afterwards; its process, if it has one, starts with the first query."""
+    if settings.backend == "bm25" or settings.model is None:
+        yield WordSimilarity()
+        return
+    async with aclosing(EmbeddingSimilarity(settings.model, settings.python)) as embeddings:
+        yield _EitherSimilarity(embeddings, say)
