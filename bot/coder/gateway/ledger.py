@@ -71,7 +71,7 @@ class Exchanges:
         self._last += 1
         number, limits = self._last, self._calls.limits
         attempt = self._calls.attempt(exchange, step_key(NAME, self._node, number), _ROLE, self._node)
-        size = sum(len(message.content) for message in attempt.messages)
+        size = sum(map(_size, attempt.messages))
         if self._kept_whole(size):
             exchange.kept_characters = _MOST_WHOLE
         else:
@@ -161,6 +161,11 @@ def _why_unusable(outcome: Outcome) -> str | None:
     return outcome.refused or (None if outcome.reply.text.strip() else "it was empty")
 
 
+def _size(message: Message) -> int:
+    """Return about how many characters the log needs for a message: it may be one of many that are empty."""
+    return len(message.content) + 40
+
+
 def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return what is kept of a conversation that is too long to be kept whole."""
     tail: list[Message] = []
@@ -170,5 +175,5 @@ def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
             tail.append(Message("system", f"[{len(messages) - len(tail)} earlier messages are not kept]"))
             break
         tail.append(Message(message.role, both_ends(message.content, characters_left)))
-        characters_left -= len(message.content)
+        characters_left -= _size(message)
     return tuple(reversed(tail))

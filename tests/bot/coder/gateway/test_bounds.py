@@ -175,8 +175,9 @@ async def refuse(came: Came, wire: Wire) -> None:
     await wire.answer({"error": {"message": "the context length is exceeded"}}, status=400)
 
 
-async def test_a_burst_brings_no_more_requests_than_there_are_turns(tmp_path: Path) -> None:
-    async with scene(tmp_path, slowly, turns=5) as it:
+@pytest.mark.parametrize("dialect", ALL)
+async def test_a_burst_brings_no_more_requests_than_there_are_turns(tmp_path: Path, dialect: DialectName) -> None:
+    async with scene(tmp_path, slowly, dialect=dialect, turns=5) as it:
         got = await asyncio.gather(*(it.ask() for _ in range(14)))
         assert sorted(one.status for one in got) == [200] * 5 + [403] * 9
         assert len(it.upstream.came) == it.ledger.entries == it.gateway.turns_taken == 5
@@ -215,6 +216,12 @@ async def test_large_requests_that_are_refused_are_not_kept_whole(tmp_path: Path
         assert kept_bytes(it.store) < 200_000
         logged = str(list(calls(it.store, RUN))[-1]["messages"])
         assert "3 first words" in logged and "last words" in logged and "characters left out" in logged
+
+
+async def test_messages_without_words_are_bounded_too(tmp_path: Path) -> None:
+    async with scene(tmp_path, answering) as it:
+        assert (await it.ask(messages=[{"role": "user", "content": ""}] * 100_000)).status == 200
+        assert kept_bytes(it.store) < 100_000
 
 
 async def test_what_is_kept_of_a_lab_is_bounded_and_its_newest_words_stay(
