@@ -24,8 +24,8 @@ from state.tables import ModelCall
 _ROLE = "coder"
 _MOST_WHOLE, _MOST_KEPT = 1_000_000, 16_000_000
 """Characters of one exchange, and of all of a lab in one start of the bot, up to which they are kept whole."""
-_END_CHARACTERS = 16_000
-"""Characters that are kept of others: mostly their end, which is what is new in a conversation."""
+_END_CHARACTERS, _MESSAGE_CHARACTERS = 16_000, 40
+"""Characters that are kept of others: mostly their end, which is what is new in a conversation; and those around a message."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Exchanges:
         self._last += 1
         number, limits = self._last, self._calls.limits
         attempt = self._calls.attempt(exchange, step_key(NAME, self._node, number), _ROLE, self._node)
-        size = sum(map(_size, attempt.messages))
+        size = sum(len(message.content) + _MESSAGE_CHARACTERS for message in attempt.messages)
         if self._kept_whole(size):
             exchange.kept_characters = _MOST_WHOLE
         else:
@@ -161,11 +161,6 @@ def _why_unusable(outcome: Outcome) -> str | None:
     return outcome.refused or (None if outcome.reply.text.strip() else "it was empty")
 
 
-def _size(message: Message) -> int:
-    """Return about how many characters the log needs for a message: it may be one of many that are empty."""
-    return len(message.content) + 40
-
-
 def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return what is kept of a conversation that is too long to be kept whole."""
     tail: list[Message] = []
@@ -175,5 +170,5 @@ def _end_of(messages: Sequence[Message]) -> tuple[Message, ...]:
             tail.append(Message("system", f"[{len(messages) - len(tail)} earlier messages are not kept]"))
             break
         tail.append(Message(message.role, both_ends(message.content, characters_left)))
-        characters_left -= _size(message)
+        characters_left -= len(message.content) + _MESSAGE_CHARACTERS
     return tuple(reversed(tail))

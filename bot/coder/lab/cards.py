@@ -20,10 +20,7 @@ _MEMBERS = 8
 """Members of the ensemble that its line names."""
 _REMARK, _NOTED, _REPORTED = 150, 500, 700
 """Characters of an experiment's note, a lab's note, and a part of a lab's report."""
-_UNSCORED = (
-    "kept, and compared on validation rows at the end; a score would tell their labels. Predictions out of fold (--oof), even of "
-    "one fold, give one"
-)
+_UNSCORED = "kept for the end; a score on validation rows would tell their labels: --oof, even of one fold, gives one"
 _COLUMNS = "[name · score out of fold ± standard error · kind · lab · weight in the ensemble · note]"
 
 
