@@ -120,6 +120,10 @@ class Leases:
         """
         return share_of(settings, out, parallel=parallel, cpus=cpus)
 
+    def room(self, share: Share, *, parallel: int, gpus: int = 0) -> int:
+        """Return for how many runs there is room at a time: here for one, whose scripts share all that there is."""
+        return 1
+
     @asynccontextmanager
     async def hold(
         self,

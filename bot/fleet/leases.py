@@ -97,6 +97,14 @@ class Fleet(Leases):
         memory = each if settings.memory_gb is None else int(settings.memory_gb * 1024**3)
         return Share(cores, memory, int((settings.disk_gb or self._settings.disk_gb) * 1e9))
 
+    def room(self, share: Share, *, parallel: int, gpus: int = 0) -> int:
+        """Return for how many runs there is room at a time, each with so many scripts of that share; at least 1."""
+        slots = 0
+        for node in self.cluster.nodes():
+            fit = min(node.cpus // share.cpus, node.memory_bytes // share.memory_bytes)
+            slots += min(fit, node.gpus // gpus) if gpus else fit
+        return max(1, slots // parallel)
+
     @asynccontextmanager
     async def hold(
         self,

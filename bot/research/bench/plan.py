@@ -67,6 +67,11 @@ class BenchPlan(ClosedModel):
     seeds: Annotated[int, Field(ge=1)] | Annotated[tuple[int, ...], Field(min_length=1)] = Field(
         default=1, description="their number, or a list of them"
     )
+    at_once: int | None = Field(
+        default=None,
+        ge=1,
+        description="runs at a time on a fleet; none: what it has slots for, at most four a core of this machine",
+    )
     out: SettingsPath | None = Field(
         default=None, description="folder in which each run gets a folder; none: `NAME-runs` beside the plan NAME.toml"
     )

@@ -1,13 +1,13 @@
 """What runs have used of a bench's budget, and whether it covers the next ones."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from bot.budgets.kinds import Kind
 from bot.budgets.run_budget import total
 from bot.replay.prepare import finished_result
 from bot.report.words import duration, money
-from bot.research.bench.bench import PlannedRun
+from bot.research.bench.bench import Key, PlannedRun
 from bot.research.bench.plan import BenchBudget
 from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
@@ -47,6 +47,19 @@ def spent_by(run: PlannedRun) -> BenchSpending:
         return BenchSpending(run.settings.time, run.settings.budget.money or 0.0)
     totals = total(ledgers)
     return BenchSpending(totals[Kind.WALL_SECONDS], totals[Kind.MONEY])
+
+
+def reserved(runs: Iterable[PlannedRun], running: Container[Key]) -> BenchSpending:
+    """Return what runs have used, and of those under way what they may use, as each may yet use all of it."""
+    total = BenchSpending()
+    for run in runs:
+        spending = spent_by(run)
+        if run.key in running:
+            spending = BenchSpending(
+                max(spending.seconds, run.settings.time), max(spending.usd, run.settings.budget.money or 0.0)
+            )
+        total += spending
+    return total
 
 
 def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:

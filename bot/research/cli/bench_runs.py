@@ -14,6 +14,7 @@ from bot.execution.disk_space import check_free
 from bot.execution.open_leases import open_leases
 from bot.report.words import duration, money
 from bot.research.bench.bench import Bench, PlannedRun, contender_of, prepare_bench, read_bench, with_folders
+from bot.research.bench.engines import Engines, room_for
 from bot.research.bench.progress import BenchProgress
 from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, spent_by
 from bot.research.bench.work import BenchWork
@@ -27,6 +28,7 @@ from state.errors import UsageError
 def run_bench(plan: Path, file: Path | None, fleet: str | None, *, dry_run: bool, plain: bool, json: bool) -> None:
     """Do what `bot bench` does; `file` is bot.toml."""
     settings = configured(file)
+    address = settings.fleet.at(fleet).address
     planned = read_bench(plan, file, fleet)
     if dry_run:
         _list(with_folders(planned), json=json)
@@ -45,7 +47,10 @@ def run_bench(plan: Path, file: Path | None, fleet: str | None, *, dry_run: bool
         planned = prepare_bench(with_folders(planned), leases, gpus, datetime.now(UTC))
         console.print(_intended(planned), highlight=False, soft_wrap=True)
         progress = BenchProgress(console, planned, plain=plain)
-        work = BenchWork(planned, leases, progress)
+        work: BenchWork | Engines = BenchWork(planned, leases, progress)
+        if address is not None:
+            work = Engines(planned, room_for(planned, leases, gpus), address, progress)
+            stack.close()  # each engine has a connection of its own
         with progress.live.display():
             for outcome in work.outcomes():
                 statuses.append(status_of(outcome.result))
