@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from bot.evaluation.answers.self_reported import reason_in
+from bot.evaluation.layouts.data_files import archive_names, data_files
+from bot.evaluation.preview.claims import claim_lines
 from bot.evaluation.preview.column_lines import column_lines, oddity_lines, sum_lines, target_lines
-from bot.evaluation.preview.comparison import comparison_lines, prefix_lines
+from bot.evaluation.preview.comparison import comparison_lines, drift_lines, prefix_lines
 from bot.evaluation.preview.file_list import archive_lines, file_lines, place_lines
 from bot.evaluation.preview.main_tables import MOST_IDS, MainTables, main_tables
 from bot.evaluation.preview.profile import clean, join_some
@@ -58,6 +60,7 @@ def _sections(
     yield "Target", 0.15, partial(_target_lines, data, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
     yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
+    yield "The description against the data", 0.12, partial(_claim_lines, data_dir, data, card)
     if data.train is not None:
         yield "Training rows against rows to predict", 0.2, partial(_compared_lines, data, card, ids)
         yield data.train, 0.4, partial(_table_lines, data, data.train)
@@ -100,6 +103,15 @@ def _target_lines(tables: MainTables, card: TaskCard) -> list[str]:
     return [*lines, *target_lines(targets), *sum_lines(targets)]
 
 
+def _claim_lines(data_dir: Path, tables: MainTables, card: TaskCard) -> list[str]:
+    columns = tables.columns(tables.train) if tables.train is not None else []
+    targets = [column for column in columns if column.name in tables.lacking]
+    features = [column for column in columns if column.name not in tables.lacking]
+    files = list(data_files(data_dir))
+    members = (name for path in files for name in archive_names(data_dir / path) or ())
+    return claim_lines(card, targets, features, chain((path.as_posix() for path in files), members))
+
+
 def _names(names: Sequence[str], max_names: int) -> str:
     return join_some([clean(name) for name in names], max_names)
 
@@ -123,6 +135,11 @@ def _compared_lines(tables: MainTables, card: TaskCard, ids: Ids) -> list[str]:
     )
     tests = [name for name in tables.asked if not name.startswith("validation")]
     lines += [] if card.key_columns or not tests else prefix_lines(tables.train, tests[0], ids)
+    if tests:
+        sides = [(name, tables.tables[name]) for name in (tables.train, tests[0])]
+        names = [column for column in others[tests[0]].header if column not in card.row_columns]
+        columns = profiles[tables.train]
+        lines += drift_lines(sides[0], sides[1], [name for name in names if name in columns], columns)
     partly = [f"{tables.read_rows(name)} of {name}" for name in main if not tables.is_whole(name)]
     return [f"As far as read ({', '.join(partly)}):", *lines] if partly and lines else lines
 

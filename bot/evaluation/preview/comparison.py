@@ -1,5 +1,6 @@
 """Compares training rows with those to predict: equal ids and rows, groups that both have, missing values, ranges."""
 
+import math
 import re
 import statistics
 from collections import Counter
@@ -7,10 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bot.evaluation.preview.column_lines import percent
 from bot.evaluation.preview.profile import Column, clean, is_missing
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import LIKE_AN_ID
+from scrapers.snapshots.tables import read_number
 
 Profiles = Mapping[str, Mapping[str, Column]]
 """Columns by name, by the name of their file."""
@@ -36,6 +41,9 @@ _MEDIANS_APART = 0.5
 _LINES = 8
 _PREFIX = re.compile(r"(.+?)[_\-./:| ][^_\-./:| ]+$")
 _FEWEST_PREFIXES = 10
+_FEWEST_PAIRS = 20
+_CLASSES = 20
+"""Distinct numbers up to which labels count as classes."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +127,11 @@ def _id_lines(train: _Part, part: _Part) -> Iterator[str]:
 
 def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
     first: dict[int, tuple[str, ...]] = {}
-    repeat_count = relabelled = 0
+    repeat_count, pairs = 0, list[tuple[str, str]]()
     for row, label in zip(train.features, train.labels, strict=True):
         repeat_count += row in first
-        relabelled += first.setdefault(row, label) != label
+        if (earlier := first.setdefault(row, label)) != label:
+            pairs.append((earlier[0], label[0]))
     if len(first) < _DISTINCT * len(train.features):
         yield f"The {len(train.features):,} rows of {train.name} have {len(first):,} different combinations of features."
         return
@@ -130,7 +139,7 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
         share = percent(repeat_count, len(train.features))
         yield (
             f"{repeat_count:,} rows of {train.name} ({share}) repeat an earlier one in all of the table's features, "
-            f"{relabelled:,} of them with another label."
+            f"{len(pairs):,} of them with another label{_label_distance(train, pairs)}."
         )
     counts = [(part, sum(row in first for row in part.features)) for part in parts]
     if any(count for _, count in counts):
@@ -152,6 +161,19 @@ def prefix_lines(train: str, test: str, ids: Mapping[str, Sequence[str]]) -> lis
         f"Ids of {train} begin with {len(groups[0]):,} groups, such as {clean(sides[0][0])} of {clean(ids[train][0])}; those of "
         f"{test} with {len(groups[1]):,}, {shared:,} of them the same"
     ]
+
+
+def _label_distance(train: _Part, pairs: Sequence[tuple[str, str]]) -> str:
+    """Say how far apart the first labels of equal rows are, over those of any two rows; nothing where they are no quantity."""
+    labels = [read_number(label[0]) for label in train.labels if label]
+    numbers = sorted(number for number in labels if number is not None and math.isfinite(number))
+    number_pairs = [(read_number(a), read_number(b)) for a, b in pairs]
+    if len(numbers) < len(labels) or len(pairs) < _FEWEST_PAIRS or len(set(numbers)) <= _CLASSES:
+        return ""
+    count = len(numbers)
+    usual = 2 * sum((2 * rank - count + 1) * number for rank, number in enumerate(numbers)) / (count * (count - 1))
+    mean = sum(abs(a - b) for a, b in number_pairs if a is not None and b is not None) / len(pairs)
+    return f" ({mean / usual:.0%} as far apart as those of any two rows)" if usual > 0 else ""
 
 
 def _group_lines(
@@ -197,3 +219,89 @@ def _median_line(name: str, columns: Profiled) -> str | None:
     if distance <= _MEDIANS_APART * (quarters[2] - quarters[0]):
         return None
     return f"{clean(name)}: median {', '.join(f'{median:g} in {file}' for file, median in medians)}"
+
+
+_ROWS = 2_000
+"""Rows of each table that are looked at."""
+_FEWEST = 200
+_MOST_COLUMNS = 60
+_SAMPLED_CELLS = 1_000_000
+"""Cells of a table that are read to take its rows from."""
+_ALIKE_AUC, _APART_AUC = 0.55, 0.60
+"""Areas under the curve below which nothing tells rows apart, and above which something does."""
+_MOSTLY = 0.10
+"""Share of the classifier's work from which a column is named."""
+_CATEGORIES = 500
+
+Matrix = NDArray[np.float64]
+
+
+def drift_lines(
+    train: tuple[str, Rows], test: tuple[str, Rows], names: Sequence[str], columns: Mapping[str, Column]
+) -> list[str]:
+    """Say how well test rows can be told from training rows, by a forest on a few rows of each; times and texts are left out.
+
+    `columns` are those of the training rows.
+    """
+    usable = [name for name in names if _is_usable(columns[name])][:_MOST_COLUMNS]
+    sides = [_sampled_rows(table, usable) for _, table in (train, test)]
+    if not usable or min(map(len, sides)) < _FEWEST:
+        return []
+    cells = zip(*sides[0], *sides[1], strict=True)
+    features = np.column_stack(
+        [_numbers(column, columns[name].kind) for name, column in zip(usable, cells, strict=True)]
+    )
+    area, shares = _told_apart(features, len(sides[0]))
+    if area < _ALIKE_AUC:
+        return [f"Nothing in the features tells rows of {test[0]} from those of {train[0]} (AUC {area:.2f} at best)."]
+    if area < _APART_AUC:
+        return []
+    order = np.argsort(-shares, kind="stable")[:5]
+    main_columns = [
+        f"{clean(usable[i])} ({percent(round(1000 * shares[i]), 1000)})" for i in order if shares[i] >= _MOSTLY
+    ]
+    column_words = f", mostly by {', '.join(main_columns)}" if main_columns else ""
+    return [f"A classifier tells rows of {test[0]} from those of {train[0]} with an AUC of {area:.2f}{column_words}."]
+
+
+def _is_usable(column: Column) -> bool:
+    if column.kind == "text":
+        return len(column.values) <= _CATEGORIES
+    return column.kind in ("integer", "number")
+
+
+def _sampled_rows(table: Rows, names: Sequence[str]) -> list[list[str]]:
+    """Return the cells of a few rows, evenly spread over those that are read."""
+    places = [table.header.index(name) for name in names]
+    rows = list(islice(table.rows(), _SAMPLED_CELLS // len(table.header)))
+    step = max(1, len(rows) // _ROWS)
+    return [[row[place] for place in places] for row in rows[::step][:_ROWS]]
+
+
+def _numbers(cells: Sequence[str], kind: str) -> Matrix:
+    """Return a column as numbers: categories by how common they are."""
+    if kind == "text":
+        common = {cell: place for place, (cell, _) in enumerate(Counter(cells).most_common())}
+        return np.array([float(common[cell]) for cell in cells])
+    read = (None if is_missing(cell) else read_number(cell) for cell in cells)
+    numbers = np.array([np.nan if number is None else number for number in read], dtype=float)
+    # Trees take no infinite numbers; what is missing lies below all others.
+    finite_numbers: Matrix = np.clip(np.nan_to_num(numbers, nan=-1e30, posinf=1e30, neginf=-1e30), -1e30, 1e30)
+    return finite_numbers
+
+
+def _told_apart(features: Matrix, first: int) -> tuple[float, Matrix]:
+    """Return the area under the curve of a forest that tells the first rows from the others, and each column's share."""
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.metrics import roc_auc_score
+
+    side = (np.arange(len(features)) >= first).astype(int)
+    fold = np.random.default_rng(0).permutation(len(features)) % 2
+    areas, shares = [], np.zeros(features.shape[1])
+    for held_out in (0, 1):
+        forest = ExtraTreesClassifier(40, max_depth=8, min_samples_leaf=5, max_features=0.5, random_state=0, n_jobs=1)
+        forest.fit(features[fold != held_out], side[fold != held_out])
+        guesses = forest.predict_proba(features[fold == held_out])[:, 1]
+        areas.append(float(roc_auc_score(side[fold == held_out], guesses)))
+        shares += forest.feature_importances_ / 2
+    return sum(areas) / 2, shares

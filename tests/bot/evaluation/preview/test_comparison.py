@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from bot.evaluation.preview import preview
@@ -76,6 +78,11 @@ def test_of_many_such_columns_the_first_are_reported(tmp_path):
     assert "… and 22 more columns like that" in compared(tmp_path, train, test, ("id", *names, "y"))
 
 
+def test_labels_of_equal_rows_are_compared_with_those_of_any_two(tmp_path):
+    train = [[f"r{n}", n // 2, n // 2 + n % 2] for n in range(200)]
+    assert "100 of them with another label (3% as far apart" in compared(tmp_path, train, [["t0", 0.5]])
+
+
 def test_a_time_that_is_the_id_is_a_feature(tmp_path):
     train = [[f"2011-01-01 {n // 60:02d}:{n % 60:02d}", n % 3, n] for n in range(200)]
     assert "repeat" not in compared(tmp_path, train, [["2012-01-01 00:00", 1]])
@@ -92,3 +99,20 @@ def test_groups_that_ids_begin_with_are_counted(tmp_path, shared):
 def test_numbered_ids_are_no_groups(tmp_path):
     train, test = [[f"id_{n}", n / 8, n] for n in range(100)], [[f"id_{n}", n / 9] for n in range(100, 150)]
     assert "groups" not in compared(tmp_path, train, test)
+
+
+@pytest.mark.integration
+def test_columns_by_which_test_rows_can_be_told_are_named(tmp_path):
+    rng = random.Random(0)
+    header = ("id", "a", "b", "city", "y")
+    train = [[f"r{n}", rng.random(), rng.gauss(0, 1), "pqr"[rng.randrange(3)], n] for n in range(500)]
+    test = [[f"t{n}", rng.random(), rng.gauss(2, 1), "pqr"[rng.randrange(3)]] for n in range(500)]
+    line = next(line for line in compared(tmp_path, train, test, header).splitlines() if "AUC" in line)
+    assert "mostly by b (" in line and "city" not in line and "a (" not in line.replace("by b (", "")
+
+
+@pytest.mark.integration
+def test_rows_that_cannot_be_told_apart_are_said_to_be_alike(tmp_path):
+    rng = random.Random(0)
+    rows = [[f"r{n}", rng.random(), n] for n in range(1_000)]
+    assert "Nothing in the features tells" in compared(tmp_path, rows[:500], [row[:2] for row in rows[500:]])
