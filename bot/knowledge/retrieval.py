@@ -25,6 +25,8 @@ TRICKS: tuple[EntryKind, ...] = ("trick", "lesson")
 _MOST = 5
 """Entries that one prompt is given."""
 _MOST_IN_LAB = 12
+_VARIETY = 3
+"""Times as many papers among which drafts get different ones."""
 _DESCRIPTION, _PREVIEW = 4_000, 1_500
 """Characters of a task's description and of the preview of its data: its beginning says what the task is."""
 
@@ -101,8 +103,12 @@ class Retriever:
         self.shown = shown
 
     async def papers(self, node: int, topic: str = "") -> RetrievedEntries:
-        """Return papers for a node that is a draft, and for what it is about beside the task; raises as `Asker.ask`."""
-        return await self._search("papers", PAPERS, node, topic, _MOST)
+        """Return papers for a node that is a draft, others than earlier drafts saw; raises as `Asker.ask`.
+
+        What fits is three times as many as one is shown; once all of them were shown, they come again. Papers on other kinds of
+        data alone are left out.
+        """
+        return await self._search("papers", PAPERS, node, topic, _MOST, varies=True)
 
     async def tricks(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return tricks, and lessons of own runs, for a node that improves what it is about; raises as `Asker.ask`."""
@@ -117,7 +123,15 @@ class Retriever:
         return await self._search("lab", (*TRICKS, *PAPERS), node, topic, _MOST_IN_LAB, by_rules=True)
 
     async def _search(
-        self, name: str, kinds: Sequence[EntryKind], node: int, topic: str, limit: int, *, by_rules: bool = False
+        self,
+        name: str,
+        kinds: Sequence[EntryKind],
+        node: int,
+        topic: str,
+        limit: int,
+        *,
+        by_rules: bool = False,
+        varies: bool = False,
     ) -> RetrievedEntries:
         async def search() -> RetrievedEntries:
             visible = [entry for entry in self._visible() if entry.kind in kinds]
@@ -126,8 +140,12 @@ class Retriever:
             query = f"{topic}\n{self._task.query}"
             by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
-            if by_rules and labels:
+            if (by_rules or varies) and labels:
                 visible = [entry for entry in visible if _suits(entry, labels)]
+            if varies:
+                shown = {entry.id for search in self._steps.all(_FOUND, part=name).values() for entry in search.entries}
+                fitting = await ranked(visible, labels, query, self._similarity, _VARIETY * limit)
+                visible = [entry for entry in fitting if entry.id not in shown] or fitting
             return RetrievedEntries(tuple(await ranked(visible, labels, query, self._similarity, limit)))
 
         def save(tx: Transaction, result: RetrievedEntries) -> None:

@@ -90,7 +90,10 @@ class AutoMindBriefing:
         if base is None or not action.knowledge:
             return RetrievedEntries()
         if action.kind == "draft":
-            return await base.papers(node)
+            entries = await base.papers(node)
+            if not entries.entries:
+                self._context.say(f"node {node}: the knowledge base has no paper on such a task as of the clock")
+            return entries
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 
     def _results(self, action: Action) -> tuple[Result, ...]:

@@ -141,6 +141,18 @@ async def test_papers_are_for_drafts_and_tricks_and_lessons_for_improvements(tmp
         assert {one.kind for one in (await search.for_lab(4)).entries} == {"paper", "trick", "lesson"}
 
 
+async def test_drafts_are_shown_different_papers_while_there_are_any_that_fit(tmp_path):
+    base = KnowledgeBase(tuple(entry(f"paper-{n}", known_at=OLD, kind="paper") for n in range(12)))
+    with open_run(tmp_path) as store, retriever(store, base) as search:
+        first, second, third, fourth = [
+            {one.id for one in (await search.papers(node)).entries} for node in (2, 3, 4, 5)
+        ]
+        assert {one.id for one in (await search.papers(2)).entries} == first, "the same draft sees the same"
+    assert (len(first), len(second), len(third)) == (3, 3, 2), "of eight that fit one label"
+    assert not first & second and not (first | second) & third
+    assert fourth
+
+
 async def test_the_task_is_labelled_once_and_a_resumed_run_is_shown_the_same(tmp_path):
     base = KnowledgeBase((entry("old", known_at=OLD),))
     model = Labels("tabular/regression")
