@@ -403,6 +403,8 @@ class RunRecord:
 
     def _idle_work(self) -> Iterator[Doing]:
         for step in self._unfinished_steps:
+            if step.name == "blend":
+                yield Doing(None, "fits the ensemble", iso(step.started_at))
             if step.name == "sealed":
                 row = self._session.get(ExperimentRow, (self.id, step.node))
                 yield Doing(None, f"fits {row.name if row else step.node} on all rows", iso(step.started_at))

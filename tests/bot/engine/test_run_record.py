@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.coder.lab.steps import TURN
+from bot.engine.attempts import BLEND
 from bot.engine.run_record import NodeCounts, Pool, RunRecord
 from bot.engine.sealed import SEALED_RUN
 from bot.evaluation.answers import NodeScore
@@ -92,6 +93,7 @@ def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_
         finish_step(tx, run_id, replied, {"text": "```sh\npython train.py\n```"}, Key(1))
         start_step(tx, run_id, TURN, Key(1, attempt=1))
         start_step(tx, run_id, thinks, Key(2))
+        start_step(tx, run_id, BLEND)
         start_step(tx, run_id, SEALED_RUN, Key(5))
         for type, name in (("started", "fit-a"), ("started", "fit-b"), ("ended", "fit-a")):
             tx.record(f"idle.{type}", run_id=run_id, name=name)
@@ -101,6 +103,7 @@ def test_what_labs_and_idle_time_are_at_is_shown_and_what_an_earlier_start_left_
         assert [work.sentence for work in record.doing] == [
             "lab 1: python train.py",
             "lab 2: its model thinks",
+            "idle time: fits the ensemble",
             "idle time: fits 5 on all rows",
             "idle time: fit-b",
         ]
