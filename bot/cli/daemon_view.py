@@ -3,7 +3,7 @@
 import io
 from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -23,7 +23,8 @@ from state.errors import BotError
 from state.polling import watermarks
 from state.store import Store
 
-_REFRESH_SECONDS = 2.0
+_REFRESHES = 0.5
+"""A second."""
 _LAST_LINES = 8
 _KEPT_LINES = 20
 """Of the log, printed when the view ends: they say why it ended."""
@@ -51,21 +52,16 @@ class DaemonView:
     """What a daemon does, waits for, has spent and does next."""
 
     def __init__(self, database: Path, settings: Settings, log: LogLines) -> None:
-        """Begin; the database is opened once the daemon has made it."""
+        """Begin; the daemon makes the database when it starts."""
         self._database, self._settings, self._log = database, settings, log
-        self._opened = ExitStack()
-        self._store: Store | None = None
         web, self._page = settings.web, "`bot web` serves the page"
         if web.enabled:
             self._page = f"the page: {address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
 
-    def close(self) -> None:
-        """Close the database."""
-        self._opened.close()
-
     def __rich__(self) -> Group:
         try:
-            parts = list(self._competitions())
+            with Store.open_to_read(self._database, SystemClock()) as store:
+                parts: list[RenderableType] = list(self._competitions(store))
         except BotError as error:  # it is being made, or cannot be read at the moment
             parts = [Text(f"starting: {error}")]
         # Of their times the hours will do.
@@ -74,14 +70,9 @@ class DaemonView:
         hint = f"Ctrl-C stops it in order, and `bot run` continues; {self._page}; `bot status` shows more"
         return Group(*parts, Text("last events", style="bold"), *lines, Text(hint, style="dim"))
 
-    def _competitions(self) -> Iterator[RenderableType]:
-        if self._store is None:
-            if not self._database.is_file():
-                yield Text("starting")
-                return
-            self._store = self._opened.enter_context(Store.open_to_read(self._database, SystemClock()))
+    def _competitions(self, store: Store) -> Iterator[RenderableType]:
         settings = self._settings
-        status = status_of(self._store, Allowance(settings.budget, settings.competitions))
+        status = status_of(store, Allowance(settings.budget, settings.competitions))
         now = status.daemon.now
         for line in daemon_lines(status.daemon, status.competitions):
             yield Text(line, style="bold yellow" if line.startswith("  NEEDS YOU") else "")
@@ -91,7 +82,7 @@ class DaemonView:
         yield table
         for competition in status.competitions:
             slug = competition.competition
-            with self._store.read() as session:
+            with store.read() as session:
                 read = {**watermarks(session, ""), **watermarks(session, slug)}
             yield Text(slug, style="bold")
             yield from map(Text, work_lines(competition, now, Schedule(settings.polling, read).wait(now)))
@@ -101,13 +92,9 @@ class DaemonView:
 def daemon_view(database: Path, settings: Settings, log: LogLines, console: Console) -> Iterator[None]:
     """Show a daemon on a terminal while this lasts, and then the end of its log."""
     view = DaemonView(database, settings, log)
-    live: AbstractContextManager[Live] = Live(
-        view, console=console, refresh_per_second=1 / _REFRESH_SECONDS, transient=True, redirect_stdout=False
-    )
     try:
-        with live:
+        with Live(view, console=console, refresh_per_second=_REFRESHES, transient=True, redirect_stdout=False):
             yield
     finally:
-        view.close()
         for line in log.lines:
             print_line(console, line)

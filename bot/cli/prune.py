@@ -10,12 +10,7 @@ import typer
 from bot.cli.configured import configured
 from bot.cli.options import Config, Json
 from bot.cli.output import print_result
-from bot.execution.disk_space import free_bytes
-from bot.execution.unneeded_files import prune as prune_runs
-from state.clock import SystemClock
 from state.errors import UsageError
-from state.retention import prunable, prune_community
-from state.store import Store
 
 
 def prune(
@@ -51,6 +46,9 @@ def prune(
         raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
     settings = configured(config).disk
     days = settings.keep_days if keep_days is None else keep_days
+    from bot.execution.disk_space import free_bytes  # here: the help needs neither
+    from bot.execution.unneeded_files import prune as prune_runs
+
     pruned = prune_runs(folder, days, datetime.now(UTC), dry_run=dry_run)
     total, free = sum(p.bytes for p in pruned), free_bytes(folder)
     removed = [asdict(p) for p in pruned]
@@ -66,6 +64,10 @@ def _forget(competition: str | None, database: Path | None, *, dry_run: bool, js
         raise UsageError("--forget names a competition, --database the file to remove it from: give both")
     if not database.is_file():
         raise UsageError(f"there is no database {database}")
+    from state.clock import SystemClock
+    from state.retention import prunable, prune_community
+    from state.store import Store
+
     with Store.open(database, SystemClock()) as store:
         pruned = (prunable if dry_run else prune_community)(store, competition)
     line = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from bot.cli.configured import daemon_folder, settings_file
-from bot.cli.options import Config, Plain
+from bot.cli.options import Config, Plain, existing
 from bot.cli.places import of_place
 from bot.status.lock import LOCK, is_running, works_already
 from state.errors import BotError, ConfigurationError, UsageError
@@ -40,6 +40,8 @@ def run(
     Example: bot run --config bot.toml
     """
     file = settings_file(config)
+    if config is not None:
+        existing([config], quiet=True)
     if file is None:
         print("bot: there is no bot.toml here: `bot init` writes one, or name yours with --config", file=sys.stderr)
         raise typer.Exit(EX_CONFIG)

@@ -5,14 +5,8 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.options import Json
+from bot.cli.options import Json, existing
 from bot.cli.output import print_result
-from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from scrapers.snapshots.answers import ANSWERS
-from scrapers.snapshots.check import has_task
-from scrapers.snapshots.demo import write_demo
-from scrapers.snapshots.files import GRADER
-from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError
 
 snapshot_app = typer.Typer(name="snapshot", help="Check, import or write snapshots.", no_args_is_help=True)
@@ -27,6 +21,14 @@ def check(
 
     Example: bot snapshot check snapshots/spooky-author-identification
     """
+    existing([snapshot], quiet=json)
+    # Imported here: the help, and a wrong path, need none of it.
+    from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
+    from scrapers.snapshots.answers import ANSWERS
+    from scrapers.snapshots.check import has_task
+    from scrapers.snapshots.files import GRADER
+    from scrapers.snapshots.snapshot import Snapshot, format_summary
+
     try:
         community_only = not has_task(snapshot)
         own_data = not community_only and not (snapshot / ANSWERS).parent.exists()
@@ -55,4 +57,6 @@ def demo(
 
     Example: bot snapshot demo demo-snapshot
     """
+    from scrapers.snapshots.demo import write_demo
+
     typer.echo(str(write_demo(folder)))
