@@ -42,15 +42,12 @@ CUT_OFF_REASONING = "your answer was cut off because your reasoning was too long
 _FEWEST_TOKENS = 1_000
 _MOST_TRIES = 16
 """Requests until one has a form that the endpoint takes."""
-_EMPTY = "its answer was empty"
-_REASONING_ALONE = "its answer was reasoning alone"
 _SHORTENED = "the endpoint takes at most {limit:,} tokens in a request to {model}: longer prompts lose their middle"
 _CUT_SILENTLY = (
     "the endpoint read {read:,} tokens of a prompt of about {sent:,} for {model}: it cuts prompts without a word. Raise its "
     "context length (Ollama: num_ctx in the Modelfile, or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size; LM Studio: in the "
     "model's settings)"
 )
-_NOBODY = "nobody waited for another answer after an empty one"
 _FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 """Seconds: a longer Retry-After is cut to this; the call's own time limit ends the waiting."""
@@ -238,7 +235,7 @@ class OpenAIModel:
             return first
         except asyncio.CancelledError:
             # The first one was paid for, and must be charged.
-            return first if first.broken else replace(first, broken=_NOBODY)
+            return first if first.broken else replace(first, broken="nobody waited for another answer")
         return replace(second, usage=first.usage + second.usage)
 
     async def _pass_on(
@@ -262,6 +259,9 @@ class OpenAIModel:
             reply = await self._reply(asks(request), model, deadline)
         except ModelMisconfigured as error:
             raise await self._whose_fault(error, asks(request.probe()), model, limits) from None
+        texts = [message.content for message in prompt.messages()]
+        if not any("base64" in text for text in texts):  # a picture has more characters than its tokens tell
+            self._look_for_cut(model, sum(map(len, texts)), reply)
         cost = self._pricing.cost(model, reply.usage)
         return completed(prompt, reply.text, usage=reply.usage, model=model, cost_usd=cost)
 
@@ -355,9 +355,7 @@ class OpenAIModel:
 
         self._fit(payload, question, refused=False)
         reply = await self._within_limit(payload, question, send)
-        model, sent, tokens = payload["model"], question.characters, reply.usage.prompt_tokens
-        if reply.broken is None and self._windows[model].is_cut(sent, tokens):
-            self._say_once(_CUT_SILENTLY.format(read=tokens, sent=sent // 4, model=model))
+        self._look_for_cut(payload["model"], question.characters, reply)
         return reply
 
     async def _within_limit(
@@ -419,6 +417,12 @@ class OpenAIModel:
             self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
         return answer is not None or characters is not None
 
+    def _look_for_cut(self, model: str, sent: int, reply: Reply) -> None:
+        """Say so where an endpoint has read far less than the characters that were sent."""
+        read = reply.usage.prompt_tokens
+        if reply.broken is None and self._windows[model].is_cut(sent, read):
+            self._say_once(_CUT_SILENTLY.format(read=read, sent=sent // 4, model=model))
+
     def _say_once(self, line: str) -> None:
         if (kind := line.partition(":")[0].translate(_WITHOUT_DIGITS)) not in self._said:
             self._said.add(kind)
@@ -449,9 +453,9 @@ def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
     elif reply.refusal:
         why = f"it refused: {endpoint_words(reply.refusal)}"
     elif reply.blank and not charged.cut:
-        why = _REASONING_ALONE if reply.reasoned else _EMPTY
+        why = "its answer was reasoning alone" if reply.reasoned else "its answer was empty"
     if why is not None:
-        kind = EmptyAnswer if why in (_EMPTY, _REASONING_ALONE) else ModelRefused
+        kind = EmptyAnswer if _is_empty(reply) else ModelRefused
         refused = kind(f"{charged.model} will not answer this prompt: {why}")
         refused.reply = charged
         raise refused

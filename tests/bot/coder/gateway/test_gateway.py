@@ -13,6 +13,7 @@ from bot.budgets.kinds import Kind
 from bot.budgets.settings import Caps
 from bot.coder.gateway import DialectName
 from bot.models import Item, Usage
+from bot.models.endpoint import OpenAIModel
 from bot.report.export import calls
 from state.errors import ModelMisconfigured
 from state.tables import ModelCall
@@ -193,6 +194,22 @@ async def test_a_limit_is_named_as_the_endpoint_names_it_and_no_higher_than_it_t
         assert it.ledger.entries == 1
     limits = [came.body.get("max_tokens") or came.body["max_completion_tokens"] for came in it.upstream.came]
     assert limits == [8_000, 8_000, 4_000]
+
+
+@pytest.mark.parametrize(("text", "said"), [("x" * 40_000, 1), ("data:image/png;base64," + "x" * 40_000, 0), ("x", 0)])
+async def test_an_endpoint_that_cuts_an_agents_prompt_without_a_word_is_told_of(
+    tmp_path: Path, text: str, said: int
+) -> None:
+    lines: list[str] = []
+
+    def with_lines(model: OpenAIModel) -> OpenAIModel:
+        model._say = lines.append
+        return model
+
+    async with scene(tmp_path, answering, wrap=with_lines) as it:
+        for _ in range(2):
+            await it.ask(messages=[{"role": "user", "content": text}])
+    assert len(lines) == said and all("num_ctx" in line for line in lines)
 
 
 async def test_thoughts_have_room_in_an_answer_that_was_made_shorter(tmp_path: Path) -> None:
