@@ -13,7 +13,7 @@ from datetime import datetime, time
 from pathlib import Path
 from typing import Any
 
-from bot.solve.solve_options import DetectedTask, SolveOptions
+from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
 from bot.solve.tables import TEXT_SUFFIXES, DateFormat, NumberFormat, TableError, UserTable, is_table
 from scrapers.kaggle.samples import find_samples
 from scrapers.snapshots.files import walk
@@ -98,7 +98,10 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
         detected.add("left out", f"{', '.join(sorted(answers))}: answers of the test rows, which scripts must not see")
     roles = {*training_names, *answers, test_name, *samples, DESCRIPTION}
     other_files = {name: path for name, path in files.items() if name not in roles}
-    return _describe(train, test, sample, other_files, files, training_names, detected)
+    is_guess = len(training_names) == 1 < len(train_names or names) or len(test_names) > 1
+    return _describe(
+        train, test, sample, other_files, files, training_names, detected, "a guess" if is_guess else "sure"
+    )
 
 
 def _describe(
@@ -109,11 +112,12 @@ def _describe(
     files: Mapping[str, Path],
     training_names: Sequence[str],
     detected: DetectedTask,
+    confidence: Confidence,
 ) -> InputFiles:
     size = f"{plural(train.length, 'row')}, {plural(len(train.header), 'column')}"
-    detected.add("training rows", f"{' and '.join(training_names)}, {size}")
+    detected.add("training rows", f"{' and '.join(training_names)}, {size}", confidence)
     if test is not None:
-        detected.add("test rows", f"{test.name}, {plural(test.length, 'row')}")
+        detected.add("test rows", f"{test.name}, {plural(test.length, 'row')}", confidence)
     if sample is not None:
         detected.add("sample", sample.name)
     for table in (table for table in (train, test, sample) if table is not None):
@@ -233,7 +237,10 @@ def _training_table(
             joined = _join(tables.read(features), tables.read(labels), known_features, out, detected)
             if joined is not None:
                 return joined, [features, labels]
-    name = options.choose("training", "train", names, collected.source)
+    largest_first = sorted(
+        names, key=lambda name: -collected.files[name].stat().st_size if name in collected.files else 0
+    )
+    name = options.choose("training", "train", largest_first, collected.source)
     return tables.read(name), [name]
 
 

@@ -545,3 +545,12 @@ def test_the_likelier_reading_is_taken_where_nobody_is_to_be_asked(task, tmp_pat
     assert shown["target"].startswith("`column_3`, the likeliest of 3 columns")
     with pytest.raises(UsageError, match="--target column_3"):
         grown(task / "iris.csv", tmp_path)
+
+
+def test_of_two_tables_with_equal_columns_the_larger_is_the_likelier(task, tmp_path):
+    for name, many in (("latest_prices.csv", 20), ("listings.csv", 60)):
+        write(task / name, ["size", "target"], [[str(n), f"{n % 7}.5"] for n in range(many)])
+    _, shown = grown(task, tmp_path / "sure", yes=True)
+    assert shown["training rows"].startswith("listings.csv, 60 rows")
+    with pytest.raises(UsageError, match=r"--train listings\.csv; or .*--train latest_prices\.csv"):
+        grown(task, tmp_path)
