@@ -3,7 +3,10 @@
 import asyncio
 import re
 import tempfile
-from contextlib import aclosing
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +17,7 @@ import typer
 from bot.agents.settings import ReplayOptions
 from bot.cli.configured import settings_file
 from bot.cli.options import Config, Plain, existing, with_options
-from bot.cli.output import print_table
+from bot.cli.output import print_table, progress_line
 from state.errors import UnsupportedLayout, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +33,9 @@ _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 _SHORTEST_SEARCH = 30.0
 """Seconds that are left for the search in any case, however long reading took."""
 _LARGE_BYTES, _SECONDS_PER_MB = 20_000_000, 0.4
-"""Of a table from which on reading takes a while, and how long on one core."""
+"""Of data from which on reading takes a while, and how long on one core."""
+_EVERY = 15.0
+"""Seconds between two lines on progress if there is no terminal."""
 
 
 @with_options(ReplayOptions, without=_NOT_OF_OWN_DATA, usual=_USUAL)
@@ -93,7 +98,7 @@ def solve(
     Example: bot solve my-data --target price --time 10m
     """
     existing([data], quiet=True)
-    typer.echo(f"reading {data}{_size(data)}", err=True)
+    typer.echo(f"reading {data}", err=True)
     # Imported here: the help, and a wrong path, need none of it.
     from bot.cli.running import remove_leftovers, report, run_all
     from bot.execution.disk_space import check_free
@@ -143,15 +148,36 @@ def _build(
     from scrapers.snapshots.snapshot import Snapshot
 
     folder = scratch / "task"
-    with collect_files(data, out) as collected:
+    with _reading(data), collect_files(data, out) as collected:
         detected = build_snapshot(collected, folder, _slug(data), options, now)
     return Snapshot.load(folder, METRIC_DIRECTIONS, own_data=True), detected
 
 
-def _size(data: Path) -> str:
-    """Return how large a file is, in words, if that says why reading takes long."""
-    size = data.stat().st_size if data.is_file() else 0
-    return f" ({size / 1e6:,.0f} MB, about {size / 1e6 * _SECONDS_PER_MB:,.0f} s)" if size > _LARGE_BYTES else ""
+@contextmanager
+def _reading(data: Path) -> Iterator[None]:
+    """Show every while how long reading large data has taken, and about how long it takes."""
+    size = sum(path.stat().st_size for path in (data.rglob("*") if data.is_dir() else [data]) if path.is_file())
+    if size < _LARGE_BYTES:
+        yield
+        return
+    whole, started, ended = size / 1e6 * _SECONDS_PER_MB, time.monotonic(), threading.Event()
+    with progress_line(_EVERY) as say:
+
+        def show() -> None:
+            while not ended.wait(1.0):
+                seconds = time.monotonic() - started
+                say(
+                    f"reading {size / 1e6:,.0f} MB: {seconds:,.0f} s of about {whole:,.0f} s",
+                    min(0.99, seconds / whole),
+                )
+
+        shower = threading.Thread(target=show)
+        shower.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            shower.join()
 
 
 def _slug(data: Path) -> str:

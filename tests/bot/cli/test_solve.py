@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
@@ -19,3 +20,12 @@ def test_a_question_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) ->
         == "which column of train.csv is the target: pass --target COLUMN, such as --target b (a, b)"
     )
     assert list(out.iterdir()) == []
+
+
+@pytest.mark.integration  # several seconds of reading
+def test_reading_large_data_shows_how_long_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "large.csv").write_text("a,b\n" + f"{'1' * 70},2\n" * 300_000)
+    command = ["solve", str(tmp_path / "large.csv"), "--out", str(tmp_path / "runs"), "--sandbox", "process"]
+    done = CliRunner().invoke(app, command)
+    assert isinstance(done.exception, UsageError)
+    assert "reading 22 MB: 1 s of about 9 s" in done.stderr
