@@ -122,20 +122,30 @@ class RunView:
         line = Text(f"{self.title}: {last}{best}", overflow="ellipsis", no_wrap=True)
         return Group(line, _fields([_time(status)])) if status.budget else line
 
-    def panel(self) -> RenderableType:
+    def panel(self) -> Panel:
         """Return all that is known of the run, for one alone."""
-        status, now = self._read(), datetime.now(UTC)
-        rows: list[tuple[str, RenderableType, str]] = []
-        if status.budget:
-            wall = status.budget[Kind.WALL_SECONDS].spent
-            rate = f"{plural(status.nodes, 'experiment')}, {status.nodes / max(wall, 1.0) * 60:.1f} a minute"
-            best = f"{score(status.best_score)}  {sparkline(status.best_over_time, wall)}"
-            rows += [_time(status), ("best CV", best, rate)]
-            rows += [(work.subject, work.activity, _age(work.since, now)) for work in status.doing]
-            rows.append(("spent", _spending(status), ""))
-        rows += [(f"{time:%H:%M:%S}", line, "") for time, line in self._lines]
+        lines = [(f"{time:%H:%M:%S}", line, "") for time, line in self._lines]
         hint = f"Ctrl-C ends it in order, `bot resume {self._folder.path.parent}` continues"
-        return Panel(_fields(rows), title=Text(self.title), subtitle=Text(hint), border_style="dim")
+        return run_panel(self._read(), datetime.now(UTC), self.title, lines, hint)
+
+
+def run_panel(
+    status: RunStatus, now: datetime, title: str, lines: Sequence[tuple[str, RenderableType, str]] = (), hint: str = ""
+) -> Panel:
+    """Return the status of a run for people, with more lines below it."""
+    rows: list[tuple[str, RenderableType, str]] = []
+    if status.budget:
+        wall, limit = status.budget[Kind.WALL_SECONDS].spent, "" if status.steps is None else f" of {status.steps}"
+        rate = f"{plural(status.nodes, 'experiment')}{limit}, {status.nodes / max(wall, 1.0) * 60:.1f}/min"
+        rows += [
+            _time(status),
+            ("best CV", f"{score(status.best_score)}  {sparkline(status.best_over_time, wall)}", rate),
+        ]
+        rows += [(work.subject, work.activity, _age(work.since, now)) for work in status.doing]
+        rows.append(("spent", _spending(status), ""))
+    if status.note or not rows:
+        rows.append((status.status, status.note or "", ""))
+    return Panel(_fields([*rows, *lines]), title=Text(title), subtitle=Text(hint) if hint else None, border_style="dim")
 
 
 def _age(since: str, now: datetime) -> str:
@@ -153,7 +163,7 @@ def _spending(status: RunStatus) -> str:
     budget = status.budget
     calls, cost = budget[Kind.CALLS].spent, budget[Kind.MONEY]
     cap = "" if cost.cap is None else f" of {money(cost.cap)}"
-    unpriced = f", and {plural(status.unpriced_calls, 'call')} of unknown price" if status.unpriced_calls else ""
+    unpriced = f" + {plural(status.unpriced_calls, 'unpriced call')}" if status.unpriced_calls else ""
     tokens = f"{budget[Kind.TOKENS].spent:,.0f} tokens"
     return f"{plural(round(calls), 'model call')}, {tokens}, {money(cost.spent)}{cap}{unpriced}" if calls else NONE
 

@@ -1,30 +1,21 @@
 """`bot status` of runs in folders."""
 
+import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
+from rich.console import Console
 
-from bot.budgets.figures import Figure
-from bot.cli.output import number, print_json, print_table
-from bot.engine.run_record import Doing
+from bot.cli.live_view import run_panel
+from bot.cli.output import print_json
 from bot.execution.folder import run_folders
-from bot.status.runs import RunStatus, run_status
+from bot.status.runs import run_status
 from state.errors import UsageError
 
-_COLUMNS = (
-    "run",
-    "status",
-    "nodes",
-    "best",
-    "time: spent / left / projected",
-    "money: spent / left / projected",
-    "calls",
-    "executions",
-    "submissions",
-    "now",
-)
+_WIDTH = 100
+"""Characters of a line on a pipe."""
 
 
 def show_runs(folders: list[Path], *, json: bool) -> None:
@@ -41,40 +32,9 @@ def show_runs(folders: list[Path], *, json: bool) -> None:
         for status in statuses:
             print_json(asdict(status))
     elif statuses:
-        print_table(_COLUMNS, [_row(s, now) for s in statuses])
+        console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+        for status in statuses:
+            console.print(run_panel(status, now, status.run_id))
     else:
         typer.echo(f"there are no runs in {', '.join(map(str, folders))}")
     raise typer.Exit(int(any(s.status == "unreadable" for s in statuses)))
-
-
-def _row(status: RunStatus, now: datetime) -> tuple[str, ...]:
-    doing = "; ".join(_doing(work, now) for work in status.doing) or status.note or ""
-    if not status.budget:
-        return (status.run_id, status.status, *["–"] * 7, doing)
-    nodes = str(status.nodes) if status.steps is None else f"{status.nodes} of {status.steps}"
-    unpriced = f", and {status.unpriced_calls} calls of unknown price" if status.unpriced_calls else ""
-    return (
-        status.run_id,
-        status.status,
-        nodes,
-        number(status.best_score),
-        _three(status.budget["wall_seconds"], "{:.0f} s"),
-        _three(status.budget["money"], "${:.2f}") + unpriced,
-        *(_count(status.budget[kind]) for kind in ("calls", "executions", "submissions")),
-        doing,
-    )
-
-
-def _three(figure: Figure, form: str) -> str:
-    return " / ".join(
-        "–" if value is None else form.format(value) for value in (figure.spent, figure.left, figure.projected)
-    )
-
-
-def _count(figure: Figure) -> str:
-    return f"{figure.spent:.0f}" if figure.cap is None else f"{figure.spent:.0f} of {figure.cap:.0f}"
-
-
-def _doing(work: Doing, now: datetime) -> str:
-    seconds = max(0.0, (now - datetime.fromisoformat(work.since)).total_seconds())
-    return f"{work.sentence}, for {seconds:.0f} s"

@@ -93,6 +93,22 @@ def test_status_without_a_database_says_so_without_loading_what_would_read_one(t
     assert imported & (SLOW | DATABASE) == set()
 
 
+@pytest.mark.parametrize("command", ["replay", "solve", "resume", "bench", "rehearse"])
+def test_a_path_that_is_not_there_is_told_before_anything_is_loaded(tmp_path: Path, command: str) -> None:
+    done, imported = bot(tmp_path, command, "missing")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "bot: missing: not found")
+    assert imported & (SLOW | DATABASE | {"rich"}) == set()
+
+
+def test_without_a_bot_toml_it_is_said_how_to_make_one(tmp_path: Path) -> None:
+    done, imported = bot(tmp_path, "run")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        78,
+        "bot: there is no bot.toml here: `bot init` writes one, or name yours with --config",
+    )
+    assert imported & (SLOW | DATABASE) == set()
+
+
 @pytest.mark.integration
 def test_status_reads_a_database_with_little_more_than_what_reads_it(tmp_path: Path) -> None:
     (tmp_path / "bot.toml").write_text(TOML, encoding="utf-8")
