@@ -53,7 +53,7 @@ def figures(run: Level, share_done: float | None) -> dict[str, Mapping[str, Mapp
 
     def figure_of(level: Level, kind: Kind, amount: float) -> Mapping[str, float | None]:
         projected = project(kind, own_usage[kind], share_done, around=max(0.0, amount - own_usage[kind]))
-        return asdict(figure(level.caps.of(kind), amount, projected))
+        return asdict(figure(level.caps.cap_of(kind), amount, projected))
 
     return {
         level.name: {kind.value: figure_of(level, kind, a) for kind, a in level.usage.items()} for level in run.levels

@@ -43,8 +43,8 @@ class _Waiter:
     """A request for amounts that others have reserved."""
 
     level: "Level"
-    wanted: Mapping[Kind, float]
-    held: asyncio.Future[Reservation]
+    amounts: Mapping[Kind, float]
+    reservation: asyncio.Future[Reservation]
 
 
 class Level:
@@ -88,18 +88,18 @@ class Level:
     @property
     def usage(self) -> dict[Kind, float]:
         """What is spent, by kind."""
-        return {kind: self.spent(kind) for kind in Kind}
+        return {kind: self.amount_spent(kind) for kind in Kind}
 
     @property
     def remaining(self) -> dict[Kind, float | None]:
         """What may still be reserved here, by kind: neither spent nor reserved; None if there is no cap."""
-        caps = {kind: self.caps.of(kind) for kind in Kind}
+        caps = {kind: self.caps.cap_of(kind) for kind in Kind}
         return {
-            kind: None if cap is None else max(0.0, cap - self.spent(kind) - self.held(kind))
+            kind: None if cap is None else max(0.0, cap - self.amount_spent(kind) - self.amount_reserved(kind))
             for kind, cap in caps.items()
         }
 
-    def spent(self, kind: Kind) -> float:
+    def amount_spent(self, kind: Kind) -> float:
         """Return what is spent of a kind."""
         self._renew()
         measure = self._measured.get(kind)
@@ -110,18 +110,18 @@ class Level:
 
         A cap that is renewed each day says nothing about how much is left in all.
         """
-        capped = [(level, kind, level.caps.of(kind)) for level in self.levels if not level.renews for kind in kinds]
-        shares = [1 - level.spent(kind) / cap if cap else 0.0 for level, kind, cap in capped if cap is not None]
+        capped = [(level, kind, level.caps.cap_of(kind)) for level in self.levels if not level.renews for kind in kinds]
+        shares = [1 - level.amount_spent(kind) / cap if cap else 0.0 for level, kind, cap in capped if cap is not None]
         return max(0.0, min(shares)) if shares else None
 
-    def held(self, kind: Kind) -> float:
+    def amount_reserved(self, kind: Kind) -> float:
         """Return the reserved amount of a kind for work in progress."""
         # Summed each time, so that no rounding error is left once all is released.
         return sum(reservation.left.get(kind, 0.0) for reservation in self._held.values())
 
     def capped(self, kind: Kind) -> bool:
         """Return whether this level, or one around it, has a cap on a kind."""
-        return any(level.caps.of(kind) is not None for level in self.levels)
+        return any(level.caps.cap_of(kind) is not None for level in self.levels)
 
     def refusal(self, **amounts: float) -> BudgetExceeded | None:
         """Return why amounts cannot be reserved now; None: they can."""
@@ -156,13 +156,13 @@ class Level:
     def retry(self) -> None:
         """Grant or finally refuse, in their order, the waiting requests at any level within the widest one."""
         for waiter in tuple(self.levels[-1]._waiting):
-            if waiter.held.done():
+            if waiter.reservation.done():
                 continue
-            refusal = waiter.level._refusal(waiter.wanted)
+            refusal = waiter.level._refusal(waiter.amounts)
             if refusal is None:
-                waiter.held.set_result(waiter.level._hold(waiter.wanted))
+                waiter.reservation.set_result(waiter.level._hold(waiter.amounts))
             elif refusal.final:
-                waiter.held.set_exception(refusal.error)
+                waiter.reservation.set_exception(refusal.error)
 
     async def _enter(self, amounts: Mapping[Kind, float]) -> Reservation:
         refusal = self._refusal(amounts)
@@ -173,10 +173,10 @@ class Level:
         line, waiter = self.levels[-1]._waiting, _Waiter(self, amounts, asyncio.get_running_loop().create_future())
         line.append(waiter)
         try:
-            return await waiter.held
+            return await waiter.reservation
         except asyncio.CancelledError:
-            if not (waiter.held.cancelled() or waiter.held.exception()):  # it was granted just before
-                self._release(waiter.held.result())
+            if not (waiter.reservation.cancelled() or waiter.reservation.exception()):  # it was granted just before
+                self._release(waiter.reservation.result())
             raise
         finally:
             line.remove(waiter)
@@ -201,10 +201,10 @@ class Level:
     def _own_refusal(self, amounts: Mapping[Kind, float]) -> _Refusal | None:
         blocked = None
         for kind in Kind:
-            cap, amount = self.caps.of(kind), amounts.get(kind, 0.0)
+            cap, amount = self.caps.cap_of(kind), amounts.get(kind, 0.0)
             if cap is None or not (amount or kind in KNOWN_AFTERWARDS):
                 continue
-            already, reserved = self.spent(kind), self.held(kind)
+            already, reserved = self.amount_spent(kind), self.amount_reserved(kind)
             reached = f"the {self.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, already)} are spent"
             if kind in KNOWN_AFTERWARDS and already >= cap:
                 return _Refusal(self._error(f"{reached}, so nothing more is begun"), final=True)

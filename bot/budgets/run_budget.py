@@ -71,7 +71,7 @@ def open_budget(
 def wall_limit(level: Level, seconds: float) -> float:
     """Return a run's wall seconds to its end, counted from its first start, where levels leave less than `seconds`."""
     rooms = [room for ledger in level.levels if (room := ledger.remaining[Kind.WALL_SECONDS]) is not None]
-    return min([seconds, *(level.spent(Kind.WALL_SECONDS) + room for room in rooms)])
+    return min([seconds, *(level.amount_spent(Kind.WALL_SECONDS) + room for room in rooms)])
 
 
 def total(ledgers: Collection[Ledger]) -> dict[Kind, float]:

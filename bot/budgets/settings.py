@@ -46,7 +46,7 @@ class Caps(ClosedModel):
     )
     submissions: int | None = Field(default=None, ge=0, description="maximum number of submissions", examples=[5])
 
-    def of(self, kind: Kind) -> float | None:
+    def cap_of(self, kind: Kind) -> float | None:
         """Return the cap of a kind, None where there is none."""
         cap: float | None = getattr(self, kind.value)
         return cap

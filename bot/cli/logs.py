@@ -107,7 +107,7 @@ def _turn(turn: TurnText) -> str:
     prose, command = prose_and_command(turn.reply) or (turn.reply, "")
     remarks = [f"# {line}" for line in clean(prose).strip().splitlines()]
     typed = [f"$ {clean(command)}"] if command else []
-    return "\n".join(["", f"[{turn.turn}] {turn.at:%H:%M:%S}", *remarks, *typed, clean(turn.seen)])
+    return "\n".join(["", f"[{turn.turn}] {turn.at:%H:%M:%S}", *remarks, *typed, clean(turn.observation)])
 
 
 def _follow(log: EventLog, last: int, *, json: bool) -> None:

@@ -53,7 +53,7 @@ def prune(
     total, free = sum(p.bytes for p in pruned), free_bytes(folder)
     removed = [asdict(p) for p in pruned]
     record = {"folder": str(folder), "dry_run": dry_run, "removed": removed, "bytes": total, "free_bytes": free}
-    lines = [f"{p.said}: {p.bytes / 1e6:.1f} MB" for p in pruned]
+    lines = [f"{p.message}: {p.bytes / 1e6:.1f} MB" for p in pruned]
     verb = "would free" if dry_run else "freed"
     lines += [f"{verb} {total / 1e6:.1f} MB in {len(pruned)} place(s); the disk has {free / 1e9:.1f} GB free"]
     print_result(record, *lines, json=json)

@@ -52,7 +52,7 @@ def replay(
     from bot.report.words import cutoff_note
     from scrapers.snapshots.snapshot import Snapshot
 
-    setup = Setup.of(chosen_options, model, out, settings_file(config), fleet)
+    setup = Setup.read(chosen_options, model, out, settings_file(config), fleet)
     if setup.caution:
         typer.echo(setup.caution, err=True)
     loaded = [Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshots]

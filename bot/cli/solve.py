@@ -107,7 +107,7 @@ def solve(
     from bot.replay.setup import Setup
     from bot.solve.solve_options import SolveOptions
 
-    setup = Setup.of(chosen_options, model, out, settings_file(config), usual=_USUAL)
+    setup = Setup.read(chosen_options, model, out, settings_file(config), usual=_USUAL)
     options = setup.options
     if setup.caution:
         typer.echo(setup.caution, err=True)

@@ -29,10 +29,10 @@ class Assignment:
 
     brief: Brief
     attempts: tuple[NodeFeedback, ...] = ()
-    known: tuple[Item, ...] = ()
-    left: DraftLeft | None = None
+    known_items: tuple[Item, ...] = ()
+    draft_left: DraftLeft | None = None
     """Of the node's draft; None where it has none."""
-    compared: int | None = None
+    compared_node: int | None = None
     """The node whose score this one's is compared with; None: its first parent."""
     plan: str | None = None
     """Made before the script, which carries it out; None: whoever writes the script makes its plan."""
@@ -104,7 +104,7 @@ class ScriptPlaybook:
                 end_node(tx, context.run_id, node, "buggy", error=result.given_up, since=start)
             return
         limits = replace(limits, debug=None) if result.tried else limits
-        parents = (assignment.compared,) if assignment.compared is not None else action.parents
+        parents = (assignment.compared_node,) if assignment.compared_node is not None else action.parents
         await run_script(context, node, script, best_seconds(context, tree), limits, next(iter(parents), None), start)
 
     async def _promise(self, action: Action, node: int, tree: Tree) -> ScriptTimeLimits:
@@ -133,7 +133,7 @@ class ScriptPlaybook:
         brief = assignment.brief
         if self._shows_run:
             brief = replace(brief, results=context.results, blend=context.blend)
-        script = await write_script(ask, brief, assignment.attempts, budget, assignment.known)
+        script = await write_script(ask, brief, assignment.attempts, budget, assignment.known_items)
         return ScriptWriteResult(script if assignment.plan is None else replace(script, plan=assignment.plan))
 
     def coder_budget(self, assignment: Assignment, tree: Tree, limits: ScriptTimeLimits) -> CoderBudget:
@@ -142,9 +142,9 @@ class ScriptPlaybook:
         remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
         return CoderBudget(
             execution_seconds=limits.seconds,
-            seconds_left=context.budget.left(),
+            seconds_left=context.budget.seconds_left(),
             # This node counts among the tree's already.
             scripts_left=None if remaining.steps is None else remaining.steps + 1,
-            draft=assignment.left,
+            draft=assignment.draft_left,
             debug_seconds=limits.debug,
         )

@@ -60,7 +60,7 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
     """What the whole run has scored so far."""
     blend: BlendSoFar | None = None
     """The engine's newest blend of it."""
-    known: tuple[Item, ...] = ()
+    known_items: tuple[Item, ...] = ()
     """Sources of the draft, for the audit."""
     planned: bool = False
     """Whether `draft` is a plan that the script carries out."""
@@ -86,7 +86,7 @@ class WriteScript(TemplatePrompt[ScriptAnswer]):
 
     def items(self) -> Sequence[Item]:
         """Return the draft's sources, and the owner's notes."""
-        return (*self.known, *self.task.items())
+        return (*self.known_items, *self.task.items())
 
 
 def scripts_in(text: str) -> tuple[str, str | None]:

@@ -46,7 +46,7 @@ async def write_script(
         budget=budget,
         results=brief.results,
         blend=brief.blend,
-        known=tuple(known_items),
+        known_items=tuple(known_items),
     )
     answer = await ask(prompt)
     return Script(plan=answer.plan, code=answer.code, action=action, infer=answer.infer)

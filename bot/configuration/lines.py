@@ -13,17 +13,17 @@ KeyPath = tuple[str | int, ...]
 class Lines:
     """The lines of paths, counted from 1; the content of a value of several lines counts as at the value's first line."""
 
-    at: dict[KeyPath, int]
+    line_of: dict[KeyPath, int]
 
-    def known(self, path: KeyPath) -> KeyPath:
+    def known_path(self, path: KeyPath) -> KeyPath:
         """Return the longest beginning of a path that the text holds."""
-        while path and path not in self.at:
+        while path and path not in self.line_of:
             path = path[:-1]
         return path
 
     def line(self, path: KeyPath) -> int | None:
         """Return the line of a path, or else of the innermost enclosing one that the text holds."""
-        return self.at.get(self.known(path))
+        return self.line_of.get(self.known_path(path))
 
 
 def scan(text: str) -> Lines:

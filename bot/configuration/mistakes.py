@@ -65,7 +65,7 @@ def invalid(errors: Sequence[Any], file: TomlFile, tree: type[BaseModel]) -> Ite
     by_key: dict[KeyPath, list[Any]] = {}
     for error in errors:
         # The key may be followed by names of a union's branches.
-        known_path = file.lines.known(tuple(error["loc"]))
+        known_path = file.lines.known_path(tuple(error["loc"]))
         by_key.setdefault(tuple(error["loc"]) if error["type"] == "missing" else known_path, []).append(error)
     for path, errors_there in by_key.items():
         first = errors_there[0]

@@ -127,7 +127,7 @@ def _syntax(file: Path, text: str, error: Exception) -> Mistake:
 
 def _secrets(text: str, toml: TomlFile) -> Iterator[Mistake]:
     """Find secrets line by line, wherever they are, even in comments and in invalid TOML."""
-    keys = {line: path for path, line in toml.lines.at.items()}
+    keys = {line: path for path, line in toml.lines.line_of.items()}
     for number, line in enumerate(text.split("\n"), 1):
         for secret in find_secrets(line):
             yield _secret(toml.file, number, keys.get(number, ()), secret)
@@ -151,7 +151,7 @@ def _hidden_secrets(content: object, toml: TomlFile, text: str, path: KeyPath = 
 def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
     key = masked(name_of(path)) or None
     beginning = f"{key} holds" if key else "here stands"
-    sentence = f"{beginning} {secret.what}, and no secret may stand in this file: put it into {secret.place}"
+    sentence = f"{beginning} {secret.kind}, and no secret may stand in this file: put it into {secret.place}"
     return Mistake(str(file), line, sentence, "secret", key)
 
 

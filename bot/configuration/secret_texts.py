@@ -79,7 +79,7 @@ SECRET_NAME = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|passw
 class Secret:
     """A secret in a text."""
 
-    what: str
+    kind: str
     place: str
     """Where it belongs."""
     text: str = field(repr=False)

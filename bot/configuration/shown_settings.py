@@ -48,14 +48,14 @@ def effective_settings(
             yield EffectiveSetting(name_of(path), masked(set_there), name)
             continue
         of_all = ("run", *path[2:]) if path[0] == "competitions" else path
-        line = configuration.lines.at.get(path) or configuration.lines.at.get(of_all)
+        line = configuration.lines.line_of.get(path) or configuration.lines.line_of.get(of_all)
         source = f"{configuration.file}:{line}" if line else "default"
         yield EffectiveSetting(name_of(path), _plain(value), source)
 
 
 def given_settings(configuration: Configuration) -> list[EffectiveSetting]:
     """Return the keys that the file sets, in the order of the tables."""
-    names = {name_of(path) for path in configuration.lines.at}
+    names = {name_of(path) for path in configuration.lines.line_of}
     return [s for s in effective_settings(configuration, {}) if s.key in names and s.value != {}]
 
 

@@ -38,7 +38,7 @@ class Blending:
         """Fit the blend now, and whenever a script has a score, until cancelled."""
         context = self._context
         while True:
-            context.scored.clear()
+            context.new_score.clear()
             try:
                 async with self._busy:
                     if context.experiments is not None:
@@ -51,9 +51,9 @@ class Blending:
                     self.on_fitted()
             except BotError as error:
                 context.say(f"no blend was fitted: {error}")
-            if not context.scored.is_set():
+            if not context.new_score.is_set():
                 context.blended.set()
-            await context.scored.wait()
+            await context.new_score.wait()
 
     async def settle(self) -> None:
         """Wait for the fit that runs, which a blend that is handed in would begin again were it cancelled."""

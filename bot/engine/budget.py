@@ -94,7 +94,7 @@ class RunBudget:
         idle = FINISH_SECONDS + min(FINISH_SHARE * self.seconds, LONGEST_FINISH)
         return max(idle, min(idle * self.slowness(), LARGEST_RESERVE * self.seconds))
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds left without the reserve; never negative."""
         return max(0.0, self.seconds - self.elapsed.wall() - self.reserve)
 
@@ -108,16 +108,16 @@ class RunBudget:
             best_seconds: how long the best node's hold-out run took; None without one.
             later: seconds until the run begins, for example to write its script.
         """
-        seconds_left = max(0.0, self.left() - later)
-        limit = min(self.seconds * EXECUTION_SHARE, seconds_left / (1 + self.again), self.longest)
+        seconds_left = max(0.0, self.seconds_left() - later)
+        limit = min(self.seconds * EXECUTION_SHARE, seconds_left / (1 + self.refit_share), self.longest)
         shortest = SHORTEST_EXECUTION
         if best_seconds is not None:
-            limit = min(limit, seconds_left - self.kept(best_seconds))
+            limit = min(limit, seconds_left - self.reserved_seconds(best_seconds))
             shortest = max(shortest, SHORTEST_SHARE * best_seconds)
         return limit if limit >= shortest else None
 
     @property
-    def again(self) -> float:
+    def refit_share(self) -> float:
         """Seconds kept for running a script again on all rows, per second of its hold-out run."""
         return REFIT_SLACK * self.growth
 
@@ -126,14 +126,14 @@ class RunBudget:
 
         It may cut into the time for the refit and the exit: without it there is nothing to hand in.
         """
-        min_seconds = min(LEAST_BASELINE, self.left() / 3)
-        return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.left() / 2), min_seconds)
+        min_seconds = min(LEAST_BASELINE, self.seconds_left() / 3)
+        return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.seconds_left() / 2), min_seconds)
 
-    def kept(self, best_seconds: float | None) -> float:
+    def reserved_seconds(self, best_seconds: float | None) -> float:
         """Return the seconds kept for running again, on all rows, what is handed in, and for rehearsing it."""
         if self.labs:
             return min(SELECTION_SHARE * self.slowness(), LARGEST_SELECTION_SHARE) * self.seconds + self.rehearsal()
-        best_run, due = self.again * (best_seconds or 0.0), min(REFITS, self.refits())
+        best_run, due = self.refit_share * (best_seconds or 0.0), min(REFITS, self.refits())
         return max(min(1, due) * best_run, min(due * best_run, REFITS_SHARE * self.seconds)) + self.rehearsal()
 
     def refit_limit(self, limit: float, seconds: float) -> float:
@@ -148,4 +148,4 @@ class RunBudget:
 
     def usable(self, best_seconds: float | None) -> float:
         """Return the seconds that nodes may use: those left without what is kept for the end."""
-        return max(0.0, self.left() - self.kept(best_seconds))
+        return max(0.0, self.seconds_left() - self.reserved_seconds(best_seconds))

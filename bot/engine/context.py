@@ -74,7 +74,7 @@ class RunContext:
     """The tree as `load_tree` last read it."""
     learning: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
     """Held while posts are analysed."""
-    scored: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
+    new_score: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
     """Set when a script has been scored, and cleared when a blend is fitted."""
     blended: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
     """Set when the newest blend takes in all that was scored, and cleared when a script has been scored."""
@@ -150,9 +150,9 @@ class RunContext:
         return replace(self.budget.remaining(nodes, best_seconds), money=money)
 
     @property
-    def left(self) -> tuple[str, ...]:
+    def remaining_lines(self) -> tuple[str, ...]:
         """The time, money and so on that the run has left, a line each."""
-        lines = [f"{self.budget.left():.0f} s of {self.budget.seconds:.0f} s"]
+        lines = [f"{self.budget.seconds_left():.0f} s of {self.budget.seconds:.0f} s"]
         for level in self.spending.levels:
             amounts = level.remaining
             lines += [

@@ -100,7 +100,7 @@ def rehearsal_due(store: Store, decisions: Decisions, steps: Steps, run_id: str)
     newest = newest_blend(store, run_id)
     if newest is None:
         return 0.0
-    ensembles = (node for node, action in decisions if action.kind == "ensemble" and action.look == len(newest.of))
+    ensembles = (node for node, action in decisions if action.kind == "ensemble" and action.look == len(newest.nodes))
     if any(steps.find(REHEARSED, Key(node)) is not None for node in ensembles):
         return 0.0
     members = (steps.find(REHEARSED, Key(node)) for node in newest.weights)
@@ -113,8 +113,8 @@ def _best_rehearsed(context: RunContext) -> list[int]:
         (node for node in load_tree(context).valid() if not node.spoiled), key=lambda node: (-node.fitness, node.id)
     )
     rehearsals = ((node.id, rehearsal_of(context, node.id)) for node in by_fitness)
-    passing = (node for node, r in rehearsals if r and r.passed and infer_code(context, node) is not None)
-    return list(islice(passing, _BEST_BLENDED))
+    fit_nodes = (node for node, r in rehearsals if r and r.passed and infer_code(context, node) is not None)
+    return list(islice(fit_nodes, _BEST_BLENDED))
 
 
 async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> RehearsalResult:
@@ -127,9 +127,9 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
     except UnsupportedLayout as error:
         return RehearsalResult(reason=f"its notebook cannot be rehearsed: {error}")
-    scripts, scored = _scripts_of(context, node), scored_run(context, node)
+    scripts, scored_execution = _scripts_of(context, node), scored_run(context, node)
     before = [rehearsal.seconds for s in scripts if s != node and (rehearsal := rehearsal_of(context, s)) is not None]
-    if _TWICE * sum(before) > context.budget.left():
+    if _TWICE * sum(before) > context.budget.seconds_left():
         return RehearsalResult(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
     flat = executor.folder.executions / f"n{node}-weights"
     stage = await stage_notebook(
@@ -137,7 +137,7 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     )
     counts = [await asyncio.to_thread(_rows_of, view.data) for view in views]
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
-    limit = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.left(), _TWICE * sum(before)))
+    limit = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.seconds_left(), _TWICE * sum(before)))
     runs: list[ExecutionRecord] = []
     context.say(f"node {node}: dress rehearsal of its notebook")
     for view, rows, name, new in zip(views, counts, (REHEARSAL_FEW, REHEARSAL), (True, False), strict=True):
@@ -147,7 +147,9 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
         if (reason := _failure(stage, execution, rows, limit)) is not None:
             return RehearsalResult(reason=reason, seconds=execution.seconds, rows=hidden)
     scaled = _scaled(runs, counts, hidden, executor.growth if stage.script.trains else 1.0)
-    reason = _disagrees(context, stage, scored, runs[1]) or _too_slow(stage, runs, counts, hidden, scaled, limits.hours)
+    reason = _disagrees(context, stage, scored_execution, runs[1]) or _too_slow(
+        stage, runs, counts, hidden, scaled, limits.hours
+    )
     await asyncio.to_thread(shutil.rmtree, flat, True)
     await asyncio.to_thread(trim_weights, context)
     return RehearsalResult(reason=reason, seconds=runs[1].seconds, scaled=scaled, rows=hidden, score=runs[1].value)

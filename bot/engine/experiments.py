@@ -123,15 +123,15 @@ class ExperimentLog:
 
     def best(self) -> Experiment | None:
         """Return the best complete experiment by its score out of fold; the engine's ensembles are none."""
-        ranking = self.ranked()
+        ranking = self.ranking()
         return ranking[0] if ranking else None
 
-    def ranked(self) -> list[Experiment]:
+    def ranking(self) -> list[Experiment]:
         """Return complete experiments, best first, without the engine's ensembles."""
         complete = (e for e in self.all() if e.complete and e.kind != "ensemble")
         return rank_experiments(complete, self.card)
 
-    def named(self, name: str) -> Experiment:
+    def by_name(self, name: str) -> Experiment:
         """Return an experiment by its name. Raises InvalidSubmission: there is none of this name."""
         by_name = {e.name: e for e in self.all()}
         if name not in by_name:
@@ -139,8 +139,8 @@ class ExperimentLog:
         return by_name[name]
 
     def withdraw(self, name: str, reason: str) -> None:
-        """Take an experiment out of the ensemble and the choice of what is handed in; raises as `named`."""
-        experiment = self.named(name)
+        """Take an experiment out of the ensemble and the choice of what is handed in; raises as `by_name`."""
+        experiment = self.by_name(name)
         with self.store.write() as tx:
             withdraw_experiment(tx, self.run_id, experiment.node, reason)
         self.on_logged()
@@ -159,8 +159,8 @@ class ExperimentLog:
                     f"{_MAX_EXPERIMENTS} experiments were logged, which is the most that a run keeps"
                 )
             for name in logged.uses:
-                self.named(name)
-            reference_of_gain = self._against(logged)
+                self.by_name(name)
+            reference_of_gain = self._comparison(logged)
             reference = self._reference(experiments)
             folds, view = await self.executor.fold_view(), await self.executor.view(GUARDED)
             result = await self._score(folds, view, logged, reference_of_gain, reference, ensemble, experiments)
@@ -169,15 +169,15 @@ class ExperimentLog:
                 return self._completed(twin, logged, result)
             return await self._keep(logged, position, result, {e.name for e in experiments})
 
-    def _against(self, logged: Logged) -> Experiment | None:
+    def _comparison(self, logged: Logged) -> Experiment | None:
         """Return what an experiment is compared with: out of fold where it can be, as that tells nothing of withheld labels."""
         folded = "oof" in logged.files
         if not logged.compare_to:
             # Nearly every model is worse than the stack that it may improve.
             stacked = _is_stack(logged)
-            comparable = (e for e in self.ranked() if stacked or not e.fitted_on_others)
+            comparable = (e for e in self.ranking() if stacked or not e.fitted_on_others)
             return next((e for e in comparable if e.result.arrays.oof or not folded), None)
-        comparison = self.named(logged.compare_to)
+        comparison = self.by_name(logged.compare_to)
         if folded and not comparison.result.arrays.oof:
             raise InvalidSubmission(f"{comparison.name} has no predictions out of fold to compare with")
         return comparison
@@ -331,7 +331,7 @@ class ExperimentLog:
 
     def trim(self, members: frozenset[int], most_bytes: int = _KEPT_BYTES) -> None:
         """Remove arrays of the worst experiments, but for `members`, until the rest fits; scores and files stay."""
-        ranking = self.ranked()
+        ranking = self.ranking()
         newest = [e.node for e in self.all()[-_KEPT_LEAST:]]
         kept_nodes = {*members, *newest, *(e.node for e in ranking[:_KEPT_BEST])}
         used_names = {name for e in self.all() if e.node in kept_nodes for name in e.uses}

@@ -16,7 +16,7 @@ class TurnText:
     turn: int
     at: datetime
     reply: str
-    seen: str
+    observation: str
 
     @property
     def prose_and_command(self) -> tuple[str, str]:

@@ -27,7 +27,7 @@ class Refitted:
 
     execution: str | None = None
     """Id of the run whose file may be handed in; None: none may."""
-    why: str | None = None
+    reason: str | None = None
     """Why none may."""
 
 
@@ -67,7 +67,7 @@ class Result:
 class BlendSoFar:
     """A blend of the scripts that had a score; scores are cross-fitted, and in the metric's own sign."""
 
-    of: tuple[int, ...]
+    nodes: tuple[int, ...]
     """The scripts that could take part."""
     weights: Mapping[int, float]
     """Of its members."""
@@ -133,7 +133,9 @@ def results(run: RunRecord) -> tuple[Result, ...]:
     with_score.sort(key=lambda node: (-run.oriented(node.score or 0.0), node.id))
     shown_ids = {node.id for node in (*with_score[:_BEST], *nodes[-_NEWEST:])}
     return tuple(
-        _result(node, run.titles.get(node.draft_id or ""), run.ran(node.id)) for node in nodes if node.id in shown_ids
+        _result(node, run.titles.get(node.draft_id or ""), run.execution_of(node.id))
+        for node in nodes
+        if node.id in shown_ids
     )
 
 

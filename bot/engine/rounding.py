@@ -1,7 +1,7 @@
 """Scores on withheld rows as coders may see them."""
 
 
-def shown(value: float, noise: float | None) -> str:
+def rounded_score(value: float, noise: float | None) -> str:
     """Return a score on withheld rows as a coder may see it: rounded to two digits of its noise, which hides most labels."""
     if noise is None or not noise > 0:
         return f"{value:.4g}"

@@ -251,7 +251,7 @@ class RunRecord:
         """The scores of scripts' hold-out runs by node, with the guards' findings; experiments have theirs."""
         steps = read_steps(self._session, self.id, EXECUTED, (GUARDED,))
         scores = {key.node: execution.score for key, execution in steps.items() if execution.score is not None}
-        return {node: self._shown(score) for node, score in scores.items() if self.as_of is None or node in self.nodes}
+        return {n: self._mask(score) for n, score in scores.items() if self.as_of is None or n in self.nodes}
 
     @cached_property
     def gains(self) -> Mapping[int, Gain]:
@@ -266,16 +266,16 @@ class RunRecord:
         errors = [score.std_error for score in self.scores.values() if score.std_error is not None]
         return statistics.median(errors) if errors else None
 
-    def ran(self, node: int) -> RanScript | None:
+    def execution_of(self, node: int) -> RanScript | None:
         """Return a node's hold-out run, an experiment in its place, or the last trial if it got no further."""
         execution = last_execution(self._session, self.id, node)
         return (
             execution
             if execution is None or execution.score is None
-            else execution.model_copy(update={"score": self._shown(execution.score)})
+            else execution.model_copy(update={"score": self._mask(execution.score)})
         )
 
-    def _shown(self, score: NodeScore) -> NodeScore:
+    def _mask(self, score: NodeScore) -> NodeScore:
         return score if self._final else replace(score, final=None)
 
     @cached_property
@@ -343,7 +343,10 @@ class RunRecord:
             tuple(experiment for experiment in self.experiments if experiment.lab == row.id),
             turns,
             tuple(
-                line.removeprefix(news) for turn in turns for line in turn.seen.splitlines() if line.startswith(news)
+                line.removeprefix(news)
+                for turn in turns
+                for line in turn.observation.splitlines()
+                if line.startswith(news)
             ),
         )
 
@@ -428,7 +431,7 @@ class RunRecord:
                 yield Doing(id, action, iso(created_at))
 
     @cached_property
-    def scored(self) -> Sequence[tuple[datetime, float]]:
+    def dated_scores(self) -> Sequence[tuple[datetime, float]]:
         """Each score of what may be handed in, with its time, earliest first."""
         query = select(Node.ended_at, Node.score).where(Node.run_id == self.id, Node.status == "valid")
         query = query.where(Node.action != "reproduce", col(Node.score).is_not(None), col(Node.ended_at).is_not(None))
@@ -438,7 +441,7 @@ class RunRecord:
     def best_over_time(self, until: datetime | None = None) -> list[tuple[datetime, float]]:
         """Return each new best validation score with its time, earliest first; none if the metric's direction is unknown."""
         bests: list[tuple[datetime, float]] = []
-        for time, score in () if self.lower_is_better is None else self.scored:
+        for time, score in () if self.lower_is_better is None else self.dated_scores:
             if (until is None or time <= until) and (not bests or self.oriented(score) > self.oriented(bests[-1][1])):
                 bests.append((time, score))
         return bests

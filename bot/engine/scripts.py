@@ -119,7 +119,7 @@ def _end(
         end_node(tx, context.run_id, node, status, score=score, error=error, self_reported=by_itself, since=start)
     if score is not None:
         context.blended.clear()
-        context.scored.set()
+        context.new_score.set()
 
 
 def best_seconds(context: RunContext, tree: Tree) -> float | None:

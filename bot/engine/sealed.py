@@ -61,7 +61,7 @@ os.execvp("bash", ["bash", "-c", sys.argv[1]])
 class _CommandEnd(NamedTuple):
     """How a command ended."""
 
-    why: str | None
+    reason: str | None
     """Why its output does not count; None: it may."""
     status: int | None = None
     """Its exit status, where it ended by itself and failed."""
@@ -73,7 +73,7 @@ class Retrained:
 
     file: str | None
     """The bank's file with the test predictions; None: they are not used."""
-    why: str
+    reason: str
     """Why not, in one sentence; empty where they are used."""
 
 
@@ -155,7 +155,7 @@ class SealedRuns:
         if log is None or (early and not self.labs_ended):
             return None
         by_node = {e.node: e for e in log.all()}
-        blend, best = context.blend, log.ranked()[:_BEST]
+        blend, best = context.blend, log.ranking()[:_BEST]
         members = [] if blend is None else sorted(blend.weights, key=lambda node: -abs(blend.weights[node]))
         nodes = [*members, *(e.node for e in best)]
         if (
@@ -195,7 +195,7 @@ class SealedRuns:
                 (folder / name).mkdir(parents=True)
             if experiment.kind == "portfolio" and context.fits is not None:
                 context.say(f"fitting {experiment.name} on all rows, in idle time")
-                return await self._taken(experiment, await context.fits.fit_on_all_rows(experiment, folder))
+                return await self._keep(experiment, await context.fits.fit_on_all_rows(experiment, folder))
             limits = executor.settings.limits
             # Copied inside: outside, a link in a running lab's work/ could lead anywhere. No label is in sight there.
             copying = LabRequest(
@@ -214,11 +214,11 @@ class SealedRuns:
                 end = await self._command(
                     experiment, copying, replace(request, mounts={**mounts, "data": folder / "data"})
                 )
-            if end.why is not None:
-                return Retrained(None, end.why)
+            if end.reason is not None:
+                return Retrained(None, end.reason)
             for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
-            return await self._taken(experiment, await _copied_array(experiment.name, folder, logged_only=False))
+            return await self._keep(experiment, await _copied_array(experiment.name, folder, logged_only=False))
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
@@ -240,7 +240,7 @@ class SealedRuns:
         """Keep what the command of another experiment has logged for this one; without that it is run by itself later."""
         file = await _copied_array(sibling.name, folder, logged_only=True)
         if file is not None:
-            await self.context.steps.once(SEALED_RUN, partial(self._taken, sibling, file), Key(sibling.node))
+            await self.context.steps.once(SEALED_RUN, partial(self._keep, sibling, file), Key(sibling.node))
 
     async def _rows(self, experiment: Experiment, folder: Path) -> tuple[Path, dict[str, Path]]:
         """Return the data that a sealed run finds, and all its mounts: with the folds, and a stack's experiments."""
@@ -285,7 +285,7 @@ class SealedRuns:
             return _CommandEnd(f"its command ended with status {result.exit_code}: {last}", result.exit_code)
         return _CommandEnd(None)
 
-    async def _taken(self, experiment: Experiment, file: Path | None) -> Retrained:
+    async def _keep(self, experiment: Experiment, file: Path | None) -> Retrained:
         """Keep the predictions of a sealed run where they agree with the experiment's own."""
         context, executor, arrays, log = (
             self.context,

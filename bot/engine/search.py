@@ -230,7 +230,7 @@ class SolutionSearch:
         """Wait for the baseline where there is nothing else to hand in; else end it."""
         if self.tree().best_candidate() is None and not self.interrupted:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(baseline), max(1.0, self._context.budget.left()))
+                await asyncio.wait_for(asyncio.shield(baseline), max(1.0, self._context.budget.seconds_left()))
         baseline.cancel()
         await asyncio.gather(baseline, return_exceptions=True)
         if not self._may_go_on:
@@ -451,10 +451,10 @@ class SolutionSearch:
     async def _finish(self) -> None:
         """Let the strategy write missing reports while there is time; its failure is recorded, and does not matter."""
         context = self._context
-        if self._stop.is_set() or context.budget.left() <= 0:
+        if self._stop.is_set() or context.budget.seconds_left() <= 0:
             return
         try:
-            async with asyncio.timeout(context.budget.left()):
+            async with asyncio.timeout(context.budget.seconds_left()):
                 await self._strategy.finish(self.tree())
         except Exception as error:  # supervised as a node is
             context.say(f"the last reports were not written: {error or 'no time was left'}")

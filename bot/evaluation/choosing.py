@@ -34,7 +34,7 @@ class ComparedRows:
 
     name: str
     rows: ScoredRows
-    predicted: Mapping[int, PredictionSet]
+    predictions: Mapping[int, PredictionSet]
     """By node; not all candidates need be here."""
     seed: int
 
@@ -46,14 +46,14 @@ class ComparedRows:
     @cached_property
     def scores(self) -> Mapping[int, float]:
         """The scores of nodes, in the metric's own sign; those that have one."""
-        scores = {node: self.rows.score(node_predictions) for node, node_predictions in self.predicted.items()}
+        scores = {node: self.rows.score(node_predictions) for node, node_predictions in self.predictions.items()}
         return {node: score for node, score in scores.items() if math.isfinite(score)}
 
     def gain(self, node: int, over: int) -> Gain | None:
         """Return the gain of one node over another; None where one has no score here."""
         if node not in self.scores or over not in self.scores:
             return None
-        return self.rows.gain(self.predicted[node], self.predicted[over], None, "", self.seed, self.scores[node])
+        return self.rows.gain(self.predictions[node], self.predictions[over], None, "", self.seed, self.scores[node])
 
 
 def choose(
@@ -120,7 +120,7 @@ def choose_candidate(
     with ExitStack() as stack:
         data = open_rows(folds, view, stack)
         holdout_parts = [
-            (name, rows) for name, rows in zip(predictions[0].parts, (data.held, data.final), strict=False) if rows
+            (name, rows) for name, rows in zip(predictions[0].parts, (data.holdout, data.final), strict=False) if rows
         ]
         named_parts = [(holdout_parts, predictions[0])]
         if data.training is not None:

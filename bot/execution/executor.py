@@ -181,12 +181,12 @@ class Executor:
 
     def submission_of(self, node: int, view: str) -> Path:
         """Return the path of the submission of a node's execution on a view; the file may be missing."""
-        last = self._kept(node, view)
+        last = self._kept_execution(node, view)
         return self.folder.executions / (_execution_id(node, view) if last is None else last.id) / "submission.csv"
 
     def final_score(self, node: int) -> float | None:
         """Return a node's final score, that of the rows scored apart; call it only after the search has ended."""
-        execution = self._kept(node)
+        execution = self._kept_execution(node)
         return None if execution is None or execution.score is None else execution.score.final
 
     def weights_of(self, execution: str) -> Path:
@@ -195,11 +195,11 @@ class Executor:
 
     def predictions_of(self, node: int) -> Path:
         """Return the path of a node's predictions for the withheld rows: in the bank if it has a score, else possibly missing."""
-        execution = self._kept(node)
+        execution = self._kept_execution(node)
         id, score = (_execution_id(node, GUARDED), None) if execution is None else (execution.id, execution.score)
         return readable_files(self.folder, id, score)[0]
 
-    def _kept(self, node: int, view: str = GUARDED) -> ExecutionRecord | None:
+    def _kept_execution(self, node: int, view: str = GUARDED) -> ExecutionRecord | None:
         with self.store.read() as session:
             return kept_execution(session, self.run_id, node, view)
 
@@ -258,7 +258,7 @@ class Executor:
                 node, script, view, data.data, seconds, lease, attempt, inputs, idle=idle
             )
             with self.stopwatch.measure("evaluation"):
-                return await self._scored(node, view, data, request, outcome, reference)
+                return await self._score(node, view, data, request, outcome, reference)
 
         return await self.steps.once(EXECUTED, run, Key(node, view, attempt))
 
@@ -360,10 +360,10 @@ class Executor:
                 end_execution(tx, self.run_id, execution_id, reason=ExitReason.STOPPED, exit_code=None, seconds=0.0)
                 meter.charge(tx)
             raise
-        self._ended(execution_id, outcome, meter)
+        self._record_end(execution_id, outcome, meter)
         return outcome
 
-    def _ended(self, execution_id: str, outcome: ExecutionOutcome, meter: ExecutionMeter) -> None:
+    def _record_end(self, execution_id: str, outcome: ExecutionOutcome, meter: ExecutionMeter) -> None:
         with self.store.write() as tx:
             end_execution(
                 tx,
@@ -381,7 +381,7 @@ class Executor:
             )
             meter.charge(tx, outcome.seconds)
 
-    async def _scored(
+    async def _score(
         self,
         node: int,
         view: str,
@@ -398,7 +398,7 @@ class Executor:
             score = replace(score, guards=guards)
         is_valid = score is not None or (files.fine and view in _NEED_NO_SCORE)
         fault = None if is_valid else failure_sentence(outcome, request.limits) or files.message or "no score"
-        error = fault and f"{self._views.described(view)} (limit {request.limits.seconds:.0f} s): {fault}"
+        error = fault and f"{self._views.describe(view)} (limit {request.limits.seconds:.0f} s): {fault}"
         notes = list(outcome.notes)
         if is_valid and outcome.reason is ExitReason.TIMED_OUT:
             notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete, and count")

@@ -67,14 +67,14 @@ class GuardRunner:
             submission=submission,
             score=score.value,
             output=output[-_OUTPUT:],
-            earlier_nodes=self._others(node),
+            earlier_nodes=self._earlier_nodes(node),
             board=self.board(),
             seed=self.seed,
             seconds=_SECONDS,
         )
         return await _collect(EXECUTION_GUARDS, findings)
 
-    def _others(self, node: int) -> list[OtherNode]:
+    def _earlier_nodes(self, node: int) -> list[OtherNode]:
         """Return the other nodes with a score."""
         query = select(Evaluation.node).where(
             Evaluation.run_id == self.run_id,

@@ -33,7 +33,7 @@ class RunLeases:
     leases: Leases
     cpus: int
     gpus: int
-    left: Callable[[], float]
+    seconds_left: Callable[[], float]
     """Returns the seconds that the run has left, the longest that an execution waits."""
     stopwatch: Stopwatch
     say: Callable[[str], None]
@@ -49,7 +49,7 @@ class RunLeases:
     """Held while a lab or work in idle time looks for a lease to share, or waits for one of its own."""
 
     @property
-    def here(self) -> "RunLeases":
+    def local(self) -> "RunLeases":
         """Leases of this machine, where a fleet's are leased: for what runs here nevertheless."""
         return replace(self, leases=self.leases.here)
 
@@ -71,7 +71,7 @@ class RunLeases:
 
         async with AsyncExitStack() as stack:
             with self.stopwatch.measure("waiting"):
-                seconds = max(_SHORTEST, self.left()) if longest is None else longest
+                seconds = max(_SHORTEST, self.seconds_left()) if longest is None else longest
                 request = self.leases.hold(
                     self.cpus,
                     self.gpus,
@@ -146,5 +146,5 @@ class RunLeases:
 
     def leased(self, request: ExecutionRequest, lease: Lease) -> ExecutionRequest:
         """Return the request with its lease, and with no more time than the run has left."""
-        seconds = min(request.limits.seconds, max(_SHORTEST, self.left()))
+        seconds = min(request.limits.seconds, max(_SHORTEST, self.seconds_left()))
         return replace(request, lease=lease, limits=replace(request.limits, seconds=seconds))

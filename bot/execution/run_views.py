@@ -75,7 +75,7 @@ class RunViews:
         data, labels = self.folder.views / view, self.folder.evaluator / view
         return LabelledView(data, labels, self.card, self.grader)
 
-    def described(self, name: str) -> str:
+    def describe(self, name: str) -> str:
         """Return the words for a view in errors, with its number of training rows."""
         view = view_kind(name)
         description = _WORDS.get(view, f"on the view `{name}`, with")

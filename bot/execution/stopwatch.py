@@ -69,7 +69,7 @@ class Stopwatch:
         """Return seconds since the run's start, without those between starts of the bot."""
         return time.monotonic() - self._started
 
-    def of(self, kind: str) -> float:
+    def seconds_of(self, kind: str) -> float:
         """Return seconds of one kind of work."""
         return self._by_kind.get(kind, 0.0)
 

@@ -80,12 +80,12 @@ def _is_old(path: Path, before: datetime) -> bool:
 class Prunable:
     """One thing that may be removed."""
 
-    what: Literal["left", "views", "files"]
+    kind: Literal["left", "views", "files"]
     """Leftovers of a killed bot, the views of a finished run, or files of executions that are not needed."""
     name: str
     bytes: int
     """Bytes that are freed; files with links from elsewhere do not count."""
-    said: str
+    message: str
     """What was done, for people."""
 
 

@@ -152,7 +152,7 @@ class OpenRun:
         """Have the submission of a new blend considered, if it is better than what there is."""
         if (blend := self._leading_blend) is not None:
             with self.shared.store.write() as tx:
-                key = f"submit:{self.run.id}:blend of {len(blend.of)}"
+                key = f"submit:{self.run.id}:blend of {len(blend.nodes)}"
                 put_task(tx, key, "submit", competition=self.run.card.slug)
 
     def _node_ended(self) -> None:

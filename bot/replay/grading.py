@@ -31,7 +31,9 @@ async def grade_and_report(
         graded = await _grade(run, submission, snapshot, worker)
         if not force and (reason := _worse_than_constant(run.context, submission, graded)):
             run.folder.submission.unlink(missing_ok=True)
-            submission = replace(submission, how=None, boldest=None, note=f"{reason}; --force hands it in all the same")
+            submission = replace(
+                submission, source=None, boldest=None, note=f"{reason}; --force hands it in all the same"
+            )
             graded = GradedRun(_ungraded(run, 0), graded.nodes)
     return await write_run_files(run, submission, graded, worker)
 
@@ -39,7 +41,7 @@ async def grade_and_report(
 def _worse_than_constant(context: RunContext, submission: FinalSubmission, graded: GradedRun) -> str | None:
     """Return in a clause that a constant is better than the result; None if it is not, as far as is known."""
     constant = next((node for node, name in simple_nodes(context).items() if name == CONSTANT), None)
-    if constant is None or submission.node is None or submission.how is None:
+    if constant is None or submission.node is None or submission.source is None:
         return None
     tree, constant_hidden = load_tree(context), graded.nodes.get(constant)
     pairs = [("validation", tree[submission.node].score, tree[constant].score)]
@@ -88,7 +90,7 @@ async def _grade(run: EndedRun, submission: FinalSubmission, snapshot: Path, wor
     context = run.context
     if not (snapshot / ANSWERS).is_file():  # one's own data
         exists = run.folder.submission.is_file()
-        facts = {"submission_exists": exists, "valid_submission": exists and submission.how is not None}
+        facts = {"submission_exists": exists, "valid_submission": exists and submission.source is not None}
         return GradedRun(_ungraded(run, 0).model_copy(update={**facts, "submission_path": str(run.folder.submission)}))
     grade = await worker.grade(snapshot, context.card, run.folder.submission)
     valid = load_tree(context).complete_nodes()

@@ -49,7 +49,7 @@ class Failed:
     status: Literal["stopped", "failed"]
 
     @classmethod
-    def by(cls, error: Exception, settings: ReplaySettings, competition: str) -> Self:
+    def from_error(cls, error: Exception, settings: ReplaySettings, competition: str) -> Self:
         """Return a run that an error ended."""
         status: Literal["stopped", "failed"] = "stopped" if isinstance(error, Interrupted) else "failed"
         return cls(competition, settings.agent, settings.seed, str(error), isinstance(error, UsageError), status)
@@ -91,7 +91,7 @@ def _run(
         except (BotError, OSError) as error:
             if not isinstance(error, BotError) and not may_pass(error):
                 raise
-            result = Failed.by(error, run.settings, run.snapshot.card.slug)
+            result = Failed.from_error(error, run.settings, run.snapshot.card.slug)
     return RunOutcome(run.folder.path, run.id, result)
 
 
@@ -108,7 +108,7 @@ def jobs_left(folders: Sequence[RunFolder], snapshots: Mapping[str, Snapshot]) -
         try:
             yield _job(folder, run_id, settings, snapshots)
         except BotError as error:
-            yield RunOutcome(folder.path, run_id, Failed.by(error, settings, settings.snapshot.name))
+            yield RunOutcome(folder.path, run_id, Failed.from_error(error, settings, settings.snapshot.name))
 
 
 def _job(folder: RunFolder, run_id: str, settings: ReplaySettings, snapshots: Mapping[str, Snapshot]) -> Job:

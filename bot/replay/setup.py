@@ -46,7 +46,7 @@ class Setup:
     """Where scripts run, once that is open; None: as if on this machine."""
 
     @classmethod
-    def of(
+    def read(
         cls,
         chosen_options: Mapping[str, Any],
         model: str | None,

@@ -109,7 +109,7 @@ class Stream(Unpaced):
             return clock_progress(len(tree.nodes), budget.steps, size)
         node_seconds = [node.seconds for node in tree.nodes if node.state != "running"]
         seconds_per_node = max(1.0, sum(node_seconds) / max(1, len(node_seconds))) / self._slots
-        usable = budget.seconds - budget.reserve - budget.kept(best_seconds(context, tree))
+        usable = budget.seconds - budget.reserve - budget.reserved_seconds(best_seconds(context, tree))
         return clock_progress(budget.elapsed.wall() / seconds_per_node, usable / seconds_per_node, size)
 
     def _note_news(self, move: ClockAdvance, look: NewsLook) -> None:

@@ -32,7 +32,7 @@ async def expected_interval(
             await context.executor.view(GUARDED),
             context.executor.predictions_of(node),
             context.seed,
-            "holdout" if handed.how == "holdout" else "refit",
+            "holdout" if handed.source == "holdout" else "refit",
             _SECONDS,
         )
     except BotError as error:

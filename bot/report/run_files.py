@@ -182,10 +182,10 @@ def _read_result(
         misconfigured=ended.misconfigured,
         no_answer=None if context.asker.usefulness is None else context.asker.usefulness.none_used,
         chosen_node=node,
-        handed_in=handed.how,
+        handed_in=handed.source,
         handed_in_note=handed.note,
         second_look=handed.second_look if ended.status == "finished" else None,
-        safest=None if node is None or handed.how is None else _final_file(tree[node], hidden),
+        safest=None if node is None or handed.source is None else _final_file(tree[node], hidden),
         boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
         baseline_handed_in=handed.is_baseline,
         self_reported=context.executor.self_reported,
@@ -219,7 +219,7 @@ def _read_result(
         rank_correlation=graded.rank_correlation,
         selection=selection_of(context) if ended.status == "finished" else None,
         selection_regret=graded.selection_regret,
-        lost_by_refit=_lost(context.card, hidden, _hidden(graded, node)) if handed.how == "refit" else None,
+        lost_by_refit=_lost(context.card, hidden, _hidden(graded, node)) if handed.source == "refit" else None,
         hidden_scores={id: found.score for id, found in graded.nodes.items()},
     )
 
@@ -271,7 +271,11 @@ def _times(ended: EndedRun, run: RunRecord, valid: int) -> dict[str, Any]:
         training = sum(one.seconds or 0.0 for one in run.executions)
     else:
         wall, training = watch.wall(), watch.training()
-        spans = {"overhead": watch.overhead(), "waiting": watch.of("waiting"), "session": watch.of("sessions")}
+        spans = {
+            "overhead": watch.overhead(),
+            "waiting": watch.seconds_of("waiting"),
+            "session": watch.seconds_of("sessions"),
+        }
         measured = {f"{name}_seconds": round(span, 3) for name, span in spans.items()}
     return {
         "wall_seconds": round(wall, 3),

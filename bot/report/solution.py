@@ -92,7 +92,7 @@ def write_solution(context: RunContext, handed: FinalSubmission, folder: Path) -
         made=_made(handed, "`solution.py`" if blended is None else "The blend of these scripts"),
         script=next(iter(nodes.values())),
         blend="" if blended is None else _described(blended.recipe, nodes),
-        view="full" if handed.how == "refit" else "holdout",
+        view="full" if handed.source == "refit" else "holdout",
         seconds=time_limit(context, next(iter(nodes))),
         cpus=machine.cpus,
         python=machine.python,
@@ -185,6 +185,6 @@ def _by_column(recipe: BlendRecipe, node: int) -> str:
 
 
 def _made(handed: FinalSubmission, what: str) -> str:
-    if handed.how is None:
+    if handed.source is None:
         return f"{what} is the run's best; {handed.note}."
     return f"{what} made `submission.csv`: {handed.note}."

@@ -73,9 +73,9 @@ _EDITS = {
 class AgentCheckItem:
     """One thing that was to be seen of an agent."""
 
-    what: str
+    title: str
     ok: bool
-    found: str
+    finding: str
 
 
 def check_coder(
@@ -96,7 +96,7 @@ def check_coder(
             Environment(openai_base_url=model.address, openai_api_key=None, openai_model=None),
             ModelsSection(prices={_MODEL: _PRICE}),
         )
-        setup = Setup.of(options, f"openai:{_MODEL}", folder, file, models=models)
+        setup = Setup.read(options, f"openai:{_MODEL}", folder, file, models=models)
         settings = setup.settings(snapshot, "comind", 0, ["no-community", "no-blend"])
         [run] = prepare([(snapshot, settings)], folder, datetime.now(UTC))
         with open_leases(setup.configuration.leases, 0) as (leases, _):

@@ -138,13 +138,13 @@ def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:
     tests = set(test.column(rows.id))
     answers = [
         name
-        for name, path in rows.files.others.items()
+        for name, path in rows.files.other_files.items()
         if "/" not in name and is_table(name) and _holds_answers(path, rows, tests)
     ]
     if answers:
         detected.add("left out", f"{', '.join(answers)}: answers of the test rows, which scripts must not see")
-    other_files = {name: path for name, path in rows.files.others.items() if name not in answers}
-    return replace(rows, files=replace(rows.files, others=other_files))
+    other_files = {name: path for name, path in rows.files.other_files.items() if name not in answers}
+    return replace(rows, files=replace(rows.files, other_files=other_files))
 
 
 def _holds_answers(path: Path, rows: _Rows, tests: Set[str]) -> bool:
@@ -203,7 +203,7 @@ def _write_data(rows: _Rows, folder: Path) -> None:
         write_table(folder / WITHHELD, _header(rows, train), _cells(rows, train, lambda row: row in test_rows))
     formats = {name: list(vars(f).values()) for name, f in train.formats.items()}
     (folder / FORMATS).write_text(json.dumps({"has_header": train.has_header, "formats": formats}), encoding="utf-8")
-    for name, path in files.others.items():
+    for name, path in files.other_files.items():
         if not (data / name).exists():
             link_or_copy(path, data / name)
 
@@ -289,7 +289,7 @@ def _answers(rows: _Rows, split: TrainTestSplit) -> Iterator[list[str]]:
         if rows.task.classes:
             yield [key, *("1" if name == value else "0" for name in rows.task.classes)]
         else:
-            yield [key, value if rows.task.metric.takes != "number" else _TRUE.get(value.lower(), value)]
+            yield [key, value if rows.task.metric.input_kind != "number" else _TRUE.get(value.lower(), value)]
 
 
 def _write_task(rows: _Rows, folder: Path, slug: str, now: datetime) -> None:
@@ -304,7 +304,7 @@ def _write_task(rows: _Rows, folder: Path, slug: str, now: datetime) -> None:
         "enabled_at": iso(now),
         "deadline": iso(now),
         "collected_at": iso(now),
-        "split": rows.split.how if rows.split else "the owner's own test rows",
+        "split": rows.split.method if rows.split else "the owner's own test rows",
         "sources": [rows.files.train.name],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -327,7 +327,7 @@ def _description(rows: _Rows, slug: str) -> str:
         for value in task.classes
         if value.lower() in NA_WORDS
     )
-    of_classes = task.metric.of_classes and task.metric.takes == "number"
+    of_classes = task.metric.of_classes and task.metric.input_kind == "number"
     columns_words = "a probability for each class" if of_classes else "a prediction in each column"
     form = columns_words if len(task.columns) > 1 else "one prediction"
     data_section = f"\n## Data\n\n{rows.files.description}\n" if rows.files.description else ""

@@ -44,7 +44,7 @@ class InputFiles:
     train: UserTable
     test: UserTable | None
     sample: UserTable | None
-    others: Mapping[str, Path]
+    other_files: Mapping[str, Path]
     """By path within the data."""
     description: str
     """The person's own words on the data; empty: there are none."""

@@ -118,7 +118,7 @@ async def _store_models(
 ) -> dict[int, str]:
     """Store what the runs behind the predictions have fitted; return the scripts that predict with it, by node."""
     executor, infer_scripts = context.executor, dict[int, str]()
-    refits = await refit_scripts(context, submission.node or 0, worker) if submission.how == "refit" else {}
+    refits = await refit_scripts(context, submission.node or 0, worker) if submission.source == "refit" else {}
     for node, script in scripts.items():
         infer = infer_code(context, node)
         source = (refits[node].file if node in refits else executor.submission_of(node, GUARDED)).parent / WEIGHTS

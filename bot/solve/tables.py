@@ -144,7 +144,7 @@ class UserTable:
     notes: tuple[str, ...] = ()
     """What a reader should know of how it was read, in clauses."""
     _source: "_Source" = field(repr=False, kw_only=True)
-    _kept: tuple[int, ...] = field(repr=False, kw_only=True)
+    _kept_columns: tuple[int, ...] = field(repr=False, kw_only=True)
     _width: int = field(repr=False, kw_only=True)
 
     @property
@@ -214,7 +214,7 @@ class UserTable:
             has_header,
             tuple(notes),
             _source=source,
-            _kept=kept_places,
+            _kept_columns=kept_places,
             _width=width,
         )
 
@@ -228,10 +228,10 @@ class UserTable:
 
     def _read(self, columns: Sequence[int]) -> Iterator[list[str]]:
         """Yield these columns' cells of each row."""
-        formats, places = [self.formats.get(self.header[i]) for i in columns], [self._kept[i] for i in columns]
+        formats, places = [self.formats.get(self.header[i]) for i in columns], [self._kept_columns[i] for i in columns]
         usual = [f == PLAIN for f in formats]
         skip = self.has_header
-        width = max(self._kept) + 1
+        width = max(self._kept_columns) + 1
         for _, cells in self._source.records():
             if skip:
                 skip = False

@@ -56,7 +56,7 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
     is_sure = metric is not None or kind != "classes" or any(finite_number(value) is None for value in values)
     detected.add("task", f"`{target}` has {_describe(kind, values)}", "sure" if is_sure else "likely")
     _add_metric(chosen_metric, metric, detected)
-    if chosen_metric.takes != "number":
+    if chosen_metric.input_kind != "number":
         return PredictionTask(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
     if kind == "quantity" or not chosen_metric.of_classes:
         middle = sorted(float(cell) for cell in values.elements())[values.total() // 2]
@@ -118,7 +118,7 @@ def metric_of(metric_name: str | None, kind: Kind, values: Counter[str], target:
     if metric_name not in METRICS:
         raise UsageError(f"--metric {metric_name}: it is not known; {nearest_metric(metric_name)}")
     metric = METRICS[metric_name]
-    if metric.takes == "number" and not metric.of_classes:
+    if metric.input_kind == "number" and not metric.of_classes:
         odd = next((cell for cell in values if finite_number(cell) is None), None)
         if odd is not None:
             raise UsageError(f"--metric {metric_name} takes numbers, but the target `{target}` holds {odd!r}")
@@ -174,7 +174,7 @@ def task_of_sample(
         kind = kind_of(values, train.name, target, metric_name=metric)
         chosen_metric = metric_of(metric or _as_shown(sample, values, kind), kind, values, target)
         detected.add("task", f"`{target}` has {_describe(kind, values)}")
-        if len(columns) == 1 and kind == "two classes" and chosen_metric.takes == "number":
+        if len(columns) == 1 and kind == "two classes" and chosen_metric.input_kind == "number":
             labels = _class_numbers(target, values, detected)
     _add_metric(chosen_metric, metric, detected)
     return PredictionTask(
@@ -230,7 +230,7 @@ def _as_shown(sample: UserTable, values: Counter[str], kind: Kind) -> str | None
 
 
 def _of_quantities(metric: Metric) -> bool:
-    return metric.takes == "number" and not metric.of_classes
+    return metric.input_kind == "number" and not metric.of_classes
 
 
 def _add_metric(metric: Metric, asked: str | None, detected: DetectedTask) -> None:

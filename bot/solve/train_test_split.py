@@ -38,7 +38,7 @@ class TrainTestSplit:
     test: frozenset[int]
     answered: bool
     """Whether their targets are known, so that the result has a score of them."""
-    how: str
+    method: str
     """How they were chosen, in a clause."""
 
 
@@ -54,7 +54,7 @@ def split_table(
     empty = frozenset(row for row, cell in enumerate(cells) if not cell)
     if empty:
         detected.add("test rows", f"the {plural(len(empty), 'row')} without `{target}`")
-        return TrainTestSplit(empty, answered=False, how=f"the rows of {train.name} without {target}")
+        return TrainTestSplit(empty, answered=False, method=f"the rows of {train.name} without {target}")
     confidence: Confidence = "sure"
     if options.time is not None:
         test, method = _latest(train, options.time), f"the latest rows by {options.time}"
@@ -69,7 +69,7 @@ def split_table(
     detected.add(
         "test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}", confidence
     )
-    return TrainTestSplit(test, answered=True, how=method)
+    return TrainTestSplit(test, answered=True, method=method)
 
 
 def _time_column(train: UserTable, target: str) -> str | None:

@@ -77,7 +77,7 @@ def _account(
     allowance: Allowance, level: Level, name: str, competition: str, period: str, spent: list[Ledger]
 ) -> Account:
     caps, amounts = allowance.caps(level, competition), total(spent)
-    figures = {kind: figure(caps.of(kind), amounts[kind]) for kind in Kind}
+    figures = {kind: figure(caps.cap_of(kind), amounts[kind]) for kind in Kind}
     return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in spent))
 
 

@@ -120,7 +120,7 @@ def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
 
 def _budget(settings: _Settings, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
     spent = {**total([ledger]), Kind.WALL_SECONDS: wall}
-    caps = {kind: settings.budget.of(kind) for kind in Kind}
+    caps = {kind: settings.budget.cap_of(kind) for kind in Kind}
     bound = caps[Kind.WALL_SECONDS]
     caps[Kind.WALL_SECONDS] = settings.time if bound is None else min(settings.time, bound)
     return {kind.value: figure(caps[kind], spent[kind], project(kind, spent[kind], done)) for kind in Kind}

@@ -60,7 +60,7 @@ class _Open:
     """A submission that is not settled, and the owner's decisions about it."""
 
     row: Submission
-    held: Approval | None
+    approval: Approval | None
     wish: Wish | None
     score: float
     pushed: bool = False
@@ -68,7 +68,7 @@ class _Open:
 
     @property
     def approved(self) -> bool:
-        return self.held is not None and self.held.decision == "approved"
+        return self.approval is not None and self.approval.decision == "approved"
 
     @property
     def begun(self) -> bool:
@@ -177,7 +177,7 @@ class Desk:
         if self._pushes is None or not counting:
             return
         state = self._reviewer.state()
-        unsettled = {row.file_sha for row in (*state.open, *state.there) if row.score is None}
+        unsettled = {row.file_sha for row in (*state.open, *state.rows_on_site) if row.score is None}
         try:
             await self._pushes.remove({str(sha) for sha in unsettled | counting})
         except (SiteUnavailable, KaggleError) as error:
@@ -199,7 +199,7 @@ class Desk:
         if self._baseline_may_wait(state):
             decided_nodes.add(BASELINE)
         decided_nodes |= {row.node for row in state.rows if row.status != "withdrawn"}
-        going = [scores[row.node] for row in (*state.there, *state.open) if row.node in scores]
+        going = [scores[row.node] for row in (*state.rows_on_site, *state.open) if row.node in scores]
         floor = max((*going, *map(self._context.card.oriented, state.comparable)), default=None)
         decisions = self._decisions()
         for node in sorted(scores, key=lambda node: (-scores[node], node)):
@@ -244,7 +244,7 @@ class Desk:
             self._report_refusal(proposal.node, decision)
             return decision, None
         try:
-            candidate = await self._files.made(proposal.node)
+            candidate = await self._files.make(proposal.node)
         except InvalidSubmission as error:
             if self._pushes is not None:
                 facts = {"node": proposal.node, "why": str(error), "log": ""}
@@ -296,22 +296,22 @@ class Desk:
             if wish is not None:
                 later = "" if until is None else f"; it is decided again at {until}"
                 answer_wish(tx, wish.id or 0, answer, reason + later, submission)
-            if self._settings.submit and (state.entered is False or state.rules.changed):
+            if self._settings.submit and (state.has_entered is False or state.rules.changed):
                 url = self._kaggle.page_of(self._slug, "rules")
                 notify(tx, Notice("problem.rules", self._slug, {"url": url, "rules_sha": state.rules.sha}), run_id)
 
         def intended(tx: Transaction, row: Submission) -> None:
-            record(tx, f"{decision.why}; {candidate.note if candidate else ''}", row.id, "intended")
+            record(tx, f"{decision.reason}; {candidate.note if candidate else ''}", row.id, "intended")
             if decision.verdict == "hold":
-                self._hold(tx, row, decision.why)
+                self._hold(tx, row, decision.reason)
 
         if candidate is not None:
-            self._context.say(f"node {node} is to be submitted: {decision.why}")
-            self._once.intend(candidate.file, node=node, source=candidate.how, on_change=intended)
+            self._context.say(f"node {node} is to be submitted: {decision.reason}")
+            self._once.intend(candidate.file, node=node, source=candidate.source, on_change=intended)
         else:
             answer: WishState = "intended" if submission else "open" if decision.verdict == "wait" else "refused"
             with self._context.store.write() as tx:
-                record(tx, decision.why, submission, answer)
+                record(tx, decision.reason, submission, answer)
         return decision_facts
 
     def _hold(self, tx: Transaction, row: Submission, reason: str) -> None:
@@ -356,10 +356,10 @@ class Desk:
         if (reason := self._reason_to_withdraw(submission, open_submissions)) is not None:
             await self._withdraw(row, reason)
             return
-        if submission.held is not None and submission.held.decision is None:
-            if self._is_due(submission.held):
+        if submission.approval is not None and submission.approval.decision is None:
+            if self._is_due(submission.approval):
                 with self._context.store.write() as tx:
-                    self._announce(tx, row, tx.session.merge(submission.held))
+                    self._announce(tx, row, tx.session.merge(submission.approval))
             return
         proposal = Proposal(
             row.node, row.file_sha, row, wished=submission.wish is not None, approved=submission.approved
@@ -371,18 +371,18 @@ class Desk:
             await self._send(row)
         elif decision.verdict == "hold":
             with self._context.store.write() as tx:
-                self._hold(tx, row, decision.why)
+                self._hold(tx, row, decision.reason)
         elif decision.verdict == "wait":
             self._report_refusal(row.node, decision)
             # Not for long, as the owner may change what is allowed.
             soon = self._now() + timedelta(seconds=_LONGEST_PAUSE)
             self._not_before[row.id] = soon if decision.until is None else min(decision.until, soon)
         else:
-            await self._withdraw(row, decision.why)
+            await self._withdraw(row, decision.reason)
 
     def _reason_to_withdraw(self, submission: _Open, open_submissions: Sequence[_Open]) -> str | None:
         """Return why a submission must not be sent, whatever the policy decides; None: it may be."""
-        approval, deadline = submission.held, self._reviewer.state().deadline
+        approval, deadline = submission.approval, self._reviewer.state().deadline
         if approval is not None and approval.decision == "refused":
             return _UNWANTED
         if approval is not None and approval.decision is None and deadline is not None and self._now() >= deadline:
@@ -403,7 +403,7 @@ class Desk:
             return session.exec(count.where(col(Event.data)["submission"].as_string() == id)).one()
 
     async def _send(self, row: Submission) -> None:
-        file = self._files.kept(str(row.file_sha))
+        file = self._files.path_of(str(row.file_sha))
         try:
             if self._pushes is not None:
                 await self._pushes.advance(row, file)

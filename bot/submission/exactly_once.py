@@ -140,7 +140,7 @@ class ExactlyOnce:
         if row.score is not None or row.ref is None or row.status != "confirmed":
             return row.score
         try:
-            public_score = await self._asked(self._submitter.score(row.ref))
+            public_score = await self._ask_site(self._submitter.score(row.ref))
         except SubmissionRefused as error:
             self._advance(row, "refused", message=str(error))
             raise
@@ -198,7 +198,7 @@ class ExactlyOnce:
         for look in range(1 if row.status == "intended" else _LOOKS):
             if look:
                 await self._clock.sleep(self._grace)
-            ref = await self._asked(self._submitter.find(row.tag), row)
+            ref = await self._ask_site(self._submitter.find(row.tag), row)
             if ref is not None:
                 return self._confirm(row, ref)
         return row
@@ -208,12 +208,12 @@ class ExactlyOnce:
         return row if row.status == "confirmed" else self._advance(row, "withdrawn", message=reason)
 
     async def _ensure_taken(self, row: Submission) -> None:
-        quota = await self._asked(self._submitter.quota(), row)
+        quota = await self._ask_site(self._submitter.quota(), row)
         if quota.remaining is not None and quota.remaining <= 0:
             until = f" until {iso(quota.resets_at)}" if quota.resets_at else ""
             raise QuotaReached(f"the site takes no more submissions{until}; {row.tag} was not sent")
 
-    async def _asked(self, question: Awaitable[Answer], row: Submission | None = None) -> Answer:
+    async def _ask_site(self, question: Awaitable[Answer], row: Submission | None = None) -> Answer:
         """Return the site's answer; without one, a submission in doubt stays in doubt."""
         try:
             async with asyncio.timeout(_ASK_SECONDS):

@@ -41,12 +41,12 @@ class SubmissionState:
     """Those of the competition's other live runs."""
     comparable: Sequence[float]
     """Validation scores, in the metric's own sign, of what earlier runs with comparable scores have sent."""
-    sent: Sequence[Submission]
+    sent_rows: Sequence[Submission]
     """What the site has or may have, of any run."""
     held: frozenset[str]
     """The numbers of the run's submissions that wait for their owner's decision."""
     deadline: datetime | None
-    entered: bool | None
+    has_entered: bool | None
     closed: str | None
     rules: CompetitionRules
     cap: BudgetExceeded | None
@@ -60,7 +60,7 @@ class SubmissionState:
         return [row for row in self.rows if row.status in OPEN]
 
     @property
-    def there(self) -> list[Submission]:
+    def rows_on_site(self) -> list[Submission]:
         """The submissions that the site has or may have."""
         return [row for row in self.rows if row.status in ("sending", "doubtful", "confirmed")]
 
@@ -101,7 +101,7 @@ class Reviewer:
         """Decide on a file; the site is asked only if what is known here does not settle it."""
         state = self.state()
         best, bar = self._best(proposal, state)
-        waits = best is not None and best not in {row.node for row in state.there}
+        waits = best is not None and best not in {row.node for row in state.rows_on_site}
         facts = replace(self._facts(proposal, state, bar), best_waits=waits)
         early = decide(replace(facts, noise=0.0), self._settings)
         if early.verdict in ("never", "wait"):
@@ -124,7 +124,7 @@ class Reviewer:
         """
         scores = self.scores()
         approved_rows = [row for row in state.open if row.id not in state.held]
-        rivals = state.there if proposal.row is not None else [*state.there, *approved_rows]
+        rivals = state.rows_on_site if proposal.row is not None else [*state.rows_on_site, *approved_rows]
         nodes = {row.node for row in rivals if proposal.row is None or row.id != proposal.row.id} & scores.keys()
         best = max(nodes, key=lambda node: (scores[node], -node), default=None)
         before = max(map(self._context.card.oriented, state.comparable), default=None)
@@ -134,18 +134,18 @@ class Reviewer:
 
     def _facts(self, proposal: Proposal, state: SubmissionState, best_sent: float | None) -> DecisionInputs:
         now, cap = self._context.clock.now(), state.cap
-        other_sent = [row for row in state.sent if proposal.row is None or row.tag != proposal.row.tag]
+        other_sent = [row for row in state.sent_rows if proposal.row is None or row.tag != proposal.row.tag]
         return DecisionInputs(
             now=now,
             deadline=state.deadline,
             remaining_today=None,
             remaining_total=None,
             sent_today=sum(row.sent_at is not None and row.sent_at.date() == now.date() for row in other_sent),
-            sent=len(other_sent),
+            sent_count=len(other_sent),
             score=self.scores().get(proposal.node),
             best_sent=best_sent,
             noise=None,
-            entered=state.entered,
+            has_entered=state.has_entered,
             closed=state.closed,
             rules_changed=state.rules.changed,
             rules_confirmed=state.rules.confirmed,
@@ -163,10 +163,12 @@ class Reviewer:
             return facts
         checked = await self._files.checked(proposal.sha256)
         kernel, share = await self._files.most_similar_kernel(proposal.node)
-        repeat = self._again(proposal, state)
-        return replace(facts, invalid=checked.invalid, copied=checked.copied, again=repeat, alike=share, kernel=kernel)
+        repeat = self._repetition(proposal, state)
+        return replace(
+            facts, invalid=checked.invalid, copied=checked.copied, repetition=repeat, kernel_share=share, kernel=kernel
+        )
 
-    def _again(self, proposal: Proposal, state: SubmissionState) -> str | None:
+    def _repetition(self, proposal: Proposal, state: SubmissionState) -> str | None:
         """Describe how the same file was sent before, or refused by the owner; None: neither."""
         same_file = [row for row in (*state.earlier, *state.rows) if row.file_sha == proposal.sha256]
         if proposal.row is not None:
@@ -174,15 +176,15 @@ class Reviewer:
         with self._context.store.read() as session:
             refused_rows = [] if proposal.approved else refused_submissions(session, same_file)
         for row in refused_rows:
-            return f"you refused it as {self._named(row)}"
+            return f"you refused it as {self._in_words(row)}"
         for row in same_file:
             if may_be_there(row):
-                return f"it was sent as {self._named(row)}"
+                return f"it was sent as {self._in_words(row)}"
             if row.status in OPEN and (proposal.row is None or int(row.id) < int(proposal.row.id)):
-                return f"it is to be sent as {self._named(row)}"
+                return f"it is to be sent as {self._in_words(row)}"
         return None
 
-    def _named(self, row: Submission) -> str:
+    def _in_words(self, row: Submission) -> str:
         run_words = "" if row.run_id == self._context.run_id else f" of {row.run_id}"
         return f"submission {row.id}, of node {row.node}{run_words}"
 
@@ -213,10 +215,10 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
         rows=rows,
         earlier=earlier,
         comparable=_comparable(session, run, runs, earlier),
-        sent=sent_rows,
+        sent_rows=sent_rows,
         held=frozenset(approval.submission for approval in undecided(session, run.id)),
         deadline=deadline,
-        entered=has_entered,
+        has_entered=has_entered,
         closed=closed,
         rules=rules,
         cap=cap,
@@ -227,7 +229,7 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
 def _cap_reached(spending: Level) -> BudgetExceeded | None:
     """Return the budget's cap that keeps a file from being sent; None: none does."""
     for level in reversed(spending.levels):
-        cap, money_spent = level.caps.of(Kind.MONEY), level.spent(Kind.MONEY)
+        cap, money_spent = level.caps.cap_of(Kind.MONEY), level.amount_spent(Kind.MONEY)
         if cap is not None and money_spent > cap:
             cap_in_words = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, money_spent)} are spent"
             return BudgetExceeded(f"the {level.name}'s cap on money is passed: {cap_in_words}", renews=level.renews)

@@ -51,11 +51,11 @@ class Files:
         self._noise: dict[tuple[int, int | None], float | None] = {}
         self._checked: dict[tuple[str, frozenset[str]], SubmissionCheck] = {}
 
-    def kept(self, sha256: str) -> Path:
+    def path_of(self, sha256: str) -> Path:
         """Return the path of the file with a hash; it may not exist."""
-        return self.written(sha256).with_suffix(".zip") if self.notebooks else self.written(sha256)
+        return self.output_path(sha256).with_suffix(".zip") if self.notebooks else self.output_path(sha256)
 
-    def written(self, sha256: str) -> Path:
+    def output_path(self, sha256: str) -> Path:
         """Return the path of what the notebook of a package (its hash) has written at Kaggle; it may not exist."""
         return self._folder / FILES / f"{sha256}.csv"
 
@@ -64,7 +64,7 @@ class Files:
         """Whether the files are packages of notebooks."""
         return self._context.card.kind == "code"
 
-    async def made(self, node: int) -> SubmissionFile:
+    async def make(self, node: int) -> SubmissionFile:
         """Run a node once on all data and keep its file, see `refit`; or make and rehearse the package of its notebook.
 
         Raises:
@@ -85,7 +85,7 @@ class Files:
             raise InvalidSubmission(f"node {node} has no file: {error}") from error
         except OSError as error:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
-        return SubmissionFile(self.kept(sha), made_file.how, made_file.note, sha)
+        return SubmissionFile(self.path_of(sha), made_file.source, made_file.note, sha)
 
     async def checked(self, sha256: str) -> SubmissionCheck:
         """Check a kept file. Raises InfrastructureFailure if that is impossible."""
@@ -95,7 +95,7 @@ class Files:
         public = frozenset(str(path) for path in (self._folder / OUTPUTS).rglob("*.csv"))
         if (sha256, public) not in self._checked:
             self._checked = {key: check for key, check in self._checked.items() if key[1] == public}
-            self._checked[sha256, public] = await self.check(self.kept(sha256))
+            self._checked[sha256, public] = await self.check(self.path_of(sha256))
         return self._checked[sha256, public]
 
     async def most_similar_kernel(self, node: int) -> tuple[str | None, float]:
@@ -138,7 +138,7 @@ class Files:
 
     def _keep(self, source: Path) -> str:
         """Copy a file to disk under its hash, completely or not at all; returns the hash."""
-        target = self.kept(sha256_of(source))
+        target = self.path_of(sha256_of(source))
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as partial:
             return copy_durably(source, partial)

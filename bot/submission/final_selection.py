@@ -122,7 +122,7 @@ def _compare_candidate(
         holdout=evidence.scores.get(GUARDED, (None, 0))[0],
         out_of_fold=evidence.scores.get(_OUT_OF_FOLD, (None, 0))[0],
         final=evidence.scores.get(_FINAL, (None, 0))[0],
-        together=evidence.together,
+        together=evidence.mean,
         gain=evidence.gain,
         gain_error=evidence.error,
     )

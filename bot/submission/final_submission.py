@@ -100,7 +100,7 @@ class FinalSubmission:
 
     node: int | None
     """The chosen node; None: there is none."""
-    how: PredictionSource | None
+    source: PredictionSource | None
     """None: nothing was handed in."""
     note: str
     """Why this file, in one sentence."""
@@ -112,7 +112,7 @@ class FinalSubmission:
     @property
     def is_baseline(self) -> bool:
         """Whether the safe baseline was handed in."""
-        return self.how is not None and self.node == BASELINE
+        return self.source is not None and self.node == BASELINE
 
 
 async def make_final_submission(
@@ -174,12 +174,12 @@ async def make_final_submission(
     once = ExactlyOnce(context.store, context.run_id, site, context.clock, lock, grace=0.0)
     try:
         async with context.spending.reserve(submissions=1) as reservation:
-            await once.submit(made_file.file, node=best.id, source=made_file.how)
+            await once.submit(made_file.file, node=best.id, source=made_file.source)
             reservation.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
     return FinalSubmission(
-        best.id, made_file.how, made_file.note, second_look, None if own else _boldest(context, best, tree)
+        best.id, made_file.source, made_file.note, second_look, None if own else _boldest(context, best, tree)
     )
 
 

@@ -31,7 +31,7 @@ class NotebookBundle:
 
     note: str = ""
     """How its package was made."""
-    why: str | None = None
+    reason: str | None = None
     """Why there is none."""
 
 
@@ -50,8 +50,8 @@ async def made_package(context: RunContext, node: int, worker: Worker, folder: P
     if rehearsal.reason is not None:
         raise InvalidSubmission(rehearsal.reason)
     bundle = await context.steps.once(BUNDLE, lambda: _pack(context, node, worker, folder, rehearsal), Key(node))
-    if bundle.why is not None:
-        raise InvalidSubmission(bundle.why)
+    if bundle.reason is not None:
+        raise InvalidSubmission(bundle.reason)
     return MadeFile(folder / _name(node), "notebook", bundle.note)
 
 
@@ -64,8 +64,8 @@ async def _pack(
     flat = executor.folder.executions / f"n{node}-package"
     stage = await stage_notebook(context, node, weight_folders, flat)
     if not stage.script.trains and (failure := await _fails(context, node, stage)) is not None:
-        return NotebookBundle(why=f"with what its run on all rows has saved, its notebook fails: {failure}")
-    refits = sum(made_file.how == "refit" for made_file in made_files.values())
+        return NotebookBundle(reason=f"with what its run on all rows has saved, its notebook fails: {failure}")
+    refits = sum(made_file.source == "refit" for made_file in made_files.values())
     blend = isinstance(stage.script, NotebookBlend)
     facts = Facts(
         node=node,
@@ -91,7 +91,7 @@ def _name(node: int) -> str:
 
 def _weights_of(context: RunContext, node: int, made_file: MadeFile) -> Path:
     """Return the folder with what a script's refit has left in `weights/`, or its scored run where there is no refit."""
-    if made_file.how == "refit":
+    if made_file.source == "refit":
         return made_file.file.parent / WEIGHTS
     return context.executor.weights_of(scored_run(context, node).id)
 

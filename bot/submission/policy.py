@@ -39,7 +39,7 @@ class DecisionInputs:
     """Submissions that the site still takes in all, if that is its limit; None: no such limit."""
     sent_today: int
     """Since 00:00 UTC, including what may have been sent."""
-    sent: int
+    sent_count: int
     """In all."""
     score: float | None
     """The candidate's, on the hold-out part."""
@@ -49,7 +49,7 @@ class DecisionInputs:
     """Standard error of the difference of the two; None: unknown."""
     best_waits: bool = False
     """Whether that file is not sent yet, as one that the owner has not approved."""
-    entered: bool | None = None
+    has_entered: bool | None = None
     """Whether this account takes part; None: not known yet, the submitter will ask."""
     closed: str | None = None
     """Why the site takes no more submissions; None: it takes them."""
@@ -67,9 +67,9 @@ class DecisionInputs:
     """What is wrong with the file; None: nothing, or it does not exist yet."""
     copied: str | None = None
     """The public file that it copies; None: none."""
-    again: str | None = None
+    repetition: str | None = None
     """How the same bytes were sent before, or refused by the owner; None: neither."""
-    alike: float = 0.0
+    kernel_share: float = 0.0
     """Share of the script's code that is also in the public kernel most like it."""
     kernel: str | None = None
     """That kernel."""
@@ -90,7 +90,7 @@ class Decision:
     """What to do, and why; `until` is set for `wait`."""
 
     verdict: Verdict
-    why: str
+    reason: str
     until: datetime | None = None
     of_file: bool = False
     """Whether the reason lies in the file itself, so that another node's may go."""
@@ -142,7 +142,7 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
         return Decision("never", f"the deadline was at {iso(facts.deadline)}")
     if facts.closed is not None:
         return Decision("never", facts.closed)
-    if facts.entered is False:
+    if facts.has_entered is False:
         return Decision("never", "the competition is not entered: accept its rules on the website")
     if facts.rules_changed:
         return Decision("never", "the rules page has changed since it was confirmed: read it on the website")
@@ -154,8 +154,8 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
         return Decision("never", f"the file is not valid: {facts.invalid}", of_file=True)
     if facts.copied is not None:
         return Decision("never", f"the file is not our own: {facts.copied}", of_file=True)
-    if facts.again is not None and not facts.wished:
-        return Decision("never", f"the file is known already: {facts.again}", of_file=True)
+    if facts.repetition is not None and not facts.wished:
+        return Decision("never", f"the file is known already: {facts.repetition}", of_file=True)
     if facts.self_reported and not facts.wished:
         reason = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
         return Decision("never", reason)
@@ -164,10 +164,11 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
 
 def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     limit, today = settings.max_submissions, per_day(facts, settings)
-    quota = _minimum(facts.remaining_total, None if limit is None else limit - facts.sent)
+    quota = _minimum(facts.remaining_total, None if limit is None else limit - facts.sent_count)
     if quota is not None and quota <= 0:
-        cap = f"max_submissions is {limit}" if limit is not None and facts.sent >= limit else "the site takes no more"
-        return Decision("never", f"{facts.sent} files were sent, and {cap}")
+        is_own_limit = limit is not None and facts.sent_count >= limit
+        cap = f"max_submissions is {limit}" if is_own_limit else "the site takes no more"
+        return Decision("never", f"{facts.sent_count} files were sent, and {cap}")
     late_from = _late_from(facts, settings)
     if quota is not None and quota <= settings.reserved_submissions and (late_from is None or facts.now < late_from):
         reason = f"the {quota} that may still be sent belong to the reserve of {settings.reserved_submissions}"
@@ -228,8 +229,8 @@ def _not_its_turn(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
 def _needs_approval(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     if facts.approved:
         return None
-    if facts.alike >= SIMILAR_SHARE:
-        reason = f"{facts.alike:.0%} of the script is also in the public kernel {facts.kernel}"
+    if facts.kernel_share >= SIMILAR_SHARE:
+        reason = f"{facts.kernel_share:.0%} of the script is also in the public kernel {facts.kernel}"
         return Decision("hold", f"{reason}: check that it is our own work; {_worth(facts)}")
     if facts.doubts is not None:
         return Decision("hold", f"check it first, {facts.doubts}; {_worth(facts)}")
@@ -244,7 +245,7 @@ def _worth(facts: DecisionInputs) -> str:
         return "its owner asked for it"
     if gain is None:
         return "it is the first"
-    first = "it is the first to be sent, with " if facts.best_waits and not facts.sent else ""
+    first = "it is the first to be sent, with " if facts.best_waits and not facts.sent_count else ""
     return f"{first}a gain of {gain:.3g} over {_best(facts)}, with a standard error of {facts.noise or 0.0:.3g}"
 
 

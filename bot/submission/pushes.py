@@ -83,7 +83,7 @@ class Pushes:
         package = Package.open(file)
         self._user = self._user or await own_name(self._client)
         data_set = await self._uploaded(row, package, notebook)
-        await self._ran(row, await self._pushed(row, package, data_set))
+        await self._check_run(row, await self._pushed(row, package, data_set))
 
     async def cancel(self, row: Submission) -> None:
         """End the run of a notebook that is not to be submitted; one that Kaggle does not end runs to its end in vain."""
@@ -172,7 +172,7 @@ class Pushes:
         self._context.say(f"node {row.node} is pushed as {ref}, version {version}")
         return pushed
 
-    async def _ran(self, row: Submission, notebook: NotebookState) -> None:
+    async def _check_run(self, row: Submission, notebook: NotebookState) -> None:
         """Return once the pushed notebook has run, and its output is fine."""
         try:
             session = await self._notebooks.session(notebook.ref, notebook.version)
@@ -191,7 +191,7 @@ class Pushes:
         url = next((file.url for file in output.files if file.file_name == name), None)
         if url is None:
             raise self._failed(row, f"its notebook wrote no {name} at Kaggle", output.log)
-        output_file = self._files.written(str(row.file_sha))
+        output_file = self._files.output_path(str(row.file_sha))
         if not await bring(self._client, url, output_file, _LARGEST):
             raise SiteUnavailable(f"Kaggle does not hand out the {name} of {notebook.ref}")
         checked = await self._files.check(output_file)

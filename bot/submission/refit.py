@@ -43,7 +43,7 @@ class MadeFile:
     """A file that may be handed in, how it was made, and why this one."""
 
     file: Path
-    how: PredictionSource
+    source: PredictionSource
     note: str
 
 
@@ -59,7 +59,7 @@ async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
     if blended is None:
         return await refit_script(context, node, worker)
     files = await refit_scripts(context, node, worker)
-    if all(made_file.how != "refit" for made_file in files.values()):
+    if all(made_file.source != "refit" for made_file in files.values()):
         note = "; ".join(["the blend of the scored files", *_not_refitted(files)])
         return MadeFile(context.executor.submission_of(node, GUARDED), "holdout", note)
     out = context.executor.folder.blends_of(node)[1] / "submission.csv"
@@ -139,7 +139,7 @@ async def refit_scripts(context: RunContext, node: int, worker: Worker) -> Mappi
 
 def refitted_in_words(files: Mapping[int, MadeFile]) -> str:
     """Return how many members of a blend were refitted, and why the others were not."""
-    refits = sum(made_file.how == "refit" for made_file in files.values())
+    refits = sum(made_file.source == "refit" for made_file in files.values())
     if refits == len(files) == 1:
         return f"node {next(iter(files))}, calibrated, refitted on all data"
     return "; ".join([f"the blend, {refits} of its {len(files)} members refitted on all data", *_not_refitted(files)])
@@ -147,7 +147,7 @@ def refitted_in_words(files: Mapping[int, MadeFile]) -> str:
 
 def _not_refitted(files: Mapping[int, MadeFile]) -> Sequence[str]:
     """Return why scripts were not refitted, as many as there are reasons."""
-    by_note = groupby((m for m in files if files[m].how != "refit"), lambda member: files[member].note)
+    by_note = groupby((m for m in files if files[m].source != "refit"), lambda member: files[member].note)
     return [f"{nodes_in_words(list(members))}: {note}" for note, members in by_note]
 
 
@@ -168,7 +168,7 @@ async def refit_script(context: RunContext, node: int, worker: Worker, lease: Le
     except BotError as error:
         return MadeFile(original, "holdout", f"the scored file, since the refit failed: {error}")
     if refitted.execution is None:
-        return MadeFile(original, "holdout", f"the scored file, since {refitted.why}")
+        return MadeFile(original, "holdout", f"the scored file, since {refitted.reason}")
     file = executor.folder.executions / refitted.execution / "submission.csv"
     return MadeFile(file, "refit", "the refit on all data, which agrees with the scored run")
 
@@ -182,14 +182,14 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
     with context.store.read() as session:
         first_run = kept_execution(session, context.run_id, node)
     if first_run is None:
-        return Refitted(why="it has no scored run")
+        return Refitted(reason="it has no scored run")
     limit, before = budget.refit_limit(first_run.limit or first_run.seconds, first_run.seconds), 0.0
     reason = "too little time was left for a run on `full`"
     await executor.view("full")
     for attempt in range(_RUNS):
         # How much time there is shows once a core is free.
         async with executor.leasing.hold() if given_lease is None else nullcontext(given_lease) as lease:
-            limit = min(limit, budget.left())
+            limit = min(limit, budget.seconds_left())
             if limit < max(MARGIN * first_run.seconds + 1, MARGIN * before):
                 break
             context.say(f"refitting node {node} on all data" + (f", again, as {reason}" if attempt else ""))
@@ -197,9 +197,9 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
         done_less = did_less(first_run, rerun, executor.growth)
         if done_less is None:
             fault = await _fault(context, node, first_run, rerun, worker)
-            return Refitted(why=fault) if fault else Refitted(rerun.id)
+            return Refitted(reason=fault) if fault else Refitted(rerun.id)
         reason, before, limit = done_less, limit, 2 * limit
-    return Refitted(why=reason)
+    return Refitted(reason=reason)
 
 
 def did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float) -> str | None:

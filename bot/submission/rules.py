@@ -39,7 +39,7 @@ class RuleLine(BaseModel):
     """None: the topic is no permission."""
     number: int | None = None
     """Of members or submissions, where the topic has one."""
-    says: str
+    sentence: str
     """In one sentence."""
     quote: str
     """The sentence of the page that says so, word for word."""
@@ -49,7 +49,7 @@ class RuleLine(BaseModel):
         """It without the quote."""
         values = [self.allowed or "", "" if self.number is None else str(self.number)]
         short = ", ".join(word for word in values if word)
-        return f"{self.topic}{f' ({short})' if short else ''}: {self.says}"
+        return f"{self.topic}{f' ({short})' if short else ''}: {self.sentence}"
 
     def __str__(self) -> str:
         return f'{self.short} "{self.quote}"'

@@ -83,7 +83,7 @@ class PublicScores:
         """Record new public scores, and files that the site found invalid; reads polls before it asks the site."""
         async with self._settling:
             state = self._reviewer.state()
-            for row in (*state.earlier, *state.there):
+            for row in (*state.earlier, *state.rows_on_site):
                 if row.status != "confirmed" or row.score is not None or row.ref is None:
                     continue
                 reading, is_fresh = self._read(row.ref)
@@ -133,7 +133,7 @@ class PublicScores:
     def pairs(self) -> list[ScorePair]:
         """Return the two scores of each submission that has both, earliest first."""
         with self._context.store.read() as session:
-            nodes = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().there]
+            nodes = [(row, session.get(Node, (row.run_id, row.node))) for row in self._reviewer.state().rows_on_site]
         return [
             ScorePair(row.tag, node.score, row.score)
             for row, node in nodes

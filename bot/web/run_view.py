@@ -65,7 +65,7 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
     falling = run.lower_is_better
     if falling is None:
         return None
-    scored, best = run.scored, run.best_over_time()
+    scored, best = run.dated_scores, run.best_over_time()
     points = [] if small else scored[-MOST_POINTS:]
     public = [(one.sent_at or one.at, one.score) for one in run.submissions if one.score is not None]
     ended = run.last_event("run.ended")

@@ -43,7 +43,7 @@ def test_every_table_is_read(tmp_path: Path) -> None:
     assert (settings.weights.folder, settings.weights.offer) == (Path("/srv/w"), False)
     assert settings.competitions["spooky"].submit
     assert str(settings.competitions["spooky"].deadline) == "2027-01-01 00:00:00+00:00"
-    assert found.lines.at["competitions", "spooky", "submit"] == 7
+    assert found.lines.line_of["competitions", "spooky", "submit"] == 7
 
 
 def test_a_relative_path_starts_at_the_folder_of_its_file_wherever_the_program_is_started(

@@ -16,7 +16,7 @@ from bot.coder.lab.lab_setup import LabSetup
 from bot.coder.lab.prompts import LabTurn
 from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
-from bot.engine.rounding import shown
+from bot.engine.rounding import rounded_score
 from bot.evaluation.answers import Gain
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.execution.record import GUARDED, SCORED_EXPERIMENT
@@ -66,7 +66,7 @@ def test_the_best_probe_of_a_scored_script_finds_out_a_dozen_labels(rows: int) -
         scores, noise, gains, errors = probe(34.0 / ratio ** np.arange(PROBED), rows)
         assert entropy(scores) > PROBED - 0.1, "exact scores tell all"
         answers = [
-            f"{shown(score, n)} ± {n:.2g} {gain_in_words(Gain(gain, e, ''))}"
+            f"{rounded_score(score, n)} ± {n:.2g} {gain_in_words(Gain(gain, e, ''))}"
             for score, n, gain, e in zip(scores, noise, gains, errors, strict=True)
         ]
         told.append(entropy(np.array(answers)))
@@ -99,8 +99,8 @@ async def test_predictions_of_single_rows_without_those_out_of_fold_change_no_an
 
 
 def test_scores_are_rounded_to_two_digits_of_their_noise_whatever_their_size() -> None:
-    assert shown(45123.4, 512.0) == "45120"
-    assert shown(0.512345, 0.0123) == "0.512"
+    assert rounded_score(45123.4, 512.0) == "45120"
+    assert rounded_score(0.512345, 0.0123) == "0.512"
     assert gain_in_words(Gain(-7312.0, 2345.0, "")) == "-7300 ± 2.3e+03 (worse)"
 
 

@@ -214,6 +214,6 @@ async def test_no_label_leaves_a_run_on_all_rows(
         await lab.run(3, f"pkill -f listen.py; rm ready; {listen}", seconds=60, cpus=())
         made = await SealedRuns(context)._run(one)
         told = await lab.run(4, "sleep 2; ls -R /lab /tmp; cat /lab/logs/*", seconds=60, cpus=())
-    assert (made.file, made.why[: len(why)]) == ((None, why) if status else ("new", ""))
+    assert (made.file, made.reason[: len(why)]) == ((None, why) if status else ("new", ""))
     assert [path.name for path in request.folder.glob("work/heard-*")] == []
     assert "LABELS101" not in told.output

@@ -68,7 +68,7 @@ def predicts_classes(metric: str) -> bool:
 def predicts(metric: str) -> str:
     """Return what the metric of this name wants: `number`, `chance`, `label` or `text`; empty if unknown."""
     if facts := METRICS.get(metric):
-        return "chance" if facts.takes == "number" and facts.of_classes else facts.takes
+        return "chance" if facts.input_kind == "number" and facts.of_classes else facts.input_kind
     if any(word in metric for word in _LABEL_WORDS):
         return "label"
     return "chance" if predicts_classes(metric) else ""

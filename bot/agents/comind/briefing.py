@@ -66,9 +66,9 @@ class CoMindBriefing:
         return Assignment(
             brief=self._brief(draft),
             attempts=tuple(attempt(self._context, n) for n in ordered),
-            known=provenance(self._context, draft),
-            left=self._policy.left(nodes, self._remaining(tree), action.draft_id),
-            compared=None if action.parents else draft.codebase_node,
+            known_items=provenance(self._context, draft),
+            draft_left=self._policy.left(nodes, self._remaining(tree), action.draft_id),
+            compared_node=None if action.parents else draft.codebase_node,
         )
 
     def _remaining(self, tree: Tree) -> Remaining:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from bot.agents.comind.lineage import came_of
 from bot.engine.context import RunContext
 from bot.engine.families import FAMILIES
-from bot.engine.rounding import shown
+from bot.engine.rounding import rounded_score
 from bot.engine.tree import Tree
 from bot.models.quoting import line
 from state.labs import labs
@@ -37,7 +37,9 @@ def insights(context: RunContext, tree: Tree) -> tuple[str, ...]:
             if n.valid and n.id not in unscored
         ]
         top = max(nodes, key=lambda n: (n.fitness, -n.id), default=None)
-        best = "nothing scored" if top is None else f"best node {top.id}: {shown(top.score or 0.0, noise.get(top.id))}"
+        best = "nothing scored"
+        if top is not None:
+            best = f"best node {top.id}: {rounded_score(top.score or 0.0, noise.get(top.id))}"
         gains = sum(has_gain for _, has_gain in labs_and_gains)
         summary = f"{plural(len(labs_and_gains), 'lab')}, {gains} of them gained"
         conclusions = [f"lab {row.id} {conclusion(row)}" for row, _ in labs_and_gains[-_QUOTED:]]

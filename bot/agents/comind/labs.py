@@ -93,8 +93,8 @@ class LabsBriefing:
             codebase=draft.codebase_node,
             parents=action.parents[1:],
             seconds=planned if terms.seconds is None else max(planned or 0.0, terms.seconds),
-            most=terms.longest_seconds,
-            known=(*provenance(context, draft), *knowledge.items),
+            max_seconds=terms.longest_seconds,
+            known_items=(*provenance(context, draft), *knowledge.items),
             replied=partial(self._replied, action, node),
             ideas=lambda: [(_idea_line(idea, idea.number in chosen_ideas), idea.item) for idea in idea_texts(context)],
         )
@@ -230,7 +230,7 @@ class LabsBriefing:
 def built(context: RunContext, lab: int, attempts: Sequence[NodeFeedback]) -> str:
     """Return what a lab's best experiments were, or its scripts, with their scores: its method where its coder states none."""
     log = context.experiments
-    logged = [] if log is None else [e for e in log.ranked() if e.lab == lab and e.kind != "portfolio"]
+    logged = [] if log is None else [e for e in log.ranking() if e.lab == lab and e.kind != "portfolio"]
     if logged:
         return "; ".join(f"{e.name}, {e.shown_score}: {e.note or 'no note'}" for e in logged[:_BUILT])
     return "; ".join(

@@ -57,7 +57,7 @@ class AideBriefing:
             earlier=memory,
         )
         attempts = tuple(attempt(context, p) for p in action.parents)
-        return Assignment(brief=brief, attempts=attempts, known=material.items)
+        return Assignment(brief=brief, attempts=attempts, known_items=material.items)
 
     async def meanwhile(self, tree: Tree) -> None:
         """Do nothing: reviews are written when a prompt needs them."""
@@ -85,7 +85,7 @@ class AidePlaybook(ScriptPlaybook):
             if action == "debug"
             else tuple(replace(a, output="") for a in assignment.attempts),
             budget=self.coder_budget(assignment, tree, limits),
-            known=assignment.known,
+            known_items=assignment.known_items,
             memory=brief.earlier,
         )
         answer = await self._context.asker.ask(prompt, role="coder", name="write", node=node)

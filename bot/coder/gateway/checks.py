@@ -55,7 +55,7 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
         raise GatewayRefusal(
             404, f"the model {line(body.get('model'))!r} is not offered here: ask for {model!r}", "not_found_error"
         )
-    for name in dialect.stored:
+    for name in dialect.stored_fields:
         if body.get(name) is not None:
             raise GatewayRefusal(400, f"{name} is not passed on: the endpoint keeps no conversation, so send it whole")
     if body.get("n") not in (None, 1):

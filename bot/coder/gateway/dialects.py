@@ -60,7 +60,7 @@ class Dialect(ABC):
     """Further fields that are passed on; all others are left out."""
     limits: ClassVar[tuple[str, ...]]
     """The fields that bound an answer's tokens; the last one is set where none is and one is needed."""
-    stored: ClassVar[tuple[str, ...]] = ()
+    stored_fields: ClassVar[tuple[str, ...]] = ()
     """Fields that name a conversation that the endpoint keeps."""
     own_tools: ClassVar[tuple[str, ...]]
     """Kinds of tools that the agent itself runs, or their beginnings; the endpoint would run all others."""
@@ -70,7 +70,7 @@ class Dialect(ABC):
         other_fields = {name: v for name, v in body.items() if name not in (*self.conversation, *self.limits, "stream")}
         return [Message("system", json.dumps(other_fields, ensure_ascii=False)), *self._turns(body)]
 
-    def bounded(self, body: Json, max_tokens: int | None) -> Json:
+    def limit_tokens(self, body: Json, max_tokens: int | None) -> Json:
         """Return a request whose answer may have so many tokens at the most, thoughts included."""
         limits = {name: limit for name in self.limits if isinstance(limit := body.get(name), int)}
         if max_tokens is not None:
@@ -91,7 +91,7 @@ class Dialect(ABC):
         messages = [{"role": "user", "content": PROBE}]
         return {"model": "", self.conversation[-1]: messages, self.limits[-1]: _PROBE_TOKENS}
 
-    def prepared(self, body: Json) -> Json:
+    def prepare(self, body: Json) -> Json:
         """Return a request with what the engine sets itself."""
         return body
 
@@ -100,7 +100,7 @@ class Dialect(ABC):
         return {"Authorization": f"Bearer {key}"}
 
     @abstractmethod
-    def whole(self, partial: PartialAnswer, answer: Json) -> None:
+    def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
 
     @abstractmethod
@@ -141,21 +141,21 @@ class Chat(Dialect):
     limits = ("max_completion_tokens", "max_tokens")
     own_tools = ("function", "custom")
 
-    def prepared(self, body: Json) -> Json:
+    def prepare(self, body: Json) -> Json:
         """Have a stream report its tokens."""
         return {**body, "stream_options": {"include_usage": True}} if body.get("stream") else body
 
-    def whole(self, partial: PartialAnswer, answer: Json) -> None:
+    def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
         partial.ended = bool(answer.get("choices"))
         for choice in object_list(answer.get("choices")):
-            self._said(partial, choice.get("message"))
+            self._read_message(partial, choice.get("message"))
         partial.usage = object_value(answer.get("usage"))
 
     def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
         for choice in object_list(data.get("choices")):
-            self._said(partial, choice.get("delta"))
+            self._read_message(partial, choice.get("delta"))
             partial.ended = partial.ended or bool(choice.get("finish_reason"))
         partial.usage = object_value(data.get("usage")) or partial.usage
 
@@ -167,7 +167,7 @@ class Chat(Dialect):
         """Return whether nothing comes after an event: tokens do after the end of the text."""
         return partial.ended and event.strip() in (b"data: [DONE]", b"data:[DONE]")
 
-    def _said(self, partial: PartialAnswer, message: object) -> None:
+    def _read_message(self, partial: PartialAnswer, message: object) -> None:
         fields = object_value(message)
         partial.add(
             fields.get("reasoning_content") or fields.get("reasoning"),
@@ -189,14 +189,14 @@ class Responses(Dialect):
     conversation = ("instructions", "input")
     settings = ResponsesSettings
     limits = ("max_output_tokens",)
-    stored = ("previous_response_id", "conversation", "prompt")
+    stored_fields = ("previous_response_id", "conversation", "prompt")
     own_tools = ("function", "custom", "local_shell", "namespace")
 
-    def prepared(self, body: Json) -> Json:
+    def prepare(self, body: Json) -> Json:
         """Have nothing kept."""
         return {**body, "store": False}
 
-    def whole(self, partial: PartialAnswer, answer: Json) -> None:
+    def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
         partial.ended = "output" in answer
         for item in object_list(answer.get("output")):
@@ -204,7 +204,7 @@ class Responses(Dialect):
                 partial.add(item.get("name"), item.get("arguments"), item.get("input"))
             for part in (*object_list(item.get("content")), *object_list(item.get("summary"))):
                 partial.add(part.get("text"), part.get("refusal"))
-        self._counted(partial, answer)
+        self._count_tokens(partial, answer)
 
     def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
@@ -215,9 +215,9 @@ class Responses(Dialect):
             partial.add(object_value(data.get("item")).get("name"))
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             partial.ended = True
-            self._counted(partial, object_value(data.get("response")))
+            self._count_tokens(partial, object_value(data.get("response")))
             if not partial.parts:
-                self.whole(partial, object_value(data.get("response")))
+                self.read_answer(partial, object_value(data.get("response")))
 
     def with_notice(self, body: Json, notice: str) -> Json:
         """Return a request with a further text of the user."""
@@ -235,7 +235,7 @@ class Responses(Dialect):
         turns = [Message("user", content)] if isinstance(content, str) else [_turn(item) for item in content]
         return [Message("system", str(body["instructions"])), *turns] if body.get("instructions") else turns
 
-    def _counted(self, partial: PartialAnswer, answer: Json) -> None:
+    def _count_tokens(self, partial: PartialAnswer, answer: Json) -> None:
         usage = object_value(answer.get("usage"))
         partial.usage = {
             "prompt_tokens": usage.get("input_tokens"),
@@ -258,24 +258,24 @@ class Messages(Dialect):
         versions = {name: headers[name] for name in ("anthropic-version", "anthropic-beta") if name in headers}
         return {"anthropic-version": "2023-06-01", **versions, "x-api-key": key}
 
-    def whole(self, partial: PartialAnswer, answer: Json) -> None:
+    def read_answer(self, partial: PartialAnswer, answer: Json) -> None:
         """Take in an answer that came whole."""
         partial.ended = bool(answer.get("stop_reason"))
         for block in object_list(answer.get("content")):
             self._block(partial, block)
-        self._counted(partial, answer)
+        self._count_tokens(partial, answer)
 
     def event(self, partial: PartialAnswer, data: Json) -> None:
         """Take in one event of a stream."""
         kind = data.get("type")
         if kind == "message_start":
-            self._counted(partial, object_value(data.get("message")))
+            self._count_tokens(partial, object_value(data.get("message")))
         elif kind == "content_block_start":
             self._block(partial, object_value(data.get("content_block")))
         elif kind == "content_block_delta":
             self._block(partial, object_value(data.get("delta")))
         elif kind == "message_delta":
-            self._counted(partial, data)
+            self._count_tokens(partial, data)
         elif kind == "message_stop":
             partial.ended = True
 
@@ -296,7 +296,7 @@ class Messages(Dialect):
         partial.add(block.get("thinking"), block.get("text"), block.get("name"), block.get("partial_json"))
         partial.add(json.dumps(tool_input, ensure_ascii=False) if tool_input else None)
 
-    def _counted(self, partial: PartialAnswer, message: Json) -> None:
+    def _count_tokens(self, partial: PartialAnswer, message: Json) -> None:
         """Take in tokens; a later report goes before an earlier one, field by field."""
         partial.usage = {
             **partial.usage,

@@ -75,7 +75,7 @@ class Exchange:
         return self._messages
 
     @property
-    def most(self) -> int | None:
+    def max_tokens(self) -> int | None:
         """The most tokens of an answer that the request asks for; None where it does not say."""
         return self._dialect.asked_tokens(self._request)
 
@@ -90,7 +90,7 @@ class Exchange:
     def body(self, model: str, max_tokens: int | None) -> Json:
         """Return the request for a model, whose answer may have so many tokens."""
         self._most = max_tokens
-        return self._dialect.prepared(self._dialect.bounded({**self._request, "model": model}, max_tokens))
+        return self._dialect.prepare(self._dialect.limit_tokens({**self._request, "model": model}, max_tokens))
 
     def headers(self, key: str) -> Mapping[str, str]:
         """Return the request's headers with the key."""
@@ -111,7 +111,7 @@ class Exchange:
         """Pass an answer on, and return what it held; see `Passed`."""
         self._heard = PartialAnswer()
         if answer.kind != STREAM:
-            return await self._whole(answer)
+            return await self._read_whole(answer)
         broken = "the endpoint's answer broke off"
         try:
             async with asyncio.timeout_at(answer.ends) as self._limit:
@@ -133,14 +133,14 @@ class Exchange:
         await self._connection.end()
         return self._reply()
 
-    async def _whole(self, answer: Answer) -> Reply:
+    async def _read_whole(self, answer: Answer) -> Reply:
         try:
             async with asyncio.timeout_at(answer.ends):
                 content = b"".join([piece async for piece in answer.pieces])
         except TimeoutError:
             raise ModelUnavailable(_TIMED_OUT) from None
         if isinstance(body := decode_answer(content), dict):
-            self._dialect.whole(self._heard, body)
+            self._dialect.read_answer(self._heard, body)
         if not self._heard.ended:
             raise NotACompletion(f"what came back is no answer to {self._dialect.path}: does the endpoint speak it?")
         self.begun = True

@@ -77,7 +77,7 @@ class Exchanges:
         else:
             exchange.kept_characters = _END_CHARACTERS
             attempt = replace(attempt, logged=_end_of(attempt.messages))
-        bounds = [bound for bound in (exchange.most, limits.max_tokens) if bound is not None]
+        bounds = [bound for bound in (exchange.max_tokens, limits.max_tokens) if bound is not None]
         call_limits: CallLimits = replace(limits, max_tokens=min(bounds, default=None))
 
         async def book(bound: Bound) -> None:

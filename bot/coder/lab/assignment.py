@@ -20,13 +20,13 @@ class LabAssignment:
     """The node whose work it starts from."""
     parents: tuple[int, ...] = ()
     """Further nodes that it is to know, such as the second parent of a crossover."""
-    known: tuple[Item, ...] = ()
+    known_items: tuple[Item, ...] = ()
     """What the draft was made of."""
     ideas: Callable[[], Sequence[tuple[str, Item]]] = tuple
     """Returns the pool's ideas as of the clock, a line each."""
     seconds: float | None = None
     """That it was given when it was planned; None: as the settings have it."""
-    most: float = math.inf
+    max_seconds: float = math.inf
     """Seconds that it has at the most, whatever else is left."""
     replied: Callable[[], None] = lambda: None
     """Called at the coder's first reply: what else asks the model begins then, as an endpoint may answer one at a time."""

@@ -3,7 +3,7 @@
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment, experiment_name, rank_experiments
 from bot.engine.results import BlendSoFar
-from bot.engine.rounding import rounded, shown, with_error
+from bot.engine.rounding import rounded, rounded_score, with_error
 from bot.engine.tree import BASELINE
 from bot.evaluation.answers import Gain, NodeScore
 from bot.models.quoting import in_quotes, line
@@ -72,7 +72,7 @@ def _script_line(context: RunContext, node: int) -> str:
     result = next(result for result in context.results if result.node == node)
     author = "the engine's baseline" if node == BASELINE else f"script of node {node}"
     score = result.score or NodeScore(0.0)
-    figure = with_error(shown(score.value, score.std_error), score.std_error)
+    figure = with_error(rounded_score(score.value, score.std_error), score.std_error)
     return f"{author} · {figure} on validation rows · {in_quotes(result.title, _REMARK)}"
 
 
@@ -85,7 +85,7 @@ def measured_notebooks(context: RunContext) -> list[tuple[Reproduction, str]]:
     lines = []
     for row in measured_rows:
         published = "unknown" if row.published is None else f"{row.published:g}"
-        figure = with_error(shown(row.measured or 0.0, row.noise), row.noise)
+        figure = with_error(rounded_score(row.measured or 0.0, row.noise), row.noise)
         score = f"{figure} measured here (published: {published})"
         repaired = ", repaired" if row.repaired else ""
         lines.append(f"{score} · {row.seconds:.0f} s{repaired} · {in_quotes(row.title, 120)}")
@@ -167,7 +167,8 @@ def ensemble_line(context: RunContext, blend: BlendSoFar) -> str:
     members += f" and {len(by_weight) - _MEMBERS} more" if len(by_weight) > _MEMBERS else ""
     figure = blend.score
     score = with_error(
-        f"{figure.value:.6g}" if context.experiments else shown(figure.value, figure.std_error), figure.std_error
+        f"{figure.value:.6g}" if context.experiments else rounded_score(figure.value, figure.std_error),
+        figure.std_error,
     )
     gain = "" if figure.gain is None else f", {gain_in_words(figure.gain)} over its best member"
     return f"the engine's ensemble (stacks are no members): {score}{gain}; members: {members}"

@@ -47,7 +47,7 @@ class Commands:
     context: RunContext
     number: int
     scripts: ScoredScripts
-    left: Callable[[], float]
+    seconds_left: Callable[[], float]
     """Returns the seconds that the lab has left."""
     turns_left: Callable[[], str]
     """Returns how many replies or requests are left, with that word."""
@@ -56,7 +56,7 @@ class Commands:
     """Returns the pool's ideas for this draft, as of the clock, a line each."""
     bring_home: Callable[[], Awaitable[None]]
     """Has work/ be here as it is in the lab."""
-    shown: list[Item] = field(default_factory=list)
+    ideas_shown: list[Item] = field(default_factory=list)
     """Ideas that were shown since the last observation."""
     turn: int = 0
     done: bool = False
@@ -70,7 +70,7 @@ class Commands:
     async def __call__(self, call: LabCall) -> LabAnswer:
         """Answer a call; every failure is a sentence for the coder."""
         try:
-            answer = await self._answered(call)
+            answer = await self._answer(call)
         except (ScriptRefused, InvalidSubmission, BudgetExceeded) as error:
             answer = LabAnswer(1, _sentence(str(error)))
         except InfrastructureFailure as error:
@@ -81,7 +81,7 @@ class Commands:
             del self._answers[next(iter(self._answers))]
         return answer
 
-    async def _answered(self, call: LabCall) -> LabAnswer:
+    async def _answer(self, call: LabCall) -> LabAnswer:
         arguments = call.arguments
         if isinstance(arguments, Log):
             return await self._log(call, arguments)
@@ -89,7 +89,7 @@ class Commands:
             return LabAnswer(0, await self._score(call, arguments))
         if isinstance(arguments, Ideas):
             ideas = self.ideas()
-            self.shown += [item for _, item in ideas]
+            self.ideas_shown += [item for _, item in ideas]
             return LabAnswer(0, "\n".join(text for text, _ in ideas) or "there are no ideas yet")
         if isinstance(arguments, StatusCommand):
             return LabAnswer(0, self.status())
@@ -100,7 +100,7 @@ class Commands:
         if isinstance(arguments, Withdraw):
             return LabAnswer(0, self._withdraw(arguments))
         if isinstance(arguments, DoneCommand):
-            return LabAnswer(0, self._done(arguments))
+            return LabAnswer(0, self._end(arguments))
         if isinstance(arguments, Fit):
             return LabAnswer(0, await self._fit(call, arguments))
         if isinstance(arguments, Wait):
@@ -110,7 +110,7 @@ class Commands:
     def status(self) -> str:
         """Return what is left of time, money and replies, and where the run stands."""
         context, log = self.context, self.context.experiments
-        lines = [f"{self.left():.0f} s left; {self.turns_left()} left"]
+        lines = [f"{self.seconds_left():.0f} s left; {self.turns_left()} left"]
         best = None if log is None else log.best()
         if best is not None:
             lines.append(f"best experiment: {best.name}, {best.shown_score} ({context.card.metric.direction})")
@@ -125,7 +125,7 @@ class Commands:
                 f"public leaderboard, {len(places)} teams, on rows of the test set: "
                 + ", ".join(f"{name} {score:.6g}" for name, score in medals.items())
             )
-        return "\n".join([*lines, *(f"left: {reason}" for reason in context.left[1:])])
+        return "\n".join([*lines, *(f"left: {reason}" for reason in context.remaining_lines[1:])])
 
     async def _log(self, call: LabCall, arguments: Log) -> LabAnswer:
         context = self.context
@@ -178,7 +178,7 @@ class Commands:
         if context.fits is None or not any(name in ("", fit.name) for fit in context.fits.requests()):
             return "no fit of this name was asked for" if name else "no fit was asked for"
         with suppress(TimeoutError):
-            await context.fits.wait(name, max(0.0, self.left() - _RESERVED_SECONDS))
+            await context.fits.wait(name, max(0.0, self.seconds_left() - _RESERVED_SECONDS))
         lines = [line for line in board(context, everything=True) if "/" in line.partition(" ")[0]]
         model_lines = [line for line in lines if not name or line.startswith(f"{name}/")]
         return "\n".join(model_lines) or "no model was fitted in time"
@@ -215,7 +215,7 @@ class Commands:
         self.context.experiments.withdraw(withdrawn.name, withdrawn.note)
         return f"{withdrawn.name} is withdrawn: it is neither in the ensemble nor handed in"
 
-    def _done(self, report: DoneCommand) -> str:
+    def _end(self, report: DoneCommand) -> str:
         if not self._asked_again and not self.scripts.nodes:
             self._asked_again = True
             raise ScriptRefused("this lab has no score yet; to end it anyway, run `lab done` again")
@@ -238,8 +238,8 @@ class Commands:
 
     def take_shown(self) -> list[Item]:
         """Return the ideas that were shown since the last call."""
-        taken, self.shown = self.shown, []
-        return taken
+        ideas, self.ideas_shown = self.ideas_shown, []
+        return ideas
 
 
 def _sentence(text: str) -> str:

@@ -33,7 +33,7 @@ class LabCommunityFiles:
 
     items: tuple[Item, ...] = ()
     """All that a coder could read there."""
-    measured: tuple[str, ...] = ()
+    best_measured: tuple[str, ...] = ()
     """The best that were run here: file, measured and published score, seconds and title."""
     kernels: tuple[str, ...] = ()
     """The best others by score: file, score, votes and title."""

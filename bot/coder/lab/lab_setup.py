@@ -105,7 +105,7 @@ class LabSetup:
         # Labs may use all of the run's time but what the final selection needs.
         room = context.budget.usable(None)
         own_seconds = self.settings.seconds(context.budget.seconds, room, self.assignment.seconds)
-        seconds = room if is_alone else min(own_seconds, self.assignment.most)
+        seconds = room if is_alone else min(own_seconds, self.assignment.max_seconds)
         prompt = LabTask(
             task=context.task,
             preview=context.preview,
@@ -119,7 +119,7 @@ class LabSetup:
             failures=() if is_alone else failures(context),
             notes=() if is_alone else lab_notes(context, self.number),
             kernels=community.kernels,
-            measured=community.measured,
+            best_measured=community.best_measured,
             public=any(node.id == self.assignment.codebase for node in load_tree(context).reproduced),
             topics=community.topics,
             posts=len(community.items),
@@ -141,11 +141,12 @@ class LabSetup:
         # The shell coder is sent the rest as its system message; for an agent of the owner's its session writes all of it.
         (folder / "TASK.md").write_text(head[-1].content, encoding="utf-8")
         known_at = {
-            item.id: item.time for item in (*prompt.items(), *self.assignment.known, *community.items, *knowledge.items)
+            item.id: item.time
+            for item in (*prompt.items(), *self.assignment.known_items, *community.items, *knowledge.items)
         }
         return OpenedLab(
             head=tuple(head),
-            known=tuple(Item(id, time) for id, time in known_at.items()),
+            known_items=tuple(Item(id, time) for id, time in known_at.items()),
             ends_at=context.budget.elapsed.wall() + seconds,
             seconds=seconds,
             news=LabNews(context, folder / "community", lab=self.number).begin(),

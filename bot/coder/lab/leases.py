@@ -16,7 +16,7 @@ class LabLease:
 
     def __init__(self, leasing: RunLeases, *, here: bool = False) -> None:
         """Take the run's leases, and whether the lab stays on this machine though scripts run on a fleet."""
-        self._leasing = leasing.here if here else leasing
+        self._leasing = leasing.local if here else leasing
         self.shared_with_scores = self._leasing.leases is leasing.leases
         """Whether scripts that are scored share it; on a fleet those of a lab that is here run in slots of their own."""
         self.elsewhere = self._leasing.leases is not self._leasing.leases.here

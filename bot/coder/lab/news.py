@@ -70,7 +70,7 @@ class LabNews:
             *self._best(),
             *self._board(),
             *self._kernels(posts),
-            *self._measured(events),
+            *self._reproductions(events),
             *self._read(events),
         ]
         if posts:
@@ -103,7 +103,7 @@ class LabNews:
         planned = {event.data["draft"] for event in events if event.type == "draft.added"}
         rows = [
             row
-            for row in self._known(drafts)
+            for row in self._query(drafts)
             if lab_row is not None and row.id == lab_row.draft_id and row.id in planned
         ]
         self.items += [Item(f"draft/{row.id}", row.known_at) for row in rows]
@@ -132,10 +132,10 @@ class LabNews:
             )
         return lines[-_MAX_LINES:]
 
-    def _measured(self, events: list[Event]) -> list[str]:
+    def _reproductions(self, events: list[Event]) -> list[str]:
         """Return a line on each public script that was run here."""
         new = {event.data["kernel"] for event in events if event.type == "kernel.reproduced"}
-        rows = [r for r in self._known(reproductions) if r.id in new and r.measured is not None]
+        rows = [r for r in self._query(reproductions) if r.id in new and r.measured is not None]
         self.items += [Item(row.id, row.known_at) for row in rows]
         return [
             f"the public script {in_quotes(row.title, 120)} was run here as it is: {row.measured:.5g} on the withheld rows"
@@ -147,7 +147,7 @@ class LabNews:
     def _read(self, events: list[Event]) -> list[str]:
         """Return a line on each post that was read meanwhile and promises much."""
         new = {event.data["analysis"] for event in events if event.type == "analysis.added"}
-        rows = [a for a in self._known(analyses) if a.id in new and a.effectiveness >= _STRONG]
+        rows = [a for a in self._query(analyses) if a.id in new and a.effectiveness >= _STRONG]
         rows = sorted(rows, key=lambda analysis: (-analysis.effectiveness, analysis.id))[:_MAX_LINES]
         self.items += [Item(row.id, row.known_at) for row in rows]
         return [f"posted ({row.id}), as we read it: {in_quotes(row.summary, 300)}" for row in rows]
@@ -155,14 +155,14 @@ class LabNews:
     def _ideas(self, events: list[Event]) -> list[str]:
         """Return a line on the ideas that were added, with their numbers and first words, but for those that were known."""
         new = {event.data["idea"] for event in events if event.type == "idea.added"}
-        rows = [row for row in self._known(ideas) if row.id in new and row.state == "live"]
+        rows = [row for row in self._query(ideas) if row.id in new and row.state == "live"]
         self.items += [Item(f"idea/{row.id}", row.known_at) for row in rows]
         if not rows:
             return []
         words = "; ".join(f"{row.id} {in_quotes(shorten(row.text, _IDEA, placeholder=' …'))}" for row in rows[:_IDEAS])
         return [f"{len(rows)} idea{'s were' if len(rows) != 1 else ' was'} added, `lab ideas` has them whole: {words}"]
 
-    def _known(self, query: Callable[..., list[Any]]) -> list[Any]:
+    def _query(self, query: Callable[..., list[Any]]) -> list[Any]:
         context = self.context
         return query(context.store, context.run_id, context.clock.as_of())
 

@@ -79,7 +79,7 @@ class LabTask(TemplatePrompt[None]):
     """Whether the pool has ideas for the draft."""
     blends: bool = False
     """Whether the engine combines experiments."""
-    measured: tuple[str, ...] = ()
+    best_measured: tuple[str, ...] = ()
     """The best that were run here: file, measured and published score, seconds and title, a line each."""
     public: bool = False
     """Whether the script that the draft starts from is a public kernel."""
@@ -114,7 +114,7 @@ class LabTurn:
     head: tuple[Message, ...]
     turns: tuple[tuple[str, str], ...]
     """Replies with their observations, oldest first."""
-    known: tuple[Item, ...] = ()
+    known_items: tuple[Item, ...] = ()
     """All that the coder could have read in its lab when it opened."""
     fresh: tuple[Item, ...] = ()
     """What the last observation brought, or lies in the lab since then."""
@@ -137,4 +137,4 @@ class LabTurn:
 
     def items(self) -> Sequence[Item]:
         """Return what the coder could have read: with the first turn, as it stays so, and may be thousands of posts."""
-        return self.fresh if self.turns else self.known
+        return self.fresh if self.turns else self.known_items

@@ -13,7 +13,7 @@ from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import rehearsal_of
 from bot.engine.experiments import nodes_of_lab
 from bot.engine.families import families
-from bot.engine.rounding import shown, with_error
+from bot.engine.rounding import rounded_score, with_error
 from bot.engine.scripts import ScriptTimeLimits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
@@ -60,7 +60,7 @@ class ScoredScripts:
     draft_id: int | None
     parents: tuple[int, ...]
     title: str
-    left: Callable[[], float]
+    seconds_left: Callable[[], float]
     """Returns the seconds that the lab has left."""
     logs: Path
     """The folder in which coders find what scored scripts printed."""
@@ -72,13 +72,13 @@ class ScoredScripts:
         context = self.context
         return nodes_of_lab(context.store, context.run_id, context.decisions, self.lab)
 
-    def _own(self, tree: Tree) -> list[int]:
+    def _own_nodes(self, tree: Tree) -> list[int]:
         return [node for node in self.nodes if node in {n.id for n in tree.nodes} and code(self.context, node)]
 
     def best(self) -> int | None:
         """Return the lab's best node, or the one that it starts from; None without either."""
         tree = load_tree(self.context)
-        own_nodes = [tree[node] for node in self._own(tree) if tree[node].valid]
+        own_nodes = [tree[node] for node in self._own_nodes(tree) if tree[node].valid]
         top = max(own_nodes, key=lambda node: (node.fitness, -node.id), default=None)
         return top.id if top is not None else next(iter(self.parents), None)
 
@@ -101,16 +101,16 @@ class ScoredScripts:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 raise ScriptRefused(f"{name} does not compile: {error}") from None
         async with self._lock:
-            if (node := self.scored(script, infer)) is not None:
+            if (node := self.node_of(script, infer)) is not None:
                 return f"this script was scored before. {self.answer(node)}"
             if len(self.nodes) >= _MAX_SCRIPTS:
                 raise ScriptRefused(f"{_MAX_SCRIPTS} scripts of this lab were run, which is the most")
-            seconds = script_seconds(self.context, self.left())
+            seconds = script_seconds(self.context, self.seconds_left())
             node = await self._begin(script, infer, note)
             await self._run(node, script, infer, note, seconds, lease)
         return self.answer(node)
 
-    def scored(self, script: str, infer: str | None = None) -> int | None:
+    def node_of(self, script: str, infer: str | None = None) -> int | None:
         """Return the node of this lab, or the one it starts from, that has just this script, and this second one."""
         context, nodes = self.context, (*self.nodes, *self.parents)
         return next((n for n in nodes if code(context, n) == script and infer_code(context, n) == infer), None)
@@ -180,10 +180,10 @@ class ScoredScripts:
         answers = []
         async with self._lock:
             tree = load_tree(self.context)
-            for node in self._own(tree):
+            for node in self._own_nodes(tree):
                 if tree[node].state == "running":
                     try:
-                        seconds = script_seconds(self.context, self.left())
+                        seconds = script_seconds(self.context, self.seconds_left())
                     except ScriptRefused as error:
                         with self.context.store.write() as tx:
                             end_node(tx, self.context.run_id, node, "failed", error=str(error))
@@ -210,7 +210,7 @@ class ScoredScripts:
         if result.score is None:
             output = indent(result.output.strip()[-_OUTPUT:], "| ", lambda _: True)
             return f"node {node} has no score: {line(result.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
-        score = with_error(shown(result.score.value, result.score.std_error), result.score.std_error)
+        score = with_error(rounded_score(result.score.value, result.score.std_error), result.score.std_error)
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:
             lines.append(self._rehearsed(node))

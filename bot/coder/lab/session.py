@@ -63,7 +63,7 @@ class AgentSession:
     commands: Commands
     updates: LabNews
     marking: LineMark
-    left: Callable[[], float]
+    seconds_left: Callable[[], float]
     """Returns the seconds that are left."""
     warning: Callable[[float], str | None]
     """Returns the warning for so many seconds that are left; None: it is too early for one."""
@@ -84,7 +84,7 @@ class AgentSession:
         lines = [f"[meanwhile] {news}" for news in self.commands.take_news()]
         lines += [f"[news] {news}" for news in await asyncio.to_thread(self.updates.lines)]
         self.fresh += [*self.updates.take_items(), *self.commands.take_shown()]
-        lines.append(f"[{self.left():.0f} s left]")
+        lines.append(f"[{self.seconds_left():.0f} s left]")
         text = "\n".join(
             filter(None, [self.marking.engine(answer.text), self.marking.engine("\n".join(lines)), self.notice()])
         )
@@ -97,7 +97,7 @@ class AgentSession:
 
     def notice(self) -> str | None:
         """Return the warning, from its time until `lab done`: an agent that never calls `lab` would else see none."""
-        warning = None if self.commands.done else self.warning(self.left())
+        warning = None if self.commands.done else self.warning(self.seconds_left())
         return None if warning is None else self.marking.engine(warning)
 
     async def through(self, box: LabSandbox, gateway: Gateway, lease: LabLease) -> str:
@@ -118,7 +118,7 @@ class AgentSession:
                 raise BudgetExceeded(result.reason or "a cap was reached")
             if result.reason is not None:
                 return result.reason
-            before = result.why
+            before = result.stop_reason
             failed += before != _INTERRUPTED
             if failed == _MOST_FAILED:
                 return f"its coder failed {failed} times, at last so: {before}"
@@ -145,16 +145,16 @@ class AgentSession:
             if gateway.over is not None and not isinstance(gateway.over, BudgetExceeded):
                 raise gateway.over
             if result is not None and reason is None:
-                reason, stop_reason = self._ended(result, gateway, gateway.turns_taken - turns_before)
+                reason, stop_reason = self._end_of_lab(result, gateway, gateway.turns_taken - turns_before)
         with self.context.store.write() as tx:
             facts = {"seconds": round(time.monotonic() - started, 3), "exit": result.exit_code if result else None}
             end_turn(tx, self.context.run_id, self.number, turn, command=self.coder.name, **facts)
-        text = await asyncio.to_thread(self._printed, turn)
+        text = await asyncio.to_thread(self._output, turn)
         return TurnResult(
             f"{text}\n[{reason or stop_reason}]",
             self.commands.done,
             reason=reason,
-            why=stop_reason,
+            stop_reason=stop_reason,
             capped=gateway.over is not None,
         )
 
@@ -168,7 +168,7 @@ class AgentSession:
         async with lease.hold() as lease_in_use:
             with self.context.executor.stopwatch.measure("commands"):
                 # The watch ends it in time; the sandbox's own limit comes after that.
-                running = asyncio.create_task(box.run(turn, command, self.left() + 2 * _GRACE, lease_in_use))
+                running = asyncio.create_task(box.run(turn, command, self.seconds_left() + 2 * _GRACE, lease_in_use))
                 try:
                     while (reason := self._over(gateway)) is None and not running.done():
                         await self.look()
@@ -185,9 +185,9 @@ class AgentSession:
             return _CODER_DONE if time.monotonic() > self._done_at + _GRACE else None
         if gateway.over is not None:
             return str(gateway.over)
-        return "its time was used up" if self.left() <= 0 else gateway.closed
+        return "its time was used up" if self.seconds_left() <= 0 else gateway.closed
 
-    def _ended(self, result: CommandResult, gateway: Gateway, turns_taken: int) -> tuple[str | None, str]:
+    def _end_of_lab(self, result: CommandResult, gateway: Gateway, turns_taken: int) -> tuple[str | None, str]:
         """Return why the lab is over, its agent having ended by itself; else how it failed."""
         if self.commands.done:
             return _CODER_DONE, ""
@@ -201,13 +201,13 @@ class AgentSession:
 
     def _write_task(self, before: str) -> None:
         """Write TASK.md in place, as the file itself is mounted: most agents see no clock, and know only that of the machine."""
-        seconds_left = self.left()
+        seconds_left = self.seconds_left()
         over = SystemClock().now() + timedelta(seconds=seconds_left)
         text = _TASK_AGAIN.format(why=before, left=seconds_left) if before else ""
         text += f"{self.prompt.rstrip()}\n\n{_CLOCK.format(at=over)}"
         (self.folder / "TASK.md").write_text(text, encoding="utf-8")
 
-    def _printed(self, turn: int) -> str:
+    def _output(self, turn: int) -> str:
         """Return the end of what the agent printed."""
         try:
             text = (self.folder / "logs" / f"{turn}.txt").read_text(encoding="utf-8", errors="replace")

@@ -15,7 +15,7 @@ class OpenedLab:
     """The head of a lab's conversation, and its time."""
 
     head: tuple[Message, ...]
-    known: tuple[Item, ...]
+    known_items: tuple[Item, ...]
     """The dated things in it."""
     ends_at: float
     """Seconds of the run's time."""
@@ -47,7 +47,7 @@ class TurnResult:
     news: dict[str, Any] = field(default_factory=dict)
     reason: str | None = None
     """Why the lab is over, where it is."""
-    why: str = ""
+    stop_reason: str = ""
     """Why a start of an agent ended without its lab being over."""
     capped: bool = False
     """Whether a cap ended it."""
@@ -91,26 +91,26 @@ class Conversation:
     """What a lab's coder said and saw; old turns give way to a summary when it has become too long."""
 
     head: tuple[Message, ...]
-    known: tuple[Item, ...]
+    known_items: tuple[Item, ...]
     """The dated things in its head."""
     turns: list[tuple[str, str]] = field(default_factory=list)
     """Replies, and what came of each."""
     fresh: tuple[Item, ...] = ()
     """What the last turn brought of dated things."""
     _summary: str | None = None
-    _left_out: int = 0
+    _dropped_turns: int = 0
 
     @property
     def length(self) -> int:
         """How many turns there were, with those that are left out."""
-        return self._left_out + len(self.turns)
+        return self._dropped_turns + len(self.turns)
 
     def prompt(self) -> LabTurn:
         """Return what the next reply is asked for with."""
         head = self.head
         if self._summary is not None:
             head = (*head[:-1], replace(head[-1], content=f"{head[-1].content}\n\n{self._summary}"))
-        return LabTurn(head, tuple(self.turns), self.known, self.fresh)
+        return LabTurn(head, tuple(self.turns), self.known_items, self.fresh)
 
     def add(self, reply: str, observation: str, fresh: Sequence[Item]) -> None:
         """Go on by a turn."""
@@ -130,5 +130,5 @@ class Conversation:
     def shorten(self, summary: str) -> None:
         """Let old turns give way to their summary."""
         self._summary = summary
-        self._left_out += len(self.turns) - _KEPT_TURNS
+        self._dropped_turns += len(self.turns) - _KEPT_TURNS
         del self.turns[:-_KEPT_TURNS]

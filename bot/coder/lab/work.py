@@ -111,7 +111,7 @@ class Work:
         opening = LabSetup(context, self.settings, self.assignment, number, self.folder, owned=self.coder is not None)
         self.opened = await context.steps.once(LAB_OPENED, opening.write, Key(number))
         self.marking = LineMark(self.opened.mark)
-        self.conversation = Conversation(self.opened.head, self.opened.known)
+        self.conversation = Conversation(self.opened.head, self.opened.known_items)
         self.news = LabNews(context, self.folder / "community", self.opened.news, lab=number)
         self.scripts = ScoredScripts(
             context,
@@ -119,7 +119,7 @@ class Work:
             self.action.draft_id,
             self._parents,
             self.assignment.title,
-            self._left,
+            self._seconds_left,
             self.folder / "logs",
         )
         self.closing = LabShutdown(context, number, self.folder)
@@ -129,7 +129,7 @@ class Work:
             context,
             number,
             self.scripts,
-            self._left,
+            self._seconds_left,
             self._turns_left,
             self.lease,
             self.assignment.ideas,
@@ -200,10 +200,10 @@ class Work:
             self.commands,
             self.news,
             self.marking,
-            self._left,
+            self._seconds_left,
             self._warning,
             look,
-            list(self.conversation.known),
+            list(self.conversation.known_items),
         )
 
     def _gateway(self, session: AgentSession) -> Gateway:
@@ -224,7 +224,7 @@ class Work:
 
     # time
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Return the seconds that the coder has left."""
         context = self.context
         return max(0.0, min(self.opened.ends_at - context.budget.elapsed.wall(), context.budget.usable(None)))
@@ -245,7 +245,7 @@ class Work:
                 return "its coder was done"
             if turn > self.settings.turns:
                 return f"its {self.settings.turns} turns were used up"
-            seconds_left = self._left()
+            seconds_left = self._seconds_left()
             if seconds_left <= 0:
                 return "its time was used up"
             if (stale := self._stale()) is not None:
@@ -345,7 +345,7 @@ class Work:
 
     async def _run(self, turn: int, command: str) -> tuple[str, str, dict[str, Any]]:
         """Run a command on the lab's lease; return its output, a line on its end, and facts."""
-        seconds = max(_SHORTEST, min(command_seconds(self.opened.seconds), self._left()))
+        seconds = max(_SHORTEST, min(command_seconds(self.opened.seconds), self._seconds_left()))
         async with self.lease.hold() as lease:
             with self.context.executor.stopwatch.measure("commands"):
                 result = await self._in_time(self.box.run(turn, command, seconds, lease))
@@ -372,7 +372,7 @@ class Work:
         task, start = asyncio.create_task(running), time.monotonic()
         try:
             while not (await asyncio.wait({task}, timeout=_LOOKED_AT))[0]:
-                if time.monotonic() - start > _SHORTEST and self._left() <= 0:
+                if time.monotonic() - start > _SHORTEST and self._seconds_left() <= 0:
                     return CommandResult("", None, time.monotonic() - start, False, _OVER, 0)
             return task.result()
         finally:
@@ -380,7 +380,7 @@ class Work:
             await asyncio.gather(task, return_exceptions=True)
 
     def _footer(self, turn: int) -> str:
-        seconds_left = self._left()
+        seconds_left = self._seconds_left()
         line = f"[{seconds_left:.0f} s left; "
         if self.thought >= _REPORTED_SECONDS:
             line += f"your reply took {self.thought:.0f} s; "

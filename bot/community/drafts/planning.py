@@ -56,7 +56,7 @@ async def plan_drafts(
         ideas=tuple(idea_texts(context, room.most)),
         reports=tuple(report_texts(context)),
         results=context.results,
-        left=context.left,
+        left=context.remaining_lines,
         room=room,
         kernels=kernel_texts(context),
         others=tuple(_open(row) for row in known_drafts(context) if int(row.id) in others),

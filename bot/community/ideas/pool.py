@@ -170,7 +170,7 @@ def _situation(context: RunContext) -> Situation:
     return Situation(
         gpus=context.machine.gpus,
         weights=bool(context.machine.weights),
-        late=by_time and budget.left() < _LATE * budget.seconds,
+        late=by_time and budget.seconds_left() < _LATE * budget.seconds,
         blended=frozenset(
             family for row in context.results if members is None or row.node in members for family in row.families
         ),
@@ -198,7 +198,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         tuple(new_analyses),
         tuple(idea_texts(context)),
         tuple(report_texts(context)),
-        context.left,
+        context.remaining_lines,
         seconds if seconds is not None else context.budget.execution_seconds(None) or 0.0,
         tuple(_failed_here(context))[:_FAILURES],
         tuple(_failed_elsewhere(context))[:_FAILURES],

@@ -65,18 +65,20 @@ def allowance(context: RunContext) -> ReadingAllowance:
     return ReadingAllowance(
         tokens=float("inf") if context.model_name == _FREE else settings.share * within - tokens,
         seconds=settings.share * context.budget.seconds - covered(spans),
-        is_late=context.budget.left() < min(_LATE, _LATE_SHARE * context.budget.seconds),
+        is_late=context.budget.seconds_left() < min(_LATE, _LATE_SHARE * context.budget.seconds),
     )
 
 
 def _tokens_within(level: Level) -> float:
     """Return the tokens that the run may use in all; infinity: there is no cap on them."""
-    used_tokens = level.spent(Kind.TOKENS)
+    used_tokens = level.amount_spent(Kind.TOKENS)
     caps = [
-        (budget_level, cap) for budget_level in level.levels if (cap := budget_level.caps.of(Kind.TOKENS)) is not None
+        (budget_level, cap)
+        for budget_level in level.levels
+        if (cap := budget_level.caps.cap_of(Kind.TOKENS)) is not None
     ]
     return min(
-        (used_tokens + max(0.0, cap - budget_level.spent(Kind.TOKENS)) for budget_level, cap in caps),
+        (used_tokens + max(0.0, cap - budget_level.amount_spent(Kind.TOKENS)) for budget_level, cap in caps),
         default=float("inf"),
     )
 

@@ -121,7 +121,7 @@ class PublicCopy:
 
     copied: str | None
     """A sentence that names the public file it is the same as."""
-    compared: int
+    file_count: int
     """Number of files it was compared with."""
 
 

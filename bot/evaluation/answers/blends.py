@@ -52,5 +52,5 @@ class FittedBlend:
     score: NodeScore
     """On the rows that it was fitted on, cross-fitted: no row's prediction comes from weights that were fitted on its label. The
     gain is over the best member. Predictions are cross-fitted on those rows, and by the recipe on others."""
-    left_out: Mapping[int, str] = field(default_factory=dict)
+    rejected: Mapping[int, str] = field(default_factory=dict)
     """Nodes that could be no members, each with the reason in a sentence."""

@@ -38,7 +38,7 @@ class CandidateEvidence:
 
     scores: Mapping[str, tuple[float, int]]
     """By part: the score, in the metric's own sign, and the number of rows."""
-    together: float
+    mean: float
     """The mean of these scores, weighted by rows."""
     gain: float
     """How much better it is than the best script, on the rows that both were scored on: above 0 is better."""

@@ -70,19 +70,19 @@ def blend(
 
         holdout = Holdout(view, truth, scores)
         fit = EnsembleFit(holdout, members, seed)
-        recipe, values = fit.recipe, fit.predicted()
+        recipe, values = fit.recipe, fit.predict()
         best = max(fit.pool.members[:3], key=lambda m: holdout.oriented(fit.form.read(m.predictions), [None])[0])
         files = {node: m.submission for node, m in fit.members.items()}
         tested = blend_files(recipe, files, view.data / "sample_submission.csv", card)
         validation_file, submission = [
             _keep(
-                made,
+                values_made,
                 view.data / f"sample_{rows}.csv",
                 card,
                 bank,
                 as_file=as_files or prediction_kind(card) != "number",
             )
-            for made, rows in ((values, "validation"), (tested, "submission"))
+            for values_made, rows in ((values, "validation"), (tested, "submission"))
         ]
     score = score_predictions(view, bank / validation_file, best.predictions, seed)
     if withheld is None:
@@ -91,7 +91,7 @@ def blend(
         withheld_file = _on_withheld_rows(recipe, withheld, fit.members, bank)
         final = score_predictions(withheld, bank / withheld_file, None, seed).final
         score = replace(score, predictions=withheld_file, submission=submission, oof=validation_file, final=final)
-    return FittedBlend(recipe, score, left_out=fit.pool.left_out)
+    return FittedBlend(recipe, score, rejected=fit.pool.rejected)
 
 
 def _on_withheld_rows(recipe: BlendRecipe, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> str:

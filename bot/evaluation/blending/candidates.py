@@ -30,7 +30,7 @@ class BlendCandidates:
     members: Sequence[Member]
     sample: Values
     """Their predictions (members, rows of the sample, columns)."""
-    left_out: dict[int, str] = field(default_factory=dict)
+    rejected: dict[int, str] = field(default_factory=dict)
     """Nodes that could be no members, each with the reason in a sentence."""
 
 
@@ -45,7 +45,7 @@ class PredictionFormat:
     card: TaskCard
 
     @staticmethod
-    def of(view: LabelledView) -> "PredictionFormat":
+    def for_view(view: LabelledView) -> "PredictionFormat":
         """Return the form of the files that scripts write on a view."""
         samples = view.data / "sample_validation.csv", view.data / "sample_submission.csv"
         rows, test_rows = (sum(1 for _ in read_table(sample).rows()) for sample in samples)
@@ -88,7 +88,7 @@ def candidates(
         score: of predictions of all withheld rows; more is better.
         place: puts a script's predictions of the sample into the space in which they are compared.
     """
-    left_out: dict[int, str] = {}
+    rejected: dict[int, str] = {}
     ranking: list[tuple[float, float, int, Member]] = []
     for member in members:
         try:
@@ -97,32 +97,32 @@ def candidates(
             if len(values) > 1 and (values[sample] == values[0]).all() and (values == values[0]).all():
                 raise InvalidSubmission("It predicts the same for all withheld rows.")
         except InvalidSubmission as error:
-            left_out[member.node] = str(error)
+            rejected[member.node] = str(error)
             continue
         if np.isfinite(value := score(values)):
             # Of equal ones the faster stays.
             ranking.append((-value, member.seconds, member.node, member))
         else:
-            left_out[member.node] = "Its predictions have no score."
+            rejected[member.node] = "Its predictions have no score."
     distinct: list[tuple[Member, Values, Values]] = []
     for *_, member in sorted(ranking, key=lambda entry: entry[:3]):
         try:
             form.read(member.submission, test=True)
         except InvalidSubmission as error:
-            left_out[member.node] = str(error)
+            rejected[member.node] = str(error)
             continue
         values = form.read(member.predictions)[sample]
         comparable = place(member, values)
         twin = next((earlier.node for earlier, _, previous in distinct if _nearly_equal(previous, comparable)), None)
         if twin is not None:
-            left_out[member.node] = f"Its predictions are those of node {twin}, or nearly."
+            rejected[member.node] = f"Its predictions are those of node {twin}, or nearly."
             continue
         distinct.append((member, values, comparable))
         if len(distinct) == max_members:
             break
     chosen_members = [member for member, *_ in distinct]
     return BlendCandidates(
-        chosen_members, np.stack([values for _, values, _ in distinct]) if distinct else np.empty(0), left_out
+        chosen_members, np.stack([values for _, values, _ in distinct]) if distinct else np.empty(0), rejected
     )
 
 

@@ -90,7 +90,7 @@ class EnsembleFit:
             and not self._card.metric.params
             and 1 < len(self._card.prediction_columns) <= _COLUMNS
         )
-        input_kind = None if metric is None else metric.takes
+        input_kind = None if metric is None else metric.input_kind
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
             raise NoBlend(
@@ -99,7 +99,7 @@ class EnsembleFit:
         info = view_info(holdout.view.labels)
         self._in_time = info is not None and info.split_kind == "time"
         self._of_experiments = all(member.validation is not None for member in members)
-        self.form = PredictionFormat.of(holdout.view)
+        self.form = PredictionFormat.for_view(holdout.view)
         answers = None
         if input_kind in ("number", "label"):
             answers = read_answers(holdout.view.truth, self.form.sample, self._card)[1][holdout.places]
@@ -170,7 +170,7 @@ class EnsembleFit:
         """The best one, fitted on the whole sample."""
         return self._best.recipe
 
-    def predicted(self) -> Values:
+    def predict(self) -> Values:
         """Return predictions of all withheld rows: those of the sample as they were made without their labels."""
         values = combine(
             self.recipe,
@@ -216,7 +216,7 @@ class EnsembleFit:
             plain = BlendRecipe(space, {}, cuts)
 
             def combined(weights: Mapping[int, float], plain: BlendRecipe = plain) -> Values:
-                return combine(replace(plain, weights=weights), self._sample.entered, self._card)
+                return combine(replace(plain, weights=weights), self._sample.values_in, self._card)
 
             fits = fit_leading(nodes, combined, scores)
             if space == self._spaces[0]:
@@ -231,7 +231,7 @@ class EnsembleFit:
     def _greedy(self, labels: Values) -> Iterator[ScoredRecipe]:
         card, effort = self._card, effort_for(self._card)
         nodes = list(self.members)[: effort.members]
-        stack = np.stack([self._sample.entered(node, self._spaces[0]) for node in nodes])
+        stack = np.stack([self._sample.values_in(node, self._spaces[0]) for node in nodes])
         bags = halves(self._sample.cluster, effort.bags, self._seed)
 
         def fitted_weights(members: Sequence[int], columns: Sequence[int]) -> tuple[Weights, Weights]:
@@ -263,7 +263,7 @@ class EnsembleFit:
         rows = {node: by_row[:, i] for i, node in enumerate(nodes) if by_row[:, i].any()}
         recipes = [
             self._sample.score_recipe(
-                BlendRecipe(space, mean, columns=columns), mixed(space, rows, self._sample.entered, self._card)
+                BlendRecipe(space, mean, columns=columns), mixed(space, rows, self._sample.values_in, self._card)
             )
             for space in self._spaces
         ]

@@ -187,13 +187,13 @@ def regressions_of_numbers(
     """
     card = sample.holdout.card
     for surrogate in surrogates(card):
-        plain = np.stack([sample.entered(node, "mean") for node in nodes]).astype(float)
+        plain = np.stack([sample.values_in(node, "mean") for node in nodes]).astype(float)
         of_order = metric_named(card.metric.name).of_order
         if surrogate.loss == "logistic" and of_order and not np.isin(labels, (0, 1)).all():
             continue
         if surrogate.space == "logit" and not ((plain >= 0) & (plain <= 1)).all():
             continue
-        parts = np.stack([sample.entered(node, surrogate.space) for node in nodes]).astype(float)
+        parts = np.stack([sample.values_in(node, surrogate.space) for node in nodes]).astype(float)
         for signed in (False, True):
             if fitted := _fitted_recipe(
                 sample, nodes, parts, surrogate, labels, signed=signed, by_column=signed and by_column
@@ -243,7 +243,7 @@ def regressions_of_labels(
     classes = read_classes(sample.holdout.view.data)
     if (target := _indicators(labels, classes)) is None or target.shape[1] != width:
         return
-    parts = np.stack([sample.entered(node, "classes") for node in nodes]).astype(float)
+    parts = np.stack([sample.values_in(node, "classes") for node in nodes]).astype(float)
     sets = sample.rows_to_fit(-(-len(labels) * width // _CELLS))
     # Where the metric is no mean over rows, classes may count alike: rare ones are then named more readily.
     powers = (0.0,) if metric_named(sample.holdout.card.metric.name).rows else (0.0, 0.5, 1.0)
@@ -266,7 +266,7 @@ def regressions_of_labels(
 def _ordered_label_regressions(
     sample: FittingSample, nodes: Sequence[int], labels: Values, levels: list[float]
 ) -> Iterator[ScoredRecipe]:
-    parts = np.stack([sample.entered(node, "numbers") for node in nodes]).astype(float)
+    parts = np.stack([sample.values_in(node, "numbers") for node in nodes]).astype(float)
     target = as_numbers(labels).astype(float)
     for signed in (False, True):
         recipes = []

@@ -71,9 +71,9 @@ class FittingSample:
     """Fold of each."""
     cluster: Rows
     """Number of the group of each, whose rows stay together."""
-    entered: SpaceReader
+    values_in: SpaceReader
     """Members' predictions of the sample."""
-    whole: Values
+    all_values: Values
     """A member's predictions of all withheld rows, as a grader takes files of all."""
 
     @property
@@ -88,7 +88,7 @@ class FittingSample:
     def scores(self, values: Values, sets: Sequence[Rows | slice]) -> list[float]:
         """Return the scores of predictions of the sample on sets of its rows."""
         # A grader takes files of all rows; those that are not in the sample count in no set.
-        all_values = self.whole.astype(values.dtype)
+        all_values = self.all_values.astype(values.dtype)
         all_values[self.places] = values
         return self.holdout.oriented(all_values, [self.rows[set_rows] for set_rows in sets])
 
@@ -124,8 +124,8 @@ class FittingSample:
     def with_fitted_cuts(self, recipe: BlendRecipe, rows: Rows) -> BlendRecipe:
         """Return a recipe of ordered labels with thresholds that were fitted on some rows."""
         weights = {node: np.asarray(weight) for node, weight in recipe.weights.items()}
-        means = weighted_sum(weights, {node: self.entered(node, recipe.space) for node in weights})
-        labels = combine(recipe, self.entered, self.holdout.card)
+        means = weighted_sum(weights, {node: self.values_in(node, recipe.space) for node in weights})
+        labels = combine(recipe, self.values_in, self.holdout.card)
 
         def score(predictions: Values) -> float:
             labels[rows] = predictions
@@ -134,4 +134,4 @@ class FittingSample:
         return replace(recipe, calibration=fit_cuts(means[rows], recipe.calibration, score))
 
     def _combined(self, recipes: Sequence[BlendRecipe], fold: int, rows: Rows) -> Values:
-        return combine(recipes[fold], self.entered, self.holdout.card, rows)
+        return combine(recipes[fold], self.values_in, self.holdout.card, rows)

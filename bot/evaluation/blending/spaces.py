@@ -75,7 +75,7 @@ def _pixels_of_most(weights: Sequence[float], masks: Sequence[str]) -> str:
     for weight, text in zip(weights, masks, strict=True):
         if (mask := read_mask(text)) is not None:
             steps += [(int(begin), weight) for begin in mask.begins]
-            steps += [(int(end), -weight) for end in mask.ends]
+            steps += [(int(end), -weight) for end in mask.run_ends]
     runs: list[tuple[int, int]] = []
     height, run_start = 0.0, None
     for place, step in sorted(steps):

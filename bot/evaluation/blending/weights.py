@@ -52,7 +52,7 @@ def effort_for(card: TaskCard) -> Effort:
     if METRICS[card.metric.name].rows:
         return Effort(30, 4, 24, min(20_000, max(2_000, 40_000 // columns)))
     # Labels are compared one by one, and texts are longer.
-    input_kind = METRICS[card.metric.name].takes
+    input_kind = METRICS[card.metric.name].input_kind
     max_rows, cells = 3_000 if input_kind == "text" else 6_000, 20_000 if input_kind == "number" else 10_000
     return Effort(20, 4, 16, min(max_rows, max(1_000, cells // columns)))
 

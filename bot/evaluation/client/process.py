@@ -119,7 +119,7 @@ class WorkerProcess:
                 await self._stop()
                 raise
             if self._idle_seconds is not None:
-                self._resting = asyncio.create_task(self._rest(self._idle_seconds))
+                self._resting = asyncio.create_task(self._end_when_idle(self._idle_seconds))
         return TypeAdapter(answer).validate_python(_result(name, reply))
 
     async def aclose(self) -> None:
@@ -128,7 +128,7 @@ class WorkerProcess:
             await self._rest_no_more()
             await self._stop()
 
-    async def _rest(self, seconds: float) -> None:
+    async def _end_when_idle(self, seconds: float) -> None:
         """End the child after a while, unless a call comes first."""
         await asyncio.sleep(seconds)
         if not self._turn.locked():

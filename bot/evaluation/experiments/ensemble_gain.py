@@ -39,17 +39,17 @@ def ensemble_gain(
         shared_rows = np.sort(np.random.default_rng(seed).permutation(shared_rows)[:max_rows])
     mixed = _mixer(rows, recipe, own_values[shared_rows], ensemble[shared_rows])
     mixture = ensemble.copy()
-    before = rows.predicted(ensemble)
+    before = rows.predictions(ensemble)
     best, value = None, 0.0
     for weight in WEIGHTS:
         mixture[shared_rows] = mixed(weight)
-        gain = rows.card.oriented(rows.score(rows.predicted(mixture), shared_rows) - rows.score(before, shared_rows))
+        gain = rows.card.oriented(rows.score(rows.predictions(mixture), shared_rows) - rows.score(before, shared_rows))
         if gain > value:
             best, value = weight, gain
     if best is None:
         return Gain(0.0, None, _NAME) if np.isfinite(rows.score(before, shared_rows)) else None
     mixture[shared_rows] = mixed(best)
-    return rows.gain(rows.predicted(mixture), before, shared_rows, _NAME, seed)
+    return rows.gain(rows.predictions(mixture), before, shared_rows, _NAME, seed)
 
 
 def _mixer(rows: ScoredRows, recipe: BlendRecipe, own_values: Values, ensemble: Values) -> Callable[[float], Values]:

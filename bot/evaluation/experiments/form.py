@@ -74,7 +74,7 @@ class ArrayFormat:
         """
         if self.kind == "files":
             raise InvalidSubmission(f"{name} is an array where a file in the form of the submission is expected.")
-        allowed = [(many,) if width is None else (many, width) for many in rows for width in self.widths()]
+        allowed = [(r,) if width is None else (r, width) for r in rows for width in self.widths()]
         if answers > 1 and self._columns == 1:
             allowed.append((rows[0], answers))
         if shape not in allowed:

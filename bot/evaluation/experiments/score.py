@@ -119,7 +119,7 @@ def score_experiment(
         raise InvalidSubmission("Neither oof nor validation was given; one of them is needed for a score.")
     with ExitStack() as stack:
         data = open_rows(folds, view, stack)
-        if data.held.truth.ids is None:
+        if data.holdout.truth.ids is None:
             raise InfrastructureFailure(
                 "The grader scores whole files only, so that no part of the rows can be scored."
             )
@@ -149,22 +149,22 @@ def take_test(
 class _Scoring:
     """One experiment while it is scored."""
 
-    opened: ScoringData
-    own: Received
+    data: ScoringData
+    received: Received
     bank: Path
     seed: int
 
     def experiment(
         self, comparison: Reference | None, reference: Reference | None, ensemble: PresentEnsemble | None
     ) -> ScoredExperiment:
-        arrays, data = self.own, self.opened
-        holdout = None if arrays.validation is None else data.held.predicted(arrays.validation)
-        final = None if arrays.validation is None or data.final is None else data.final.predicted(arrays.validation)
-        training = None if arrays.oof is None or data.training is None else data.training.predicted(arrays.oof)
+        arrays, data = self.received, self.data
+        holdout = None if arrays.validation is None else data.holdout.predictions(arrays.validation)
+        final = None if arrays.validation is None or data.final is None else data.final.predictions(arrays.validation)
+        training = None if arrays.oof is None or data.training is None else data.training.predictions(arrays.oof)
         rows, predictions, subset = (
             (data.training, training, data.of_folds(arrays.folds))
             if training is not None
-            else (data.held, holdout, None)
+            else (data.holdout, holdout, None)
         )
         if rows is None or predictions is None:
             raise InvalidSubmission("Neither oof nor validation was given; one of them is needed for a score.")
@@ -176,7 +176,7 @@ class _Scoring:
             arrays=arrays.arrays,
             score=score,
             std_error=rows.error(predictions, subset, self.seed),
-            holdout=None if holdout is None else _finite(data.held.score(holdout)),
+            holdout=None if holdout is None else _finite(data.holdout.score(holdout)),
             internal_test=None if final is None or data.final is None else _finite(data.final.score(final)),
             gain=None if comparison is None or training is None else self._gain(comparison, training, score),
             ensemble_gain=self._ensemble_gain(ensemble, training),
@@ -198,27 +198,27 @@ class _Scoring:
 
     def _gain(self, over: Reference, training: PredictionSet, score: float) -> Gain | None:
         """Return the gain on the training rows that both have."""
-        data, values = self.opened, self._read(over.arrays.oof, "oof")
-        if values is None or data.training is None or not len(shared_rows := self._both(values)):
+        data, values = self.data, self._read(over.arrays.oof, "oof")
+        if values is None or data.training is None or not len(shared_rows := self._shared_rows(values)):
             return None
-        known_score = score if len(shared_rows) == len(data.of_folds(self.own.folds)) else None
-        reference = data.training.predicted(values)
+        known_score = score if len(shared_rows) == len(data.of_folds(self.received.folds)) else None
+        reference = data.training.predictions(values)
         return data.training.gain(training, reference, data.all_or(shared_rows), over.name, self.seed, known_score)
 
     def _ensemble_gain(self, ensemble: PresentEnsemble | None, training: PredictionSet | None) -> Gain | None:
-        rows = self.opened.training
-        if ensemble is None or training is None or rows is None or self.own.oof is None:
+        rows = self.data.training
+        if ensemble is None or training is None or rows is None or self.received.oof is None:
             return None
         values = self._read(ensemble.oof, "oof")
         if values is None:
             return None
-        return ensemble_gain(rows, ensemble.recipe, self.own.oof, values, self._both(values), self.seed)
+        return ensemble_gain(rows, ensemble.recipe, self.received.oof, values, self._shared_rows(values), self.seed)
 
     def _check(
         self, reference: Reference | None, training: PredictionSet | None, holdout: PredictionSet | None
     ) -> LeakCheck:
-        data, arrays = self.opened, self.own
-        rows, held_rows = data.training, data.held
+        data, arrays = self.data, self.received
+        rows, held_rows = data.training, data.holdout
         if reference is None or training is None or holdout is None or rows is None or arrays.validation is None:
             return "not checked"
         units = len(np.unique(held_rows.units))
@@ -227,12 +227,12 @@ class _Scoring:
         oof, validation = self._read(reference.arrays.oof, "oof"), self._read(reference.arrays.validation, "validation")
         if oof is None or validation is None:
             return "not checked"
-        places, shared_rows = held_rows.places, self._both(oof)
+        places, shared_rows = held_rows.places, self._shared_rows(oof)
         if not len(shared_rows) or not spread_over(arrays.validation[places], validation[places]):
             return "not checked"
-        base = rows.predicted(oof)
+        base = rows.predictions(oof)
         oof_gain = rows.gain(training, base, data.all_or(shared_rows), reference.name, self.seed)
-        holdout_gain = held_rows.gain(holdout, held_rows.predicted(validation), None, reference.name, self.seed)
+        holdout_gain = held_rows.gain(holdout, held_rows.predictions(validation), None, reference.name, self.seed)
         if oof_gain is None or holdout_gain is None:
             return "not checked"
         of_each = [shared_rows[data.fold[shared_rows] == fold] for fold in np.unique(data.fold[shared_rows])]
@@ -246,22 +246,22 @@ class _Scoring:
             secret_number(data.view.truth, names, self.seed),
         )
 
-    def _both(self, other_values: Values) -> Rows:
+    def _shared_rows(self, other_values: Values) -> Rows:
         """Return the training rows that another experiment predicts as well."""
         empty = np.isnan(other_values) if other_values.dtype.kind == "f" else np.equal(other_values, "")
-        own_rows = self.opened.of_folds(self.own.folds)
+        own_rows = self.data.of_folds(self.received.folds)
         return own_rows[~np.asarray(empty[own_rows]).any(axis=1)]
 
     def _read(self, name: str | None, role: Role) -> Values | None:
         """Return what another experiment predicted; None: it did not, its file is gone, or it is of other rows."""
         if name is None:
             return None
-        labelled = self.opened.folds if role == "oof" and self.opened.folds is not None else self.opened.view
+        labelled = self.data.folds if role == "oof" and self.data.folds is not None else self.data.view
         try:
             values = read_predicted(self.bank / name, labelled.data / "sample_validation.csv", labelled.card)
         except InvalidSubmission:
             return None
-        own_values = self.own.oof if role == "oof" else self.own.validation
+        own_values = self.received.oof if role == "oof" else self.received.validation
         return values if own_values is None or values.shape == own_values.shape else None
 
 

@@ -115,7 +115,7 @@ def _values(view: OpenedView, column: str) -> Sequence[str]:
     layout = view.layout
     if column in layout.train.header and column not in layout.id_parts:
         return layout.train.column(column)
-    return layout.together or layout.ids
+    return layout.groups or layout.ids
 
 
 _SAMPLE = "sample_validation.csv"
@@ -128,7 +128,7 @@ class ScoringData:
     view: LabelledView
     folds: LabelledView | None
     form: ArrayFormat
-    held: ScoredRows
+    holdout: ScoredRows
     final: ScoredRows | None
     training: ScoredRows | None
     lines: TrainingRows | None
@@ -158,9 +158,9 @@ def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) 
     if view.card.metric.name in METRICS:
         key = tuple((str(v.data), str(v.labels), version(v.truth), _sample_version(v)) for v in (view, folds) if v)
         data = _of_registry(key, view.card.model_dump_json())
-        parts = (data.held, data.final, data.training)
+        parts = (data.holdout, data.final, data.training)
         holdout, final, training = (None if part is None else replace(part, memory={}) for part in parts)
-        return replace(data, held=holdout or data.held, final=final, training=training)
+        return replace(data, holdout=holdout or data.holdout, final=final, training=training)
     scorer = open_scorer(view.card, view.grader)
     stack.callback(scorer.close)
     return _open_rows(view, folds, scorer, stack)

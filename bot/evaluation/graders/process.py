@@ -190,7 +190,7 @@ class GraderProcess:
                 allowed = self._limits.memory_bytes / 1024**3
                 raise GraderStopped(f"grade.py ran out of memory ({allowed:g} GiB are allowed).")
         except ConnectionError as error:
-            reason = self._ended()
+            reason = self._how_it_ended()
             self.close()
             raise GraderStopped(reason) from error
         except BaseException:
@@ -213,12 +213,12 @@ class GraderProcess:
             except ConnectionError:
                 message = b""
             if not message:
-                raise GraderStopped(self._ended())
+                raise GraderStopped(self._how_it_ended())
             reply = parsed(message)
             if reply.get("n") == number:
                 return reply
 
-    def _ended(self) -> str:
+    def _how_it_ended(self) -> str:
         """Return how the process ended, with what it printed."""
         if self._started is None:
             return "grade.py's process ended."

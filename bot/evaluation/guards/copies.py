@@ -142,15 +142,15 @@ def copied_submission(guard: str, traces: Traces) -> GuardFinding:
     if copy.copied is not None and not repeats_latest(traces):
         return spoiling(guard, f"in the submission {copy.copied}")
     labels = prediction_kind(view.card) != "number"
-    for node in traces.others:
+    for node in traces.earlier_nodes:
         if node.submission.is_file() and filecmp.cmp(traces.submission, node.submission, shallow=False):
             return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
-    for node in traces.others[-MOST_NODES:]:
+    for node in traces.earlier_nodes[-MOST_NODES:]:
         try:
             values = traces.submitted_by(node.submission)
         except InvalidSubmission:
             continue  # it is gone, or was invalid
         if same_values(traces.submitted, values, labels=labels):
             return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
-    sentence = f"it is like none of {copy.compared} public files and {len(traces.others)} other nodes"
-    return guard_passed(guard, sentence, public=copy.compared, nodes=len(traces.others))
+    sentence = f"it is like none of {copy.file_count} public files and {len(traces.earlier_nodes)} other nodes"
+    return guard_passed(guard, sentence, public=copy.file_count, nodes=len(traces.earlier_nodes))

@@ -67,7 +67,7 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     view = traces.view
     if not view.features:
         return guard_passed(guard, "rows have no columns to compare them by")
-    rows = zip(view.asked, np.isin(_keys(view.validation), _keys(view.train)), strict=True)
+    rows = zip(view.prediction_places, np.isin(_keys(view.validation), _keys(view.train)), strict=True)
     repeats = {place for places, repeats_training in rows if repeats_training for place in places}
     if len(repeats) < max(FEWEST, SHARE * len(traces.ids)):
         return guard_passed(guard, f"{len(repeats)} of {len(traces.ids)} validation rows repeat a training row")
@@ -79,7 +79,7 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     new_rows = np.array([row for row in range(len(traces.ids)) if row not in repeats])
     if len(new_rows) < FEWEST:
         return suspicious(guard, "nearly all validation rows repeat training rows: the score is one of memory")
-    without = traces.scored(new_rows)
+    without = traces.score_of_rows(new_rows)
     if without is None:
         return guard_passed(guard, "the metric is not defined without the repeated rows")
     worse = traces.oriented(traces.score) - traces.oriented(without)

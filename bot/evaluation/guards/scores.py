@@ -35,7 +35,7 @@ def too_good(guard: str, traces: Traces) -> GuardFinding:
     share = traces.unexplained(traces.score)
     if share is None:
         return guard_passed(guard, "a blind guess is as good as the labels, so that no score is too good")
-    best = max(traces.others, key=lambda node: traces.oriented(node.score), default=None)
+    best = max(traces.earlier_nodes, key=lambda node: traces.oriented(node.score), default=None)
     doubt = _beyond_board(guard, traces, share) or (
         _beyond_others(guard, traces, share, best) if best else _perfect(guard, traces, share)
     )
@@ -154,7 +154,7 @@ def constant_predictions(guard: str, traces: Traces) -> GuardFinding:
         return guard_passed(guard, "all labels are the same")
     if repeats_latest(traces):
         return guard_passed(guard, "all rows have the value of the latest training row")
-    for name, values in (("submission", traces.submitted), ("validation predictions", traces.predicted)):
+    for name, values in (("submission", traces.submitted), ("validation predictions", traces.prediction_values)):
         if len(values) >= FEWEST and _nearly_constant(values):
             sentence = f"all {len(values)} rows of the {name} have the same value"
             return spoiling(guard, sentence, rows=len(values))
@@ -163,7 +163,7 @@ def constant_predictions(guard: str, traces: Traces) -> GuardFinding:
 
 def repeats_latest(traces: Traces) -> bool:
     """Whether all rows have the label of the latest training rows, where validation rows are later ones."""
-    view, values = traces.view, np.concatenate([traces.predicted, traces.submitted])
+    view, values = traces.view, np.concatenate([traces.prediction_values, traces.submitted])
     row = None if values.dtype == object or not _nearly_constant(values) else latest_row(view)
     truth = None if row is None or not view.layout.has_label(row) else view.layout.truth(row)
     return truth is not None and bool(np.allclose(np.array(truth, dtype=float), values[0].astype(float), rtol=_CLOSE))

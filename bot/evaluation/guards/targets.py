@@ -50,18 +50,18 @@ def targets_of(view: OpenedView) -> list[Target]:
     names, train = layout.card.prediction_columns, [_of_training(layout, row) for row in range(len(view.train))]
     if layout.classes is not None:
         hot = [None if row is None else "\x1f".join(row) for row in train]
-        firsts = [truth[places[0]] for places in view.asked]
+        firsts = [truth[places[0]] for places in view.prediction_places]
         return [_classes(layout.label_columns[0], hot, [_hot(row) for row in firsts])]
     if isinstance(layout.form, ColumnRowMapping):
         names = layout.label_columns
         answers = [
             _by_column(layout.form, names, ((view.asked_ids[place], truth[place][0]) for place in places))
-            for places in view.asked
+            for places in view.prediction_places
         ]
     elif isinstance(layout.form, Places | Pixels):
-        answers = [_joined_cells(truth[list(places)]) for places in view.asked]
+        answers = [_joined_cells(truth[list(places)]) for places in view.prediction_places]
     else:
-        answers = [tuple(truth[places[0]]) for places in view.asked]
+        answers = [tuple(truth[places[0]]) for places in view.prediction_places]
     quantities = prediction_kind(layout.card) == "number" and (
         isinstance(layout.form, Places | Pixels) or not layout.is_classification
     )

@@ -39,14 +39,14 @@ class Traces:
     score: float
     """As the metric gives it."""
     output: str
-    others: Sequence[OtherNode] = ()
+    earlier_nodes: Sequence[OtherNode] = ()
     board: Sequence[float] = ()
     seed: int = 0
-    _kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
+    _resources: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
 
     def close(self) -> None:
         """End processes that scoring has started."""
-        self._kept.close()
+        self._resources.close()
         if "_scorer" in self.__dict__:
             self._scorer.close()
 
@@ -57,11 +57,11 @@ class Traces:
 
     @cached_property
     def ids(self) -> list[str]:
-        """Ids of the validation rows, in the order of `predicted` and `truth`."""
+        """Ids of the validation rows, in the order of `prediction_values` and `truth`."""
         return self._read[0]
 
     @cached_property
-    def predicted(self) -> Values:
+    def prediction_values(self) -> Values:
         """Validation predictions (rows, prediction columns). Raises InvalidSubmission."""
         return self._read[1]
 
@@ -108,7 +108,7 @@ class Traces:
             return None
         return (self.perfect - score) / (self.perfect - self.blind)
 
-    def scored(self, rows: NDArray[np.intp]) -> float | None:
+    def score_of_rows(self, rows: NDArray[np.intp]) -> float | None:
         """Return the score of some validation rows, None where the metric is not defined on them.
 
         Raises:
@@ -124,7 +124,7 @@ class Traces:
 
     @cached_property
     def _rows(self) -> ScoredRows:
-        return open_holdout(self.labelled, self._scorer, self._kept)[0]
+        return open_holdout(self.labelled, self._scorer, self._resources)[0]
 
     @cached_property
     def _read(self) -> tuple[list[str], Values]:

@@ -24,9 +24,9 @@ _FOLDERS = ("validation", "validation_rows")
 
 @dataclass(frozen=True)
 class _FilesByClass:
-    """Files and their possible classes; `where` describes how they were found."""
+    """Files and their possible classes; `origin` describes how they were found."""
 
-    where: str
+    origin: str
     classes: Mapping[Path, str]
 
 
@@ -147,7 +147,7 @@ def _layout(
         label_columns=(column,),
         labels=tuple((entry.label,) for entry in entries),
         classes=classes,
-        notes=(f"the labels are {by_class.where}; train.csv is an index of the files",),
+        notes=(f"the labels are {by_class.origin}; train.csv is an index of the files",),
     )
 
 

@@ -15,7 +15,7 @@ from scrapers.snapshots.card import TaskCard
 class ColumnRowMapping(RowMapping):
     """A row of predictions for each label column of a training row."""
 
-    several = True
+    has_many_rows = True
     columns: tuple[str, ...]
     """The longest first."""
 
@@ -33,7 +33,7 @@ class ColumnRowMapping(RowMapping):
 class Places(RowMapping):
     """A row of predictions for each place of the lists that a training row holds as labels."""
 
-    several = True
+    has_many_rows = True
 
     def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
         """Yield what is asked for one training row: as many places as the shortest list has."""

@@ -58,10 +58,10 @@ class FileTable(Rows):
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write the index of those files, in that order, without labels, and put the files where they may lie."""
         for row in rows:
-            self.put(self.entries[row], target.parent / self.place(self.entries[row]))
-        write_table(target, columns, (self._shown(self.entries[row], columns) for row in rows))
+            self.copy_file(self.entries[row], target.parent / self.place(self.entries[row]))
+        write_table(target, columns, (self._view_cells(self.entries[row], columns) for row in rows))
 
-    def _shown(self, entry: RowFile, columns: Sequence[str]) -> list[str]:
+    def _view_cells(self, entry: RowFile, columns: Sequence[str]) -> list[str]:
         cells = {self.header[0]: entry.id, self.header[1]: self.place(entry).as_posix()}
         return [cells.get(column, "") for column in columns]
 
@@ -74,7 +74,7 @@ class FileTable(Rows):
         files = [] if self.moved_to is None else [self.entries[row].file for row in rows]
         return frozenset(name for file in files for name in (file.name, file.stem))
 
-    def put(self, entry: RowFile, target: Path) -> None:
+    def copy_file(self, entry: RowFile, target: Path) -> None:
         """Copy a file to another place: a link would keep its inode number and time."""
         if self.moved_to is None:
             # The view that withholds nothing has it there already.

@@ -26,7 +26,7 @@ _PROBE = 5000
 class Pixels(RowMapping):
     """A row of predictions for each pixel of an image: `<image>_<row>_<column>`, a brightness from 0 to 1."""
 
-    several = True
+    has_many_rows = True
     data_dir: Path
     first: int
     """Number of the first row and column."""

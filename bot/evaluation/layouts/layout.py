@@ -22,7 +22,7 @@ class PredictionRow:
 
     id: str
     truth: tuple[str, ...]
-    given: Mapping[str, str]
+    key_cells: Mapping[str, str]
     """Cells of columns that the sample has but that are not predicted, such as the class of a mask."""
 
 
@@ -30,7 +30,7 @@ class PredictionRow:
 class RowMapping:
     """The mapping from training rows to rows of predictions: this one maps one to one."""
 
-    several: ClassVar[bool] = False
+    has_many_rows: ClassVar[bool] = False
     """Whether a training row may become several rows of predictions."""
 
     def prediction_rows(self, layout: "Layout", row: int) -> Iterator[PredictionRow]:
@@ -69,7 +69,7 @@ class Layout:
     """Their cells, row by row."""
     classes: Mapping[str, int] | None
     """For one label column that becomes several prediction columns: the one that each class sets to 1."""
-    together: tuple[str, ...] | None = None
+    groups: tuple[str, ...] | None = None
     """Rows of one value here stay on one side, whatever the split; None: each row may go by itself."""
     form: RowMapping = ONE_BY_ONE
     notes: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ def check_rows(layout: Layout) -> None:
         UnsupportedLayout: it is not so.
     """
     name = layout.train.path.name
-    if layout.together != layout.ids and len(set(layout.ids)) != len(layout.ids):
+    if layout.groups != layout.ids and len(set(layout.ids)) != len(layout.ids):
         twice = Counter(layout.ids).most_common(1)[0][0]
         raise UnsupportedLayout(f"{name} has the id {twice!r} more than once.")
     if layout.form is ONE_BY_ONE:

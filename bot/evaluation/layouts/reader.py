@@ -98,7 +98,7 @@ def _of_table(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> 
         label_columns=label_columns,
         labels=tuple(train.columns(label_columns)),
         classes=classes,
-        together=_prefixes(ids) if len(columns) == 1 else tuple(train.column(columns[0])),
+        groups=_prefixes(ids) if len(columns) == 1 else tuple(train.column(columns[0])),
         joined=columns if len(columns) > 1 else (),
     )
     if len(columns) == 1 and len(set(ids)) < len(ids):

@@ -32,12 +32,12 @@ class Joined(RowMapping):
 class KeyedRowMapping(RowMapping):
     """A row for each item of an id, such as a class; a key column of the sample names it, and is not predicted."""
 
-    given: tuple[tuple[str, ...], ...]
+    key_cells: tuple[tuple[str, ...], ...]
     """The cells of the key columns, by training row."""
 
     def prediction_rows(self, layout: Layout, row: int) -> Iterator[PredictionRow]:
         """Yield what is asked for one training row."""
-        cells = dict(zip(layout.card.key_columns, self.given[row], strict=True))
+        cells = dict(zip(layout.card.key_columns, self.key_cells[row], strict=True))
         yield PredictionRow(layout.ids[row], layout.truth(row), cells)
 
 
@@ -51,12 +51,12 @@ def several_rows(layout: Layout) -> Layout:
     if len(set(sample_ids)) < len(sample_ids) or all(
         len({labels[row] for row in rows}) == 1 for rows in of_id.values()
     ):
-        return replace(layout, together=ids)
+        return replace(layout, groups=ids)
     if prediction_kind(layout.card) != "text" or len(layout.label_columns) > 1:
         return layout
     texts = {rows[0]: " ".join(filter(None, (labels[row][0] for row in rows))) for rows in of_id.values()}
     note = f"the rows of one {layout.id_column} make up one label"
-    return replace(layout, classes=None, together=ids, form=Joined(texts), notes=(note,))
+    return replace(layout, classes=None, groups=ids, form=Joined(texts), notes=(note,))
 
 
 def keyed_rows(
@@ -97,7 +97,7 @@ def keyed_rows(
         label_columns=label_columns,
         labels=tuple(train.columns(label_columns)),
         classes=None,
-        together=ids,
+        groups=ids,
         form=KeyedRowMapping(tuple(train.columns(key_columns))),
     )
     check_numbers(layout)

@@ -23,13 +23,13 @@ class Mask:
     """The pixels of a mask: runs that neither touch nor overlap, in order."""
 
     begins: Places
-    ends: Places
+    run_ends: Places
     """The first pixel behind each run."""
 
     @property
     def size(self) -> int:
         """How many pixels it has."""
-        return int((self.ends - self.begins).sum())
+        return int((self.run_ends - self.begins).sum())
 
 
 def read_mask(text: str) -> Mask | None:
@@ -55,16 +55,16 @@ def read_mask(text: str) -> Mask | None:
 
 def overlap(first: Mask, second: Mask) -> int:
     """Return how many pixels both have."""
-    return int((_before(second, first.ends) - _before(second, first.begins)).sum())
+    return int((_before(second, first.run_ends) - _before(second, first.begins)).sum())
 
 
 def _before(mask: Mask, places: Places) -> Places:
     """Return how many pixels of a mask lie before each place."""
     if len(mask.begins) == 0:
         return np.zeros_like(places)
-    sums = np.concatenate([[0], np.cumsum(mask.ends - mask.begins)])
+    sums = np.concatenate([[0], np.cumsum(mask.run_ends - mask.begins)])
     run = np.searchsorted(mask.begins, places, side="right") - 1
-    within = np.minimum(places, mask.ends[run]) - mask.begins[run]
+    within = np.minimum(places, mask.run_ends[run]) - mask.begins[run]
     return np.where(run >= 0, sums[run] + within, 0)
 
 

@@ -47,12 +47,12 @@ class Metric:
     formula: str
     """`file.function` below this package."""
     direction: Direction
-    takes: PredictionKind = "number"
+    input_kind: PredictionKind = "number"
     of_classes: bool = False
     """Whether its targets are classes; else they are quantities, or texts."""
-    least: float = -math.inf
+    minimum: float = -math.inf
     """No score is smaller."""
-    most: float = math.inf
+    maximum: float = math.inf
     """No score is larger."""
     of_varied: bool = False
     """Whether a truth that is constant may leave it undefined, if only for predictions that are right."""
@@ -86,7 +86,7 @@ class Metric:
     @property
     def spaces(self) -> Sequence[Space]:
         """The spaces in which predictions may be blended: weights are fitted in the first, and then each is tried."""
-        return self.blended or (("mean",) if self.takes == "number" else ("vote",))
+        return self.blended or (("mean",) if self.input_kind == "number" else ("vote",))
 
     def score(self, y_true: "Values", y_pred: "Values", params: Params) -> float:
         """Return the score of predictions; NaN where it is not defined."""
@@ -123,15 +123,17 @@ _BETAS: Sequence[Params] = ({}, {"beta": 0.5}, {"beta": 2.0})
 _FROM_40_TO_75: Params = {"thresholds": [0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75]}
 
 
-_probability_metric = partial(Metric, direction="minimize", least=0.0, bounds=_PROBABILITIES, blended=("mean", "logit"))
-_ranking_metric = partial(Metric, direction="maximize", of_classes=True, least=0.0, most=1.0, of_varied=True)
-_error_metric = partial(Metric, direction="minimize", least=0.0)
-_log_error_metric = partial(
-    Metric, direction="minimize", least=0.0, bounds=_LOGARITHMS, blended=("log",), by_column=True
+_probability_metric = partial(
+    Metric, direction="minimize", minimum=0.0, bounds=_PROBABILITIES, blended=("mean", "logit")
 )
-_correlation_metric = partial(Metric, direction="maximize", least=-1.0, most=1.0, of_varied=True)
-_label_metric = partial(Metric, direction="maximize", takes="label", of_classes=True, least=0.0, most=1.0)
-_text_metric = partial(Metric, direction="maximize", takes="text", least=0.0, most=1.0)
+_ranking_metric = partial(Metric, direction="maximize", of_classes=True, minimum=0.0, maximum=1.0, of_varied=True)
+_error_metric = partial(Metric, direction="minimize", minimum=0.0)
+_log_error_metric = partial(
+    Metric, direction="minimize", minimum=0.0, bounds=_LOGARITHMS, blended=("log",), by_column=True
+)
+_correlation_metric = partial(Metric, direction="maximize", minimum=-1.0, maximum=1.0, of_varied=True)
+_label_metric = partial(Metric, direction="maximize", input_kind="label", of_classes=True, minimum=0.0, maximum=1.0)
+_text_metric = partial(Metric, direction="maximize", input_kind="text", minimum=0.0, maximum=1.0)
 
 _ALL = (
     _probability_metric(
@@ -173,7 +175,7 @@ _ALL = (
     _error_metric("errors.smape", blended=("mean", "log")),
     _error_metric("errors.rmspe", blended=("mean", "log")),
     _error_metric("errors.pinball_loss"),
-    Metric("correlations.r2", "maximize", most=1.0, of_varied=True),
+    Metric("correlations.r2", "maximize", maximum=1.0, of_varied=True),
     _correlation_metric("correlations.pearson", scores_constants=False, by_column=True),
     _correlation_metric(
         "correlations.spearman", of_order=True, scores_constants=False, blended=("rank", "mean"), by_column=True
@@ -182,16 +184,16 @@ _ALL = (
     Metric("correlations.laplace_log_likelihood", "maximize"),
     _error_metric(
         "correlations.mean_angular_error",
-        most=math.pi,
+        maximum=math.pi,
         unblended="The mean of two angles need not lie between their directions.",
     ),
     _label_metric("labels.accuracy", rows="labels.right_rows"),
     _label_metric("labels.mean_columnwise_accuracy", rows="labels.right_cells"),
     _label_metric("labels.error_rate", direction="minimize", rows="labels.wrong_rows"),
     _label_metric("labels.balanced_accuracy"),
-    _label_metric("labels.cohen_kappa", least=-1.0, of_varied=True),
-    _label_metric("labels.quadratic_weighted_kappa", least=-1.0, of_varied=True, blended=("vote", "ordinal")),
-    _label_metric("labels.mcc", least=-1.0, of_varied=True),
+    _label_metric("labels.cohen_kappa", minimum=-1.0, of_varied=True),
+    _label_metric("labels.quadratic_weighted_kappa", minimum=-1.0, of_varied=True, blended=("vote", "ordinal")),
+    _label_metric("labels.mcc", minimum=-1.0, of_varied=True),
     _label_metric("labels.macro_f1"),
     _label_metric("labels.micro_f1"),
     _label_metric("labels.weighted_f1"),
@@ -205,9 +207,9 @@ _ALL = (
         "label_lists.top_k_error", direction="minimize", of_classes=True, variants=_CUTOFFS, blended=("fusion",)
     ),
     _text_metric("texts.word_jaccard"),
-    _error_metric("texts.levenshtein", takes="text"),
-    _error_metric("texts.levenshtein_ratio", takes="text"),
-    _text_metric("texts.kendall_tau", least=-1.0, blended=("fusion",)),
+    _error_metric("texts.levenshtein", input_kind="text"),
+    _error_metric("texts.levenshtein_ratio", input_kind="text"),
+    _text_metric("texts.kendall_tau", minimum=-1.0, blended=("fusion",)),
     _text_metric("masks.dice", variants=_BETAS, blended=("pixels",)),
     _text_metric("masks.global_dice", variants=_BETAS, blended=("pixels",)),
     _text_metric("masks.mask_map_iou", variants=({}, _FROM_40_TO_75), blended=("pixels",)),
@@ -272,7 +274,7 @@ def prediction_kind(card: TaskCard) -> PredictionKind:
         UsageError: `params["predictions"]` is none of the kinds.
     """
     if card.metric.name in METRICS:
-        return METRICS[card.metric.name].takes
+        return METRICS[card.metric.name].input_kind
     kind_name = card.metric.params.get("predictions", "number")
     kinds: tuple[PredictionKind, ...] = get_args(PredictionKind)
     for kind in kinds:

@@ -40,7 +40,7 @@ def levenshtein_ratio(y_true: Values, y_pred: Values, params: Params) -> float:
     """
     pairs = [(truth.split(), prediction.split()) for truth, prediction in text_pairs(y_true, y_pred)]
     words = sum(len(truth) for truth, _ in pairs)
-    return sum(distance(truth, predicted) for truth, predicted in pairs) / words if words else math.nan
+    return sum(distance(truth, predictions) for truth, predictions in pairs) / words if words else math.nan
 
 
 def kendall_tau(y_true: Values, y_pred: Values, params: Params) -> float:

@@ -56,7 +56,9 @@ def _sections(
     """Yield each section's title, the part of the whole that it may take, and its lines; most telling first."""
     data = main_tables(data_dir, card)
     samples = [name for name in _SAMPLES if name in data.tables]
-    ids = {name: data.ids(name, card.id_column) for name in {data.train, *data.asked, *samples} if name is not None}
+    ids = {
+        name: data.ids(name, card.id_column) for name in {data.train, *data.test_tables, *samples} if name is not None
+    }
     yield "Target", 0.15, partial(_target_lines, data, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
     yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
@@ -68,7 +70,7 @@ def _sections(
     for name in samples:
         yield name, 0.15, partial(_sample_lines, data, name, ids)
     like = _like_training(data)
-    for name in (*data.asked, *sorted(set(data.tables) - {data.train, *data.asked, *samples})):
+    for name in (*data.test_tables, *sorted(set(data.tables) - {data.train, *data.test_tables, *samples})):
         if name not in like:
             yield name, 0.2, partial(_table_lines, data, name)
     yield "Archives", 0.2, partial(archive_lines, data_dir)
@@ -93,20 +95,20 @@ def _target_lines(tables: MainTables, card: TaskCard) -> list[str]:
     ]
     if tables.train is None:
         return lines
-    lacks_just_targets = len(columns) > _WIDE_TARGETS and set(tables.lacking) == set(columns)
-    lacking_names = "these alone" if lacks_just_targets else _names(tables.lacking, 20)
+    lacks_just_targets = len(columns) > _WIDE_TARGETS and set(tables.target_columns) == set(columns)
+    lacking_names = "these alone" if lacks_just_targets else _names(tables.target_columns, 20)
     lines.append(f"Columns of {tables.train} that rows to predict lack: {lacking_names or 'none'}")
-    if len(tables.lacking) == 1 and tables.lacking[0] not in columns:
-        lines.append(f"{clean(tables.lacking[0])} holds the label; the submission names it in its own columns.")
+    if len(tables.target_columns) == 1 and tables.target_columns[0] not in columns:
+        lines.append(f"{clean(tables.target_columns[0])} holds the label; the submission names it in its own columns.")
     columns_by_name = {column.name: column for column in tables.columns(tables.train)}
-    targets = [columns_by_name[name] for name in tables.lacking[:_TARGETS]]
+    targets = [columns_by_name[name] for name in tables.target_columns[:_TARGETS]]
     return [*lines, *target_lines(targets), *sum_lines(targets)]
 
 
 def _claim_lines(data_dir: Path, tables: MainTables, card: TaskCard) -> list[str]:
     columns = tables.columns(tables.train) if tables.train is not None else []
-    targets = [column for column in columns if column.name in tables.lacking]
-    features = [column for column in columns if column.name not in tables.lacking]
+    targets = [column for column in columns if column.name in tables.target_columns]
+    features = [column for column in columns if column.name not in tables.target_columns]
     files = list(data_files(data_dir))
     members = (name for path in files for name in archive_names(data_dir / path) or ())
     return claim_lines(card, targets, features, chain((path.as_posix() for path in files), members))
@@ -120,24 +122,27 @@ def _drawn_lines(labels_dir: Path | None) -> list[str]:
     if labels_dir is None:
         return []
     if (info := view_info(labels_dir)) is not None:
-        return [clean(line, _LINE) for line in (info.drawn, *(note for note in info.notes if note not in info.drawn))]
+        return [
+            clean(line, _LINE)
+            for line in (info.description, *(note for note in info.notes if note not in info.description))
+        ]
     reason = reason_in(labels_dir)
     return [] if reason is None else [clean(f"No rows are held out: {reason}", _LINE)]
 
 
 def _compared_lines(tables: MainTables, card: TaskCard, ids: Ids) -> list[str]:
     assert tables.train is not None  # noqa: S101 - else there is no such section
-    main = (tables.train, *tables.asked)
+    main = (tables.train, *tables.test_tables)
     profiles = {name: {column.name: column for column in tables.columns(name)} for name in main}
-    others = {name: tables.tables[name] for name in tables.asked}
+    asked_tables = {name: tables.tables[name] for name in tables.test_tables}
     lines = comparison_lines(
-        tables.train, tables.tables[tables.train], others, card.row_columns, tables.lacking, profiles
+        tables.train, tables.tables[tables.train], asked_tables, card.row_columns, tables.target_columns, profiles
     )
-    tests = [name for name in tables.asked if not name.startswith("validation")]
+    tests = [name for name in tables.test_tables if not name.startswith("validation")]
     lines += [] if card.key_columns or not tests else prefix_lines(tables.train, tests[0], ids)
     if tests:
         sides = [(name, tables.tables[name]) for name in (tables.train, tests[0])]
-        names = [column for column in others[tests[0]].header if column not in card.row_columns]
+        names = [column for column in asked_tables[tests[0]].header if column not in card.row_columns]
         columns = profiles[tables.train]
         lines += drift_lines(sides[0], sides[1], [name for name in names if name in columns], columns)
     partly = [f"{tables.read_rows(name)} of {name}" for name in main if not tables.is_whole(name)]
@@ -148,19 +153,19 @@ def _like_training(tables: MainTables) -> list[str]:
     """Tables of rows to predict that have the training rows' columns, in their order, but for those that all of them lack."""
     if tables.train is None:
         return []
-    shared_columns = [column for column in tables.tables[tables.train].header if column not in tables.lacking]
-    return [name for name in tables.asked if list(tables.tables[name].header) == shared_columns]
+    shared_columns = [column for column in tables.tables[tables.train].header if column not in tables.target_columns]
+    return [name for name in tables.test_tables if list(tables.tables[name].header) == shared_columns]
 
 
 def _table_lines(tables: MainTables, name: str) -> list[str]:
     columns, read = tables.columns(name), tables.read_rows(name)
     if name != tables.train:
         return [f"Columns, by {read}:", *column_lines(columns)]
-    lines, like, targets = [], _like_training(tables), tables.lacking[:_TARGETS]
+    lines, like, targets = [], _like_training(tables), tables.target_columns[:_TARGETS]
     if like:
         verb = "have" if len(like) > 1 else "has"
         lines.append(
-            f"{' and '.join(like)} {verb} the same columns without {_names(tables.lacking, 3) or 'any missing'}."
+            f"{' and '.join(like)} {verb} the same columns without {_names(tables.target_columns, 3) or 'any missing'}."
         )
     columns = [column for column in columns if column.name not in targets]
     lines.append(f"Columns{' other than the targets' if targets else ''}, by {read}:")
@@ -168,14 +173,16 @@ def _table_lines(tables: MainTables, name: str) -> list[str]:
 
 
 def _place_lines(data_dir: Path, tables: MainTables, ids: Ids) -> list[str]:
-    test = next((name for name in (*tables.asked, "sample_submission.csv") if not name.startswith("validation")), None)
-    trained = [name for name in (tables.train, *tables.asked) if name is not None and name != test]
+    test = next(
+        (name for name in (*tables.test_tables, "sample_submission.csv") if not name.startswith("validation")), None
+    )
+    trained = [name for name in (tables.train, *tables.test_tables) if name is not None and name != test]
     return place_lines(data_dir, [id for name in trained for id in ids[name]], ids.get(test or "", ()))
 
 
 def _sample_lines(tables: MainTables, name: str, ids: Ids) -> list[str]:
     """Return what rows a sample has, and its first two as text; none of the second sample, if its columns are the same."""
-    table, asker = tables.tables[name], next((n for n in tables.asked if n.startswith(_SAMPLES[name])), None)
+    table, asker = tables.tables[name], next((n for n in tables.test_tables if n.startswith(_SAMPLES[name])), None)
     lines = []
     if asker is not None:
         same_ids = sorted(ids[asker]) == sorted(ids[name])

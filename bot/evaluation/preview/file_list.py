@@ -47,8 +47,8 @@ def file_lines(data_dir: Path) -> list[str]:
                 lines.append(_images_line([partial(FileIO, data_dir / path) for path in _spread(paths)]))
         else:
             lines += [_file_line(data_dir, path) for path in paths]
-    left_out = len(lines) - _LINES
-    return lines if left_out <= 0 else [*lines[:_LINES], f"… and {left_out:,} more lines of files"]
+    hidden_lines = len(lines) - _LINES
+    return lines if hidden_lines <= 0 else [*lines[:_LINES], f"… and {hidden_lines:,} more lines of files"]
 
 
 def _grouped(data_dir: Path) -> dict[tuple[str, str], list[Path]]:

@@ -27,9 +27,9 @@ class MainTables:
     tables: Mapping[str, Rows]
     train: str | None
     """Where the training rows are."""
-    asked: tuple[str, ...]
+    test_tables: tuple[str, ...]
     """Where rows to predict are: those to validate on, then the test's."""
-    lacking: tuple[str, ...]
+    target_columns: tuple[str, ...]
     """Training columns that rows to predict lack; without a table of those rows, all but the key columns."""
     _profiles: dict[str, tuple[list[Column], bool]] = field(default_factory=dict)
 

@@ -97,7 +97,7 @@ def _distances(card: TaskCard, scored_values: NDArray[Any]) -> list[tuple[str, D
     ranks = ("rank distance (1 - correlation)", _rank_distance, 1.0)
     if metric is not None and metric.name in _OF_RANKS:
         return [ranks]
-    if metric is not None and metric.direction == "minimize" and metric.least == 0 and not metric.of_classes:
+    if metric is not None and metric.direction == "minimize" and metric.minimum == 0 and not metric.of_classes:
         # Errors that are independent add up in squares.
         power = 1 if metric.name in ("mse", "msle") else 2
         name = metric.name if power == 1 else f"squared {metric.name}"
@@ -133,7 +133,7 @@ def _text_distance(card: TaskCard, scored_values: NDArray[Any]) -> tuple[str, Di
     """Return by how much the metric falls short of its best, or the F1 of words where predictions cannot stand for the truth."""
     metric, params = METRICS.get(card.metric.name), card.metric.params
     if metric is not None:
-        best = metric.most if metric.direction == "maximize" else metric.least
+        best = metric.maximum if metric.direction == "maximize" else metric.minimum
         if math.isclose(metric.score(scored_values, scored_values, params), best):
             return metric.name, lambda truth, prediction: abs(best - metric.score(truth, prediction, params))
     words = METRICS["multilabel_samples_f1"]

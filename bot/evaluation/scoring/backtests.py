@@ -51,7 +51,7 @@ def distance_factors(
     from scipy.stats import t
 
     metric = METRICS.get(view.card.metric.name)
-    table = None if metric is None or metric.takes != "number" else _labelled_rows(view, labelled, column)
+    table = None if metric is None or metric.input_kind != "number" else _labelled_rows(view, labelled, column)
     if metric is None or table is None:
         return None
     x, y = table

@@ -66,7 +66,7 @@ class _GraderTruth:
         key = () if self.order is None else self.card.row_columns
         handle = self.process.load(path, key=key, order=self.order)
         predictions = PredictionSet(path.name, handle=handle)
-        predictions.kept.callback(self.process.drop, handle)
+        predictions.resources.callback(self.process.drop, handle)
         return predictions
 
     def constant(self, cells: Sequence[Any]) -> PredictionSet:
@@ -77,7 +77,7 @@ class _GraderTruth:
         rows = read_table(self.sample).columns(card.row_columns)
         write_table(path, card.columns, ([*key, *texts] for key in rows))
         predictions = self.perfect(path)
-        predictions.kept.callback(path.unlink, missing_ok=True)
+        predictions.resources.callback(path.unlink, missing_ok=True)
         return predictions
 
     def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:

@@ -163,7 +163,7 @@ class _Draws:
     """Hidden tests as they may be, drawn from the validation rows."""
 
     truth: Truth
-    predicted: PredictionSet
+    predictions: PredictionSet
     clusters: Sequence[Rows]
     """Which rows go together."""
     rows: int
@@ -182,11 +182,11 @@ class _Draws:
         start = time.monotonic()
         values: list[float] = []
         for _ in range(DRAWS):
-            units, unlike = self._again(rng) if repeats else self._half(rng)
+            units, unlike = self._resample(rng) if repeats else self._half(rng)
             rows = np.concatenate(units)
             is_replaced = np.repeat(unlike, [len(unit_rows) for unit_rows in units])
             donors = np.where(is_replaced, rng.integers(0, self.rows, len(rows)), rows)
-            value = score_or_nan(self.truth, self.predicted, rows, donors)
+            value = score_or_nan(self.truth, self.predictions, rows, donors)
             if math.isfinite(value):
                 values.append(value)
             if time.monotonic() - start > (seconds if len(values) >= FEWEST else patience):
@@ -194,7 +194,7 @@ class _Draws:
         scores: NDArray[np.float64] = np.array(values, dtype=float)
         return scores if repeats else score + self._stretch * (scores - score)
 
-    def _again(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
+    def _resample(self, rng: np.random.Generator) -> tuple[list[Rows], NDArray[np.bool_]]:
         """Draw the validation rows again, of these a hidden test, and which of it are of a kind that was lacking."""
         unit_count = len(self.clusters)
         resampled = rng.integers(0, unit_count, unit_count)
@@ -234,7 +234,7 @@ def clusters_of(labelled: LabelledView, ids: Sequence[str]) -> tuple[list[Rows],
         return single_rows, None
     if column is None:
         return single_rows, None
-    key_of = {place: key for places, key in zip(view.asked, keys, strict=True) for place in places}
+    key_of = {place: key for places, key in zip(view.prediction_places, keys, strict=True) for place in places}
     numbered_ids, numbered_rows = Repeats(), Repeats()
     place_of = {numbered_ids.numbered(id): place for place, id in enumerate(view.asked_ids)}
     rows_by_unit: dict[Any, list[int]] = {}
@@ -289,9 +289,9 @@ def _together_of(view: OpenedView) -> tuple[str, list[Any]] | None:
     So do the many predictions of one row.
     """
     ids, form = view.ids, view.layout.form
-    if form.several:
+    if form.has_many_rows:
         return view.layout.id_column, ids
-    if view.layout.together is None:
+    if view.layout.groups is None:
         return None
     has_repeats = len(set(ids)) < len(ids)
     return view.card.id_column, ids if has_repeats else [id.rpartition("_")[0] or id for id in ids]

@@ -92,7 +92,7 @@ def _check_header(rows: UntrustedRows, allowed: Sequence[str], card: TaskCard) -
         if columns:
             names = ", ".join(map(short, columns[:3])) + (f" and {len(columns) - 3:,} more" if len(columns) > 3 else "")
             raise InvalidSubmission(
-                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {names}; expected: {_some(expected)}."
+                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {names}; expected: {_first_few(expected)}."
             )
 
 
@@ -235,6 +235,6 @@ def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
     return f"is {short(text)}, but {bounds.reason}"
 
 
-def _some(columns: Sequence[str]) -> str:
+def _first_few(columns: Sequence[str]) -> str:
     first_names = ", ".join(columns[:5])
     return first_names if len(columns) <= 5 else f"{first_names} and {len(columns) - 5} more"

@@ -69,7 +69,7 @@ def score_predictions(view: LabelledView, predictions: Path, comparison: Path | 
         except InvalidSubmission as error:
             raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
         parsed = rows.truth.read(predictions)
-        score = rows.measured(parsed, _read(comparison, rows.truth), seed)
+        score = rows.evaluate(parsed, _read(comparison, rows.truth), seed)
         return score if final is None else replace(score, final=finite(final.score(parsed)))
 
 
@@ -111,7 +111,7 @@ def _score(view: LabelledView, predictions: Path, comparison: Path | None, seed:
                 node_score = NodeScore(score)
                 if seed is not None:
                     rows, _ = open_holdout(view, scorer, stack, (truth, final))
-                    node_score = rows.measured(parsed, _read(comparison, truth), seed)
+                    node_score = rows.evaluate(parsed, _read(comparison, truth), seed)
                 return _ScoringResult(replace(node_score, final=final_score), True, values=parsed.values)
         if (fault := truth.fault()) is not None:
             return _ScoringResult(readable=True, fault=f"The {scorer.name} cannot be computed on these rows: {fault}.")

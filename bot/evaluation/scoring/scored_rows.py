@@ -56,7 +56,7 @@ class ScoredRows:
     """Of rows that belong together, each has the same number."""
     fold: NDArray[np.int64] | None = None
     """The fold of each, where the metric is computed for each fold."""
-    kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
+    resources: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
     """Closes what predictions hold."""
     memory: dict[int, tuple[PredictionSet, Floats | None]] = field(default_factory=dict, repr=False, compare=False)
     """Losses of predictions, by their identity."""
@@ -66,14 +66,14 @@ class ScoredRows:
         """The registry's metric; None: the competition's grader scores."""
         return METRICS.get(self.card.metric.name) if self.labels is not None else None
 
-    def predicted(self, values: Values) -> PredictionSet:
+    def predictions(self, values: Values) -> PredictionSet:
         """Return predictions of all rows of the sample (rows, prediction columns), ready to be scored."""
         if self.labels is not None:
             return PredictionSet("an experiment", values)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "experiment.csv"
             write_values(file, np.nan_to_num(values) if values.dtype.kind == "f" else values, self.sample, self.card)
-            return self.kept.enter_context(closing(self.truth.read(file)))
+            return self.resources.enter_context(closing(self.truth.read(file)))
 
     def score(self, predictions: PredictionSet, rows: Rows | None = None) -> float:
         """Return the score on some of these rows or all, or NaN."""
@@ -110,7 +110,7 @@ class ScoredRows:
         drawn_scores = self._draws([predictions, comparison], rows, seed)
         return Gain(value, _spread(drawn_scores[:, 0] - drawn_scores[:, 1]), over)
 
-    def measured(self, predictions: PredictionSet, comparison: PredictionSet | None, seed: int) -> NodeScore:
+    def evaluate(self, predictions: PredictionSet, comparison: PredictionSet | None, seed: int) -> NodeScore:
         """Return the score of all these rows with its standard error, and the gain over others' predictions."""
         value = self.score(predictions)
         gain = None if comparison is None else self.gain(predictions, comparison, None, "", seed, value)
@@ -176,7 +176,7 @@ class ScoredRows:
             # The error of fewer rows, scaled, is known as well from a sample of them.
             sampled = np.sort(rng.choice(len(among), MOST_DRAWN, replace=False))
             return self._draws(sides, among[sampled], seed) * math.sqrt(MOST_DRAWN / len(among))
-        scorers = [self._drawn(side, among) for side in sides]
+        scorers = [self._draw_scorer(side, among) for side in sides]
         share, draw_size = 1.0, unit_count if repeats else unit_count // 2
         limit, start = _SECONDS if repeats else _GRADER_SECONDS, time.monotonic()
         draws: list[list[float]] = []
@@ -193,7 +193,7 @@ class ScoredRows:
         scale = share if repeats else share / (2 - share)
         return np.array(draws, dtype=float).reshape(-1, len(sides)) * math.sqrt(scale)
 
-    def _drawn(self, side: PredictionSet, among: Rows) -> Callable[[Rows], float]:
+    def _draw_scorer(self, side: PredictionSet, among: Rows) -> Callable[[Rows], float]:
         """Return a function that scores draws of some rows, numbered among them."""
         if self.metric is None or self.labels is None or side.values is None:
             score = self.truth.draws(side)
@@ -232,7 +232,9 @@ def open_holdout(
 
     def rows(part: Truth, units: Rows) -> ScoredRows:
         places = part.places if isinstance(part, PartOfTruth) else np.arange(len(units))
-        return ScoredRows(card, part, places, sample, None if labels is None else labels[places], units, kept=stack)
+        return ScoredRows(
+            card, part, places, sample, None if labels is None else labels[places], units, resources=stack
+        )
 
     return rows(truth, units), None if final is None else rows(final, np.arange(len(final.ids or ())))
 

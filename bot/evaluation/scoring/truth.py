@@ -24,12 +24,12 @@ class PredictionSet:
     name: str
     values: NDArray[Any] | None = None
     handle: int = 0
-    kept: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
+    resources: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
     """Its resources: the grader's table, and a file that was written for it."""
 
     def close(self) -> None:
         """Release its resources."""
-        self.kept.close()
+        self.resources.close()
 
 
 class Truth(Protocol):
@@ -80,49 +80,49 @@ class Truth(Protocol):
 class PartOfTruth:
     """A `Truth` of some rows of another, which reads predictions of all rows."""
 
-    whole: Truth
+    truth: Truth
     places: Rows
-    """The rows, by their numbers in the whole."""
+    """The rows, by their numbers in it."""
 
     @property
     def ids(self) -> Sequence[str] | None:
         """See `Truth`."""
-        all_ids = self.whole.ids
+        all_ids = self.truth.ids
         return None if all_ids is None else [all_ids[place] for place in self.places]
 
     @property
     def repeats(self) -> bool:
         """See `Truth`."""
-        return self.whole.repeats
+        return self.truth.repeats
 
     def read(self, path: Path) -> PredictionSet:
         """Read a file of predictions of all rows."""
-        return self.whole.read(path)
+        return self.truth.read(path)
 
     def perfect(self, path: Path) -> PredictionSet:
         """Use a file of answers to all rows as predictions."""
-        return self.whole.perfect(path)
+        return self.truth.perfect(path)
 
     def constant(self, cells: Sequence[Any]) -> PredictionSet:
         """Use one prediction for all rows."""
-        return self.whole.constant(cells)
+        return self.truth.constant(cells)
 
     def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:
         """Score predictions on these rows, or on some of them, numbered within this part."""
-        return self.whole.score(predictions, self._places(rows), None if donors is None else self.places[donors])
+        return self.truth.score(predictions, self._places(rows), None if donors is None else self.places[donors])
 
     def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
         """Return a function that scores draws of these rows, numbered within this part."""
-        score = self.whole.draws(predictions)
+        score = self.truth.draws(predictions)
         return lambda rows: score(self.places[rows])
 
     def fault(self, rows: Rows | None = None) -> str | None:
         """Say why no predictions of these rows have a score."""
-        return self.whole.fault(self._places(rows))
+        return self.truth.fault(self._places(rows))
 
     def why_not(self, predictions: PredictionSet, rows: Rows | None = None) -> str:
         """Say why predictions of these rows have none."""
-        return self.whole.why_not(predictions, self._places(rows))
+        return self.truth.why_not(predictions, self._places(rows))
 
     def _places(self, rows: Rows | None) -> Rows:
         return self.places if rows is None else self.places[rows]
@@ -166,13 +166,13 @@ class PerFold(PartOfTruth):
         rows = self.places if rows is None else rows
 
         def score_of_fold(fold_rows: NDArray[np.int64]) -> float | None:
-            return self.whole.score(predictions, rows[fold_rows], None if donors is None else donors[fold_rows])
+            return self.truth.score(predictions, rows[fold_rows], None if donors is None else donors[fold_rows])
 
         return self._mean(score_of_fold, rows)
 
     def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
         """Return a function that scores draws of rows."""
-        score = self.whole.draws(predictions)
+        score = self.truth.draws(predictions)
 
         def mean_over_folds(rows: Rows) -> float:
             mean_score = self._mean(lambda fold_rows: score(rows[fold_rows]), rows)
@@ -183,7 +183,7 @@ class PerFold(PartOfTruth):
     def fault(self, rows: Rows | None = None) -> str | None:
         """Say why no predictions have a score: that of the last fold without one, where none has one."""
         rows = self.places if rows is None else rows
-        faults = [self.whole.fault(rows[fold_rows]) for fold_rows in self._parts(rows)]
+        faults = [self.truth.fault(rows[fold_rows]) for fold_rows in self._parts(rows)]
         return faults[-1] if faults and all(faults) else None
 
     def _parts(self, rows: Rows) -> Sequence[NDArray[np.int64]]:

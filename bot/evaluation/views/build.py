@@ -64,7 +64,7 @@ class ViewInfo(BaseModel):
     withheld_columns: tuple[str, ...]
     label_columns: tuple[str, ...]
     split_kind: SplitKind
-    drawn: str
+    description: str
     """How the validation rows were chosen, in a sentence or two."""
     notes: tuple[str, ...]
     unlike: tuple[str, ...]
@@ -123,7 +123,7 @@ def build_view(
         withheld_columns=layout.withheld_columns,
         label_columns=layout.label_columns,
         split_kind=split.kind,
-        drawn=_describe_draw(layout, view, split, rows, note),
+        description=_describe_draw(layout, view, split, rows, note),
         notes=tuple(notes),
         unlike=split.unlike,
     )
@@ -269,20 +269,20 @@ def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple
 
 def _with_groups(layout: Layout, sample: list[int], rows: Sequence[int]) -> list[int]:
     """Add those of some rows that must stay together with chosen ones."""
-    if layout.together is None:
+    if layout.groups is None:
         return sample
-    keys = {layout.together[row] for row in sample}
-    return [row for row in rows if layout.together[row] in keys]
+    keys = {layout.groups[row] for row in sample}
+    return [row for row in rows if layout.groups[row] in keys]
 
 
 def _askable(layout: Layout, rows: Sequence[int], rng: random.Random) -> list[int]:
     """Shuffle rows, so that their order reveals nothing if the table was sorted by its labels."""
     askable = [row for row in rows if layout.form.has_prediction_rows(row)]
-    if layout.together is None:
+    if layout.groups is None:
         rng.shuffle(askable)
         return askable
     # Rows of one id stay in their order, by which equal ids are distinguished.
-    order = list(rows_by(askable, layout.together.__getitem__).values())
+    order = list(rows_by(askable, layout.groups.__getitem__).values())
     rng.shuffle(order)
     return [row for unit in order for row in unit]
 

@@ -26,12 +26,12 @@ DrawnUnits = list[tuple[Sequence[int], Part]]
 class Budget:
     """How many rows are withheld."""
 
-    wanted: int
-    most: int
+    target: int
+    maximum: int
     """What one row of each class, or whole groups, may come to."""
 
     @classmethod
-    def of(cls, rows: int) -> "Budget":
+    def for_rows(cls, rows: int) -> "Budget":
         """Return the budget for so many rows with labels."""
         max_rows = max(2, min(int(_MOST_SHARE * rows), _MAX_ROWS))
         return cls(min(max_rows, max(_FEWEST, round(_SHARE * rows))), max_rows)
@@ -56,7 +56,7 @@ def draw_units(
     ]
     sizes, of_stratum, drawn_units = Counter[Part](), Counter[tuple[Part, int]](), list[tuple[Sequence[int], Part]]()
     for (later, _), stratum, unit in sorted(deck, key=lambda card: card[0]):
-        limit, rows = budget.wanted if later else budget.most, size(unit)
+        limit, rows = budget.target if later else budget.maximum, size(unit)
         halves = sorted(_HALVES, key=lambda half: (of_stratum[half, stratum], sizes[half]))
         half = next((half for half in halves if sizes[half] + rows <= (limit + 1) // 2), None)
         if half is not None and sizes.total() + rows <= limit:
@@ -104,13 +104,13 @@ def draw_latest(
     for stretch in stretches:
         before += len(stretch)
         row_count = sum(map(len, tails))
-        more_rows, max_more = (round(limit * before / rows) - row_count for limit in (budget.wanted, budget.most))
+        more_rows, max_more = (round(limit * before / rows) - row_count for limit in (budget.target, budget.maximum))
         tails.append(list(_tail(stretch, times, more_rows, max_more)))
     if not any(tails):
         # All rows of the latest time are more than may be withheld.
         latest = max(times[row] for row in stretches[-1])
         last = [row for row in stretches[-1] if times[row] == latest]
-        tails = [rng.sample(last, min(budget.wanted, len(last)))]
+        tails = [rng.sample(last, min(budget.target, len(last)))]
     # With several stretches an odd number of blocks, lest each half have the same part of every stretch.
     blocks = _BLOCKS if len(tails) == 1 else max(1, _BLOCKS // len(tails)) | 1
     part_of: dict[int, Part] = {}

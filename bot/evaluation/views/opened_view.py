@@ -56,9 +56,9 @@ class OpenedView:
     def validation(self) -> pd.DataFrame:
         """Features of the validation rows, as text, those left out for which nothing is asked."""
         table = self._read(self.validation_table)
-        if all(self._asked):
+        if all(self._places_by_row):
             return table
-        return table.iloc[[row for row, places in enumerate(self._asked) if places]].reset_index(drop=True)
+        return table.iloc[[row for row, places in enumerate(self._places_by_row) if places]].reset_index(drop=True)
 
     @cached_property
     def test(self) -> pd.DataFrame:
@@ -68,12 +68,12 @@ class OpenedView:
     @cached_property
     def ids(self) -> list[str]:
         """Ids of these validation rows, written as those of the training rows are."""
-        return [id for id, places in zip(self._validation_ids, self._asked, strict=True) if places]
+        return [id for id, places in zip(self._validation_ids, self._places_by_row, strict=True) if places]
 
     @cached_property
-    def asked(self) -> list[Sequence[int]]:
+    def prediction_places(self) -> list[Sequence[int]]:
         """For each of these validation rows, the places of its rows of predictions in `asked_ids`."""
-        return [places for places in self._asked if places]
+        return [places for places in self._places_by_row if places]
 
     @cached_property
     def asked_ids(self) -> list[str]:
@@ -95,7 +95,7 @@ class OpenedView:
     def test_ids(self) -> list[str]:
         """Ids of the test rows, written as those of the training rows are."""
         ids, form = self.layout.sample.column(self.card.id_column), self.layout.form
-        return list(dict.fromkeys(map(form.unit, ids))) if form.several else ids
+        return list(dict.fromkeys(map(form.unit, ids))) if form.has_many_rows else ids
 
     @cached_property
     def validation_table(self) -> Rows:
@@ -111,14 +111,14 @@ class OpenedView:
 
     @cached_property
     def _validation_ids(self) -> tuple[str, ...]:
-        return joined_ids(self.validation_table, self.layout.id_parts)[: self._most]
+        return joined_ids(self.validation_table, self.layout.id_parts)[: self._max_rows]
 
     @cached_property
-    def _asked(self) -> list[Sequence[int]]:
+    def _places_by_row(self) -> list[Sequence[int]]:
         """For each row of the validation table that is read, where its rows of predictions stand; equal ids take turns."""
         form, table = self.layout.form, self.validation_table
         places_by_key: dict[str, list[int]] = defaultdict(list)
-        if form.several:
+        if form.has_many_rows:
             for place, identifier in enumerate(self._keys):
                 places_by_key[form.unit(identifier)].append(place)
             places_by_row: list[Sequence[int]] = [places_by_key.pop(id, ()) for id in self._validation_ids]
@@ -128,16 +128,16 @@ class OpenedView:
             key_cells = table.columns(self.card.key_columns)
             keys = (row_key((id, *cells)) for id, cells in zip(self._validation_ids, key_cells, strict=False))
             places_by_row = [[places_by_key[key].pop()] if places_by_key[key] else () for key in keys]
-        if not any(places_by_row) or not (all(places_by_row) or form.several):
+        if not any(places_by_row) or not (all(places_by_row) or form.has_many_rows):
             raise UnsupportedLayout(f"The rows of {table.path.name} are not those of sample_validation.csv.")
         number_of_place = {place: number for number, place in enumerate(self.places)}
         return [[number_of_place[place] for place in places if place in number_of_place] for places in places_by_row]
 
     @property
-    def _most(self) -> int:
+    def _max_rows(self) -> int:
         return max(1_000, MOST_CELLS // max(1, len(self.features)))
 
     def _read(self, table: Rows) -> pd.DataFrame:
         places = [table.header.index(name) for name in self.features]
-        cells = [[row[place] for place in places] for row in islice(table.rows(), self._most)]
+        cells = [[row[place] for place in places] for row in islice(table.rows(), self._max_rows)]
         return pd.DataFrame(cells, columns=self.features, index=range(len(cells)), dtype=object)

@@ -29,7 +29,7 @@ _Places = Mapping[str, Sequence[tuple[Pattern, str]]]
 class RowSimilarity:
     """One way in which rows are alike: those of one key are, and a row with the key None is like no other."""
 
-    what: str
+    kind: str
     """What rows like a training row do: `repeat a training row`."""
     keys: Sequence[Key]
     """By training row."""

@@ -73,7 +73,7 @@ def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding
             f"{layout.train.path.name} has {len(labelled)} rows with labels; at least {SMALLEST} are needed."
         )
     askable = [row for row in labelled if layout.form.has_prediction_rows(row)]
-    budget = Budget.of(len(askable)) if withholding == "lab" else None
+    budget = Budget.for_rows(len(askable)) if withholding == "lab" else None
     shares = withheld_shares(len(askable), withholding)
     similarities, unlike = likenesses(layout), list[str]()
     split = _by_time(layout, labelled, shares, budget, seeded(seed, version, "latest rows"))
@@ -99,7 +99,7 @@ def withheld_shares(rows: int, withholding: Withholding = "script") -> tuple[flo
     fewer in number, and what is withheld is missed by all that is tried. Those of labs are equal.
     """
     if withholding == "lab":
-        half = Budget.of(rows).wanted / 2 / max(1, rows)
+        half = Budget.for_rows(rows).target / 2 / max(1, rows)
         return half, half
     way = min(1.0, max(0.0, math.log(max(1, rows) / _FEW_ROWS) / math.log(_MANY_ROWS / _FEW_ROWS)))
     holdout, final = (low * (high / low) ** way for low, high in zip(_OF_FEW, _OF_MANY, strict=True))
@@ -118,7 +118,7 @@ def _varied(layout: Layout, labelled: Sequence[int], split: RowSplit, rng: rando
 
 def _keeps_ids(layout: Layout, sides: Sequence[str]) -> bool:
     """Whether rows that must stay together are on one side."""
-    keys = layout.together or ()
+    keys = layout.groups or ()
     return len(set(keys)) == len(set(zip(keys, sides, strict=False)))
 
 

@@ -16,12 +16,12 @@ LEAST_APART, ERRORS = 0.1, 3.0
 class Units:
     """The unit of each training row (the number of its first row), and how many rows were joined for being alike."""
 
-    of: tuple[int, ...]
+    unit_of_row: tuple[int, ...]
     joined: int = 0
 
     def rows(self, subset: Sequence[int]) -> list[list[int]]:
         """Group some rows by their units, in order."""
-        return list(rows_by(subset, self.of.__getitem__).values())
+        return list(rows_by(subset, self.unit_of_row.__getitem__).values())
 
 
 class Joining:
@@ -67,7 +67,7 @@ def units_of(
     """
     rows, max_rows = len(layout.ids), round(len(labelled) * min(shares))
     joining, joined = Joining(rows), 0
-    for keys in (layout.together, groups):
+    for keys in (layout.groups, groups):
         for members in _clusters(keys or (), range(rows if keys else 0)):
             joining.join(members, rows)
     for likeness in similarities:
@@ -105,7 +105,7 @@ def unlike_test(similarities: Sequence[RowSimilarity], train: Sequence[int], wit
         if abs(share - tested) > max(LEAST_APART, ERRORS * error):
             kind = "better" if share > tested else "worse"
             sentences.append(
-                f"{share:.1%} of the withheld rows {likeness.what}, but {tested:.1%} of the test rows: "
+                f"{share:.1%} of the withheld rows {likeness.kind}, but {tested:.1%} of the test rows: "
                 f"the score may be {kind} than the test's"
             )
     return sentences

@@ -67,7 +67,7 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
             name = (
                 path_of(place, entry.id) if Path(place.path).suffix else f"{Path(place.path).parent}/{file_name(entry)}"
             )
-            table.put(entry, out / name)
+            table.copy_file(entry, out / name)
     if test is not None:
         same_format = type(test) is type(table) and getattr(test, "delimiter", ",") == getattr(table, "delimiter", ",")
         renamed = layout.id_column if layout.card.id_column not in table.header else layout.card.id_column
@@ -94,7 +94,7 @@ def write_sample(layout: Layout, rows: ViewRows, target: Path) -> None:
             for prediction_row in layout.prediction_rows(row):
                 line = list(default)
                 line[id_at] = prediction_row.id
-                for column, cell in prediction_row.given.items():
+                for column, cell in prediction_row.key_cells.items():
                     line[places[column]] = cell
                 yield line
 
@@ -113,7 +113,7 @@ def write_labels(layout: Layout, rows: ViewRows, labels_dir: Path) -> None:
                 if row in rows.final:
                     final_rows.append(place)
                 place += 1
-                yield prediction_row.id, *(prediction_row.given[column] for column in keys), *prediction_row.truth
+                yield prediction_row.id, *(prediction_row.key_cells[column] for column in keys), *prediction_row.truth
 
     write_table(labels_dir / "labels.csv", layout.card.columns, truth())
     write_final(labels_dir, final_rows)

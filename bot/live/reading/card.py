@@ -227,7 +227,7 @@ def _objection(metric: str, evidence: Evidence) -> str:
     if board.direction not in (None, facts.direction):
         return f"the pages were read as {metric}, which is to {facts.direction}, but {board.says}"
     for score in (board.low, board.high):
-        if score is not None and not facts.least <= score <= facts.most:
+        if score is not None and not facts.minimum <= score <= facts.maximum:
             return f"the pages were read as {metric}, which never scores {score:g}, as the leaderboard does"
     return ""
 

@@ -72,7 +72,7 @@ class AdaptivePlaybook(ScriptPlaybook):
             if not await context.steps.once(_FIT, fits, Key(node)):
                 return ()
             codebase = assignment.attempts[-1].code if assignment.attempts else ""
-            prompt = SplitPlan(context.task, context.preview, plan, codebase, assignment.known)
+            prompt = SplitPlan(context.task, context.preview, plan, codebase, assignment.known_items)
             return (await context.asker.ask(prompt, role="planner", name="substeps", node=node)).substeps
         except ModelRefused:
             return ()
@@ -82,7 +82,7 @@ class AdaptivePlaybook(ScriptPlaybook):
         name = f"complexity:{hashlib.sha256(plan.encode(errors='surrogatepass')).hexdigest()[:16]}"
         # A step that is asked for by two slots at a time would be asked twice.
         async with self._judging:
-            prompt = ScorePlan(plan, assignment.known)
+            prompt = ScorePlan(plan, assignment.known_items)
             return (await self._context.asker.ask(prompt, role="analyzer", name=name)).complexity
 
 
@@ -145,12 +145,12 @@ class _InSubsteps:
             plan=assignment.plan or "",
             substeps=self._substeps,
             number=number,
-            so_far=self._so_far,
+            earlier_substeps=self._so_far,
             failed=failed,
             parent=assignment.attempts[-1] if assignment.attempts else None,
             seconds=self._limits.seconds,
             sample_seconds=self._sample_seconds,
-            known=assignment.known,
+            known_items=assignment.known_items,
         )
 
     @property

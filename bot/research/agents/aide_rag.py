@@ -44,7 +44,7 @@ class PostsByTitle:
         if view is None:
             return Material()
         by_item = {document.item: document for document in documents(view)}
-        picked_items = await self._picked(action, node, by_item)
+        picked_items = await self._pick(action, node, by_item)
         parts: list[str] = []
         items: list[Item] = []
         for document in (by_item[item] for item in picked_items if item in by_item):
@@ -54,13 +54,13 @@ class PostsByTitle:
                 items += [Item(post.item, post.time) for post in prompt.document.posts]
         return Material("\n".join((_HEADING, *parts)), tuple(items)) if parts else Material()
 
-    async def _picked(self, action: Action, node: int, by_item: Mapping[str, Document]) -> Sequence[str]:
+    async def _pick(self, action: Action, node: int, by_item: Mapping[str, Document]) -> Sequence[str]:
         """Return the items of the documents that a model picked for a node."""
         context, steps = self._context, self._context.steps
         sought = self._sought(action)
 
         async def choose() -> dict[str, bool]:
-            documents_offered = await self._alike(by_item, sought) if sought else _most_voted(by_item.values())
+            documents_offered = await self._most_similar(by_item, sought) if sought else _most_voted(by_item.values())
             earlier = {item for items in steps.all(_POSTS_READ).values() for item in items}
             return {item: item in earlier for item in documents_offered}
 
@@ -69,7 +69,9 @@ class PostsByTitle:
             documents_offered = [by_item[item] for item in offer if item in by_item]
             if not documents_offered:
                 return ()
-            titles = tuple(DocumentTitle.of(document, read=offer[document.item]) for document in documents_offered)
+            titles = tuple(
+                DocumentTitle.from_document(document, read=offer[document.item]) for document in documents_offered
+            )
             prompt = PickPosts(context.task, titles, action.kind, sought)
             try:
                 answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)
@@ -86,7 +88,7 @@ class PostsByTitle:
         parent = attempt(self._context, action.parents[0])
         return "\n".join(filter(None, (parent.plan, parent.error, parent.output[-_QUERY:])))
 
-    async def _alike(self, by_item: Mapping[str, Document], sought: str) -> list[str]:
+    async def _most_similar(self, by_item: Mapping[str, Document], sought: str) -> list[str]:
         items = sorted(by_item)
         texts = [f"{by_item[item].title}\n{by_item[item].posts[0].text[:_COMPARED_CHARACTERS]}" for item in items]
         scores = await self._context.similarity.scores(sought, texts)

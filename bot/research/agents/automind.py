@@ -49,7 +49,7 @@ class AutoMindBriefing:
         if seconds is None:
             raise BudgetExceeded("no time is left to plan, write and run another script")
         parents = tuple(attempt(context, parent) for parent in action.parents)
-        knowledge = await self._found(action, node)
+        knowledge = await self._retrieve(action, node)
         prompt = PlanSolution(
             task=context.task,
             preview=context.preview,
@@ -61,8 +61,8 @@ class AutoMindBriefing:
             review=await self._memory.review(parents[0].node) if action.kind == "improve" else "",
             results=self._results(action),
             seconds=seconds,
-            seconds_left=context.budget.left(),
-            known=knowledge.items,
+            seconds_left=context.budget.seconds_left(),
+            known_items=knowledge.items,
         )
         plan = await self._plan(prompt, node)
         brief = Brief(
@@ -73,7 +73,7 @@ class AutoMindBriefing:
             draft=_UNPLANNED[action.kind] if plan is None else f"{_HEADINGS[action.kind]}\n\n{plan}",
             planned=plan is not None,
         )
-        return Assignment(brief=brief, attempts=parents, known=knowledge.items, plan=plan)
+        return Assignment(brief=brief, attempts=parents, known_items=knowledge.items, plan=plan)
 
     async def _plan(self, prompt: PlanSolution, node: int) -> str | None:
         ask = self._context.asker.ask
@@ -84,7 +84,7 @@ class AutoMindBriefing:
         except ModelRefused:
             return None
 
-    async def _found(self, action: Action, node: int) -> RetrievedEntries:
+    async def _retrieve(self, action: Action, node: int) -> RetrievedEntries:
         """Return entries of the knowledge base: papers for a draft, tricks for an improvement if the policy drew them."""
         base = self._context.knowledge
         if base is None or not action.knowledge:

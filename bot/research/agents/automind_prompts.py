@@ -45,7 +45,7 @@ class PlanSolution(TemplatePrompt[str]):
     """Time limit of the script."""
     seconds_left: float
     """Of the run."""
-    known: tuple[Item, ...] = ()
+    known_items: tuple[Item, ...] = ()
     """The entries, for the audit."""
 
     def parse(self, text: str) -> str:
@@ -57,7 +57,7 @@ class PlanSolution(TemplatePrompt[str]):
 
     def items(self) -> Sequence[Item]:
         """Return the entries that are shown, and the owner's notes."""
-        return (*self.known, *self.task.items())
+        return (*self.known_items, *self.task.items())
 
 
 class Complexity(BaseModel):
@@ -75,7 +75,7 @@ class ScorePlan(TemplatePrompt[Complexity]):
     template: ClassVar[str] = "score_plan.j2"
 
     plan: str
-    known: tuple[Item, ...] = ()
+    known_items: tuple[Item, ...] = ()
     """What the plan was made of, for the audit."""
 
     def parse(self, text: str) -> Complexity:
@@ -84,7 +84,7 @@ class ScorePlan(TemplatePrompt[Complexity]):
 
     def items(self) -> Sequence[Item]:
         """Return what the plan was made of."""
-        return self.known
+        return self.known_items
 
 
 class Substeps(BaseModel):
@@ -106,7 +106,7 @@ class SplitPlan(TemplatePrompt[Substeps]):
     plan: str
     codebase: str
     """Source of the script that the plan changes; empty where it changes none."""
-    known: tuple[Item, ...] = ()
+    known_items: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> Substeps:
         """Read the JSON answer."""
@@ -114,7 +114,7 @@ class SplitPlan(TemplatePrompt[Substeps]):
 
     def items(self) -> Sequence[Item]:
         """Return what the plan was made of, and the owner's notes."""
-        return (*self.known, *self.task.items())
+        return (*self.known_items, *self.task.items())
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class WriteSubstep(TemplatePrompt[str]):
     substeps: tuple[str, ...]
     number: int
     """Of the substep to write, from 1."""
-    so_far: WorkingSubsteps | None
+    earlier_substeps: WorkingSubsteps | None
     """The substeps before it; None before the first."""
     failed: FailedSubstep | None
     """The last code of this substep; None: it was not written yet."""
@@ -158,7 +158,7 @@ class WriteSubstep(TemplatePrompt[str]):
     """Time limit of the whole script's scored run."""
     sample_seconds: float
     """Of its runs on a sample."""
-    known: tuple[Item, ...] = ()
+    known_items: tuple[Item, ...] = ()
 
     def parse(self, text: str) -> str:
         """Return the code between the fences, whether it is valid or not: what is wrong with it is said when it is run."""
@@ -166,4 +166,4 @@ class WriteSubstep(TemplatePrompt[str]):
 
     def items(self) -> Sequence[Item]:
         """Return what the plan was made of, and the owner's notes."""
-        return (*self.known, *self.task.items())
+        return (*self.known_items, *self.task.items())

@@ -72,7 +72,7 @@ def split(prompt: SplitPlan, seed: int) -> str:
 
 def substep(prompt: WriteSubstep, seed: int) -> str:
     """Answer `write_substep` with the recipe's next part; after a failure with a CONFIG that costs less."""
-    before = config_in(prompt.so_far.code if prompt.so_far else "") or _config(prompt)
+    before = config_in(prompt.earlier_substeps.code if prompt.earlier_substeps else "") or _config(prompt)
     number = min(prompt.number, 2)
     code = parts_of(before)[number - 1]
     if prompt.failed is None:

@@ -143,11 +143,11 @@ class HybridScripts(CoMindBriefing):
             await self._phases.begin(action, tree)
         assignment = await super().assign(action, node, tree)
         opening = tree.of_draft(action.draft_id or 0)[0]
-        items = (*assignment.known, *(await self.plan_knowledge(opening.parents, opening.id)).items)
+        items = (*assignment.known_items, *(await self.plan_knowledge(opening.parents, opening.id)).items)
         if action.kind != "improve" or not (tricks := await self._phases.knowledge(action.parents, node)).text:
-            return replace(assignment, known=items)
+            return replace(assignment, known_items=items)
         brief = replace(assignment.brief, draft="\n\n".join((assignment.brief.draft, _TRICKS, tricks.text)))
-        return replace(assignment, brief=brief, known=tuple(dict.fromkeys((*items, *tricks.items))))
+        return replace(assignment, brief=brief, known_items=tuple(dict.fromkeys((*items, *tricks.items))))
 
     def start(self, action: Action, tree: Tree) -> str:
         """Return what is fixed of a draft: what it starts from, and what its phase asks for."""

@@ -87,7 +87,7 @@ class PhasedRounds(RoundsPolicy):
             update={"draft_share": min(1.0, _DEEP * share), "patience": math.ceil(_DEEP * patience)}
         )
 
-    def of(self, draft_id: int | None) -> RoundsSettings:
+    def settings_of(self, draft_id: int | None) -> RoundsSettings:
         """Return the settings of one draft, by its phase."""
         return self._wide if draft_id is None or draft_id < self._deep_from() else self._deep
 

@@ -33,7 +33,7 @@ class DocumentTitle:
     """Whether an earlier script was written with it."""
 
     @classmethod
-    def of(cls, document: Document, *, read: bool) -> Self:
+    def from_document(cls, document: Document, *, read: bool) -> Self:
         """Return what a title shows of a document."""
         item = Item(document.item, document.opened)
         return cls(item, document.title, document.votes, document.public_score, len(document.posts), read)

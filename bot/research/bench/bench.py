@@ -59,7 +59,7 @@ class Bench:
     out: Path
     groups: tuple[Group, ...]
     """In order: all competitions with the first seed, then with the second."""
-    others: int = 0
+    foreign_runs: int = 0
     """Runs in the folder that are not of the plan."""
 
     @property
@@ -110,7 +110,7 @@ class _Checked:
         self._setups: list[Setup] = []
         for number, model in enumerate(plan.models or (None,)):
             try:
-                self._setups.append(Setup.of(plan.run.model_dump(exclude_unset=True), model, out, configured, fleet))
+                self._setups.append(Setup.read(plan.run.model_dump(exclude_unset=True), model, out, configured, fleet))
             except ConfigurationError:
                 raise
             except UsageError as error:
@@ -176,7 +176,7 @@ def with_folders(bench: Bench) -> Bench:
         _agree(folder, settings, planned[key].settings)
         folder_of.setdefault(key, folder)
     groups = tuple(tuple(replace(run, folder=folder_of.get(run.key)) for run in group) for group in bench.groups)
-    return replace(bench, groups=groups, others=foreign_runs)
+    return replace(bench, groups=groups, foreign_runs=foreign_runs)
 
 
 def _agree(folder: RunFolder, started: ReplaySettings, planned: ReplaySettings) -> None:

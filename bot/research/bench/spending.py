@@ -77,12 +77,14 @@ def most_needed(runs: Iterable[PlannedRun]) -> BenchSpending:
     return at_most
 
 
-def refusal(budget: BenchBudget, spent: BenchSpending, at_most: BenchSpending) -> str | None:
+def refusal(budget: BenchBudget, spending: BenchSpending, at_most: BenchSpending) -> str | None:
     """Return why the budget does not cover what is needed next, in a sentence; None: it does."""
-    if budget.time is not None and spent.seconds + at_most.seconds > _OVER * budget.time:
-        return _short(duration(budget.time), duration(max(0.0, budget.time - spent.seconds)), duration(at_most.seconds))
-    if budget.money is not None and spent.usd + at_most.usd > budget.money + _ROUNDING:
-        return _short(money(budget.money), money(max(0.0, budget.money - spent.usd)), money(at_most.usd))
+    if budget.time is not None and spending.seconds + at_most.seconds > _OVER * budget.time:
+        return _short(
+            duration(budget.time), duration(max(0.0, budget.time - spending.seconds)), duration(at_most.seconds)
+        )
+    if budget.money is not None and spending.usd + at_most.usd > budget.money + _ROUNDING:
+        return _short(money(budget.money), money(max(0.0, budget.money - spending.usd)), money(at_most.usd))
     return None
 
 

@@ -24,7 +24,7 @@ class BenchWork:
 
     def outcomes(self) -> Iterator[RunOutcome]:
         """Do the runs, and yield the outcome of each; after a request to stop, the last one is that run's."""
-        for outcome in run_each(self._jobs(), self._leases, self._shown):
+        for outcome in run_each(self._jobs(), self._leases, self._show):
             self._progress.ended(self._by_folder[outcome.run], outcome)
             yield outcome
 
@@ -32,12 +32,12 @@ class BenchWork:
         """Yield the runs in order; each group's need is known only when those before it have ended."""
         for group in self._bench.groups:
             if left_to_do(group):
-                spent = sum(map(spent_by, self._bench.runs), BenchSpending())
-                self.ended_by = refusal(self._bench.plan.budget, spent, most_needed(group))
+                spending = sum(map(spent_by, self._bench.runs), BenchSpending())
+                self.ended_by = refusal(self._bench.plan.budget, spending, most_needed(group))
                 if self.ended_by is not None:
                     return
             folders: list[RunFolder] = [run.folder for run in group if run.folder is not None]
             yield from jobs_left(folders, self._bench.snapshots)
 
-    def _shown(self, job: Job) -> AbstractContextManager[Say]:
+    def _show(self, job: Job) -> AbstractContextManager[Say]:
         return self._progress.started(self._by_folder[job.run.folder.path], job.run.folder)

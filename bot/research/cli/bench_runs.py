@@ -82,7 +82,7 @@ def _intended(planned: Bench) -> str:
     at_most = most_needed(runs_left)
     cost = f" and {money(at_most.usd)}" if at_most.usd else ""
     forecast = f"; those left may take {duration(at_most.seconds)}{cost}" if runs_left else ""
-    foreign_runs = f"; {planned.others} more there are not of this plan" if planned.others else ""
+    foreign_runs = f"; {planned.foreign_runs} more there are not of this plan" if planned.foreign_runs else ""
     return f"{len(planned.runs)} runs in {planned.out}, {len(planned.runs) - len(runs_left)} finished{forecast}{foreign_runs}"
 
 

@@ -82,7 +82,7 @@ def _row(comparison: Comparison, pair: Pair) -> tuple[str, ...]:
     it = pair.win_rate
     within = f" ({interval(it)})" if interval(it) else ""
     return (
-        f"{comparison.label(pair.one)} over {comparison.label(pair.other)}",
+        f"{comparison.label(pair.first)} over {comparison.label(pair.second)}",
         f"{points(it.mean)}{within}",
         percentage(pair.chance),
         "yes" if pair.settled else "no",
@@ -100,8 +100,8 @@ def _record(comparison: Comparison) -> dict[str, Any]:
         "agents": [asdict(row) for row in comparison.rows],
         "pairs": [
             {
-                "one": asdict(pair.one),
-                "other": asdict(pair.other),
+                "one": asdict(pair.first),
+                "other": asdict(pair.second),
                 "win_rate": asdict(pair.win_rate),
                 "any_medal": asdict(pair.medals),
                 "chance": pair.chance,

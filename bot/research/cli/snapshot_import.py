@@ -106,7 +106,7 @@ def _print(outcomes: Sequence[LiveImportResult], *, dated: bool) -> None:
             typer.echo(f"{outcome.competition}: {outcome.status}: {outcome.sentence}")
         for problem in outcome.counts.broken if outcome.counts else ():
             typer.echo(f"{outcome.competition}: failed: {problem}")
-        for problem in outcome.counts.left_out if outcome.counts else ():
+        for problem in outcome.counts.omitted if outcome.counts else ():
             typer.echo(f"{outcome.competition}: left out: {problem}")
         for problem in outcome.counts.remarks if outcome.counts else ():
             typer.echo(f"{outcome.competition}: {problem}")
@@ -115,10 +115,10 @@ def _print(outcomes: Sequence[LiveImportResult], *, dated: bool) -> None:
 def _row(outcome: LiveImportResult) -> tuple[str, ...]:
     if outcome.counts is None:
         return (outcome.competition, *"–––––", outcome.status)
-    rows, left_out = outcome.counts.rows, sum(reason.count for reason in outcome.counts.left_out)
+    rows, omitted = outcome.counts.rows, sum(reason.count for reason in outcome.counts.omitted)
     counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
     status = outcome.status if outcome.whole else f"{outcome.status}, with a broken list"
-    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{left_out:,}", status)
+    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{omitted:,}", status)
 
 
 def _kinds(counts: CountedRows) -> str:

@@ -123,10 +123,10 @@ def _show(outcomes: Sequence[BenchImportResult], *, json: bool) -> None:
 
 
 def _row(outcome: BenchImportResult) -> tuple[str, ...]:
-    remarks = [f"left out: {name}" for name in outcome.left_out] + list(outcome.notes)
+    remarks = [f"left out: {name}" for name in outcome.omitted] + list(outcome.notes)
     metric_lines = [f"{outcome.metric}, {outcome.direction}"] if outcome.metric else []
-    if outcome.how:
-        metric_lines.append(outcome.how)
+    if outcome.explanation:
+        metric_lines.append(outcome.explanation)
     if outcome.problems:
         remarks = ["see below"]
     return (

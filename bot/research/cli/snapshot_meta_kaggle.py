@@ -158,7 +158,7 @@ def _print(results: Sequence[ImportResult], *, json: bool) -> None:
     for result in results:
         counts = result.counts
         cells = [counts.topics, counts.messages, counts.kernels, counts.sources, counts.observations] if counts else []
-        left_out_lines = "\n".join(f"{reason}: {count:,}" for reason, count in result.left_out.items())
+        left_out_lines = "\n".join(f"{reason}: {count:,}" for reason, count in result.omitted.items())
         rows.append(
             (result.slug, result.status, *(f"{count:,}" for count in cells), *[""] * (5 - len(cells)), left_out_lines)
         )

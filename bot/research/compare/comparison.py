@@ -20,8 +20,8 @@ _LATE_FACTOR = 1.1
 class Pair:
     """Two contenders, the one that beats more teams first."""
 
-    one: Contender
-    other: Contender
+    first: Contender
+    second: Contender
     win_rate: Difference
     medals: Difference
     chance: float
@@ -55,7 +55,7 @@ class Comparison:
     @property
     def against_leader(self) -> tuple[Pair, ...]:
         """The leader's pairs, in the order of the rows."""
-        return tuple(pair for pair in self.pairs if self.leader in (pair.one, pair.other))
+        return tuple(pair for pair in self.pairs if self.leader in (pair.first, pair.second))
 
     @property
     def competitions(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
         yield "No competition and seed was run by all: figures of different competitions stand side by side"
     elif used_count < len(all_results):
         yield f"{plural(len(all_results) - used_count, 'run')} of a competition and seed that not all ran left out of the figures"
-    yield from runs.left_out
+    yield from runs.incomplete
     limits = {duration(result.time_limit) for result in all_results if result.time_limit is not None}
     if len(limits) > 1:
         yield f"Runs were given different times: {', '.join(sorted(limits))}"

@@ -119,7 +119,7 @@ def difference_chart(comparison: Comparison) -> Chart | None:
     leader = comparison.title(comparison.leader)
     label = f"percentage points of teams beaten; to the right {leader} is ahead"
     x_axis = Axis(min(values) - margin, max(values) + margin, label, _signed, unit=0.01)
-    rows = [(-float(number), f"over {comparison.title(pair.other)}") for number, pair in enumerate(pairs)]
+    rows = [(-float(number), f"over {comparison.title(pair.second)}") for number, pair in enumerate(pairs)]
     up = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
     series = [Series("", "ink dashed", [(0.0, up.low), (0.0, up.high)], "line")]
     for (row, _), pair in zip(rows, pairs, strict=True):

@@ -35,7 +35,7 @@ class Runs:
     """Finished replays."""
 
     cells: Cells
-    left_out: tuple[str, ...]
+    incomplete: tuple[str, ...]
     """A sentence for each kind of run that is not compared."""
 
     @property

@@ -41,7 +41,7 @@ def verdict(comparison: Comparison) -> str:
     settled = [pair for pair in comparison.pairs if pair.settled]
     if not settled:
         nearest = (comparison.against_leader or comparison.pairs)[0]
-        names, size = [comparison.title(contender) for contender in (nearest.one, nearest.other)], _size(nearest)
+        names, size = [comparison.title(contender) for contender in (nearest.first, nearest.second)], _size(nearest)
         if size.startswith("0.0 "):
             return f"No significant difference: {names[0]} is level with {names[1]}."
         count = competitions_needed(comparison, nearest)
@@ -49,10 +49,10 @@ def verdict(comparison: Comparison) -> str:
         return f"No significant difference: {names[0]} is ahead of {names[1]} by {size}{suffix}."
     by_winner: dict[Contender, list[Pair]] = {}
     for pair in settled:
-        by_winner.setdefault(pair.one, []).append(pair)
+        by_winner.setdefault(pair.first, []).append(pair)
     title, clauses = comparison.title, []
     for winner, pairs in by_winner.items():
-        losers = [f"{title(pair.other)} by {_size(pair)}" for pair in pairs]
+        losers = [f"{title(pair.second)} by {_size(pair)}" for pair in pairs]
         clauses.append(f"{title(winner)} is better than {_join_names(losers)}")
     open_pairs = len(comparison.pairs) - len(settled)
     suffix = f"; {plural(open_pairs, 'other pair')} not significant" if open_pairs else ""

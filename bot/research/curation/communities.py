@@ -39,7 +39,7 @@ class PastCompetition:
     metric: str
     """As far as it is known, with its direction; else empty."""
     lower_is_better: bool
-    ended: datetime
+    end: datetime
     """Its deadline; where that is not known, the time of the latest post."""
     posts: CommunityView
     origin: str

@@ -42,7 +42,7 @@ _ANY_TASK = ("method/tuning",)
 class MeasuredEffect:
     """A measured difference that a change made."""
 
-    what: str
+    name: str
     gain: float
     """Above 0 is better, whatever the metric's sign."""
     error: float
@@ -142,5 +142,5 @@ def _claim(card: TaskCard, effects: Sequence[MeasuredEffect]) -> str:
     lines = [f"Measured in {card.metric.name}, differences above 0 are better, with their standard errors."]
     for heading, group in groups.items():
         if group:
-            lines += ["", heading, *(f"- {e.gain:+.3g} ± {e.error:.2g}: {e.what}" for e in group[:_MAX_LINES])]
+            lines += ["", heading, *(f"- {e.gain:+.3g} ± {e.error:.2g}: {e.name}" for e in group[:_MAX_LINES])]
     return "\n".join(lines)

@@ -83,7 +83,7 @@ def _entry(competition: PastCompetition, document: Document, trick: Trick, numbe
         title=trick.title,
         labels=trick.labels,
         # What is posted while a competition goes on is no knowledge of a past one before its end.
-        known_at=max(document.time, competition.ended),
+        known_at=max(document.time, competition.end),
         competitions=(competition.slug.lower(),),
         sources=(source,),
         support=trick.support,

@@ -85,7 +85,7 @@ def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
     return FoundMetric(
         name=OWN_GRADER,
         direction="minimize" if question.board_lower_is_better else "maximize",
-        how=f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
+        explanation=f"the true predictions are not known: it is scored by {OWN_GRADER}, and its direction is the leaderboard's",
         params={"predictions": kind},
         notes=(f"{OWN_GRADER} gives the sample submission {answer.score:.6g}",),
     )
@@ -124,18 +124,18 @@ def _confirmed(
     with grader_of(grader, answers) as call, contextlib.suppress(SnapshotError):  # too slow or too large on all rows
         search = MetricSearch(all_rows, call, scratch)
         for trial in trials(all_rows.truth, all_rows.sample, np.random.default_rng(_SEED)):
-            if search.ask(trial) and len(search.scored) == _CONFIRMED:
+            if search.ask(trial) and len(search.answers) == _CONFIRMED:
                 break
     confirmed = [
         candidate
         for candidate in candidates
-        if all(same(candidate.score(all_rows.perfect, trial), score) for trial, score in search.scored)
+        if all(same(candidate.score(all_rows.perfect, trial), score) for trial, score in search.answers)
     ]
-    if len(search.scored) < 2:
+    if len(search.answers) < 2:
         return [], f"; {candidates[0]} agreed there, but on all rows too little is scored to confirm it"
     if not confirmed:
         return [], f"; {candidates[0]} agreed there, but not on all rows"
-    return confirmed, f", and on {len(search.scored)} submissions of all rows"
+    return confirmed, f", and on {len(search.answers)} submissions of all rows"
 
 
 def _submissions(truth: Path, sample: Path, key: tuple[str, ...]) -> TrialTable:

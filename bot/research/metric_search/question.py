@@ -35,7 +35,7 @@ class FoundMetric:
     name: str
     """`grade.py` where no metric of the registry agrees."""
     direction: Direction
-    how: str
+    explanation: str
     """One sentence: how it was found."""
     params: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

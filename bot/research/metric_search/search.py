@@ -76,7 +76,7 @@ class Candidate:
     def score(self, truth: TrialSubmission, prediction: TrialSubmission) -> float:
         """Return the score of text cells, read as the metric takes them; NaN where it is not defined."""
         sides: tuple[Any, Any] = truth.cells, prediction.cells
-        if self.metric.takes == "number":
+        if self.metric.input_kind == "number":
             sides = truth.numbers, prediction.numbers
             if sides[0] is None or sides[1] is None:
                 return math.nan
@@ -100,7 +100,7 @@ class MetricSearch:
     grade: GradeCall
     scratch: Path
     metrics: Sequence[Metric] = tuple(METRICS.values())
-    scored: list[tuple[TrialSubmission, float]] = field(default_factory=list, init=False)
+    answers: list[tuple[TrialSubmission, float]] = field(default_factory=list, init=False)
     """Those that the grader gave a finite score."""
     faults: list[str] = field(default_factory=list, init=False)
 
@@ -119,11 +119,11 @@ class MetricSearch:
         self._check_enough()
         candidates = [candidate for candidate in self._candidates() if self._agrees(candidate)]
         for _ in range(_ROUNDS):
-            before = len(self.scored)
+            before = len(self.answers)
             for trial in trials(truth, sample, rng) if len(candidates) > 1 else ():
                 if trial.name != PERFECT and _differ(candidates, self.submissions.perfect, trial) and self.ask(trial):
                     candidates = [candidate for candidate in candidates if self._agrees(candidate)]
-            if len(self.scored) == before:  # whatever would decide is refused, or nothing would
+            if len(self.answers) == before:  # whatever would decide is refused, or nothing would
                 break
         return candidates
 
@@ -135,14 +135,14 @@ class MetricSearch:
         if graded.score is None:
             self.faults.append(f"{trial.name}: {graded.fault}")
             return False
-        self.scored.append((trial, graded.score))
+        self.answers.append((trial, graded.score))
         return True
 
     def _check_enough(self) -> None:
-        different = {round(score, SCORE_DIGITS) for _, score in self.scored}
-        if len(self.scored) >= FEWEST and len(different) >= FEWEST_DIFFERENT:
+        different = {round(score, SCORE_DIGITS) for _, score in self.answers}
+        if len(self.answers) >= FEWEST and len(different) >= FEWEST_DIFFERENT:
             return
-        fault = f"gives {len(self.scored)} of {len(self.scored) + len(self.faults)} made submissions a finite score"
+        fault = f"gives {len(self.answers)} of {len(self.answers) + len(self.faults)} made submissions a finite score"
         fault += f", {len(different)} different ones: too few to know its metric and direction by"
         if self.faults:
             fault += f" ({self.faults[0]})"
@@ -155,21 +155,21 @@ class MetricSearch:
         number = self.submissions.perfect.numbers is not None
         empty = any(not cell.strip() for cell in distinct)  # no label is
         for metric in self.metrics:
-            if (number or metric.takes != "number") and not (empty and metric.takes == "label"):
+            if (number or metric.input_kind != "number") and not (empty and metric.input_kind == "label"):
                 yield from (Candidate(metric, params) for params in _variants(metric, truth.shape[1], labels))
 
     def _agrees(self, candidate: Candidate) -> bool:
         # The perfect submission comes first, and most metrics agree on it: starting at the end excludes most soon.
         return all(
-            same(candidate.score(self.submissions.perfect, trial), score) for trial, score in reversed(self.scored)
+            same(candidate.score(self.submissions.perfect, trial), score) for trial, score in reversed(self.answers)
         )
 
     def direction(self) -> Direction | None:
         """Return the direction of the scores, by the perfect submission against all others; None if it is unclear."""
-        perfect = next((score for trial, score in self.scored if trial.name == PERFECT), None)
+        perfect = next((score for trial, score in self.answers if trial.name == PERFECT), None)
         if perfect is None:
             return None
-        other_scores = [score for trial, score in self.scored if trial.name != PERFECT and not same(score, perfect)]
+        other_scores = [score for trial, score in self.answers if trial.name != PERFECT and not same(score, perfect)]
         if not other_scores or min(other_scores) < perfect < max(other_scores):
             return None
         return "minimize" if perfect < min(other_scores) else "maximize"
@@ -218,7 +218,7 @@ def search_result(
     Raises:
         SnapshotError: they contradict, or neither shows a direction.
     """
-    tested, different = len(search.scored), len({round(score, SCORE_DIGITS) for _, score in search.scored})
+    tested, different = len(search.answers), len({round(score, SCORE_DIGITS) for _, score in search.answers})
     evidence = f"{tested} made submissions ({different} different scores)"
     direction = _direction(search, candidates, board_lower_is_better)
     notes: list[str] = []

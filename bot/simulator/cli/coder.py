@@ -44,7 +44,7 @@ def check(
         items, last_output = check_coder(name, settings_file(config), sandbox, Path(folder), say)
     ok = all(i.ok for i in items)
     record = {"coder": name, "ok": ok, "seen": [asdict(i) for i in items], "printed": last_output}
-    lines = (f"{'ok' if i.ok else 'fails':6} {i.what:24} {i.found}" for i in items)
+    lines = (f"{'ok' if i.ok else 'fails':6} {i.title:24} {i.finding}" for i in items)
     print_result(record, *lines, json=json)
     if not ok and not json:
         typer.echo(f"What it printed last:\n{last_output}", err=True)

@@ -104,7 +104,7 @@ def _show(results: Sequence[ProbeResult], exchanges: Sequence[ProbeExchange], fo
 
 def _finding_text(result: ProbeResult) -> str:
     how_to_settle = f" (settled by: {result.point.settled_by})" if result.finding.verdict == "could not tell" else ""
-    return f"{result.finding.saw}{how_to_settle}"
+    return f"{result.finding.observation}{how_to_settle}"
 
 
 def _as_json(
@@ -113,7 +113,7 @@ def _as_json(
     points = [
         {
             **{"point": r.point.name, "assumed": r.point.assumed, "verdict": r.finding.verdict},
-            **{"saw": r.finding.saw, "settled_by": r.point.settled_by},
+            **{"saw": r.finding.observation, "settled_by": r.point.settled_by},
         }
         for r in results
     ]

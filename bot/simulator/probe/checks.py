@@ -24,10 +24,10 @@ def _gpu_hours(answers: ProbeAnswers) -> ProbeFinding:
 
 
 def _private_ones(answers: ProbeAnswers) -> ProbeFinding:
-    own = answers.read("own-data-sets", OwnDataSets)
-    private = sum(d.is_private for d in own.datasets)
+    own_sets = answers.read("own-data-sets", OwnDataSets)
+    private = sum(d.is_private for d in own_sets.datasets)
     return (
-        finding(True, f"{private} of {len(own.datasets)} are private")
+        finding(True, f"{private} of {len(own_sets.datasets)} are private")
         if private
         else unsure("no private one is listed")
     )

@@ -17,7 +17,7 @@ class ProbeFinding:
     """What was seen of one point."""
 
     verdict: Verdict
-    saw: str
+    observation: str
 
 
 class NotAnswered(Exception):
@@ -25,7 +25,7 @@ class NotAnswered(Exception):
 
     def __init__(self, finding: ProbeFinding) -> None:
         self.finding = finding
-        super().__init__(finding.saw)
+        super().__init__(finding.observation)
 
 
 class ProbeAnswers:

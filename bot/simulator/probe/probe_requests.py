@@ -55,7 +55,7 @@ async def ask_all(
         meter = Tally()
 
         def recorder() -> _Recorder:
-            return _Recorder(http, lambda: credentials, clock, meter, section).into(recorded, say)
+            return _Recorder(http, lambda: credentials, clock, meter, section).record_into(recorded, say)
 
         # A refused key closes a client: the question without a key has a client of its own.
         await _ask(recorder(), recorder(), slug, pace)
@@ -64,33 +64,33 @@ async def ask_all(
 
 async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace) -> None:
     site, submissions, forum = Competitions(client), Submissions(client, slug), Forum(client)
-    competition = await client.tried("competition", site.get(slug))
+    competition = await client.ask("competition", site.get(slug))
     if competition is None:
         return
     title = competition.title or slug
-    await client.tried("pages", site.pages(slug))
-    await client.tried("files", anext(site.files(slug), None))
-    await client.tried("data-summary", site.data_summary(slug))
-    await client.tried("download", site.data_address(slug))
-    await client.tried("leaderboard", site.top(slug, size=BOARD_ROWS))
-    await client.tried("quota", submissions.limits())
-    await client.tried("submissions", anext(submissions.all(), None))
-    topics = await client.tried("topics", forum.topics(slug))
+    await client.ask("pages", site.pages(slug))
+    await client.ask("files", anext(site.files(slug), None))
+    await client.ask("data-summary", site.data_summary(slug))
+    await client.ask("download", site.data_address(slug))
+    await client.ask("leaderboard", site.top(slug, size=BOARD_ROWS))
+    await client.ask("quota", submissions.limits())
+    await client.ask("submissions", anext(submissions.all(), None))
+    topics = await client.ask("topics", forum.topics(slug))
     short = (t for t in (topics.topics if topics else ()) if t.comment_count <= _MOST_MESSAGES)
     if topic := max(short, key=lambda t: t.comment_count, default=None):
-        await client.tried("messages", forum.messages(slug, topic.id))
-        await client.tried("topic", forum.topic(topic.id))
-    await client.tried("kernels", Kernels(client).of(slug))
-    await client.tried("search-kernels", Search(client).find("KERNEL", title))
+        await client.ask("messages", forum.messages(slug, topic.id))
+        await client.ask("topic", forum.topic(topic.id))
+    await client.ask("kernels", Kernels(client).of(slug))
+    await client.ask("search-kernels", Search(client).find("KERNEL", title))
     await client.clock.sleep(pace.apart)
-    if not await keyless.tried("search-without-key", _search_without_key(keyless, title), refused_key=True):
-        await client.tried("search-competition", Search(client).competition(slug, title))
+    if not await keyless.ask("search-without-key", _search_without_key(keyless, title), refused_key=True):
+        await client.ask("search-competition", Search(client).competition(slug, title))
     else:
-        await client.tried("wrong-name", site.get(WRONG_NAME))
+        await client.ask("wrong-name", site.get(WRONG_NAME))
     data_sets = DataSets(client)
-    await client.tried("gpu-hours", Notebooks(client).accelerator_quota())
-    await client.tried("own-data-sets", anext(data_sets.mine(), None))
-    await client.tried("missing-data-set", data_sets.status(_MISSING))
+    await client.ask("gpu-hours", Notebooks(client).accelerator_quota())
+    await client.ask("own-data-sets", anext(data_sets.mine(), None))
+    await client.ask("missing-data-set", data_sets.status(_MISSING))
 
 
 async def _search_without_key(client: KaggleClient, title: str) -> SearchPage:
@@ -111,14 +111,14 @@ class _WholeAnswer(ApiResponse):
 class _Recorder(KaggleClient):
     """A client that keeps each answer, of refusals too."""
 
-    def into(self, recorded: list[ProbeExchange], say: Callable[[str], None]) -> "_Recorder":
+    def record_into(self, recorded: list[ProbeExchange], say: Callable[[str], None]) -> "_Recorder":
         """Keep what comes in a list, and name each question before it is put."""
         self._recorded, self._say, self._name = recorded, say, ""
         self._head: httpx2.Response | None = None
         self._http.event_hooks["response"].append(self._note)
         return self
 
-    async def tried(self, name: str, request: Awaitable[T], *, refused_key: bool = False) -> T | None:
+    async def ask(self, name: str, request: Awaitable[T], *, refused_key: bool = False) -> T | None:
         """Put a question; None if it was refused or not answered, with whatever came recorded.
 
         A missing key raises NotAuthenticated unless `refused_key` allows it.

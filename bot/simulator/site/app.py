@@ -121,7 +121,7 @@ class App:
         return JSONResponse(finished(answer, unknown_fields=self._site.settings.unknown_fields))
 
     async def _upload(self, place: str, request: Request, now: datetime) -> Response:
-        upload = self._site.uploads.at(place, now)
+        upload = self._site.uploads.find(place, now)
         if upload is None:
             return PlainTextResponse("Not found", 404)
         part = request.headers.get("content-range", "")
@@ -204,7 +204,7 @@ def competition_page(competition: SimulatedCompetition, now: datetime) -> str:
         if rank <= _TOP or team.id == competition.team_id
     ]
     rows = [
-        (f"{s.at:%m-%d %H:%M}", s.tag, s.status, score_text(s.public_score), s.error or "")
+        (f"{s.submitted_at:%m-%d %H:%M}", s.tag, s.status, score_text(s.public_score), s.error or "")
         for s in reversed(competition.desk.all(now)[-_TOP:])
     ]
     return _PAGE + rendered(

@@ -35,7 +35,7 @@ class Team:
     id: int
     name: str
     user: str
-    at: datetime
+    last_submission_at: datetime
     """Time of its last submission."""
     public: float
     private: float
@@ -62,9 +62,12 @@ class SimulatedLeaderboard:
 
     def standings(self, now: datetime, own_team: Team | None, *, private: bool) -> list[Team]:
         """Return the teams that have arrived, best first; ties go to the earlier one."""
-        teams = [team for team in self._teams if team.at <= now] + ([own_team] if own_team else [])
+        teams = [team for team in self._teams if team.last_submission_at <= now] + ([own_team] if own_team else [])
         sign = -1 if not self._card.lower_is_better else 1
-        return sorted(teams, key=lambda team: (sign * (team.private if private else team.public), team.at, team.id))
+        return sorted(
+            teams,
+            key=lambda team: (sign * (team.private if private else team.public), team.last_submission_at, team.id),
+        )
 
     def final(self, score: float) -> Final:
         """Return a private score's rank among the private scores of all teams."""
@@ -86,7 +89,7 @@ def zipped(teams: list[Team], slug: str, now: datetime, *, private: bool) -> byt
     writer.writerow(COLUMNS)
     for rank, team in enumerate(teams, 1):
         score = score_text(team.private if private else team.public)
-        time = f"{team.at:%Y-%m-%d %H:%M:%S}"
+        time = f"{team.last_submission_at:%Y-%m-%d %H:%M:%S}"
         writer.writerow((rank, team.id, team.name, time, score, team.submissions, team.user))
     name = f"{slug}-{'private' if private else 'public'}leaderboard-{now:%Y-%m-%dT%H:%M:%S}.csv"
     buffer = io.BytesIO()
@@ -117,7 +120,7 @@ def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
 def _possible(score: float, card: TaskCard) -> float:
     """Keep a perturbed score within its metric's range."""
     facts = METRICS.get(card.metric.name)
-    return score if facts is None else min(max(score, facts.least), facts.most)
+    return score if facts is None else min(max(score, facts.minimum), facts.maximum)
 
 
 def _quarters(scores: list[float]) -> float:

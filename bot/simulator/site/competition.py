@@ -95,7 +95,7 @@ class SimulatedCompetition:
             id=self.team_id,
             name=self.settings.display_name,
             user=self.settings.user_name,
-            at=max(s.at for s in submissions),
+            last_submission_at=max(s.submitted_at for s in submissions),
             public=best[0].public_score,
             private=final.private_score,
             submissions=len(submissions),

@@ -45,13 +45,13 @@ class CompetitionMethods:
 
     def list_pages(self, call: Call) -> Answer:
         """ListCompetitionPages: all pages, or one by name."""
-        competition = self._named(call)
+        competition = self._requested(call)
         changed = competition.is_now("rules-changed", call.now)
         return {"pages": competition.pages.answer(call.text("pageName"), rules_changed=changed)}
 
     def list_files(self, call: Call) -> Answer:
         """ListDataFiles: names, sizes and times, at most 200 a page."""
-        competition = self._named(call)
+        competition = self._requested(call)
         page, token = call.page(list(competition.files.sizes), largest=200)
         files = [_file(competition, name) for name in page]
         if competition.is_now("unstable-lists", call.now) and not token:
@@ -60,7 +60,7 @@ class CompetitionMethods:
 
     def summarise_files(self, call: Call) -> Answer:
         """GetCompetitionDataFilesSummary: numbers and sizes by extension."""
-        competition = self._named(call)
+        competition = self._requested(call)
         sizes_by_suffix: dict[str, list[int]] = {}
         for name, size in competition.sizes.items():
             sizes_by_suffix.setdefault(PurePosixPath(name).suffix, []).append(size)
@@ -97,14 +97,14 @@ class CompetitionMethods:
 
     def get_leaderboard(self, call: Call) -> Answer:
         """GetLeaderboard: the public board while it runs, then the private one unless `overridePublic`."""
-        competition = self._named(call)
+        competition = self._requested(call)
         private = competition.over(call.now) and not call.flag("overridePublic")
         page, token = call.page(competition.standings(call.now, private=private), largest=200)
         return list_answer("submissions", [_entry(team, private=private) for team in page], token)
 
     def download_leaderboard(self, call: Call) -> Answer:
         """DownloadLeaderboard: a zip, without Last-Modified."""
-        competition = self._named(call)
+        competition = self._requested(call)
         private, slug = competition.over(call.now), competition.slug
         teams = competition.standings(call.now, private=private)
         disposition = {"content-disposition": f"attachment; filename={slug}.zip"}
@@ -132,7 +132,7 @@ class CompetitionMethods:
             "mergerDeadline": wire_time(min(deadline, merger)),
             "enabledDate": wire_time(card.enabled_at),
             "dateCreated": wire_time(card.enabled_at - timedelta(days=3)),
-            "kernelCount": len(self._site.kernels.of(competition.slug, now)),
+            "kernelCount": len(self._site.kernels.of_competition(competition.slug, now)),
             "teamCount": len(teams),
             "userHasEntered": competition.entered,
             "userRank": next((rank for rank, team in enumerate(teams, 1) if team.id == competition.team_id), None),
@@ -145,11 +145,11 @@ class CompetitionMethods:
             "submissionsDisabled": competition.is_now("closed-early", now),
         }
 
-    def _named(self, call: Call) -> SimulatedCompetition:
+    def _requested(self, call: Call) -> SimulatedCompetition:
         return self._site.competition(call.text("competitionName"))
 
     def _joined(self, call: Call) -> SimulatedCompetition:
-        competition = self._named(call)
+        competition = self._requested(call)
         if not competition.entered:
             raise ApiError(403, "You must accept this competition's rules before you'll be able to download files.")
         return competition
@@ -169,6 +169,6 @@ def _entry(team: Team, *, private: bool) -> Json:
     return {
         "teamId": team.id,
         "teamName": team.name,
-        "submissionDate": wire_time(team.at),
+        "submissionDate": wire_time(team.last_submission_at),
         "score": score_text(team.private if private else team.public),
     }

@@ -22,7 +22,7 @@ class _DataSet:
     private: bool
     license: str
     folder: Path
-    at: datetime
+    created_at: datetime
     ready_at: datetime
     failed: bool
 
@@ -31,7 +31,7 @@ class _DataSet:
         if self.failed:
             return "FAILED" if now >= self.ready_at else "BLOBS_RECEIVED"
         steps = ("NOT_YET_PERSISTED", "BLOBS_RECEIVED")
-        half = self.at + (self.ready_at - self.at) / 2
+        half = self.created_at + (self.ready_at - self.created_at) / 2
         return "READY" if now >= self.ready_at else steps[now >= half]
 
 
@@ -59,17 +59,17 @@ class DataSetMethods:
             error = "The title and the slug must be between 6 and 50 characters"
         elif ref in self._sets or any(s.title == title for s in self._sets.values()):
             error = f'The requested title "{title}" is already in use by a dataset. Please choose another title.'
-        elif not call.many("files"):
+        elif not call.list_of("files"):
             error = "At least one file must be specified"
         if error:
             return {"status": "error", "error": error}
-        folder = self._store([str(f.get("token")) for f in call.many("files") if isinstance(f, dict)], call.now)
+        folder = self._store([str(f.get("token")) for f in call.list_of("files") if isinstance(f, dict)], call.now)
         self._sets[ref] = _DataSet(
             title=title,
             private=call.flag("isPrivate"),
             license=call.text("licenseName"),
             folder=folder,
-            at=call.now,
+            created_at=call.now,
             ready_at=call.now + timedelta(seconds=self._rng.uniform(*self._site.settings.dataset_seconds)),
             failed=self._site.faults.since("datasets-fail", call.now) is not None,
         )
@@ -77,19 +77,19 @@ class DataSetMethods:
 
     def status(self, call: Call) -> Answer:
         """GetDatasetStatus: 403 for what does not exist."""
-        return {"status": self._sets[self._named(call)].status(call.now)}
+        return {"status": self._sets[self._requested(call)].status(call.now)}
 
     def list(self, call: Call) -> Answer:
         """ListDatasets: the user's own, the last changed first; nobody else's are here."""
         group = str(call.body.get("group") or "").rpartition("GROUP_")[2]
         is_mine = group.startswith("MY") or call.text("user") == self._site.settings.user_name
-        sets = sorted(self._sets.items(), key=lambda item: item[1].at, reverse=True) if is_mine else []
-        page, token = call.page([self._shown(*item) for item in sets])
+        sets = sorted(self._sets.items(), key=lambda item: item[1].created_at, reverse=True) if is_mine else []
+        page, token = call.page([self._as_json(*item) for item in sets])
         return list_answer("datasets", page, token)
 
     def delete(self, call: Call) -> Answer:
         """DeleteDataset: runs that have begun keep it."""
-        del self._sets[self._named(call)]
+        del self._sets[self._requested(call)]
         return {}
 
     def folder(self, ref: str, now: datetime) -> Path | None:
@@ -108,13 +108,13 @@ class DataSetMethods:
             (folder / upload.file_name).chmod(0o644)
         return folder
 
-    def _named(self, call: Call) -> str:
+    def _requested(self, call: Call) -> str:
         ref = f"{call.text('ownerSlug')}/{call.text('datasetSlug')}"
         if ref not in self._sets:
             raise denied("datasets.get")
         return ref
 
-    def _shown(self, ref: str, data_set: _DataSet) -> Json:
+    def _as_json(self, ref: str, data_set: _DataSet) -> Json:
         return {
             "id": wire_id("dataset", ref),
             "ref": ref,
@@ -125,6 +125,6 @@ class DataSetMethods:
             "isPrivate": data_set.private,
             "licenseName": data_set.license,
             "totalBytes": sum(path.stat().st_size for path in data_set.folder.iterdir()),
-            "lastUpdated": wire_time(data_set.at),
+            "lastUpdated": wire_time(data_set.created_at),
             "currentVersionNumber": 1,
         }

@@ -22,7 +22,7 @@ class SimulatedPost:
     row: MessageRow
     number: int
     """Its number on the wire."""
-    at: datetime
+    posted_at: datetime
     """When it was posted."""
     votes: int
     replies: list["SimulatedPost"] = field(default_factory=list)
@@ -35,7 +35,7 @@ class SimulatedThread:
     row: TopicRow
     number: int
     """Its number on the wire."""
-    at: datetime
+    posted_at: datetime
     votes: int
     posts: list[MessageRow]
     """The visible ones, oldest first."""
@@ -51,7 +51,7 @@ class SimulatedThread:
     @property
     def last(self) -> datetime:
         """When the latest message was posted; without messages, when the topic was."""
-        return max((row.posted_at for row in self.posts if row.posted_at), default=self.at)
+        return max((row.posted_at for row in self.posts if row.posted_at), default=self.posted_at)
 
 
 class SimulatedForum:
@@ -129,7 +129,7 @@ class SimulatedForum:
         return SimulatedThread(
             row=row,
             number=self._topic_numbers[row.id],
-            at=_posted(row),
+            posted_at=_posted(row),
             votes=votes,
             posts=posts,
             opening=first if opens else None,

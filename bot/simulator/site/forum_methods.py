@@ -49,7 +49,7 @@ class ForumMethods:
 
     def get_topic(self, call: Call) -> Answer:
         """GetTopic: a topic of any competition with the text of its opening message."""
-        competition, thread = self._found(call.number("id"), call.now)
+        competition, thread = self._find(call.number("id"), call.now)
         opening = thread.opening
         author = thread.row.author or ""
         return {
@@ -57,7 +57,7 @@ class ForumMethods:
                 "id": thread.number,
                 "title": thread.row.title,
                 "url": topic_url(competition.slug, thread),
-                "postDate": wire_time(thread.at),
+                "postDate": wire_time(thread.posted_at),
                 "lastCommentDate": wire_time(thread.last),
                 "authorName": author,
                 "authorUrl": f"/{slugified(author)}" if author else "",
@@ -71,11 +71,11 @@ class ForumMethods:
 
     def list_comments(self, call: Call) -> Answer:
         """ListComments: the messages below a topic's opening one, paged by token."""
-        competition, thread = self._found(call.number("topicId"), call.now)
+        competition, thread = self._find(call.number("topicId"), call.now)
         page, token = call.page(competition.forum.posts(thread, call.now, opening=False))
         return list_answer("comments", [self._comment(post) for post in page], token)
 
-    def _found(self, number: int | None, now: datetime) -> tuple[SimulatedCompetition, SimulatedThread]:
+    def _find(self, number: int | None, now: datetime) -> tuple[SimulatedCompetition, SimulatedThread]:
         for competition in self._site.competitions:
             thread = competition.forum.thread(number, now)
             if thread is not None:
@@ -94,7 +94,7 @@ class ForumMethods:
             }
         return {
             "id": post.number,
-            "postDate": wire_time(post.at),
+            "postDate": wire_time(post.posted_at),
             **content,
             "votes": post.votes,
             "isDeleted": bool(row.deleted),
@@ -107,7 +107,7 @@ class ForumMethods:
             "id": post.number,
             "authorName": None if row.deleted else row.author,
             "authorUrl": None if row.deleted else slugified(row.author or ""),
-            "postDate": wire_time(post.at),
+            "postDate": wire_time(post.posted_at),
             "content": None if row.deleted else rendered(row.markdown or ""),
             "votes": post.votes,
             "replies": [self._comment(reply) for reply in post.replies],
@@ -132,7 +132,7 @@ def _topic(thread: SimulatedThread, competition: SimulatedCompetition) -> Json:
         "authorName": thread.row.author,
         "commentCount": thread.comments,
         "votes": thread.votes,
-        "postDate": wire_time(thread.at),
+        "postDate": wire_time(thread.posted_at),
         "lastCommentPostDate": wire_time(thread.last),
         "isSticky": thread.sticky,
     }
@@ -141,11 +141,11 @@ def _topic(thread: SimulatedThread, competition: SimulatedCompetition) -> Json:
 def _sorted(threads: list[SimulatedThread], order: str, now: datetime) -> list[SimulatedThread]:
     """Sort topics; ties go to the newest, so that pages never overlap."""
     if order == "TOP":
-        return sorted(threads, key=lambda t: (t.votes, t.at, t.row.id), reverse=True)
+        return sorted(threads, key=lambda t: (t.votes, t.posted_at, t.row.id), reverse=True)
     if order == "NEW":
-        return sorted(threads, key=lambda t: (t.at, t.row.id), reverse=True)
+        return sorted(threads, key=lambda t: (t.posted_at, t.row.id), reverse=True)
     if order == "RECENT":
-        return sorted(threads, key=lambda t: (t.last, t.at, t.row.id), reverse=True)
+        return sorted(threads, key=lambda t: (t.last, t.posted_at, t.row.id), reverse=True)
     if order == "ACTIVE":
         return sorted(threads, key=lambda t: (t.comments, t.last, t.row.id), reverse=True)
     return sorted(threads, key=lambda t: (heat(t.votes + t.comments, t.last, now), t.row.id), reverse=True)
@@ -154,7 +154,7 @@ def _sorted(threads: list[SimulatedThread], order: str, now: datetime) -> list[S
 def _in_order(posts: Sequence[SimulatedPost], order: str, now: datetime) -> list[SimulatedPost]:
     if order == "OLD":
         return list(posts)
-    return sorted(posts, key=lambda post: heat(post.votes + len(post.replies), post.at, now), reverse=True)
+    return sorted(posts, key=lambda post: heat(post.votes + len(post.replies), post.posted_at, now), reverse=True)
 
 
 def heat(interest: int, time: datetime, now: datetime) -> float:

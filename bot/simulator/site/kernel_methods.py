@@ -65,7 +65,7 @@ class KernelMethods:
             "title": version.title,
             "author": version.author,
             "slug": version.slug,
-            "lastRunTime": wire_time(version.at),
+            "lastRunTime": wire_time(version.run_at),
             "language": version.language,
             "kernelType": version.kernel_type,
             "isPrivate": version.private,
@@ -106,4 +106,4 @@ class KernelMethods:
             return newest
         if order == "VOTE_COUNT":
             return sorted(newest, key=lambda v: self._kernels.votes(v, now), reverse=True)
-        return sorted(newest, key=lambda v: heat(self._kernels.votes(v, now), v.at, now), reverse=True)
+        return sorted(newest, key=lambda v: heat(self._kernels.votes(v, now), v.run_at, now), reverse=True)

@@ -68,7 +68,7 @@ class KernelRuns:
 
     def status(self, call: Call) -> Answer:
         """GetKernelSessionStatus: of a version, or of the latest one."""
-        session = self._sessions.of(self._notebooks.find(call))
+        session = self._sessions.find(self._notebooks.find(call))
         if session is None:
             return {"status": "COMPLETE"}
         status = session.status(call.now)
@@ -77,7 +77,7 @@ class KernelRuns:
 
     def cancel(self, call: Call) -> Answer:
         """CancelKernelSession: of a session that the search names."""
-        session = self._sessions.numbered(call.number("kernelSessionId") or 0)
+        session = self._sessions.by_number(call.number("kernelSessionId") or 0)
         if session is None:
             raise denied("kernels.update")
         if session.ended(call.now):
@@ -97,12 +97,12 @@ class KernelRuns:
     def output(self, call: Call) -> Answer:
         """ListKernelSessionOutput: the files of a run that has ended, by signed addresses, and its log."""
         version = self._notebooks.find(call)
-        session = self._sessions.of(version)
+        session = self._sessions.find(version)
         outcome = session.outcome(call.now) if session else _published(version)
         files = {}
         for name, content in outcome.files.items():
             place = f"output/{version.ref}/v{version.number}/{name}"
-            self._site.storage.add(place, content, version.at)
+            self._site.storage.add(place, content, version.run_at)
             files[name] = self._site.storage.link(place, call.base_url, call.now)
         page, token = call.page([{"url": url, "fileName": name} for name, url in files.items()])
         log = json.dumps([{"stream_name": "stdout", "time": 0.5, "data": outcome.log}]) if outcome.log else None
@@ -112,7 +112,7 @@ class KernelRuns:
         """CreateCodeSubmission: submits what a run wrote, or what it writes when it runs again on all rows."""
         competition = self._submitting.allow(call)
         version = self._submitted(call)
-        session = self._sessions.of(version)
+        session = self._sessions.find(version)
         if session is not None and session.status(call.now) != "COMPLETE":
             raise precondition("Submission not allowed: The Notebook version has not completed successfully.")
         if version.internet:
@@ -123,11 +123,11 @@ class KernelRuns:
         content = session.outcome(call.now).files.get(name) if session else None
         if content is None:
             raise precondition(f"Submission not allowed: The Notebook has no output file {name}.")
-        graded = content if self._site.runner is None else self._again(version, call.now, name)
+        graded = content if self._site.runner is None else self._rerun(version, call.now, name)
         ref = competition.desk.take(graded, name, call.text("submissionDescription"), call.now)
         return {"message": f"Successfully submitted to {competition.card.title}", "ref": ref}
 
-    def _again(self, version: Version, now: datetime, name: str) -> Callable[[], bytes]:
+    def _rerun(self, version: Version, now: datetime, name: str) -> Callable[[], bytes]:
         """Run a version again, on all rows; return what waits for its file."""
         run = self._run(version, now, hidden=True)
 
@@ -197,7 +197,7 @@ class KernelRuns:
             author=self._site.settings.display_name,
             language=call.text("language") or "python",
             kernel_type=call.text("kernelType"),
-            at=call.now,
+            run_at=call.now,
             source=call.text("text"),
             competition_sources=tuple(_names(call, "competitionDataSources")),
             dataset_sources=tuple(_names(call, "datasetDataSources")),
@@ -239,7 +239,7 @@ def _published(version: Version) -> NotebookOutput:
 
 
 def _names(call: Call, name: str) -> list[str]:
-    return [str(name) for name in call.many(name)]
+    return [str(name) for name in call.list_of(name)]
 
 
 def _notebook_mistake(text: str) -> str | None:

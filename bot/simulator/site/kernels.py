@@ -29,7 +29,7 @@ class Version:
     language: str
     kernel_type: str
     """`script` or `notebook`."""
-    at: datetime
+    run_at: datetime
     """When it was run."""
     source: str
     competition_sources: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class SimulatedKernels:
         self._readings[slug] = readings
         rows = sorted(snapshot.community.kernels, key=lambda row: (row.ref, row.version or 0))
         dated = [(row, row.created_at) for row in rows if row.created_at is not None]
-        refs = self._named({wire_ref(row) for row, _ in dated}, slug)
+        refs = self._names({wire_ref(row) for row, _ in dated}, slug)
         for row, time in dated:
             ref = refs[wire_ref(row)]
             version = _read(snapshot.path / COMMUNITY, row, time, ref, len(self._versions[ref]) + 1)
@@ -83,21 +83,21 @@ class SimulatedKernels:
 
     def versions(self, ref: str, now: datetime) -> list[Version]:
         """Return the visible versions of a kernel, the current one last."""
-        visible = [version for version in self._versions.get(ref, ()) if version.at <= now]
-        return sorted(visible, key=lambda version: (version.at, version.number))
+        visible = [version for version in self._versions.get(ref, ()) if version.run_at <= now]
+        return sorted(visible, key=lambda version: (version.run_at, version.number))
 
     def current(self, now: datetime) -> list[Version]:
         """Return the current version of each visible kernel, by the time it was run."""
-        latest = [known[-1] for ref in list(self._versions) if (known := self.versions(ref, now))]
-        return sorted(latest, key=lambda version: (version.at, version.ref))
+        latest = [versions[-1] for ref in list(self._versions) if (versions := self.versions(ref, now))]
+        return sorted(latest, key=lambda version: (version.run_at, version.ref))
 
-    def of(self, competition: str, now: datetime) -> list[Version]:
+    def of_competition(self, competition: str, now: datetime) -> list[Version]:
         """Return the current version of each visible kernel of a competition, by its slug."""
         return [version for version in self.current(now) if competition in version.competition_sources]
 
     def created(self, ref: str, now: datetime) -> datetime:
         """Return when a visible kernel's first version was run."""
-        return self.versions(ref, now)[0].at
+        return self.versions(ref, now)[0].run_at
 
     def votes(self, version: Version, now: datetime) -> int:
         """Return a version's votes as last read."""
@@ -111,7 +111,7 @@ class SimulatedKernels:
         """Return the tier of a version's author as last read."""
         return self._readings[version.home].tier("kernel", version.row_id, now) if version.row_id else None
 
-    def _named(self, refs: set[str], slug: str) -> dict[str, str]:
+    def _names(self, refs: set[str], slug: str) -> dict[str, str]:
         """Return the reference under which each of a snapshot's kernels is found."""
         used_names, names = set(self._versions) | refs, {}
         for ref in sorted(refs):
@@ -145,7 +145,7 @@ def _read(folder: Path, row: KernelRow, time: datetime, ref: str, position: int)
         author=row.author or owner,
         language=(row.language or _LANGUAGES.get(suffix) or "python").lower(),
         kernel_type="notebook" if notebook else "script",
-        at=time,
+        run_at=time,
         source=_as_notebook(source) if prose else source,
         dataset_sources=tuple(map(str, row.datasets or ())),
         row_id=row.id,

@@ -34,7 +34,7 @@ class SimulatedSearch:
         The order may be that of the latest changes; otherwise it is that of the types.
         """
         filters = call.inner("filters")
-        types = {str(value).upper().removeprefix("DOCUMENT_TYPE_") for value in filters.many("documentTypes")}
+        types = {str(value).upper().removeprefix("DOCUMENT_TYPE_") for value in filters.list_of("documentTypes")}
         words = filters.text("query").lower().split()
         makers: dict[str, Callable[[datetime], Iterator[Json]]] = {
             "COMPETITION": self._competition_documents,
@@ -49,7 +49,7 @@ class SimulatedSearch:
         if self._site.settings.unknown_enums and matching:
             matching.append(_FROM_THE_FUTURE | {"id": wire_id("kernel", "from the future")})
         page, token = call.page(matching, default=20)
-        return list_answer("documents", [_shown(d) for d in page], token, totalDocuments=len(matching) if page else 0)
+        return list_answer("documents", [_public(d) for d in page], token, totalDocuments=len(matching) if page else 0)
 
     def _competition_documents(self, now: datetime) -> Iterator[Json]:
         for competition in self._site.competitions:
@@ -70,7 +70,7 @@ class SimulatedSearch:
             "title": version.title,
             "slug": version.slug,
             "createTime": wire_time(self._kernels.created(version.ref, now)),
-            "updateTime": wire_time(version.at),
+            "updateTime": wire_time(version.run_at),
             "votes": self._kernels.votes(version, now),
             "ownerUser": _user(version.owner, version.author, self._kernels.tier(version, now)),
             "kernelDocument": {
@@ -80,7 +80,7 @@ class SimulatedSearch:
                 "sessionId": None if version.row_id else wire_id("session", f"{version.ref}/{version.number}"),
             },
             "isPrivate": version.private,
-            "_at": version.at,
+            "_at": version.run_at,
             "_competition": " ".join(c.card.title for c in competitions),
         }
 
@@ -136,7 +136,7 @@ def _topic(competition: SimulatedCompetition, thread: SimulatedThread, now: date
     return {
         "id": thread.number,
         "documentType": "TOPIC",
-        "createTime": wire_time(thread.at),
+        "createTime": wire_time(thread.posted_at),
         "updateTime": wire_time(thread.last),
         "votes": thread.votes,
         "ownerUser": _author(thread.row.author, tier),
@@ -183,5 +183,5 @@ def _user(name: str, author: str | None, tier: str | None) -> Json:
     }
 
 
-def _shown(document: Json) -> Json:
+def _public(document: Json) -> Json:
     return {key: value for key, value in document.items() if not key.startswith("_")}

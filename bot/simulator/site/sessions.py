@@ -70,11 +70,11 @@ class Sessions:
         session = SimulatedSession(version, starts, starts + timedelta(seconds=runs), run, fails)
         self._by_version[version.ref, version.number] = session
 
-    def of(self, version: Version) -> SimulatedSession | None:
+    def find(self, version: Version) -> SimulatedSession | None:
         """Return a version's session; None for a version of the snapshot's, whose run is over."""
         return self._by_version.get((version.ref, version.number)) if version.row_id is None else None
 
-    def numbered(self, number: int) -> SimulatedSession | None:
+    def by_number(self, number: int) -> SimulatedSession | None:
         """Return the session of that number, which is made of the version's name as the search does."""
         by_id = {wire_id("session", f"{ref}/{version}"): s for (ref, version), s in self._by_version.items()}
         return by_id.get(number)

@@ -58,7 +58,7 @@ class SubmissionMethods:
         if not competition.begun(call.now):
             raise denied("competitions.participate")
         page, token = call.page(list(reversed(competition.desk.all(call.now))))
-        return list_answer("submissions", [_shown(s, competition, call.now) for s in page], token)
+        return list_answer("submissions", [_as_json(s, competition, call.now) for s in page], token)
 
     def get(self, call: Call) -> Answer:
         """GetSubmission: a submission to any competition, by its number."""
@@ -67,10 +67,10 @@ class SubmissionMethods:
             submission = competition.desk.find(call.number("ref") or 0, call.now)
             if submission is None:
                 continue
-            if (call.now - submission.at).total_seconds() < faults.hidden_seconds(call.now):
+            if (call.now - submission.submitted_at).total_seconds() < faults.hidden_seconds(call.now):
                 faults.note("GetSubmission", "submission-hidden", call.now)
                 break
-            return _shown(submission, competition, call.now)
+            return _as_json(submission, competition, call.now)
         raise ApiError(404, "Not found")
 
     def limits(self, call: Call) -> Answer:
@@ -101,11 +101,11 @@ def _may_submit(competition: SimulatedCompetition, now: datetime) -> None:
         )
 
 
-def _shown(submission: SimulatedSubmission, competition: SimulatedCompetition, now: datetime) -> Json:
+def _as_json(submission: SimulatedSubmission, competition: SimulatedCompetition, now: datetime) -> Json:
     settings = competition.settings
     return {
         "ref": submission.ref,
-        "date": wire_time(submission.at),
+        "date": wire_time(submission.submitted_at),
         "status": submission.status,
         "publicScore": score_text(submission.public_score),
         "privateScore": score_text(submission.private_score) if competition.over(now) else "",

@@ -29,7 +29,7 @@ class SimulatedSubmission:
     tag: str
     """Its description, in which a client puts its tag."""
     sha256: str
-    at: datetime
+    submitted_at: datetime
     file_name: str
     size: int
     """Bytes."""
@@ -42,7 +42,7 @@ class SimulatedSubmission:
 
 @dataclass(frozen=True)
 class _ReceivedSubmission:
-    sent: SimulatedSubmission
+    submission: SimulatedSubmission
     graded: "Future[Grade]"
     ready_at: datetime
 
@@ -101,12 +101,12 @@ class SubmissionDesk:
 
     def find(self, ref: int, now: datetime) -> SimulatedSubmission | None:
         """Return the submission of that number."""
-        return next((_as_of(r, now) for r in list(self._taken) if r.sent.ref == ref), None)
+        return next((_as_of(r, now) for r in list(self._taken) if r.submission.ref == ref), None)
 
     def limits(self, now: datetime, *, closed: bool) -> SimulatedQuota:
         """Return the quota of the UTC day; submissions that failed do not count."""
         submissions = self.all(now)
-        today = sum(s.at.date() == now.date() and s.status != "ERROR" for s in submissions)
+        today = sum(s.submitted_at.date() == now.date() and s.status != "ERROR" for s in submissions)
         return SimulatedQuota(today, len(submissions), 0 if closed else max(0, self._daily - today))
 
     def best_public(self, now: datetime, count: int = 1) -> list[SimulatedSubmission]:
@@ -115,7 +115,7 @@ class SubmissionDesk:
         with_score = [(s, s.public_score) for s in self.all(now) if s.status == "COMPLETE"]
         ranking = sorted(
             ((s, score) for s, score in with_score if score is not None),
-            key=lambda pair: (-card.oriented(pair[1]), pair[0].at),
+            key=lambda pair: (-card.oriented(pair[1]), pair[0].submitted_at),
         )
         return [s for s, _ in ranking[:count]]
 
@@ -159,13 +159,13 @@ def references(seed: int) -> Iterator[int]:
 
 def _as_of(received: _ReceivedSubmission, now: datetime) -> SimulatedSubmission:
     if now < received.ready_at or not received.graded.done() or received.graded.cancelled():
-        return received.sent
+        return received.submission
     if failure := received.graded.exception():
         # The stand-in's own error may quote the answers, so only its type is shown.
-        return replace(received.sent, status="ERROR", error=f"Evaluation Exception: {type(failure).__name__}")
+        return replace(received.submission, status="ERROR", error=f"Evaluation Exception: {type(failure).__name__}")
     grade = received.graded.result()
     return replace(
-        received.sent,
+        received.submission,
         status="ERROR" if grade.error else "COMPLETE",
         public_score=grade.public,
         private_score=grade.private,

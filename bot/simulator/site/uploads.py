@@ -57,7 +57,7 @@ class Uploads:
         self._by_place[place] = self._by_token[upload.token] = upload
         return upload, place
 
-    def at(self, place: str, now: datetime) -> PendingUpload | None:
+    def find(self, place: str, now: datetime) -> PendingUpload | None:
         """Return the upload at an address; None if there is none, or it has expired."""
         upload = self._by_place.get(place)
         return upload if upload is not None and now < upload.expires else None

@@ -94,7 +94,7 @@ class Call:
         """Return whether a boolean field is true."""
         return self.body.get(name) is True
 
-    def many(self, name: str) -> list[Any]:
+    def list_of(self, name: str) -> list[Any]:
         """Return a field that is a list, empty if it is not there."""
         value = self.body.get(name)
         if value is not None and not isinstance(value, list):

@@ -34,7 +34,7 @@ async def test_a_refusal_names_the_level_its_cap_what_is_spent_and_what_was_want
     sentence = spent + r", and the next step may take 0\.5000 USD$"
     with pytest.raises(BudgetExceeded, match=sentence):
         await _enter(run, 0.5)
-    assert run.held(Kind.MONEY) == day.held(Kind.MONEY) == 0
+    assert run.amount_reserved(Kind.MONEY) == day.amount_reserved(Kind.MONEY) == 0
     assert re.match(sentence, str(run.refusal(money=0.5)))
     assert run.refusal(money=0.25) is None
 
@@ -133,7 +133,7 @@ async def test_a_reservation_waits_for_those_in_flight_and_is_let_in_when_they_c
     await asyncio.gather(*waiting)
     assert order == ["fits", "big", "second"]
     assert level.usage[Kind.MONEY] == 0.625
-    assert level.held(Kind.MONEY) == 0
+    assert level.amount_reserved(Kind.MONEY) == 0
 
 
 async def test_who_waits_is_refused_as_soon_as_it_can_no_longer_fit() -> None:
@@ -196,8 +196,8 @@ def test_whatever_the_interleaving_spent_and_held_never_exceed_a_cap(
 
     def check() -> None:
         for level in run.levels:
-            cap = level.caps.of(Kind.TOKENS)
-            assert cap is None or level.spent(Kind.TOKENS) + level.held(Kind.TOKENS) <= cap + excess
+            cap = level.caps.cap_of(Kind.TOKENS)
+            assert cap is None or level.amount_spent(Kind.TOKENS) + level.amount_reserved(Kind.TOKENS) <= cap + excess
 
     async def work(amount: int, spending: list[int], pauses: int, fails: bool) -> None:
         nonlocal excess
@@ -219,8 +219,8 @@ def test_whatever_the_interleaving_spent_and_held_never_exceed_a_cap(
     ends = asyncio.run(all_of_them())
     check()
     assert all(end is None or isinstance(end, BudgetExceeded | ValueError) for end in ends)
-    assert all(level.held(Kind.TOKENS) == 0 for level in run.levels)
-    assert len({level.spent(Kind.TOKENS) for level in run.levels}) == 1
+    assert all(level.amount_reserved(Kind.TOKENS) == 0 for level in run.levels)
+    assert len({level.amount_spent(Kind.TOKENS) for level in run.levels}) == 1
 
 
 async def test_held_is_what_is_left_of_a_reservation() -> None:
@@ -228,5 +228,9 @@ async def test_held_is_what_is_left_of_a_reservation() -> None:
     async with level.reserve(tokens=10) as held:
         assert isinstance(held, Reservation)
         held.spend(tokens=4)
-        assert (level.spent(Kind.TOKENS), level.held(Kind.TOKENS), level.remaining[Kind.TOKENS]) == (4, 6, 0)
+        assert (level.amount_spent(Kind.TOKENS), level.amount_reserved(Kind.TOKENS), level.remaining[Kind.TOKENS]) == (
+            4,
+            6,
+            0,
+        )
     assert level.remaining[Kind.TOKENS] == 6

@@ -79,7 +79,7 @@ def test_a_dry_run_says_all_and_removes_nothing() -> None:
     assert "would free 0.1 MB in 2 place(s)" in done.stdout
     assert left.path.exists()
     assert (run / "views").exists()
-    assert {one["what"] for one in prune()["removed"]} == {"left", "views"}
+    assert {one["kind"] for one in prune()["removed"]} == {"left", "views"}
     assert not left.path.exists()
 
 

@@ -129,7 +129,7 @@ def test_what_does_not_wait_is_said_with_what_does() -> None:
 def test_rules_are_accepted_as_they_were_read_with_what_was_read_of_them(store: Store) -> None:
     with pytest.raises(UsageError, match="were not read yet"):
         bot("approve", "titanic", "--rules")
-    line = RuleLine(topic="external data", allowed="no", says="None may be used.", quote="No external data.")
+    line = RuleLine(topic="external data", allowed="no", sentence="None may be used.", quote="No external data.")
     with store.write() as tx:
         take_reading(tx, "titanic", "page", "rules", {}, content="No external data.")
         note_reading(tx, "titanic", (line,))

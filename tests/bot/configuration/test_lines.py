@@ -49,7 +49,7 @@ def paths(value: Any, above: KeyPath = ()) -> Iterator[KeyPath]:
 
 def test_everything_is_found_on_its_line() -> None:
     lines = scan(TEXT)
-    assert set(lines.at) == set(paths(tomllib.loads(TEXT)))
+    assert set(lines.line_of) == set(paths(tomllib.loads(TEXT)))
     expected = {
         ("plain key",): 2,
         ("a", "b", "c.d"): 3,
@@ -62,7 +62,7 @@ def test_everything_is_found_on_its_line() -> None:
         ("many", 0, "deep", 1, "below", "z"): 24,
         ("many", 1, "deep", 0, "y"): 27,
     }
-    assert {path: lines.at[path] for path in expected} == expected
+    assert {path: lines.line_of[path] for path in expected} == expected
     assert lines.line(("table", "absent", "key")) == 5
 
 
@@ -103,7 +103,7 @@ def test_a_text_that_tomllib_takes_is_found_whole(text: str) -> None:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    assert set(lines.at) == set(paths(content))
+    assert set(lines.line_of) == set(paths(content))
 
 
 @given(st.text(alphabet="ab=.[]{}\"'#\\\n ,1"))

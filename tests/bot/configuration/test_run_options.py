@@ -165,7 +165,7 @@ async def opened_with(folder: Path, text: str, **given: object) -> Any:
     (folder / "notes").mkdir(parents=True)
     (folder / "notes" / "one.md").write_text("a note")
     (folder / "bot.toml").write_text(text)
-    setup = Setup.of(given, "builtin", folder / "runs", folder / "bot.toml")
+    setup = Setup.read(given, "builtin", folder / "runs", folder / "bot.toml")
     snapshot = Snapshot.load(write_tiny(folder / "tiny"), METRIC_DIRECTIONS)
     settings = setup.settings(snapshot, setup.options.agent, setup.options.seed)
     (run,) = prepare([(snapshot, settings)], folder / "runs", snapshot.card.deadline)

@@ -162,7 +162,7 @@ def test_what_may_go_goes_and_is_recorded_once(store: Store) -> None:
     done = bound(store)
     assert sorted(file.name for file in left.iterdir()) == ["log.txt", "solution.py"]
     assert sorted(file.name for file in good.iterdir()) == sorted(FILES)
-    assert [one.what for one in done] == ["files", "files"]
+    assert [one.kind for one in done] == ["files", "files"]
     assert bound(store) == []
     (event,) = store.export_events(NO_RUN)
     assert (event["type"], event["places"], event["bytes"]) == ("disk.bounded", 2, sum(one.bytes for one in done))

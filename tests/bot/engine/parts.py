@@ -124,7 +124,7 @@ async def opened_on(
                 preview="",
                 community_at=(lambda as_of: CommunityView(store, slug, as_of)) if community else None,
                 say=say,
-                scored=scored,
+                new_score=scored,
                 experiments=log,
                 fits=None if log is None else PortfolioFits(log, rows, seconds, say),
             )

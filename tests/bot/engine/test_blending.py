@@ -63,7 +63,7 @@ async def test_a_blend_is_fitted_as_soon_as_a_script_is_scored_and_the_next_scri
         await asyncio.gather(beside, return_exceptions=True)
         newest = context.blend
         assert newest is not None
-        assert newest.of == (1, 2, 3)
+        assert newest.nodes == (1, 2, 3)
         assert fitted[-1] == 3
 
 

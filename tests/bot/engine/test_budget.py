@@ -24,7 +24,7 @@ def test_the_limit_leaves_room_for_a_refit_of_the_same_script():
     budget = RunBudget(Elapsed(200.0), 300.0, None)
     limit = budget.execution_seconds(None)
     assert limit is not None
-    assert limit + budget.kept(limit) <= budget.left() + 1e-9
+    assert limit + budget.reserved_seconds(limit) <= budget.seconds_left() + 1e-9
 
 
 def test_nothing_is_started_when_the_best_node_needs_what_is_left():
@@ -51,29 +51,31 @@ def test_whatever_is_started_can_be_refitted(seconds: float, share: float, best:
     if limit is None:
         return
     assert limit >= 5
-    assert limit + budget.kept(limit if best is None else best) <= budget.left() + 1e-6
+    assert limit + budget.reserved_seconds(limit if best is None else best) <= budget.seconds_left() + 1e-6
 
 
 def test_time_is_kept_for_as_many_more_rows_as_a_refit_has():
     many_rows = RunBudget(Elapsed(0.0), 3000.0, None, growth=1 / 0.9)
-    assert many_rows.kept(100.0) == pytest.approx(1.05 * 100 / 0.9)
-    assert RunBudget(Elapsed(0.0), 3000.0, None, growth=0.0).kept(100.0) == 0, "no rows are withheld"
-    assert many_rows.kept(None) == 0
+    assert many_rows.reserved_seconds(100.0) == pytest.approx(1.05 * 100 / 0.9)
+    assert RunBudget(Elapsed(0.0), 3000.0, None, growth=0.0).reserved_seconds(100.0) == 0, "no rows are withheld"
+    assert many_rows.reserved_seconds(None) == 0
 
 
 def test_time_is_kept_for_some_members_of_a_blend_within_a_tenth_of_the_run():
     blended = RunBudget(Elapsed(0.0), 3000.0, None, growth=1.0, refits=lambda: 8)
-    assert blended.kept(20.0) == pytest.approx(REFITS * 21)
-    assert replace(blended, refits=lambda: 2).kept(20.0) == pytest.approx(2 * 21)
-    assert blended.kept(200.0) == pytest.approx(300)
-    assert blended.kept(2000.0) == pytest.approx(2100), "the best one in any case"
+    assert blended.reserved_seconds(20.0) == pytest.approx(REFITS * 21)
+    assert replace(blended, refits=lambda: 2).reserved_seconds(20.0) == pytest.approx(2 * 21)
+    assert blended.reserved_seconds(200.0) == pytest.approx(300)
+    assert blended.reserved_seconds(2000.0) == pytest.approx(2100), "the best one in any case"
 
 
 def test_in_labs_time_is_kept_for_the_selection_and_the_rehearsal_however_slow_the_best_is():
     budget = RunBudget(Elapsed(0.0), 3000.0, None, labs=True, refits=lambda: 3)
-    assert budget.kept(None) == budget.kept(500.0) == pytest.approx(SELECTION_SHARE * 3000.0)
-    assert replace(budget, rehearsal=lambda: 40.0).kept(500.0) == pytest.approx(SELECTION_SHARE * 3000.0 + 40.0)
-    assert budget.usable(500.0) == pytest.approx(budget.left() - budget.kept(500.0))
+    assert budget.reserved_seconds(None) == budget.reserved_seconds(500.0) == pytest.approx(SELECTION_SHARE * 3000.0)
+    assert replace(budget, rehearsal=lambda: 40.0).reserved_seconds(500.0) == pytest.approx(
+        SELECTION_SHARE * 3000.0 + 40.0
+    )
+    assert budget.usable(500.0) == pytest.approx(budget.seconds_left() - budget.reserved_seconds(500.0))
 
 
 def test_a_refit_has_the_limit_of_its_scored_run_or_more_where_its_rows_need_more():
@@ -94,4 +96,4 @@ def test_more_is_kept_for_the_end_where_others_keep_the_cores_busy_but_never_mor
     in_labs = [
         RunBudget(Elapsed(0.0), 1000.0, None, labs=True, slowness=lambda slow=slow: slow) for slow in (1.0, 3.0, 99.0)
     ]
-    assert [budget.kept(100.0) for budget in in_labs] == pytest.approx([8.0, 24.0, 80.0])
+    assert [budget.reserved_seconds(100.0) for budget in in_labs] == pytest.approx([8.0, 24.0, 80.0])

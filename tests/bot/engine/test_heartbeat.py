@@ -58,5 +58,5 @@ def test_a_stopwatch_goes_on_from_what_was_measured() -> None:
     shown = stopwatch.read()
     assert 100 <= shown.wall < 101
     assert 60 <= shown.busy < 61
-    assert 20 <= stopwatch.of("model") < 21
+    assert 20 <= stopwatch.seconds_of("model") < 21
     assert 40 <= stopwatch.overhead() < 41

@@ -155,7 +155,7 @@ def test_the_internal_test_is_in_no_value_before_the_end(store: Store, run_id: s
             record = RunRecord.load(session, run_id, final=final)
             names = [name for name in vars(RunRecord) if not name.startswith("_")]
             values = [getattr(record, name) for name in names if not callable(getattr(record, name))]
-            values += [record.ran(1), record.ran(2), record.doubts(), record.best_over_time()]
+            values += [record.execution_of(1), record.execution_of(2), record.doubts(), record.best_over_time()]
             assert (str(SECRET) in repr(values)) is final
 
 

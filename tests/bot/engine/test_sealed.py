@@ -350,8 +350,8 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert good is not None and good.file is not None, good
         assert (context.executor.folder.bank / good.file).is_file()
         assert good.file != kept["good"].result.arrays.test
-        assert bad is not None and bad.file is None and "unlike those logged" in bad.why
-        assert broken is not None and broken.file is None and "status 7" in broken.why
+        assert bad is not None and bad.file is None and "unlike those logged" in bad.reason
+        assert broken is not None and broken.file is None and "status 7" in broken.reason
         assert found["stack"] == Retrained(good.file, ""), (
             "it finds the lab's rows, and new test predictions of its member"
         )

@@ -43,7 +43,7 @@ def chosen(
     stacks: Collection[int] = (),
     on_all_rows: Collection[int] = (),
 ) -> CandidateRanking:
-    nodes = {node for one in parts for node in one.predicted}
+    nodes = {node for one in parts for node in one.predictions}
     seconds = seconds or dict.fromkeys(nodes, 1.0)
     return choose(parts, seconds, blends, stacks, on_all_rows, lower_is_better=True)
 
@@ -57,8 +57,8 @@ def test_all_parts_together_decide_and_not_the_first_alone() -> None:
     found = chosen(part("holdout", {1: a, 2: b * 1.01}), part("final", {1: a * 1.2, 2: b}))
     assert found.order == (2, 1)
     one = found.evidence[1]
-    assert one.together == pytest.approx((one.scores["holdout"][0] + one.scores["final"][0]) / 2)
-    assert one.gain < 0 and one.gain == pytest.approx(found.evidence[2].together - one.together)
+    assert one.mean == pytest.approx((one.scores["holdout"][0] + one.scores["final"][0]) / 2)
+    assert one.gain < 0 and one.gain == pytest.approx(found.evidence[2].mean - one.mean)
 
 
 def test_what_is_made_on_all_rows_is_chosen_unless_another_is_better_by_more_than_luck() -> None:

@@ -42,9 +42,9 @@ SHAPES: Mapping[str, Shape] = {
 def value(metric: str, rare: bool, n: int) -> Any:
     """Return a cell that the metric takes as the truth."""
     facts = METRICS[metric]
-    if facts.takes == "text":
+    if facts.input_kind == "text":
         return _TEXTS.get(metric, lambda rare, n: "cat" if rare else "dog")(rare, n)
-    if facts.takes == "label" or facts.of_classes:
+    if facts.input_kind == "label" or facts.of_classes:
         return int(rare)
     return 0.75 - n % 7 / 50 if rare else 0.25
 

@@ -209,7 +209,7 @@ async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_wh
     assert after["disk"].amount - before["disk"].amount >= left > 0
     assert trial.level.usage[Kind.EXECUTIONS] == counted[Kind.EXECUTIONS] + 2
     assert trial.level.usage[Kind.DISK_BYTES] == after["disk"].amount
-    assert trial.level.held(Kind.EXECUTIONS) == 0
+    assert trial.level.amount_reserved(Kind.EXECUTIONS) == 0
     assert from_events(trial.store.export_events(RUN)).ledger == from_rows(trial.store, RUN).ledger
 
 

@@ -40,7 +40,7 @@ async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_
             "one", "", Path("view"), Path("out"), Limits(60), lease=Lease((0,))
         )
     timer.join()
-    assert stopwatch.of("waiting") >= 0.6
+    assert stopwatch.seconds_of("waiting") >= 0.6
     assert stopwatch.overhead() < 0.4
     assert len(said) == 2 and said[0].startswith("waiting since") and said[1].startswith("running")
 

@@ -123,7 +123,7 @@ def test_what_was_spent_before_counts_where_it_belongs(tmp_path: Path):
     own = CompetitionSettings(max_cost=10.0, max_cost_per_day=5.0)
     with store:
         run = open_run(open_day(BudgetSettings(), store, clock), BudgetSettings(), own, store, "a-run", "a")
-        spent = {level.name: level.spent(Kind.MONEY) for level in run.levels}
+        spent = {level.name: level.amount_spent(Kind.MONEY) for level in run.levels}
     assert spent == {"run": 4.0, "competition a": 4.0, "day of a": 1.0, "day": 3.0}
 
 

@@ -69,7 +69,7 @@ async def test_eight_parallel_coders_end_at_no_more_than_a_dollar_and_near_to_it
     # Until two of the shortest answers no longer fit.
     assert ledger.cost_usd > 1.0 - 2 * (6_000 / 1e6 + LEAST_ANSWER_TOKENS * 10 / 1e6)
     assert all("the run's cap on money is reached: of 1.0000 USD" in reason for reason in reasons)
-    assert level.held(Kind.MONEY) == 0
+    assert level.amount_reserved(Kind.MONEY) == 0
     assert ledger.entries == level.usage[Kind.CALLS]
 
 

@@ -128,7 +128,7 @@ PROMPTS = [
         turns=60,
         command_seconds=60.0,
         ideas=True,
-        measured=("measured/1.py · 0.5 measured here",),
+        best_measured=("measured/1.py · 0.5 measured here",),
         public=True,
     ),
     replace(write_script("draft", codebase="y = 2"), public="kernel/1"),

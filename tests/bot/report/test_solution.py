@@ -18,7 +18,7 @@ async def test_an_experiments_files_and_command_lie_there_with_those_that_it_use
         await log(two, "trees", 0.5, sources={"fit.py": "print(1)\n"}, retrain="python fit.py --all")
         await log(two, "unused", 0.1, sources={"fit.py": "print(2)\n"})
         await log(three, "stack", 0.9, sources={"stack.py": "print(3)\n"}, uses=("trees",))
-        node = experiments(context).named("stack").node
+        node = experiments(context).by_name("stack").node
         folder = context.executor.folder.solution
         write_solution(context, FinalSubmission(node, "experiment", "as it was logged"), folder)
         found = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}

@@ -38,15 +38,15 @@ def check(name: str, back_end: str, table: str, folder: Path) -> tuple[Result, d
 def test_an_agent_that_works_passes(back_end: str, tmp_path: Path) -> None:
     table = f'command = "exec python3 {TINY}"\ndialect = "chat"\nfiles = ["{TINY}"]'
     done, found = check("tiny", back_end, table, tmp_path)
-    assert [(one["what"], one["ok"]) for one in found["seen"]] == [(what, True) for what in SEEN], found
+    assert [(one["title"], one["ok"]) for one in found["seen"]] == [(what, True) for what in SEEN], found
     assert (found["ok"], done.exit_code) == (True, 0)
 
 
 def test_an_agent_that_does_nothing_fails_and_what_it_printed_is_shown(tmp_path: Path) -> None:
     table = 'command = "echo I have no idea; exit 4"\ndialect = "messages"'
     done, found = check("idle", "bubblewrap", table, tmp_path)
-    assert [one["what"] for one in found["seen"] if one["ok"]] == ["was charged for"]
-    assert "its coder asked its model nothing: it ended with status 4" in found["seen"][4]["found"]
+    assert [one["title"] for one in found["seen"] if one["ok"]] == ["was charged for"]
+    assert "its coder asked its model nothing: it ended with status 4" in found["seen"][4]["finding"]
     assert "I have no idea" in found["printed"]
     assert done.exit_code == 1
 
@@ -61,5 +61,5 @@ def test_real_agents_pass_as_their_registries_have_them(name: str, back_end: str
             f"BOT_CODERS names no folder that holds an installation called {name}; docs/coders.md says how to make one"
         )
     done, found = check(name, back_end, f'folder = "{folder}"', tmp_path)
-    assert [(one["what"], one["ok"]) for one in found["seen"]] == [(what, True) for what in SEEN], found
+    assert [(one["title"], one["ok"]) for one in found["seen"]] == [(what, True) for what in SEEN], found
     assert done.exit_code == 0

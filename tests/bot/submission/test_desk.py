@@ -30,7 +30,7 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     run.node(3, 0.6)
     desk = run.desk()
     decision = await decide(desk)
-    assert (decision.verdict, decision.why) == ("send", "it is the first")
+    assert (decision.verdict, decision.reason) == ("send", "it is the first")
     assert await desk.consider() is None
     await desk.send()
     await desk.send()
@@ -120,7 +120,7 @@ async def test_a_node_is_considered_once_as_things_stand_also_by_another_process
     desk = await run.send_best()
     run.node(3, 0.605)
     decision = await decide(desk)
-    assert decision.verdict in ("wait", "never") and "standard errors" in decision.why
+    assert decision.verdict in ("wait", "never") and "standard errors" in decision.reason
     for other in (desk, run.desk()):
         assert await other.consider() is None
     run.clock.pass_by(days=1)
@@ -161,7 +161,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
     run.read("page", "rules", content="be kinder")
     await desk.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
-    assert "rules page has changed" in (await decide(desk)).why
+    assert "rules page has changed" in (await decide(desk)).reason
     (notice,) = run.notices("problem.rules")
     assert notice.urgent
     with run.store.write() as tx:
@@ -174,7 +174,7 @@ async def test_rules_that_change_stop_everything_until_their_owner_has_read_them
 async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_there_are_none(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk(CompetitionSettings(submit=True))
-    assert "the rules are not confirmed" in (await decide(desk)).why
+    assert "the rules are not confirmed" in (await decide(desk)).reason
     with run.store.write() as tx, pytest.raises(UsageError, match="were not read yet"):
         accept_rules(tx, run.context.card.slug, "ada")
     run.read("page", "description", content="A competition without a page of rules.")
@@ -185,7 +185,7 @@ async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_
     assert run.states() == [(2, "confirmed")]
     run.read("page", "rules", content="No bots.")
     run.node(3, 0.9)
-    assert "rules page has changed" in (await decide(desk)).why
+    assert "rules page has changed" in (await decide(desk)).reason
 
 
 @pytest.mark.integration
@@ -204,7 +204,7 @@ async def test_what_is_known_of_the_site_forbids(run: Live, facts: dict[str, obj
     await desk.consider()
     run.read("competition", **facts)
     await desk.send()
-    assert why in (await decide(desk)).why
+    assert why in (await decide(desk)).reason
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
 
@@ -217,7 +217,7 @@ async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: L
     (outputs / "submission.csv").write_bytes((run.run.executions / "n3-full-0" / "submission.csv").read_bytes())
     desk = run.desk()
     decision = await decide(desk)
-    assert (decision.verdict, decision.why) == (
+    assert (decision.verdict, decision.reason) == (
         "never",
         "the file is not our own: every value is that of the public file ann-linear/submission.csv",
     )
@@ -253,7 +253,7 @@ async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_no
                 shutil.copyfile(theirs, run.run.executions / f"n3-{view}-0" / name)
     decision = await decide(desk)
     assert decision.verdict == "never"
-    assert "you refused it as submission 1, of node 2" in decision.why
+    assert "you refused it as submission 1, of node 2" in decision.reason
     assert len(run.notices("approval.asked")) == 1
 
 
@@ -262,7 +262,7 @@ async def test_an_invalid_file_is_never_sent(run: Live) -> None:
     for view in ("holdout", "full"):
         write(run.run.executions / f"n2-{view}-0" / "submission.csv", {"r0240": 0.5})
     decision = await decide(run.desk())
-    assert "is not valid" in decision.why and decision.of_file
+    assert "is not valid" in decision.reason and decision.of_file
 
 
 async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run: Live) -> None:
@@ -271,7 +271,7 @@ async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run:
     desk = run.desk()
     decision = await decide(desk)
     assert decision.verdict == "hold"
-    assert "the public kernel ann/strong" in decision.why
+    assert "the public kernel ann/strong" in decision.reason
     await desk.send()
     assert run.site.site.submissions == []
     assert "ann/strong" in run.notices("approval.asked")[0].body
@@ -385,7 +385,7 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
     with run.store.write() as tx:
         make_wish(tx, RUN, 3, "ann")
     decision = await decide(desk)
-    assert (decision.verdict, decision.why) == ("send", "its owner asked for it")
+    assert (decision.verdict, decision.reason) == ("send", "its owner asked for it")
     await desk.send()
     assert run.states() == [(3, "confirmed")]
     with run.store.read() as session:
@@ -423,7 +423,7 @@ async def test_a_cap_of_the_budget_is_kept(the_ground: Ground, tmp_path: Path, w
         run.node(2, 0.2)
         desk = await run.send_best()
         run.node(3, 0.9)
-        assert "cap on submissions is reached" in (await decide(desk)).why
+        assert "cap on submissions is reached" in (await decide(desk)).reason
         assert len(run.site.site.submissions) == 1
 
 

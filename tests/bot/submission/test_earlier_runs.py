@@ -49,7 +49,7 @@ async def test_a_file_that_an_earlier_run_sent_is_not_sent_again(run: Live) -> N
     earlier(run, refit_sha(run, 2), public=0.4)
     decision = await decide(run.desk())
     assert decision.verdict == "never"
-    assert decision.why.endswith(f"it was sent as submission 1, of node 7 of {EARLIER}")
+    assert decision.reason.endswith(f"it was sent as submission 1, of node 7 of {EARLIER}")
 
 
 async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_about_again(run: Live) -> None:
@@ -60,7 +60,7 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
         decide_approval(tx, held.id or 0, "refused", "ann")
     decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, approve="ask")).consider()
     assert decision.verdict == "never"
-    assert decision.why.endswith(f"you refused it as submission 1, of node 7 of {EARLIER}")
+    assert decision.reason.endswith(f"you refused it as submission 1, of node 7 of {EARLIER}")
     assert run.notices("approval.asked") == []
 
 
@@ -70,7 +70,7 @@ async def test_where_its_scores_mean_something_else_they_are_no_bar_but_its_file
     )  # by validation better than any that follows
     run.node(2, 0.5)
     decision = await decide(run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=1)))
-    assert (decision.verdict, "max_submissions is 1" in decision.why) == ("never", True)
+    assert (decision.verdict, "max_submissions is 1" in decision.reason) == ("never", True)
     assert (
         await decide(run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=2)))
     ).verdict == "send"
@@ -82,7 +82,7 @@ async def test_where_its_scores_mean_the_same_what_follows_must_be_better(run: L
     desk = run.desk()
     decision = await decide(desk)
     assert decision.verdict == "send"
-    assert "over the best sent" in decision.why
+    assert "over the best sent" in decision.reason
     await desk.send()
     assert run.states() == [(3, "confirmed")]
     assert await desk.consider() is None  # node 2 is no better than what an earlier run has sent
@@ -96,7 +96,7 @@ async def test_rules_that_changed_before_this_run_began_are_still_to_be_read_by_
     run.clock.time = START + timedelta(hours=1)
     run.node(2, 0.5)
     desk = run.desk()
-    assert "rules page has changed" in (await decide(desk)).why
+    assert "rules page has changed" in (await decide(desk)).reason
     with run.store.write() as tx:
         accept_rules(tx, run.context.card.slug, "ada")
     assert (await decide(desk)).verdict == "send"

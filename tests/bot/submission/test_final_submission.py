@@ -132,12 +132,12 @@ async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[R
 
     for _ in range(2):
         stopped = await handed_in(context, worker, file, hurried=True)
-        assert (stopped.node, stopped.how) == (2, "holdout")
+        assert (stopped.node, stopped.source) == (2, "holdout")
         assert file.read_bytes() == scored.read_bytes()
         assert [(row.id, row.status, row.handed_in) for row in rows(context.store)] == [("1", "confirmed", "holdout")]
 
     resumed = await handed_in(context, worker, file)
-    assert (resumed.how, resumed.note) == ("refit", "the refit on all data, which agrees with the scored run")
+    assert (resumed.source, resumed.note) == ("refit", "the refit on all data, which agrees with the scored run")
     assert context.executor.final_score(2) is not None
     assert file.read_bytes() == context.executor.submission_of(2, "full").read_bytes() != scored.read_bytes()
     assert [(row.id, row.status, row.handed_in) for row in rows(context.store)][1:] == [("2", "confirmed", "refit")]
@@ -149,7 +149,7 @@ async def test_a_run_without_a_score_hands_in_nothing(run: tuple[RunContext, Wor
     with context.store.write() as tx:
         end_node(tx, RUN, 2, "buggy")
     done = await handed_in(context, worker, tmp_path / "submission.csv")
-    assert (done.node, done.how) == (None, None)
+    assert (done.node, done.source) == (None, None)
     assert rows(context.store) == []
     assert not (tmp_path / "submission.csv").exists()
 
@@ -171,7 +171,7 @@ async def test_a_refit_has_the_time_limit_of_the_scored_run(run: tuple[RunContex
     with context.store.read() as session:
         kept = kept_execution(session, RUN, 3)
     assert kept is not None and kept.limit == 47.0 and kept.cpu_seconds is not None
-    assert (await refit(context, 3, worker)).how == "refit"
+    assert (await refit(context, 3, worker)).source == "refit"
     with context.store.read() as session:
         again = kept_execution(session, RUN, 3, "full")
     assert again is not None and again.limit == 47.0
@@ -197,7 +197,7 @@ async def test_a_refit_that_waited_for_a_core_until_too_little_time_was_left_is_
         await waits.wait()
         watch.now = 590.0
     made = await refitting
-    assert made.how == "holdout" and "too little time" in made.note
+    assert made.source == "holdout" and "too little time" in made.note
     with context.store.read() as session:
         assert kept_execution(session, RUN, 2, "full") is None
 
@@ -206,7 +206,7 @@ async def test_a_refit_of_shuffled_rows_is_not_handed_in(run: tuple[RunContext, 
     context, worker = run
     await scored(context, 3, SHUFFLES_ITS_REFIT)
     made = await refit(context, 3, worker)
-    assert made.how == "holdout" and made.file == context.executor.submission_of(3, "holdout")
+    assert made.source == "holdout" and made.file == context.executor.submission_of(3, "holdout")
     assert "the refit differs too much" in made.note
 
 
@@ -219,7 +219,7 @@ async def test_a_refit_that_gave_something_up_is_run_again_with_more_time(run: t
     first, second = (context.steps.find(EXECUTED, Key(3, "full", attempt)) for attempt in range(2))
     assert first is not None and second is not None
     assert first.limit == 150.0 and second.limit == 300.0
-    assert made.how == "refit" and made.file.parent.name == second.id
+    assert made.source == "refit" and made.file.parent.name == second.id
 
 
 @pytest.mark.integration  # seconds of processor time
@@ -227,7 +227,7 @@ async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, 
     context, worker = run
     await scored(context, 3, READS_ITS_CLOCK.replace("> 200", "> 1000"), 150.0)
     made = await refit(context, 3, worker)
-    assert made.how == "holdout" and "it gave something up" in made.note
+    assert made.source == "holdout" and "it gave something up" in made.note
 
 
 @pytest.mark.integration  # seconds of processor time
@@ -236,7 +236,7 @@ async def test_a_refit_that_drops_models_rows_or_rounds_is_not_handed_in(run, sh
     context, worker = run
     await scored(context, 3, WORKS.replace("SHORT", short or "pass"), 150.0)
     made = await refit(context, 3, worker)
-    assert (made.how == "refit") is (not short), made.note
+    assert (made.source == "refit") is (not short), made.note
     assert short == "" or "it gave something up" in made.note
 
 
@@ -267,7 +267,7 @@ async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_ti
     first = await refit(context, 2, worker)
     late = replace(context, budget=RunBudget(context.executor.stopwatch, 1.0, None))
     assert await refit(late, 2, worker) == first
-    assert first.how == "refit"
+    assert first.source == "refit"
 
 
 @pytest.mark.integration

@@ -145,7 +145,7 @@ async def test_none_is_lost_or_doubled_or_over_quota(tmp_path: Path) -> None:
         (one.tag, str(one.ref), one.sha256) for one in there
     ]
     assert len(there) == COUNT
-    assert max(Counter(one.at.date() for one in there).values()) <= QUOTA
+    assert max(Counter(one.submitted_at.date() for one in there).values()) <= QUOTA
     befell = Counter(one.kind for one in faults.injected)
     assert befell["cut"] > 0
     assert any(one.acts and one.method == "CreateSubmission" for one in faults.injected)

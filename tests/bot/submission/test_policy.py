@@ -19,11 +19,11 @@ FACTS = DecisionInputs(
     remaining_today=5,
     remaining_total=None,
     sent_today=0,
-    sent=3,
+    sent_count=3,
     score=0.9,
     best_sent=0.8,
     noise=0.01,
-    entered=True,
+    has_entered=True,
 )
 OPEN = CompetitionSettings(submit=True)
 RESERVING = CompetitionSettings(submit=True, max_submissions=10, reserved_submissions=4, reserved_days=2.0)
@@ -32,20 +32,22 @@ RESERVING = CompetitionSettings(submit=True, max_submissions=10, reserved_submis
 def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
     decision = decide(FACTS, OPEN)
     assert (decision.verdict, decision.until) == ("send", None)
-    assert decision.why == "a gain of 0.1 over the best sent, with a standard error of 0.01"
+    assert decision.reason == "a gain of 0.1 over the best sent, with a standard error of 0.01"
 
 
 def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None:
     waits = replace(FACTS, best_waits=True, approved=True)
-    assert decide(waits, OPEN).why == "a gain of 0.1 over the best that waits, with a standard error of 0.01"
-    assert decide(replace(waits, sent=0), OPEN).why.startswith("it is the first to be sent, with a gain of 0.1 over")
+    assert decide(waits, OPEN).reason == "a gain of 0.1 over the best that waits, with a standard error of 0.01"
+    assert decide(replace(waits, sent_count=0), OPEN).reason.startswith(
+        "it is the first to be sent, with a gain of 0.1 over"
+    )
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
         ({"closed": "the site takes no more submissions"}, "takes no more submissions"),
-        ({"entered": False}, "not entered"),
+        ({"has_entered": False}, "not entered"),
         ({"rules_changed": True}, "rules page has changed"),
         ({"rules_confirmed": False}, "the rules are not confirmed"),
         ({"capped": "the run's cap is reached"}, "cap is reached"),
@@ -62,21 +64,21 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
 def test_what_forbids_a_file_is_the_reason(changed: dict[str, Any], words: str) -> None:
     decision = decide(replace(FACTS, **changed), OPEN)
     assert decision.verdict == "never"
-    assert words in decision.why
+    assert words in decision.reason
 
 
 def test_what_a_guard_doubts_is_held_until_a_person_has_looked_also_where_it_was_wished_for() -> None:
     doubted = replace(FACTS, doubts="too good (suspicious): nothing else is wrong")
     decision = decide(doubted, OPEN)
     assert decision.verdict == "hold"
-    assert "too good (suspicious): nothing else is wrong; a gain of 0.1" in decision.why
+    assert "too good (suspicious): nothing else is wrong; a gain of 0.1" in decision.reason
     assert decide(replace(doubted, wished=True), OPEN).verdict == "hold"
     assert decide(replace(doubted, approved=True), OPEN).verdict == "send"
 
 
 def test_nothing_goes_unless_submitting_is_on() -> None:
     decision = decide(FACTS, CompetitionSettings())
-    assert (decision.verdict, "submit = true" in decision.why) == ("never", True)
+    assert (decision.verdict, "submit = true" in decision.reason) == ("never", True)
 
 
 def test_only_what_is_wrong_with_the_file_lets_another_node_go() -> None:
@@ -86,7 +88,7 @@ def test_only_what_is_wrong_with_the_file_lets_another_node_go() -> None:
 
 
 def test_the_first_file_goes_whatever_its_score() -> None:
-    assert decide(replace(FACTS, best_sent=None, noise=None, score=-5.0), OPEN).why == "it is the first"
+    assert decide(replace(FACTS, best_sent=None, noise=None, score=-5.0), OPEN).reason == "it is the first"
 
 
 def test_a_gain_must_be_beyond_the_noise_and_less_so_in_the_last_days() -> None:
@@ -110,7 +112,7 @@ def test_of_five_a_day_the_kth_may_go_when_so_much_of_the_day_is_over(sent_today
     turn = datetime(2026, 3, 2, tzinfo=UTC) + timedelta(hours=hour)
     before = decide(replace(medium, now=turn - timedelta(seconds=1)), OPEN)
     assert (before.verdict, before.until) == ("wait", turn)
-    assert f"file {sent_today + 1} of 5 for today" in before.why
+    assert f"file {sent_today + 1} of 5 for today" in before.reason
     assert decide(replace(medium, now=turn), OPEN).verdict == "send"
     assert decide(replace(medium, now=turn - timedelta(hours=1), score=0.95), OPEN).verdict == "send"
 
@@ -127,19 +129,19 @@ def test_when_the_day_is_used_up_it_waits_for_the_next_unless_there_is_none() ->
     assert (decide(full, OPEN).verdict, decide(full, OPEN).until) == ("wait", midnight)
     assert decide(replace(full, deadline=midnight), OPEN).verdict == "never"
     own = decide(replace(FACTS, sent_today=2), CompetitionSettings(submit=True, submissions_per_day=2))
-    assert (own.until, "submissions_per_day is 2" in own.why) == (midnight, True)
+    assert (own.until, "submissions_per_day is 2" in own.reason) == (midnight, True)
     cap = decide(replace(FACTS, capped_today="the day's cap is reached"), OPEN)
     assert (cap.verdict, cap.until) == ("wait", midnight)
 
 
 def test_the_reserve_is_kept_for_the_last_days() -> None:
-    kept = decide(replace(FACTS, sent=6), RESERVING)
+    kept = decide(replace(FACTS, sent_count=6), RESERVING)
     assert (kept.verdict, kept.until) == ("wait", DEADLINE - timedelta(days=2))
-    assert "reserve of 4" in kept.why
-    assert decide(replace(FACTS, sent=5), RESERVING).verdict == "send"
-    late = replace(FACTS, sent=9, now=DEADLINE - timedelta(days=1))
+    assert "reserve of 4" in kept.reason
+    assert decide(replace(FACTS, sent_count=5), RESERVING).verdict == "send"
+    late = replace(FACTS, sent_count=9, now=DEADLINE - timedelta(days=1))
     assert decide(late, RESERVING).verdict == "send"
-    assert "max_submissions is 10" in decide(replace(late, sent=10), RESERVING).why
+    assert "max_submissions is 10" in decide(replace(late, sent_count=10), RESERVING).reason
 
 
 def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel() -> None:
@@ -147,21 +149,21 @@ def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel
     assert decide(FACTS, asking).verdict == "hold"
     assert decide(replace(FACTS, approved=True), asking).verdict == "send"
     assert decide(replace(FACTS, wished=True), asking).verdict == "send"
-    like = replace(FACTS, alike=0.94, kernel="ann/strong", wished=True)
+    like = replace(FACTS, kernel_share=0.94, kernel="ann/strong", wished=True)
     held = decide(like, OPEN)
-    assert (held.verdict, held.why.split(":")[0]) == (
+    assert (held.verdict, held.reason.split(":")[0]) == (
         "hold",
         "94% of the script is also in the public kernel ann/strong",
     )
     assert decide(replace(like, approved=True), OPEN).verdict == "send"
-    assert decide(replace(like, alike=SIMILAR_SHARE - 0.01), OPEN).verdict == "send"
+    assert decide(replace(like, kernel_share=SIMILAR_SHARE - 0.01), OPEN).verdict == "send"
 
 
 def test_a_wish_needs_no_gain_and_no_turn_but_all_else() -> None:
     wish = replace(FACTS, wished=True, score=0.1, sent_today=4, remaining_today=1, noise=None)
     assert decide(wish, OPEN).verdict == "send"
     assert decide(replace(wish, self_reported=True), OPEN).verdict == "send"
-    assert decide(replace(wish, sent=6), RESERVING).verdict == "wait"
+    assert decide(replace(wish, sent_count=6), RESERVING).verdict == "wait"
     assert decide(replace(wish, rules_changed=True), OPEN).verdict == "never"
 
 
@@ -169,12 +171,12 @@ _score = st.floats(-1, 1)
 
 
 def test_an_unknown_quota_is_tried_once_a_day_and_is_no_empty_one() -> None:
-    new = replace(FACTS, remaining_today=None, best_sent=None, sent=0, sent_today=0, quota_known=False)
+    new = replace(FACTS, remaining_today=None, best_sent=None, sent_count=0, sent_today=0, quota_known=False)
     first = decide(new, OPEN)
     assert (first.verdict, first.trial) == ("send", True)
-    second = decide(replace(new, sent=1, sent_today=1), OPEN)
+    second = decide(replace(new, sent_count=1, sent_today=1), OPEN)
     assert (second.verdict, second.until) == ("wait", FACTS.now + RETRY)
-    assert decide(replace(new, sent=1), OPEN).verdict == "send", "on the next day"
+    assert decide(replace(new, sent_count=1), OPEN).verdict == "send", "on the next day"
     assert not decide(replace(new, quota_known=True), OPEN).trial
 
 
@@ -199,11 +201,11 @@ def facts(draw: st.DrawFn) -> DecisionInputs:
         remaining_today=draw(st.none() | _count),
         remaining_total=draw(st.none() | _count),
         sent_today=draw(_count),
-        sent=draw(_count),
+        sent_count=draw(_count),
         score=draw(st.none() | _score),
         best_sent=draw(st.none() | _score),
         noise=draw(st.none() | st.floats(0, 1)),
-        entered=draw(st.sampled_from([None, True, True, False])),
+        has_entered=draw(st.sampled_from([None, True, True, False])),
         closed=draw(st.sampled_from([None, None, "closed"])),
         rules_changed=draw(st.sampled_from([False, False, True])),
         rules_confirmed=draw(st.sampled_from([True, True, False])),
@@ -212,7 +214,7 @@ def facts(draw: st.DrawFn) -> DecisionInputs:
         capped_today=draw(st.sampled_from([None, None, "cap of the day"])),
         invalid=draw(st.sampled_from([None, None, "bad"])),
         copied=draw(st.sampled_from([None, None, "copy"])),
-        alike=draw(st.sampled_from([0.0, 0.5, 0.95])),
+        kernel_share=draw(st.sampled_from([0.0, 0.5, 0.95])),
         kernel="ann/strong",
         self_reported=draw(st.sampled_from([False, False, True])),
         approved=draw(st.booleans()),
@@ -243,14 +245,14 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(
     one: DecisionInputs, own: CompetitionSettings
 ) -> None:
     decision = decide(one, own)
-    assert decision.why
+    assert decision.reason
     assert (decision.until is not None) == (decision.verdict == "wait")
     if decision.verdict == "wait":
         assert decision.until is not None and decision.until > one.now
         assert one.deadline is None or decision.until < one.deadline
     if decision.verdict not in ("send", "hold"):
         return
-    assert own.submit and one.entered is not False and not one.rules_changed and one.rules_confirmed
+    assert own.submit and one.has_entered is not False and not one.rules_changed and one.rules_confirmed
     if own.submissions_per_day is None and one.daily is not None and one.daily > 1 and not one.wished:
         assert one.sent_today < one.daily, "at least one is kept for people"
     assert (one.closed, one.capped, one.capped_today, one.invalid, one.copied) == (None,) * 5
@@ -262,12 +264,12 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(
     assert own.submissions_per_day is None or one.sent_today < own.submissions_per_day
     late = one.deadline is not None and one.now >= one.deadline - timedelta(days=own.reserved_days)
     if own.max_submissions is not None:
-        assert one.sent < own.max_submissions - (0 if late else own.reserved_submissions)
+        assert one.sent_count < own.max_submissions - (0 if late else own.reserved_submissions)
     if not one.wished and one.best_sent is not None:
         assert one.score is not None and one.noise is not None
         assert one.score - one.best_sent > (LATE_GAIN_ERRORS if late else MIN_GAIN_ERRORS) * one.noise
     if decision.verdict == "send" and not one.approved:
-        assert one.alike < SIMILAR_SHARE
+        assert one.kernel_share < SIMILAR_SHARE
         assert own.approve == "auto" or one.wished
 
 
@@ -282,7 +284,7 @@ def test_a_larger_gain_is_never_held_back_more(one, own, first, second) -> None:
 @given(facts(), allowed(), st.integers(1, 5))
 def test_having_sent_more_never_lets_more_go(one: DecisionInputs, own: CompetitionSettings, more: int) -> None:
     fewer = decide(one, own)
-    sent = replace(one, sent=one.sent + more, sent_today=one.sent_today + more)
+    sent = replace(one, sent_count=one.sent_count + more, sent_today=one.sent_today + more)
     if one.remaining_today is not None:
         sent = replace(sent, remaining_today=max(0, one.remaining_today - more))
     # What is not worth it may wait for the next day first, where the day's files are used up.

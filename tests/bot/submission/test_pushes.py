@@ -126,7 +126,7 @@ async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_he
     desk = strict.desk()
     decision = await decide(desk)
     assert decision.verdict == "never"
-    assert why in decision.why
+    assert why in decision.reason
     await desk.send()
     assert run.submissions() == []
     assert not any(asked(run, name) for name in ("StartBlobUpload", "CreateDataset", "SaveKernel"))

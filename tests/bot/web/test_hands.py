@@ -82,7 +82,7 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
     assert f"was {verdict} already" in (await send(owner, "approve", id="1", verdict=other)).text
 
 
-LINE = RuleLine(topic="team size", number=5, says="teams of five", quote="The maximum team size is 5.")
+LINE = RuleLine(topic="team size", number=5, sentence="teams of five", quote="The maximum team size is 5.")
 CARD = CardProposal(says={"metric": "log_loss"}, quotes=("Submissions are scored by log loss.",), by="gpt")
 
 

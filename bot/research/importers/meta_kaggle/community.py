@@ -128,12 +128,12 @@ def _find_people(export: Export, code: Path | None) -> tuple[list[AliasedAuthor]
         candidates.update(find_names(row["title"] or ""))
         if source := _source_file(row["id"], code):
             candidates.update(find_names(_read_source(source), is_code=True))
-    others = export.connection.execute(
+    other_names = export.connection.execute(
         "SELECT name FROM (SELECT unnest(?) AS name) "
         "WHERE name IN (SELECT DisplayName FROM Users) OR lower(name) IN (SELECT UserName FROM Users)",
         [list(candidates)],
     ).fetchall()
-    return [AliasedAuthor(*row) for row in rows], [name for (name,) in others]
+    return [AliasedAuthor(*row) for row in rows], [name for (name,) in other_names]
 
 
 def _source_file(version: int, code: Path | None) -> Path | None:

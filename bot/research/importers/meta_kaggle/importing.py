@@ -34,7 +34,7 @@ class ImportResult:
     community_only: bool | None = None
     """Whether the snapshot has no data, so that it can be read but not replayed."""
     counts: Counts | None = None
-    left_out: dict[str, int] = field(default_factory=dict)
+    omitted: dict[str, int] = field(default_factory=dict)
     """Rows by the reason for which they are not in the snapshot."""
     reason: str | None = None
     """Why it failed."""

@@ -57,7 +57,7 @@ def write_manifest(
     config = files.config
     sources = [
         "prepared MLE-bench competition",
-        f"metric: {metric.how}",
+        f"metric: {metric.explanation}",
         f"enabled_at and deadline: {dates.source}",
         f"sample submission: {'private' if files.sample_is_private else 'public'}/{files.sample.name}",
         f"answers: private/{files.answers.name}",
@@ -105,14 +105,14 @@ class BenchImportResult:
     status: Status
     metric: str | None = None
     direction: str | None = None
-    how: str | None = None
+    explanation: str | None = None
     """How the metric was found."""
     rows: int | None = None
     """Of the answers."""
     teams: int | None = None
     files: int | None = None
     """Of `data/`."""
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     """Files of `public/` that are not in `data/`, each with the reason."""
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -122,7 +122,7 @@ class BenchImportResult:
         """Return all fields as JSON values."""
         values = asdict(self)
         values["problems"] = [str(problem) for problem in self.problems]
-        values["left_out"], values["notes"] = list(self.left_out), list(self.notes)
+        values["left_out"], values["notes"] = list(self.omitted), list(self.notes)
         return values
 
 
@@ -177,7 +177,7 @@ class BenchImport:
         put_sample(files, sample, folder)
         (folder / "private").mkdir()
         rows = write_answers(columns, sample, folder / "private/answers.csv")
-        left_out = self._data(files, columns, folder)
+        omitted = self._data(files, columns, folder)
         metric = self._metric(files, columns, board, folder)
         self.progress(place.slug, "checking")
         write_board(board, folder / LEADERBOARD)
@@ -187,7 +187,7 @@ class BenchImport:
         checked = check(folder, self.metrics)
         if checked.problems:
             raise SnapshotError(checked.problems)
-        return _imported(folder, columns, metric, board, rows, left_out, files)
+        return _imported(folder, columns, metric, board, rows, omitted, files)
 
     def _data(self, source_files: PreparedFiles, columns: SubmissionColumns, folder: Path) -> list[str]:
         problems = Problems()
@@ -227,7 +227,7 @@ def _imported(
     metric: FoundMetric,
     board: LeaderboardCsv,
     rows: int,
-    left_out: list[str],
+    omitted: list[str],
     files: PreparedFiles,
 ) -> BenchImportResult:
     notes = [*columns.notes, *metric.notes]
@@ -241,11 +241,11 @@ def _imported(
         status="imported",
         metric=metric.name,
         direction=metric.direction,
-        how=metric.how,
+        explanation=metric.explanation,
         rows=rows,
         teams=len(board.entries),
         files=sum(1 for _ in walk(folder / DATA)),
-        left_out=tuple(left_out),
+        omitted=tuple(omitted),
         notes=tuple(notes),
     )
 

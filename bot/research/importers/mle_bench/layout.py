@@ -40,28 +40,28 @@ def lay_out(files: PreparedFiles, folder: Path, answers: Answers, progress: Call
         SnapshotError: files are pointers of Git LFS, or the sample submission itself is the answers.
         OSError: a file cannot be read or written.
     """
-    left_out: list[str] = []
+    omitted: list[str] = []
     pointers = Problems()
     forbidden = _Forbidden(files, folder / ANSWERS, answers)
     if reason := forbidden.reason(folder / SAMPLE, SAMPLE):
         raise SnapshotError([Problem(files.sample.name, None, f"as the sample submission {reason}")])
-    for number, (source, name) in enumerate(_files(files, left_out), start=1):
+    for number, (source, name) in enumerate(_files(files, omitted), start=1):
         if number % _TOLD_EACH == 0:
             progress(number)
         if is_pointer(source):
             pointers.add(f"public/{name}", REMEDY, kind="pointers")
         elif f"{DATA}/{name}" == SAMPLE:
-            left_out.append(f"{name} is not the sample submission that is graded, {files.sample.name}")
+            omitted.append(f"{name} is not the sample submission that is graded, {files.sample.name}")
         elif reason := forbidden.reason(source, name):
-            left_out.append(f"{name} {reason}")
+            omitted.append(f"{name} {reason}")
         else:
             link_or_copy(source, folder / DATA / name)
     if pointers.problems:
         raise SnapshotError(pointers.problems)
-    return left_out
+    return omitted
 
 
-def _files(files: PreparedFiles, left_out: list[str]) -> Iterator[tuple[Path, str]]:
+def _files(files: PreparedFiles, omitted: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield each plain file of `public/`, links followed, and its name there."""
     own_files = (files.sample, files.public / DESCRIPTION)
     private = files.private.resolve()
@@ -71,13 +71,13 @@ def _files(files: PreparedFiles, left_out: list[str]) -> Iterator[tuple[Path, st
             continue
         source = path.resolve() if path.is_symlink() else path
         if not source.exists():
-            left_out.append(f"{name} is a link to nothing")
+            omitted.append(f"{name} is a link to nothing")
         elif path.is_symlink() and source.is_relative_to(private):
-            left_out.append(f"{name} is a link into private/")
+            omitted.append(f"{name} is a link into private/")
         elif source.is_dir():
-            left_out.append(f"{name} is a link to a folder")
+            omitted.append(f"{name} is a link to a folder")
         elif not stat.S_ISREG(source.stat().st_mode):
-            left_out.append(f"{name} is no plain file")
+            omitted.append(f"{name} is no plain file")
         else:
             yield source, name
 

@@ -24,7 +24,7 @@ class PreparedCompetition:
     """One competition: its id, `prepared/` (which may be missing), and the folder with its `config.yaml` and `grade.py`."""
 
     slug: str
-    prepared: Path
+    folder: Path
     package: Path
 
 
@@ -49,7 +49,7 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
             raise UsageError(f"{folder} holds no competition: no <id>/{DATA_FOLDER}/ lies in it")
         for place in places:
             if place_of.setdefault(place.slug, place) != place:
-                raise UsageError(f"{place.slug} lies both in {place_of[place.slug].prepared} and in {place.prepared}")
+                raise UsageError(f"{place.slug} lies both in {place_of[place.slug].folder} and in {place.folder}")
     if unknown := sorted(set(slugs) - set(place_of)):
         raise UsageError(f"no folder holds {', '.join(unknown)}; there are {', '.join(sorted(place_of)[:20])}")
     return [place_of[slug] for slug in sorted(place_of) if not slugs or slug in slugs]
@@ -174,7 +174,7 @@ class PreparedFiles:
 
 def open_prepared(place: PreparedCompetition) -> PreparedFiles:
     """Find a competition's files. Raises SnapshotError, which names all that are missing, pointers, or elsewhere."""
-    if not (place.prepared / "public").is_dir() or not (place.prepared / "private").is_dir():
+    if not (place.folder / "public").is_dir() or not (place.folder / "private").is_dir():
         reason = f"has no public/ and private/: run `mlebench prepare -c {place.slug}`"
         raise SnapshotError([Problem(DATA_FOLDER, None, reason)])
     config = read_config(place.package / CONFIG)
@@ -195,7 +195,7 @@ def open_prepared(place: PreparedCompetition) -> PreparedFiles:
     description = _description(place, problems)
     if problems.problems or not (answers and sample and grader and board and description):
         raise SnapshotError(problems.problems)
-    public, private = place.prepared / "public", place.prepared / "private"
+    public, private = place.folder / "public", place.folder / "private"
     other_gold = gold if gold != answers else None
     return PreparedFiles(place.slug, config, public, private, answers, sample, other_gold, grader, board, description)
 
@@ -207,7 +207,7 @@ def _configured(place: PreparedCompetition, path: str, problems: Problems, *, pa
     if escapes(path) or not parts_below or parts_below[0] not in ("public", "private"):
         problems.add(CONFIG, f"names {path!r}, which does not lie in {DATA_FOLDER}/public or {DATA_FOLDER}/private")
         return None
-    path_wanted = place.prepared.joinpath(*parts_below)
+    path_wanted = place.folder.joinpath(*parts_below)
     choices = (
         [path_wanted, *(path_wanted.with_name(path_wanted.name + suffix) for suffix in _SUFFIXES)]
         if packed
@@ -232,7 +232,7 @@ def _of_package(place: PreparedCompetition, name: str, problems: Problems) -> Pa
 
 
 def _description(place: PreparedCompetition, problems: Problems) -> Path | None:
-    choices = (place.package / DESCRIPTION, place.prepared / "public" / DESCRIPTION)
+    choices = (place.package / DESCRIPTION, place.folder / "public" / DESCRIPTION)
     existing = [choice for choice in choices if choice.is_file()]
     if not existing:
         problems.add(DESCRIPTION, f"is neither beside {CONFIG} nor in {DATA_FOLDER}/public")

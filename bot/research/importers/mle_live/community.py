@@ -53,12 +53,12 @@ class DiscussionThread:
 class _Open:
     """A message whose text may go on."""
 
-    found: re.Match[str] | None
+    match: re.Match[str] | None
     parent: int | None
     lines: list[str]
 
     def closed(self) -> ThreadMessage:
-        name, tier = (self.found["name"], self.found["tier"].strip()) if self.found else (None, "")
+        name, tier = (self.match["name"], self.match["tier"].strip()) if self.match else (None, "")
         tier_name = TIERS.get(tier, tier.upper())
         known_tier = tier_name if tier_name in TIERS.values() else None
         return ThreadMessage(title_of(name), known_tier, "\n".join(self.lines).strip("\n"), self.parent)
@@ -104,7 +104,7 @@ class ImportCounts:
     rows: CountedRows
     undated: CountedRows
     """Those of them without a time of their own."""
-    left_out: tuple[Reason, ...]
+    omitted: tuple[Reason, ...]
     remarks: tuple[Reason, ...]
     """Faults of imported entries."""
     broken: tuple[Reason, ...]

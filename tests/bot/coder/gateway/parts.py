@@ -164,7 +164,7 @@ class Scene:
         return self.ledger.cost_usd
 
     def counted(self, kind: Kind) -> float:
-        return self.budget.spent(kind)
+        return self.budget.amount_spent(kind)
 
     async def ask(self, body: object | None = None, **fields: object) -> Answer:
         """Send a request of the agent, by default a good one with further fields."""

@@ -81,7 +81,7 @@ async def test_what_is_not_answered_as_the_lab_ends_is_charged_as_it_was_booked(
         await asyncio.wait_for(sent.wait(), 60)
         await it.gateway.__aexit__(None, None, None)
         assert (it.ledger.entries, it.ledger.completion_tokens) == (1, 500)
-        assert it.budget.held(Kind.MONEY) == 0 and it.counted(Kind.MONEY) == pytest.approx(it.cost)
+        assert it.budget.amount_reserved(Kind.MONEY) == 0 and it.counted(Kind.MONEY) == pytest.approx(it.cost)
 
 
 async def test_what_was_never_sent_costs_nothing_as_the_lab_ends(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ async def test_a_stream_without_end_is_ended_with_an_error_and_paid_within_the_c
         assert 0 < it.cost <= 0.2 and it.ledger.entries == 1
         # 8,000 tokens are asked for at the most, and one event more may come.
         assert it.ledger.completion_tokens <= 1.5 * 8_000 + 400
-        assert it.budget.spent(next(iter(it.budget.usage))) == pytest.approx(it.cost)
+        assert it.budget.amount_spent(next(iter(it.budget.usage))) == pytest.approx(it.cost)
 
 
 @pytest.mark.parametrize("dialect", ALL)

@@ -294,7 +294,7 @@ async def test_a_flood_spends_no_more_than_the_cap_and_ends_with_a_sentence(tmp_
         assert all("cap on money is reached" in one.error for one in refused)
         assert it.cost <= 0.5 and it.counted(Kind.MONEY) == pytest.approx(it.cost)
         assert it.ledger.entries == len(it.upstream.came) == 60 - len(refused)
-        assert it.budget.held(Kind.MONEY) == 0
+        assert it.budget.amount_reserved(Kind.MONEY) == 0
         sent = len(it.upstream.came)
         assert (await it.ask()).status == 403 and len(it.upstream.came) == sent, "nothing more is sent"
 

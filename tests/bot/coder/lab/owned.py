@@ -37,7 +37,7 @@ class OneLab(FewLabs):
 
     async def lab(self, action: Action, node: int, tree: Tree) -> LabAssignment:
         """Return its task."""
-        return LabAssignment(title="a test", draft="Do as you are told.", most=self._seconds)
+        return LabAssignment(title="a test", draft="Do as you are told.", max_seconds=self._seconds)
 
 
 def strategy(context: RunContext, seconds: float = 600.0, settings: LabSettings | None = None) -> Strategy:

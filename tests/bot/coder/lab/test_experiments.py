@@ -140,7 +140,7 @@ async def test_a_kill_between_row_and_folder_loses_nothing_and_leaves_nothing_un
         two, _ = await two_labs(context)
         await log(two, "first", 0.5)
         await log(two, "second", 0.8)
-        (folder, node) = experiments(context).folder, experiments(context).named("second").node
+        (folder, node) = experiments(context).folder, experiments(context).by_name("second").node
     (folder / "second").rename(folder / f".{node}")
     (folder / "index.csv").unlink()
     (folder / ".77").mkdir()
@@ -163,7 +163,7 @@ async def test_arrays_of_the_worst_give_way_but_never_those_that_others_need(
         for name, strength in (("used", 0.01), ("member", 0.02), ("worst", 0.03), ("worse", 0.5), ("best", 1.0)):
             await log(two, name, strength, sources={"fit.py": "print(1)"})
         await log(two, "newest", 0.1, uses=("used",))
-        shelf, member = experiments(context), experiments(context).named("member").node
+        shelf, member = experiments(context), experiments(context).by_name("member").node
 
         def whole() -> set[str]:
             return {path.parent.name for path in shelf.folder.glob("*/oof.npy")}
@@ -192,7 +192,7 @@ async def test_checks_that_blame_end_before_they_tell_labels(tmp_path: Path, mon
         monkeypatch.setattr(experiments(context).worker, "score_experiment", spied)
         for number in range(MOST_BLAMES + 1):
             await log(two, f"blamed-{number}", 0.1 + number / 10)
-            blame(context, experiments(context).named(f"blamed-{number}"))
+            blame(context, experiments(context).by_name(f"blamed-{number}"))
     assert checked == [True] * MOST_BLAMES + [False]
 
 

@@ -65,7 +65,7 @@ async def test_a_coder_looks_around_experiments_and_reports(tmp_path: Path) -> N
         with context.store.read() as session:
             story = only_story(session)
     # What the report and `bot logs --lab` show.
-    assert [(turn.reply, turn.seen) for turn in story.turns] == list(zip(replies, seen, strict=True))
+    assert [(turn.reply, turn.observation) for turn in story.turns] == list(zip(replies, seen, strict=True))
     assert dict(story.row.report)["method"] == "ridge"
     for part in (
         "TASK.md",

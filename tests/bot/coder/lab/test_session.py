@@ -62,8 +62,8 @@ async def test_an_agent_looks_around_logs_improves_and_is_done(tmp_path: Path) -
             calls = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()
     assert (row.reason, row.turns, row.report["method"]) == ("its coder was done", 1, "ridge")
     assert [tree[node].valid for node in (2, 3)] == [True, True]
-    assert "requests to your model left" in story.turns[0].seen
-    assert "s left]" in story.turns[0].seen
+    assert "requests to your model left" in story.turns[0].observation
+    assert "s left]" in story.turns[0].observation
     assert Usage(charged.prompt_tokens, charged.completion_tokens, charged.cached_tokens) == model.usage
     assert charged.cost_usd == pytest.approx(PRICE.cost(model.usage))
     # What it can have read is said once, as it stays so.

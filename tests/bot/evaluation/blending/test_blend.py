@@ -113,7 +113,7 @@ def test_the_order_of_nodes_and_copies_of_them_change_nothing(order: list[int], 
         copy = Member(9, kept[copied].predictions, kept[copied].submission, seconds=50.0)
         found = blend(view, kept, folder / "bank", 0)
         again = blend(view, [copy, *(kept[at] for at in order)], folder / "bank", 0)
-        assert again.left_out.pop(9) == f"Its predictions are those of node {copied + 1}, or nearly."
+        assert again.rejected.pop(9) == f"Its predictions are those of node {copied + 1}, or nearly."
         assert again == found
 
 
@@ -146,7 +146,7 @@ def test_one_perfect_node_gets_all_the_weight(tmp_path: Path, metric: str) -> No
 
 
 def perfect(metric: str, truth: Values) -> Values:
-    return truth.astype(object) if METRICS[metric].takes != "number" else truth
+    return truth.astype(object) if METRICS[metric].input_kind != "number" else truth
 
 
 def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
     ]
     found = blend(view, [*members(tmp_path, good[:2]), *wrong], tmp_path / "bank", 0)
     assert found.recipe.weights.keys() <= {1, 2, 8}
-    near = found.left_out.pop(8, None) or found.left_out.pop(1)
-    assert "those of node" in near and "those of node" in found.left_out.pop(10)
-    assert found.left_out.pop(7).startswith("The bank's torn.npy cannot be read")
-    assert found.left_out == {
+    near = found.rejected.pop(8, None) or found.rejected.pop(1)
+    assert "those of node" in near and "those of node" in found.rejected.pop(10)
+    assert found.rejected.pop(7).startswith("The bank's torn.npy cannot be read")
+    assert found.rejected == {
         3: "It predicts NaN or infinity for 2 of the withheld rows.",
         4: "It predicts the same for all withheld rows.",
         5: f"Its predictions of the withheld rows have the shape {(ROWS - 1, 1)} where {(ROWS, 1)} is expected.",
@@ -185,10 +185,10 @@ def test_what_cannot_be_blended_is_left_out_by_its_name(tmp_path: Path) -> None:
 def made_for(metric: str, rows: int) -> tuple[Values, list[Values]]:
     """Return a truth, and what six scripts predict that err by themselves."""
     rng, facts = np.random.default_rng(4), METRICS[metric]
-    if facts.takes != "number":
+    if facts.input_kind != "number":
         masks = metric in ("dice", "global_dice", "mask_map_iou")
         right, wrong = ("1 9", ["3 9", "1 4", "40 2"]) if masks else ("a b c", ["b", "d e", "c d"])
-        if facts.takes == "label":
+        if facts.input_kind == "label":
             right, wrong = "1", ["0", "2"]
         if metric == "kendall_tau":
             wrong = ["b a c", "c a b", "a c b"]

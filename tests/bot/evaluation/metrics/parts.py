@@ -17,7 +17,7 @@ def score(name: str, truth: Sequence[Any], predicted: Sequence[Any], **params: A
 def columns(name: str, values: Sequence[Any]) -> Values:
     """Return an array (rows, columns): floats for numbers, objects that are texts for the others."""
     rows = [value if isinstance(value, list | tuple | np.ndarray) else [value] for value in values]
-    if METRICS[name].takes == "number":
+    if METRICS[name].input_kind == "number":
         return np.array(rows, dtype=float).reshape(len(rows), len(rows[0]) if rows else 1)
     texts = np.empty((len(rows), len(rows[0]) if rows else 1), dtype=object)
     for at, row in enumerate(rows):

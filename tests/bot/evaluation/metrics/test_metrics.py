@@ -17,8 +17,8 @@ LABELS = ["1", "2", "1", "3", "2", "1"]
 MASKS = ["1 3 10 5", "", "2 2", "5 1 7 1", "1 40", "-"]
 PERFECT = {
     name: (CHANCES, CHANCES)
-    if facts.of_classes and facts.takes == "number"
-    else {"number": (NUMBERS, NUMBERS), "label": (LABELS, LABELS), "text": (LABELS, LABELS)}[facts.takes]
+    if facts.of_classes and facts.input_kind == "number"
+    else {"number": (NUMBERS, NUMBERS), "label": (LABELS, LABELS), "text": (LABELS, LABELS)}[facts.input_kind]
     for name, facts in METRICS.items()
 } | {
     "kl_divergence": ([[0.2, 0.8], [0.5, 0.5]], [[0.2, 0.8], [0.5, 0.5]]),
@@ -44,7 +44,7 @@ def test_perfect_predictions_have_the_best_score_that_there_is(name: str):
     facts = METRICS[name]
     best = -math.log(math.sqrt(2) * 70) if name == "laplace_log_likelihood" else None
     assert score(name, truth, predicted) == pytest.approx(
-        best if best is not None else facts.least if facts.direction == "minimize" else facts.most, abs=1e-7
+        best if best is not None else facts.minimum if facts.direction == "minimize" else facts.maximum, abs=1e-7
     )
 
 
@@ -62,7 +62,7 @@ def test_shuffled_predictions_are_worse_and_within_the_range(name: str):
         turned = ["c a b", "a b"]
     perfect, other = score(name, truth, predicted), score(name, truth, turned)
     assert other > perfect if facts.direction == "minimize" else other < perfect
-    assert facts.least <= other <= facts.most
+    assert facts.minimum <= other <= facts.maximum
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -89,9 +89,9 @@ WORDS = st.text(alphabet=st.sampled_from("ab 10-.e_\u0661\u00e9\n"), max_size=12
 def test_no_text_makes_a_metric_of_texts_or_labels_fail(rows: list[tuple[str, str]]):
     truth, predicted = [one for one, _ in rows], [other for _, other in rows]
     for name, facts in METRICS.items():
-        if facts.takes != "number":
+        if facts.input_kind != "number":
             found = score(name, truth, predicted)
-            assert math.isnan(found) or facts.least - 1e-12 <= found <= facts.most + 1e-12
+            assert math.isnan(found) or facts.minimum - 1e-12 <= found <= facts.maximum + 1e-12
 
 
 @settings(max_examples=40)
@@ -99,9 +99,9 @@ def test_no_text_makes_a_metric_of_texts_or_labels_fail(rows: list[tuple[str, st
 def test_metrics_of_numbers_stay_within_their_range_for_any_chances(rows: list[tuple[int, float]]):
     truth, predicted = [one for one, _ in rows], [other for _, other in rows]
     for name, facts in METRICS.items():
-        if facts.takes == "number":
+        if facts.input_kind == "number":
             found = score(name, truth, predicted)
-            assert math.isnan(found) or facts.least - 1e-9 <= found <= facts.most + 1e-9, name
+            assert math.isnan(found) or facts.minimum - 1e-9 <= found <= facts.maximum + 1e-9, name
 
 
 ONE_SIDED = {

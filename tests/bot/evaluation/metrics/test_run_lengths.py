@@ -20,7 +20,7 @@ def test_the_example_of_kaggles_pages():
     mask = read_mask("1 3 10 5")
     assert mask is not None
     assert mask.begins.tolist() == [1, 10]
-    assert mask.ends.tolist() == [4, 15]
+    assert mask.run_ends.tolist() == [4, 15]
     assert mask.size == len({1, 2, 3, 10, 11, 12, 13, 14})
 
 

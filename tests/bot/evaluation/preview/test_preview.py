@@ -176,7 +176,7 @@ def test_every_layout_has_a_preview_that_names_label_and_hold_out(tmp_path, name
     data, task = write_layout(name, tmp_path / "whole")
     info = build_view(data, task, "holdout", 0, tmp_path / "data", tmp_path / "labels")
     text = preview(tmp_path / "data", task, tmp_path / "labels")
-    assert info.drawn in text and all(column in text for column in info.label_columns)
+    assert info.description in text and all(column in text for column in info.label_columns)
 
 
 @pytest.mark.integration
@@ -187,7 +187,7 @@ def test_previews_of_real_views_say_what_a_competitor_needs(slug, tmp_path):
     text = preview(tmp_path / "data", task, tmp_path / "labels")
     assert 1000 < len(text) <= 10_000
     assert all(f"\n{column}: " in text for column in info.label_columns)
-    assert info.drawn in text and "more lines" not in text and "(cut)" not in text
+    assert info.description in text and "more lines" not in text and "(cut)" not in text
     for part in WANTED[slug]:
         assert part in text
 

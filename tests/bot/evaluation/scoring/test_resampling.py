@@ -27,7 +27,7 @@ CASES = [(metric, params) for metric in BY_ROWS for params in PARAMS.get(metric.
 
 def predictions(metric: Metric, rows: int, columns: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
     rng = np.random.default_rng(seed)
-    if metric.takes == "label":
+    if metric.input_kind == "label":
         return tuple(rng.integers(0, 3, (2, rows, columns)).astype(str).astype(object))
     if metric.name == "log_loss" and columns > 1:
         return np.eye(columns)[rng.integers(0, columns, rows)], rng.random((rows, columns))

@@ -36,10 +36,12 @@ def halves_of(split: RowSplit, key) -> list[Counter]:
 
 @given(st.integers(0, 10**7))
 def test_about_a_tenth_is_withheld_within_its_bounds(rows):
-    budget = Budget.of(rows)
-    assert budget.wanted <= budget.most <= max(2, min(0.12 * rows, 10_000))
-    assert budget.wanted >= min(100, budget.most) and (rows < 1_000 or budget.wanted == min(round(rows / 10), 10_000))
-    assert sum(withheld_shares(rows, "lab")) == pytest.approx(budget.wanted / max(1, rows))
+    budget = Budget.for_rows(rows)
+    assert budget.target <= budget.maximum <= max(2, min(0.12 * rows, 10_000))
+    assert budget.target >= min(100, budget.maximum) and (
+        rows < 1_000 or budget.target == min(round(rows / 10), 10_000)
+    )
+    assert sum(withheld_shares(rows, "lab")) == pytest.approx(budget.target / max(1, rows))
 
 
 @settings(max_examples=8)
@@ -47,13 +49,13 @@ def test_about_a_tenth_is_withheld_within_its_bounds(rows):
 def test_each_half_has_a_row_of_each_class_of_ten_where_the_rows_allow_it(tmp_path_factory, sizes, seed):
     sizes = [*sizes, 200]
     layout = classes_of(tmp_path_factory.mktemp("c"), sizes)
-    split, budget = split_of(layout, seed), Budget.of(sum(sizes))
+    split, budget = split_of(layout, seed), Budget.for_rows(sum(sizes))
     halves = halves_of(split, lambda row: int(layout.labels[row][0]))
     assert abs(halves[0].total() - halves[1].total()) <= 2
-    assert sum(half.total() for half in halves) <= budget.most
+    assert sum(half.total() for half in halves) <= budget.maximum
     parted = {label for label, size in enumerate(sizes) if size >= 10}
     assert all(set(half) <= parted for half in halves), "rarer classes stay in train"
-    if 2 * len(parted) <= budget.most:
+    if 2 * len(parted) <= budget.maximum:
         assert all(set(half) == parted for half in halves)
 
 
@@ -159,9 +161,9 @@ def test_the_latest_rows_never_are_too_many(per_time, seed):
             first = (times[-1] if times else 0.0) + 1
             stretches[-1] += range(len(times), len(times) + count)
             times += [first] * count
-    budget = Budget.of(len(times))
+    budget = Budget.for_rows(len(times))
     parts = draw_latest(stretches, times, budget, random.Random(seed))
-    assert 0 < len(parts) <= budget.most
+    assert 0 < len(parts) <= budget.maximum
     assert len(set(parts.values())) == min(2, len(parts))
 
 
@@ -171,7 +173,7 @@ def test_every_layout_has_a_labs_rows_and_folds(layout, tmp_path):
     info = build_view(data, task, "holdout", 0, tmp_path / "v" / "data", tmp_path / "v" / "labels", "lab")
     few = read_layout(data, task)
     labelled = sum(few.has_label(row) and few.form.has_prediction_rows(row) for row in range(info.of_rows))
-    assert info.validation_rows <= Budget.of(labelled).most + len(few.card.prediction_columns)
+    assert info.validation_rows <= Budget.for_rows(labelled).maximum + len(few.card.prediction_columns)
     assert any((tmp_path / "v" / "data" / name).is_file() for name in VALIDATION)
     try:
         build_folds(data, task, 0, 5, tmp_path / "folds", tmp_path / "fold-labels", "lab")

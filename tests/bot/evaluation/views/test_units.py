@@ -168,7 +168,7 @@ def test_parts_have_their_sizes_in_every_layout(tmp_path: Path, name: str) -> No
     layout = read_layout(*write_layout(name, tmp_path))
     asked = [row for row in range(len(layout.ids)) if layout.has_label(row) and layout.form.has_prediction_rows(row)]
     split = split_of(layout)
-    largest = max(Counter(split.units.of[row] for row in asked).values())
+    largest = max(Counter(split.units.unit_of_row[row] for row in asked).values())
     for part, share in zip(("holdout", "final"), withheld_shares(len(asked)), strict=True):
         count = len(set(split.rows(part)) & set(asked))
         # A unit more or less, of each stratum at most half a one.

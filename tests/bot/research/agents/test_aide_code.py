@@ -82,7 +82,7 @@ async def test_a_kernel_is_quoted_into_the_drafts_prompt_as_data(worker: Worker,
     async with a_run(worker, tmp_path, Told()) as context:
         briefing: Any = aide_code(context).playbooks["draft"]
         assignment = await briefing._briefing.assign(DRAFT, 2, NOTHING)
-    assert [item.id for item in assignment.known] == ["kernel/21"]
+    assert [item.id for item in assignment.known_items] == ["kernel/21"]
     assert (
         '<kernel id="kernel/21" title="Linear"' in assignment.brief.draft
         and "logistic regression, C=1" in assignment.brief.draft

@@ -80,9 +80,9 @@ async def test_a_draft_sees_papers_and_an_improvement_tricks_where_the_policy_sa
         ):
             assignment = await briefing.assign(action, node, tree)
             prompt = model.of("plan_solution")[-1]
-            assert assignment.known == prompt.known and set(prompt.known) <= set(prompt.items())
-            shown.append([item.id for item in prompt.known])
-            assert all(item.id in model.text("plan_solution") for item in prompt.known)
+            assert assignment.known_items == prompt.known_items and set(prompt.known_items) <= set(prompt.items())
+            shown.append([item.id for item in prompt.known_items])
+            assert all(item.id in model.text("plan_solution") for item in prompt.known_items)
     assert shown == [[PAPER.item], [], [TRICK.item], [], []]
 
 

@@ -189,7 +189,7 @@ def test_a_plan_may_grow_and_runs_that_left_it_are_let_be(place: Path) -> None:
     prepare_bench(planned(place), HERE, 0, NOW)
     more = planned(place, PLAN.replace("[3, 1]", "[3, 1, 2]").replace(', "aide"', ""))
     assert [run.folder is None for run in more.runs] == [False] * 8 + [True] * 4
-    assert more.others == 4
+    assert more.foreign_runs == 4
 
 
 def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(place: Path) -> None:

@@ -23,7 +23,7 @@ def shown(bench: Bench, *, terminal: bool) -> str:
     assert first.folder and second.folder
     with progress.live.display():
         progress.ended(first, RunOutcome(first.folder.path, "first", read_result(first.folder)))
-        failure = Failed.by(OSError("the disk [full]"), second.settings, second.key[0])
+        failure = Failed.from_error(OSError("the disk [full]"), second.settings, second.key[0])
         progress.ended(second, RunOutcome(second.folder.path, "second", failure))
         assert third.folder
         with progress.started(third, third.folder) as say:

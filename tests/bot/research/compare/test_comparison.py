@@ -135,9 +135,9 @@ def test_figures_are_of_what_all_agents_ran_and_equal_scores_share_a_rank() -> N
     assert rows["comind"].seconds_to_bronze == 120.0
     assert rows["aide"].seconds == 100.0
     assert found.cautions == ("2 runs of a competition and seed that not all ran left out of the figures",)
-    of_two = next(pair for pair in found.pairs if {pair.one.agent, pair.other.agent} == {"comind", "aide"})
+    of_two = next(pair for pair in found.pairs if {pair.first.agent, pair.second.agent} == {"comind", "aide"})
     assert of_two.win_rate.pairs == 2, "a pair needs only its two"
-    assert of_two.win_rate.mean == pytest.approx(0.1 if of_two.one.agent == "aide" else -0.1)
+    assert of_two.win_rate.mean == pytest.approx(0.1 if of_two.first.agent == "aide" else -0.1)
 
 
 def test_a_run_that_was_repeated_counts_once_with_the_mean() -> None:

@@ -83,14 +83,14 @@ def test_a_formula_that_is_not_in_the_registry_is_left_to_the_grader_with_the_di
     result = search_result(looked, looked.run(), board_lower_is_better=None)
     assert (result.name, result.direction) == ("grade.py", "minimize")
     assert result.params == {"predictions": "number"}
-    assert "no metric of the registry" in result.how
+    assert "no metric of the registry" in result.explanation
 
 
 def test_metrics_that_agree_on_the_first_submissions_are_distinguished_by_more_of_them(tmp_path: Path) -> None:
     looked = search(tmp_path, AMOUNTS, [0], mae)
     looked.run()
-    first = len(looked.scored)
-    worst = [_worst_row(looked.submissions.truth, trial.cells) for trial, _ in looked.scored]
+    first = len(looked.answers)
+    worst = [_worst_row(looked.submissions.truth, trial.cells) for trial, _ in looked.answers]
 
     def nearly(true: Values, predicted: Values, params: Params) -> float:
         """Another metric only where a row is the worst that was not the worst of any first submission."""
@@ -103,7 +103,7 @@ def test_metrics_that_agree_on_the_first_submissions_are_distinguished_by_more_o
     again = search(tmp_path, AMOUNTS, [0], mae)
     again.metrics = Nearly("errors.nearly", "minimize"), METRICS["mae"]
     assert [str(candidate) for candidate in again.run()] == ["mae"]
-    assert len(again.scored) > first
+    assert len(again.answers) > first
 
 
 def _worst_row(true: Values, predicted: Values) -> int:

@@ -122,7 +122,7 @@ def test_every_point_is_tried_below_or_never_settled_by_reading() -> None:
     for one in judge(read_exchanges(EXAMPLE)):
         assert one.point.assumed.endswith("."), one.point.name
         assert one.point.settled_by, one.point.name
-        assert one.finding.saw, one.point.name
+        assert one.finding.observation, one.point.name
 
 
 @pytest.mark.parametrize("name", sorted(OTHERWISE.keys() - ELSEWHERE))

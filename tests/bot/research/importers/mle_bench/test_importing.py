@@ -55,7 +55,7 @@ def files(folder: Path) -> set[str]:
 def test_a_competition_becomes_a_snapshot_that_loads(tmp_path: Path) -> None:
     numbers("sums", tmp_path)
     outcome = imported(tmp_path)["sums"]
-    assert (outcome.status, outcome.rows, outcome.teams, outcome.left_out) == ("imported", 80, 12, ())
+    assert (outcome.status, outcome.rows, outcome.teams, outcome.omitted) == ("imported", 80, 12, ())
     snapshot = Snapshot.load(tmp_path / "out/sums", METRICS)
     assert files(snapshot.path) == {
         *("snapshot.json", "description.md", "leaderboard.csv", "private/answers.csv"),
@@ -141,7 +141,7 @@ def test_a_copy_of_the_answers_is_left_out_and_named(tmp_path: Path, name: str) 
     (prepared / "public" / name).parent.mkdir(exist_ok=True)
     shutil.copyfile(prepared / "private/answers.csv", prepared / "public" / name)
     outcome = imported(tmp_path)["sums"]
-    assert outcome.left_out == (f"{name} is a copy of private/answers.csv",)
+    assert outcome.omitted == (f"{name} is a copy of private/answers.csv",)
     assert name not in files(tmp_path / "out/sums/data")
 
 
@@ -152,8 +152,8 @@ def test_tables_with_the_answers_in_a_column_are_left_out_in_zips_too(tmp_path: 
     with zipfile.ZipFile(prepared / "public/known.zip", "w") as archive:
         archive.write(prepared / "public/known.csv", "a/known.csv")
     outcome = imported(tmp_path)["sums"]
-    assert [one.split()[0] for one in outcome.left_out] == ["known.csv", "known.zip"]
-    assert all("gives the answers away" in one for one in outcome.left_out)
+    assert [one.split()[0] for one in outcome.omitted] == ["known.csv", "known.zip"]
+    assert all("gives the answers away" in one for one in outcome.omitted)
     assert not {"known.csv", "known.zip"} & files(tmp_path / "out/sums/data")
 
 
@@ -164,8 +164,8 @@ def test_the_answers_are_left_out_as_json_and_under_other_names_too(tmp_path: Pa
     write_table(public / "labels.txt", ("image", "label"), known)
     outcome = imported(tmp_path)["sums"]
     assert outcome.status == "imported", problems_of(outcome)
-    assert [one.split()[0] for one in outcome.left_out] == ["labels.txt", "test.json"]
-    assert all("gives the answers away" in one for one in outcome.left_out)
+    assert [one.split()[0] for one in outcome.omitted] == ["labels.txt", "test.json"]
+    assert all("gives the answers away" in one for one in outcome.omitted)
     assert not (tmp_path / "out/sums/data/test.json").exists()
 
 
@@ -173,7 +173,7 @@ def test_a_gold_submission_is_left_out_though_its_bytes_are_not_those_of_the_ans
     prepared = questions("asked", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/gold_submission.csv", prepared / "public/gold.csv")
     outcome = imported(tmp_path, finds("grade.py", "maximize"))["asked"]
-    assert outcome.left_out == ("gold.csv is a copy of private/gold_submission.csv",)
+    assert outcome.omitted == ("gold.csv is a copy of private/gold_submission.csv",)
 
 
 def test_a_gold_submission_is_the_truth_where_the_answers_have_the_columns_in_another_form(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_links_into_private_and_out_of_the_folder(tmp_path: Path) -> None:
     (prepared / "public/peek.csv").symlink_to(prepared / "private/answers.csv")
     (prepared / "public/all").symlink_to(prepared / "private")
     outcome = imported(tmp_path)["sums"]
-    assert set(outcome.left_out) == {"peek.csv is a link into private/", "all is a link into private/"}
+    assert set(outcome.omitted) == {"peek.csv is a link into private/", "all is a link into private/"}
     assert (tmp_path / "out/sums/data/more.txt").read_text() == "weights"
     assert not (tmp_path / "out/sums/data/more.txt").is_symlink()
 
@@ -258,7 +258,7 @@ def test_a_sample_submission_of_another_name_gets_the_usual_one(tmp_path: Path) 
     config.write_text(config.read_text().replace("public/sample_submission.csv", "public/sampleSubmission.csv"))
     (public / "sample_submission.csv").write_text("another table\n1\n")
     outcome = imported(tmp_path)["sums"]
-    assert outcome.left_out == (
+    assert outcome.omitted == (
         "sample_submission.csv is not the sample submission that is graded, sampleSubmission.csv",
     )
     assert files(tmp_path / "out/sums/data") == {"sample_submission.csv", "train.csv", "test.csv"}
@@ -440,7 +440,7 @@ def test_a_public_table_with_one_of_those_labels_is_left_out(tmp_path: Path, nam
     write_table(public / name, ("id", "x", "toxicity"), [(row, 1, row / 30) for row in range(30)])
     outcome = imported(tmp_path, finds("grade.py"))["renamed"]
     assert outcome.status == "imported", problems_of(outcome)
-    assert [one.split()[0] for one in outcome.left_out] == [name]
+    assert [one.split()[0] for one in outcome.omitted] == [name]
     assert (tmp_path / "out/renamed/private/answers.csv").read_text().startswith("id,toxicity,identity\n")
 
 
@@ -449,7 +449,7 @@ def test_a_training_table_whose_ids_are_the_tests_makes_no_label_public(tmp_path
     public = tmp_path / "data/renamed/prepared/public"
     write_table(public / "train.csv", ("id", "text", "toxicity"), [(row, f"c {row}", row % 5) for row in range(60)])
     outcome = imported(tmp_path, finds("grade.py"))["renamed"]
-    assert (outcome.status, outcome.left_out) == ("imported", ())
+    assert (outcome.status, outcome.omitted) == ("imported", ())
     assert "'toxicity', 'identity' of answers.csv" in outcome.notes[0]
 
 

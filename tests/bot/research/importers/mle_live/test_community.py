@@ -50,7 +50,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
     counts = only(wanted).counts
     assert counts is not None
     assert counts.rows == CountedRows(topics=1, messages=4, kernels=2)
-    assert sorted(map(str, counts.left_out)) == [
+    assert sorted(map(str, counts.omitted)) == [
         "1 discussions with a title and nothing else (102)",
         "1 files of kernels/ that are not MLE-Live's (left.ipynb)",
         "1 kernels whose file is empty (204)",

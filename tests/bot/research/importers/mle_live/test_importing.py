@@ -48,7 +48,7 @@ async def test_what_has_a_date_is_shown_from_then_on_and_comments_never(wanted: 
     assert outcome.counts is not None
     assert outcome.counts.rows == CountedRows(topics=2, messages=5, kernels=2)
     assert outcome.counts.undated == CountedRows(messages=3)
-    assert outcome.counts.left_out == outcome.counts.remarks == ()
+    assert outcome.counts.omitted == outcome.counts.remarks == ()
     assert await shown(wanted, DEADLINE) == ["message/101-0", "kernel/201", "message/102-0"]
     assert await shown(wanted, datetime(2020, 1, 5, 10, tzinfo=UTC)) == [], "it counts a moment later"
 
