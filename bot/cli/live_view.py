@@ -18,7 +18,7 @@ from rich.text import Text
 from bot.budgets.kinds import Kind
 from bot.execution.folder import RunFolder
 from bot.models.quoting import clean
-from bot.report.words import NONE, duration, money, score
+from bot.report.words import duration, money, score
 from bot.status.runs import RunStatus, run_status
 from state.words import plural
 
@@ -142,7 +142,7 @@ def run_panel(
             ("best CV", f"{score(status.best_score)}  {sparkline(status.best_over_time, wall)}", rate),
         ]
         rows += [(work.subject, work.activity, _age(work.since, now)) for work in status.doing]
-        rows.append(("spent", _spending(status), ""))
+        rows.append(_spending(status))
     if status.note or not rows:
         rows.append((status.status, status.note or "", ""))
     return Panel(_fields([*rows, *lines]), title=Text(title), subtitle=Text(hint) if hint else None, border_style="dim")
@@ -159,13 +159,12 @@ def _time(status: RunStatus) -> tuple[str, RenderableType, str]:
     return status.phase or status.status, bar, f"{duration(wall.spent)} of {duration(cap)}"
 
 
-def _spending(status: RunStatus) -> str:
-    budget = status.budget
-    calls, cost = budget[Kind.CALLS].spent, budget[Kind.MONEY]
+def _spending(status: RunStatus) -> tuple[str, RenderableType, str]:
+    calls, cost = status.budget[Kind.CALLS].spent, status.budget[Kind.MONEY]
     cap = "" if cost.cap is None else f" of {money(cost.cap)}"
     unpriced = f" + {plural(status.unpriced_calls, 'unpriced call')}" if status.unpriced_calls else ""
-    tokens = f"{budget[Kind.TOKENS].spent:,.0f} tokens"
-    return f"{plural(round(calls), 'model call')}, {tokens}, {money(cost.spent)}{cap}{unpriced}" if calls else NONE
+    tokens = f"{plural(round(calls), 'model call')}, {status.budget[Kind.TOKENS].spent:,.0f} tokens"
+    return "spent", tokens, f"{money(cost.spent)}{cap}{unpriced}"
 
 
 class LiveRuns:
