@@ -34,7 +34,7 @@ _SHORTEST_SEARCH = 30.0
 """Seconds that are left for the search in any case, however long reading took."""
 _LARGE_BYTES, _SECONDS_PER_MB = 20_000_000, 0.4
 """Of data from which on reading takes a while, and how long on one core."""
-_EVERY = 15.0
+_LINE_SECONDS = 15.0
 """Seconds between two lines on progress if there is no terminal."""
 
 
@@ -160,15 +160,15 @@ def _reading(data: Path) -> Iterator[None]:
     if size < _LARGE_BYTES:
         yield
         return
-    whole, started, ended = size / 1e6 * _SECONDS_PER_MB, time.monotonic(), threading.Event()
-    with progress_line(_EVERY) as say:
+    expected_seconds, started, finished = size / 1e6 * _SECONDS_PER_MB, time.monotonic(), threading.Event()
+    with progress_line(_LINE_SECONDS) as say:
 
         def show() -> None:
-            while not ended.wait(1.0):
+            while not finished.wait(1.0):
                 seconds = time.monotonic() - started
                 say(
-                    f"reading {size / 1e6:,.0f} MB: {seconds:,.0f} s of about {whole:,.0f} s",
-                    min(0.99, seconds / whole),
+                    f"reading {size / 1e6:,.0f} MB: {seconds:,.0f} s of about {expected_seconds:,.0f} s",
+                    min(0.99, seconds / expected_seconds),
                 )
 
         shower = threading.Thread(target=show)
@@ -176,7 +176,7 @@ def _reading(data: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            ended.set()
+            finished.set()
             shower.join()
 
 

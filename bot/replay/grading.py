@@ -9,6 +9,7 @@ from bot.engine.context import RunContext
 from bot.evaluation.answers import GradeReport
 from bot.evaluation.answers.board import board_finding, read_leaderboard
 from bot.evaluation.client.worker import Worker
+from bot.execution.guarding import node_findings
 from bot.execution.record import GUARDED
 from bot.report.confidence import simple_nodes
 from bot.report.result import RunResult
@@ -39,9 +40,14 @@ async def grade_and_report(
 
 
 def _worse_than_constant(context: RunContext, submission: FinalSubmission, graded: GradedRun) -> str | None:
-    """Return in a clause that a constant is better than the result; None if it is not, as far as is known."""
+    """Return in a clause that a constant is better than the result, or as good; None if it is not, as far as is known."""
+    if not context.own_data or submission.node is None or submission.source is None:
+        return None
+    findings = node_findings(context.store, context.run_id, submission.node)
+    if any(finding.guard == "constant" and finding.is_doubt for finding in findings):
+        return "the result is a constant: no model was fitted in time"
     constant = next((node for node, name in simple_nodes(context).items() if name == CONSTANT), None)
-    if constant is None or submission.node is None or submission.source is None:
+    if constant is None:
         return None
     tree, constant_hidden = load_tree(context), graded.nodes.get(constant)
     pairs = [("validation", tree[submission.node].score, tree[constant].score)]

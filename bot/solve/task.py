@@ -233,10 +233,10 @@ def _of_quantities(metric: Metric) -> bool:
     return metric.input_kind == "number" and not metric.of_classes
 
 
-def _add_metric(metric: Metric, asked: str | None, detected: DetectedTask) -> None:
+def _add_metric(metric: Metric, metric_name: str | None, detected: DetectedTask) -> None:
     sentence = f"{metric.name}, {'lower' if metric.direction == 'minimize' else 'higher'} is better"
     usual = "; the usual one for such a target, --metric names another"
-    detected.add("metric", sentence if asked else sentence + usual, "sure" if asked else "likely")
+    detected.add("metric", sentence if metric_name else sentence + usual, "sure" if metric_name else "likely")
 
 
 def _describe(kind: Kind, values: Counter[str]) -> str:

@@ -223,10 +223,10 @@ def did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float) 
 
 def _printed_the_same(before: str, after: str) -> bool:
     """Return whether a run printed the lines of another but for one, as where each model or epoch has a line of its own."""
-    lines, again = (
+    lines, rerun_lines = (
         {" ".join(_NUMBER.sub("#", line).split()) for line in text.splitlines()} for text in (before, after)
     )
-    return len(lines) >= _FEWEST_LINES and len(lines - again) <= 1
+    return len(lines) >= _FEWEST_LINES and len(lines - rerun_lines) <= 1
 
 
 async def _fault(

@@ -73,9 +73,9 @@ class NameRemover:
     they begin with a capital letter or somebody is addressed.
     """
 
-    def __init__(self, authors: Iterable[AliasedAuthor], others: Iterable[str] = ()) -> None:
+    def __init__(self, authors: Iterable[AliasedAuthor], other_names: Iterable[str] = ()) -> None:
         """Take the authors, and the names and handles of people who post nothing."""
-        self._people: dict[tuple[str, ...], AliasedAuthor | None] = dict.fromkeys(map(_tokens, others))
+        self._people: dict[tuple[str, ...], AliasedAuthor | None] = dict.fromkeys(map(_tokens, other_names))
         self._handles: dict[str, AliasedAuthor] = {}
         self._parts: dict[str, AliasedAuthor | None] = {}
         for author in authors:
@@ -89,16 +89,16 @@ class NameRemover:
             if not _is_ordinary(tokens):
                 self._by_first.setdefault(tokens[0], []).append(tokens)
 
-    def clean_post(self, text: str, at: str) -> str:
+    def clean_post(self, text: str, posted_at: str) -> str:
         """Return the markdown of a time without names."""
         pieces = _CODE.split(text)  # prose and code by turns
-        pieces[::2] = (self._clean_prose(prose, at) for prose in pieces[::2])
-        return self.clean_source("".join(pieces), at)
+        pieces[::2] = (self._clean_prose(prose, posted_at) for prose in pieces[::2])
+        return self.clean_source("".join(pieces), posted_at)
 
-    def clean_source(self, text: str, at: str) -> str:
+    def clean_source(self, text: str, posted_at: str) -> str:
         """Return a notebook or script of a time without names; `@` begins decorators there, and is left alone."""
-        text = _LINK.sub(lambda match: self._replace_link(match, at), _ADDRESS_IN_CODE.sub(_EMAIL, text))
-        text = _GREETING.sub(lambda match: self._replace_addressed(match, at), text)
+        text = _LINK.sub(lambda match: self._replace_link(match, posted_at), _ADDRESS_IN_CODE.sub(_EMAIL, text))
+        text = _GREETING.sub(lambda match: self._replace_addressed(match, posted_at), text)
         tokens = {token.casefold() for token in set(_TOKEN.findall(text))}
         names = [
             name
@@ -113,26 +113,26 @@ class NameRemover:
             names.sort(key=len, reverse=True)
             patterns = (r"[\W_]{1,3}".join(map(re.escape, name)) for name in names)
             any_name = re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
-            text = any_name.sub(lambda match: self._replace_name(match, at), text)
+            text = any_name.sub(lambda match: self._replace_name(match, posted_at), text)
         return text
 
-    def _clean_prose(self, text: str, at: str) -> str:
-        text = _SIGN_OFF.sub(lambda match: self._replace_addressed(match, at), _ADDRESS.sub(_EMAIL, text))
-        return _MENTION.sub(lambda match: f"@{_alias(self._handles.get(match[1].casefold()), at)}", text)
+    def _clean_prose(self, text: str, posted_at: str) -> str:
+        text = _SIGN_OFF.sub(lambda match: self._replace_addressed(match, posted_at), _ADDRESS.sub(_EMAIL, text))
+        return _MENTION.sub(lambda match: f"@{_alias(self._handles.get(match[1].casefold()), posted_at)}", text)
 
-    def _replace_link(self, match: re.Match[str], at: str) -> str:
+    def _replace_link(self, match: re.Match[str], posted_at: str) -> str:
         page, handle = match.groups()
         if page in ("kaggle.com/", "](/") and _PAGES.fullmatch(handle):
             return match[0]
-        return page + _alias(self._handles.get(handle.casefold()), at)
+        return page + _alias(self._handles.get(handle.casefold()), posted_at)
 
-    def _replace_name(self, match: re.Match[str], at: str) -> str:
+    def _replace_name(self, match: re.Match[str], posted_at: str) -> str:
         tokens = _tokens(match[0])
         if tokens in self._people:
-            return _alias(self._people[tokens], at)
-        return _alias(self._parts[tokens[0]], at) if match[0][0].isupper() else match[0]
+            return _alias(self._people[tokens], posted_at)
+        return _alias(self._parts[tokens[0]], posted_at) if match[0][0].isupper() else match[0]
 
-    def _replace_addressed(self, match: re.Match[str], at: str) -> str:
+    def _replace_addressed(self, match: re.Match[str], posted_at: str) -> str:
         """Replace whom a greeting or the end of a post names: what is no ordinary word, or is part of an author's name."""
         before, first, second = match.groups()
         word = first.casefold()
@@ -143,11 +143,11 @@ class NameRemover:
         author = self._people.get((word,), self._parts.get(word))
         if second[1:2].isupper() and not _is_ordinary(_tokens(second)):
             author, second = self._people.get(_tokens(first + second), author), ""
-        return f"{before}{_alias(author, at)}{second}"
+        return f"{before}{_alias(author, posted_at)}{second}"
 
 
-def _alias(author: AliasedAuthor | None, at: str) -> str:
-    return _SOMEONE if author is None or author.known_at > at else f"author-{author.number}"
+def _alias(author: AliasedAuthor | None, posted_at: str) -> str:
+    return _SOMEONE if author is None or author.known_at > posted_at else f"author-{author.number}"
 
 
 def _tokens(name: str) -> tuple[str, ...]:
