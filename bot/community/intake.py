@@ -71,7 +71,8 @@ class Intake:
         if part == "posts":
             read = await read_batch(self._context, number)
             # Where nothing was posted or measured yet, a coder's own ideas are as good.
-            if (read or number > 1) and may_read(self._context):
+            # Suggestions become ideas without a model where a lab lasts for the whole run.
+            if (read or number > 1) and (self._context.budget.one_lab_a_slot or may_read(self._context)):
                 await propose_ideas(self._context, f"propose:{number}")
         else:
             await reproduce_batch(self._context, number, shares_cores=self._shares_cores)

@@ -9,13 +9,14 @@ from bot.agents.comind.insights import insights, lacks
 from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
-from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
+from bot.community.drafts.planning import draft_row, draft_text, kernel_texts, plan_drafts, provenance
 from bot.community.drafts.prompts import Room
 from bot.community.drafts.reporting import measured_parts
 from bot.community.ideas.pool import idea_texts
 from bot.community.ideas.uses import Uses, added, credited, uses
 from bot.community.intake import Intake
 from bot.community.prompt_views import ComponentNote, IdeaText, ReportAnswer, item_time
+from bot.community.reading.allowance import may_read
 from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
 from bot.community.reproduction.reproducing import record_refused
 from bot.engine.attempts import NodeFeedback, attempt
@@ -35,7 +36,7 @@ _IDEA = 1500
 """Characters of an idea in a lab."""
 _FIRST = "A first solution"
 _FIRST_TEXT = "Begin with the task alone: log a simple model early, then add features and other families of models."
-_PUBLISHED_TEXT = "What others posted is read meanwhile; the draft that is planned from it reaches you as news."
+_PUBLISHED_TEXT = "What others posted is read meanwhile; a draft that is planned from it may reach you as news."
 _FIRST_START = (
     "Its coder has worked on the task alone since the run began, while the posts were read, and goes on: plan what the posts add "
     "to that. `codebase` is null, or the node of a public notebook."
@@ -159,10 +160,12 @@ class LabsBriefing:
             self._intake.begin_after_reading(partial(self._plan_first, action, node))
 
     async def _plan_first(self, action: Action, node: int) -> None:
-        """Have a model plan the draft of the first lab, which works already: its coder learns of it as news."""
+        """Have a model plan the first lab's draft if posts gave ideas: its coder, who works already, learns of it as news."""
         context = self._context
         draft, row = draft_row(context, 1), lab(context.store, context.run_id, node)
         if draft is None or draft.title != _FIRST or row is None or row.ended_at is not None:
+            return
+        if not (idea_texts(context) or kernel_texts(context)) or not may_read(context):
             return
         await plan_drafts(
             context,
