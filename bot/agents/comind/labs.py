@@ -16,7 +16,6 @@ from bot.community.ideas.pool import idea_texts
 from bot.community.ideas.uses import Uses, added, credited, uses
 from bot.community.intake import Intake
 from bot.community.prompt_views import ComponentNote, IdeaText, ReportAnswer, item_time
-from bot.community.reading.allowance import may_read
 from bot.community.report_pool import code_source, keep_report, lineage, numbers, reports_of
 from bot.community.reproduction.reproducing import record_refused
 from bot.engine.attempts import NodeFeedback, attempt
@@ -165,7 +164,7 @@ class LabsBriefing:
         draft, row = draft_row(context, 1), lab(context.store, context.run_id, node)
         if draft is None or draft.title != _FIRST or row is None or row.ended_at is not None:
             return
-        if not (idea_texts(context) or kernel_texts(context)) or not may_read(context):
+        if not (idea_texts(context) or kernel_texts(context)):
             return
         await plan_drafts(
             context,
