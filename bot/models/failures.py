@@ -44,10 +44,8 @@ _SETTING_WORDS = re.compile(
 )
 _FORM = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 """Statuses with which endpoints refuse the form of a request; llama.cpp and others answer some of it with 500."""
-_REFUSING_FORM = re.compile(
-    r"support|cannot|can't|not (allowed|implemented|available)|requires?\b|enabled?\b|grammar|template", re.IGNORECASE
-)
-"""What such a refusal with a server's error says: an answer that only broke must not change requests for good."""
+_REFUSING_STREAMS = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
+"""What such a refusal with a server's error says: a stream that only broke must not end streaming for good."""
 _ABOUT: Mapping[str, re.Pattern[str]] = {
     "streams": re.compile(r"\bstream(ing|ed|s)?\b|\bstream_options\b|include_usage", re.IGNORECASE),
     # The last ones are fields that some endpoints require with each call; a conversation of texts has none.
@@ -105,9 +103,8 @@ def classify(status: int, body: object, *, model: str, names: Names = FIRST_ENDP
 def is_about(subject: Literal["streams", "tools", "high limits"], status: int, body: object) -> bool:
     """Return whether an error refuses a part of the request's form, so that another form is worth a try."""
     words = endpoint_words(body)
-    return (
-        status in _FORM and bool(_ABOUT[subject].search(words)) and (status < 500 or bool(_REFUSING_FORM.search(words)))
-    )
+    is_failure = subject == "streams" and status >= 500 and not _REFUSING_STREAMS.search(words)
+    return status in _FORM and bool(_ABOUT[subject].search(words)) and not is_failure
 
 
 def endpoint_words(body: object) -> str:

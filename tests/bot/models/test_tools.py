@@ -185,6 +185,7 @@ REFUSALS = [
     failure(422, "body.tools: Extra inputs are not permitted"),
     failure(500, "tools param requires --jinja flag", "server_error"),
     failure(500, "Grammar trigger word should be marked as preserved token: <tool_call>\n", "server_error"),
+    failure(500, "Failed to parse tool call arguments as JSON: syntax error", "server_error"),
     failure(400, "Unrecognized request argument supplied: functions"),
     Reply(body={"error": {"message": "this model has no function calling", "code": 400}}),
 ]
