@@ -20,8 +20,8 @@ _CLOCK = 5.0
 """Seconds by which a node's clock may differ."""
 
 
-def check_fleet(fleet: FleetSettings, scripts: SandboxSettings, here: SandboxDescription) -> Iterator[Finding]:
-    """Check every node of a configured fleet against `here`, the sandbox of this machine with its packages."""
+def check_fleet(fleet: FleetSettings, scripts: SandboxSettings, local: SandboxDescription) -> Iterator[Finding]:
+    """Check every node of a configured fleet against `local`, the sandbox of this machine with its packages."""
     try:
         cluster = Cluster.connect(fleet.address or "auto")
     except UsageError as error:
@@ -34,16 +34,16 @@ def check_fleet(fleet: FleetSettings, scripts: SandboxSettings, here: SandboxDes
             if node.cpus == 0:
                 yield Finding("fleet node", "ok", f"{_name(node)}: runs no scripts, as it gives no cores away")
             else:
-                yield _check_node(cluster, node, fleet, scripts, here)
+                yield _check_node(cluster, node, fleet, scripts, local)
 
 
 def _check_node(
-    cluster: Cluster, node: FleetNode, fleet: FleetSettings, scripts: SandboxSettings, here: SandboxDescription
+    cluster: Cluster, node: FleetNode, fleet: FleetSettings, scripts: SandboxSettings, local: SandboxDescription
 ) -> Finding:
-    visitor = cluster.visitor(plan_of(here, scripts, fleet, 1, min(1, node.gpus)), node.id)
+    visitor = cluster.visitor(plan_of(local, scripts, fleet, 1, min(1, node.gpus)), node.id)
     try:
         cluster.get(cluster.begin(visitor), _ANSWER)  # waits until a process has started there
-        asked = datetime.now(UTC)
+        start = datetime.now(UTC)
         facts: SlotFacts = cluster.get(cluster.begin(visitor), _ANSWER)
     except SlotLost as error:
         return Finding(
@@ -51,29 +51,31 @@ def _check_node(
         )
     finally:
         cluster.end(visitor)
-    clock_error = max((asked - facts.now).total_seconds(), (facts.now - datetime.now(UTC)).total_seconds())
-    problem, fix = next(_node_problems(node, facts, here, clock_error), ("", None))
+    clock_error = max((start - facts.now).total_seconds(), (facts.now - datetime.now(UTC)).total_seconds())
+    problem, fix = next(_node_problems(node, facts, local, clock_error), ("", None))
     gpus = f"{node.gpus} GPU(s)" + (f" ({', '.join(facts.models)})" if facts.models else "")
-    found = (
+    description = (
         f"{_name(node)}: {facts.description.name if facts.description else 'no sandbox'}, {node.cpus} cores, {gpus}, "
         f"{node.memory_bytes / 1024**3:.0f} GiB of memory, {facts.free_bytes / 1e9:.0f} GB of disk free{problem}"
     )
-    return Finding("fleet node", "warning" if problem else "ok", found, fix)
+    return Finding("fleet node", "warning" if problem else "ok", description, fix)
 
 
 def _node_problems(
-    node: FleetNode, facts: SlotFacts, here: SandboxDescription, clock_error: float
+    node: FleetNode, facts: SlotFacts, local: SandboxDescription, clock_error: float
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a node by what it says of itself, each with its fix."""
     if facts.problem:
         yield f"; is not used: {facts.problem}", "mend that on the node"
-    if other := difference(here, facts):
-        yield f"; is not used: {other}", "bot env create, with the same packages"
-    own = {name: metadata.version(name.lower()) for name in ("Ray", "kaggle-bot")} | {"Python": python_version()}
-    if others := [
-        f"{name} {facts.versions[name]} (here {own[name]})" for name in own if facts.versions[name] != own[name]
+    if difference_found := difference(local, facts):
+        yield f"; is not used: {difference_found}", "bot env create, with the same packages"
+    versions = {name: metadata.version(name.lower()) for name in ("Ray", "kaggle-bot")} | {"Python": python_version()}
+    if differing := [
+        f"{name} {facts.versions[name]} (here {versions[name]})"
+        for name in versions
+        if facts.versions[name] != versions[name]
     ]:
-        yield f"; has {', '.join(others)}", "install the same versions"
+        yield f"; has {', '.join(differing)}", "install the same versions"
     if clock_error > _CLOCK:
         yield f"; its clock is {clock_error:.0f} s off", "set up NTP there"
     if node.gpus and not facts.models:

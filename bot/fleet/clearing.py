@@ -19,8 +19,8 @@ def main() -> None:
     from sandbox.leftovers import left_by_killed
     from sandbox.workspace import remove_tree
 
-    for left in left_by_killed(folder):
-        left.remove()
+    for orphan in left_by_killed(folder):
+        orphan.remove()
     remove_tree(folder)
 
 

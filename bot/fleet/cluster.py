@@ -74,18 +74,18 @@ class Cluster:
 
     def nodes(self) -> list[FleetNode]:
         """Return the nodes that are alive."""
-        found = []
+        fleet_nodes = []
         for node in self._ray.nodes():
-            has = node["Resources"]
-            cpus, gpus, memory = (int(has.get(key, 0)) for key in ("CPU", "GPU", "memory"))
+            resources = node["Resources"]
+            cpus, gpus, memory = (int(resources.get(key, 0)) for key in ("CPU", "GPU", "memory"))
             if node["Alive"]:
-                found.append(FleetNode(node["NodeID"], node["NodeManagerHostname"], cpus, gpus, memory))
-        return found
+                fleet_nodes.append(FleetNode(node["NodeID"], node["NodeManagerHostname"], cpus, gpus, memory))
+        return fleet_nodes
 
     def slot(self, plan: SlotPlan, memory_bytes: int, without: Sequence[str] = (), node: str | None = None) -> Any:
         """Ask for a slot on `node` (None: on any but those of `without`), which waits until there is room for it."""
-        where = node or (f"!in({','.join(without)})" if without else None)
-        label = {} if where is None else {"label_selector": {_NODE: where}}
+        node_expression = node or (f"!in({','.join(without)})" if without else None)
+        label = {} if node_expression is None else {"label_selector": {_NODE: node_expression}}
         return self._make(Slot, plan, num_cpus=plan.cpus, num_gpus=plan.gpus, memory=memory_bytes, **label)
 
     def visitor(self, plan: SlotPlan, node: str) -> Any:

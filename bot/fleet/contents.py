@@ -59,7 +59,7 @@ class Contents:
                 if key not in self._digests:
                     self._digests[key] = sha256_of(path)
                 files.append(FolderFile(str(path.relative_to(folder)), self._digests[key], status.st_size))
-        return FolderManifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
+        return FolderManifest(tuple(sorted(files, key=lambda f: f.path)), tuple(sorted(folders)))
 
 
 class NodeCache:
@@ -70,8 +70,8 @@ class NodeCache:
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._files, self._folders, self._most = folder / "files", folder / "folders", most_bytes
-        for one in (self._files, self._folders):
-            one.mkdir(parents=True, exist_ok=True)
+        for path in (self._files, self._folders):
+            path.mkdir(parents=True, exist_ok=True)
 
     def folder(self, digest: str) -> Path:
         """Return where a folder lies, or is to lie."""
@@ -93,7 +93,7 @@ class NodeCache:
 
     def lacks(self, digests: Iterable[str]) -> list[str]:
         """Return the digests of files that are not there, each once."""
-        return [one for one in dict.fromkeys(digests) if not (self._files / one).exists()]
+        return [d for d in dict.fromkeys(digests) if not (self._files / d).exists()]
 
     def put(self, digest: str, offset: int, chunk: bytes, *, last: bool) -> None:
         """Write a piece of a file, the first one at 0, and with the last one give it its name.
@@ -131,7 +131,7 @@ class NodeCache:
 
     def prune(self) -> None:
         """Remove the folders that were used longest ago, and the files that only they held, until the cache is within bounds."""
-        locks = sorted(self._folders.glob("*.lock"), key=lambda one: one.stat().st_mtime)
+        locks = sorted(self._folders.glob("*.lock"), key=lambda p: p.stat().st_mtime)
         while (self._bytes() > self._most) and locks:
             path = locks.pop(0)
             if (lock := take(path)) is None:
@@ -141,13 +141,13 @@ class NodeCache:
             self._remove_unused()
 
     def _bytes(self) -> int:
-        return sum(one.stat().st_size for one in os.scandir(self._files))
+        return sum(e.stat().st_size for e in os.scandir(self._files))
 
     def _remove_unused(self) -> None:
-        for one in os.scandir(self._files):
-            status = one.stat()
+        for entry in os.scandir(self._files):
+            status = entry.stat()
             if status.st_nlink == 1 and time.time() - status.st_mtime > _YOUNG:
-                Path(one.path).unlink(missing_ok=True)
+                Path(entry.path).unlink(missing_ok=True)
 
 
 def free_bytes(folder: Path) -> int:

@@ -11,7 +11,7 @@ from bot.fleet.contents import Contents, FolderManifest
 
 _PIECE = 8 * 1024**2
 """Bytes that are sent at a time."""
-SENDING = 120.0
+SEND_SECONDS = 120.0
 """Seconds in which a piece must have arrived."""
 ATTEMPTS = 3
 """Times that a folder is sent, should the node's cache be cleared meanwhile."""
@@ -35,22 +35,22 @@ class Sender:
         """
         manifest = self._contents.manifest(folder)
         with self._sending[node, folder]:
-            lacking = self._cluster.call(slot, "lacks", manifest.digest)
+            missing = self._cluster.call(slot, "lacks", manifest.digest)
             for _ in range(ATTEMPTS):
-                if lacking is None:
+                if missing is None:
                     return manifest.digest
-                self.put(slot, folder, manifest, set(lacking), stop)
-                lacking = self._cluster.call(slot, "lacks", manifest.digest, manifest, seconds=SENDING)
-            if lacking is None:
+                self.put(slot, folder, manifest, set(missing), stop)
+                missing = self._cluster.call(slot, "lacks", manifest.digest, manifest, seconds=SEND_SECONDS)
+            if missing is None:
                 return manifest.digest
         raise OSError(f"{folder} could not be kept there")
 
-    def put(self, slot: Any, folder: Path, manifest: FolderManifest, lacking: set[str], stop: threading.Event) -> None:
+    def put(self, slot: Any, folder: Path, manifest: FolderManifest, missing: set[str], stop: threading.Event) -> None:
         """Send the files of a folder whose digests are lacking; raises as `send`."""
-        for batch in _pieces(folder, manifest, lacking):
+        for batch in _pieces(folder, manifest, missing):
             if stop.is_set():
                 raise SlotLost("the bot was asked to stop")
-            self._cluster.call(slot, "put", batch, seconds=SENDING)
+            self._cluster.call(slot, "put", batch, seconds=SEND_SECONDS)
 
     def fetch(self, slot: Any, read: Sequence[str], size: int, target: Path) -> None:
         """Fetch a file in pieces, as long as there are any.
@@ -61,20 +61,20 @@ class Sender:
         """
         with target.open("wb") as stream:
             while stream.tell() < size:
-                piece = self._cluster.call(slot, *read, stream.tell(), _PIECE, seconds=SENDING)
+                piece = self._cluster.call(slot, *read, stream.tell(), _PIECE, seconds=SEND_SECONDS)
                 if not piece:
                     return
                 stream.write(piece)
 
 
-def _pieces(folder: Path, manifest: FolderManifest, lacking: set[str]) -> Iterator[list[tuple[str, int, bytes, bool]]]:
+def _pieces(folder: Path, manifest: FolderManifest, missing: set[str]) -> Iterator[list[tuple[str, int, bytes, bool]]]:
     """Yield what a node lacks in batches: small files together, large ones in pieces."""
     batch: list[tuple[str, int, bytes, bool]] = []
     room = _PIECE
     for entry in manifest.files:
-        if entry.digest not in lacking:
+        if entry.digest not in missing:
             continue
-        lacking.remove(entry.digest)
+        missing.remove(entry.digest)
         with (folder / entry.path).open("rb") as stream:
             offset, last = 0, False
             while not last:

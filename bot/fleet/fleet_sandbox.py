@@ -30,8 +30,8 @@ _WAIT = 0.5
 class FleetSandbox:
     """Runs scripts, and opens labs, where their lease is: on a node of a fleet, or in the sandbox that is here."""
 
-    def __init__(self, here: Sandbox, cluster: Cluster) -> None:
-        self._here, self._cluster = here, cluster
+    def __init__(self, local: Sandbox, cluster: Cluster) -> None:
+        self._here, self._cluster = local, cluster
         self._sender = Sender(cluster)
 
     def quiet(self, lease: Lease) -> AbstractContextManager[None]:
@@ -46,8 +46,10 @@ class FleetSandbox:
     async def open_lab(self, request: LabRequest) -> AsyncIterator[LabHandle]:
         """Open a lab where its lease is; see `Sandbox.open_lab`."""
         slot = slot_of(request.lease)
-        here = self._here.open_lab(request) if slot is None else placed_lab(self._cluster, self._sender, slot, request)
-        async with here as lab:
+        opening = (
+            self._here.open_lab(request) if slot is None else placed_lab(self._cluster, self._sender, slot, request)
+        )
+        async with opening as lab:
             yield lab
 
     async def run(self, request: ExecutionRequest, watch: Watch | None = None) -> ExecutionOutcome:
@@ -71,12 +73,12 @@ class FleetSandbox:
             send = partial(self._sender.send, slot.handle, slot.facts.node, stop=stop)
             view, mounts = send(request.view), {name: send(folder) for name, folder in request.mounts.items()}
             # Neither paths of this machine nor the secrets that the redactor knows leave it.
-            sent = replace(request, view=Path(), out=Path(), mounts={}, redactor=Redactor(), lease=Lease())
-            self._cluster.call(slot.handle, "start", sent, view, mounts)
-            ended = self._follow(slot, request, watch, stop)
-            if ended.outcome is None:
+            bare = replace(request, view=Path(), out=Path(), mounts={}, redactor=Redactor(), lease=Lease())
+            self._cluster.call(slot.handle, "start", bare, view, mounts)
+            progress = self._follow(slot, request, watch, stop)
+            if progress.outcome is None:
                 raise SlotLost("it gave no outcome")
-            outcome = self._fetched(slot, request, ended, ended.outcome)
+            outcome = self._fetched(slot, request, progress, progress.outcome)
             self._cluster.call(slot.handle, "finish")
         except SlotLost as error:
             slot.lost = True
@@ -108,19 +110,19 @@ class FleetSandbox:
                 breach = breach or Breach(ExitReason.STOPPED, "The bot was asked to stop.")
 
     def _fetched(
-        self, slot: HeldSlot, request: ExecutionRequest, ended: SlotProgress, outcome: ExecutionOutcome
+        self, slot: HeldSlot, request: ExecutionRequest, progress: SlotProgress, outcome: ExecutionOutcome
     ) -> ExecutionOutcome:
         """Return the outcome with its files, which are now here."""
-        kept = {}
-        for name, (digest, size) in ended.files.items():
+        kept_files = {}
+        for name, (digest, size) in progress.files.items():
             partial = request.out / f".{name}.partial"
             self._sender.fetch(slot.handle, ("read", name), size, partial)
             if sha256_of(partial) != digest:
                 raise OSError(f"what arrived of {name} is not its content")
-            kept[name] = partial.replace(request.out / name)
+            kept_files[name] = partial.replace(request.out / name)
         text = request.redactor.own(outcome.output, "a script's output")
         write_whole(request.out / LOG_NAME, text)
-        return replace(outcome, output=text, kept=kept)
+        return replace(outcome, output=text, kept=kept_files)
 
 
 def _failure(detail: str) -> ExecutionOutcome:

@@ -27,7 +27,7 @@ from state.files import replacing
 
 SOCKET = "socket"
 """Name of the socket in the folder `socket` of a lab."""
-KEPT = ("logs", "work")
+KEPT_FOLDERS = ("logs", "work")
 """What of a lab's folder is brought back to the engine."""
 CONNECTIONS = 12
 """Of a lab's socket, at a time."""
@@ -47,10 +47,10 @@ class Home(Slot):
     def __init__(self, plan: SlotPlan) -> None:
         super().__init__(plan)
         self._lab = self._folder / "labs" / "lab"
-        for name in KEPT:
+        for name in KEPT_FOLDERS:
             (self._lab / name).mkdir(parents=True)
         self._lab.parent.chmod(0o700)
-        self._kept = {name: ForeignFolder(self._lab / name) for name in KEPT}
+        self._kept = {name: ForeignFolder(self._lab / name) for name in KEPT_FOLDERS}
         self._listener = listen(self._lab / "socket" / SOCKET)
         self._connections: dict[int, socket.socket] = {}
         self._numbers = itertools.count(1)
@@ -71,17 +71,17 @@ class Home(Slot):
                 shutil.copyfile(self._cache.file(entry.digest), partial)
                 partial.chmod(0o644)
 
-    def open_lab(self, request: LabRequest, sent: Mapping[str, str], own: Mapping[str, str]) -> str | None:
+    def open_lab(self, request: LabRequest, digests: Mapping[str, str], own_mounts: Mapping[str, str]) -> str | None:
         """Open the lab; return why that was not possible, or None.
 
         Args:
-            sent: digests of folders that are there, by their paths inside.
-            own: paths in the lab's folder, by their paths inside.
+            digests: digests of folders that are there, by their paths inside.
+            own_mounts: paths in the lab's folder, by their paths inside.
         """
         if not isinstance(self._sandbox, LocalSandbox):
             return self._problem or "the node has no sandbox"
-        mounts = {name: self._cache.folder(digest) for name, digest in sent.items()}
-        mounts |= {name: self._lab / path for name, path in own.items()}
+        mounts = {name: self._cache.folder(digest) for name, digest in digests.items()}
+        mounts |= {name: self._lab / path for name, path in own_mounts.items()}
         self._paths = self._sandbox.search_paths
         self._request = replace(request, folder=self._lab, mounts=mounts)
         try:
@@ -166,9 +166,9 @@ class Home(Slot):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
 
-    def left(self, name: str, largest: int | None, most: int) -> FolderManifest:
+    def left(self, name: str, largest: int | None, max_files: int) -> FolderManifest:
         """Return what lies in a folder of the lab's; see `ForeignFolder.manifest`."""
-        return self._kept[name].manifest(largest, most)
+        return self._kept[name].manifest(largest, max_files)
 
     def read_left(self, name: str, path: str, offset: int, size: int) -> bytes:
         """Return a piece of a file there; empty where the file is gone meanwhile."""

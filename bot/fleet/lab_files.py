@@ -9,8 +9,8 @@ from typing import Any
 
 from bot.fleet.cluster import Cluster
 from bot.fleet.contents import FolderFile, FolderManifest
-from bot.fleet.file_transfer import ATTEMPTS, SENDING, Sender
-from bot.fleet.home import KEPT, Home
+from bot.fleet.file_transfer import ATTEMPTS, SEND_SECONDS, Sender
+from bot.fleet.home import KEPT_FOLDERS, Home
 from bot.fleet.slot_lease import HeldSlot
 from bot.fleet.untrusted_folder import ForeignFolder, make_alike
 from sandbox import Lease
@@ -35,10 +35,10 @@ class LabFiles:
         self._home: Any = None
         self._lock = threading.Lock()
         folder = request.folder
-        inside = {name: path for name, path in request.mounts.items() if path.is_relative_to(folder)}
-        self._own = {name: str(path.relative_to(folder)) for name, path in inside.items()}
+        own_mounts = {name: path for name, path in request.mounts.items() if path.is_relative_to(folder)}
+        self._own = {name: str(path.relative_to(folder)) for name, path in own_mounts.items()}
         """What lies in the lab's own folder, and may change while it is open: its path there by that inside."""
-        self._read = {name: ForeignFolder(folder / name) for name in {*KEPT, *self._own.values()}}
+        self._read = {name: ForeignFolder(folder / name) for name in {*KEPT_FOLDERS, *self._own.values()}}
         self._there: dict[str, str] = {}
         """Digests of what the node has in the lab's folder, by path."""
 
@@ -50,15 +50,15 @@ class LabFiles:
         """Send what the lab needs, and have it opened; raises LabDied."""
         self._home = self._cluster.home(self.slot.plan, self.node)
         self._cluster.get(self._cluster.begin(self._home), _STARTING)
-        for name in KEPT:
+        for name in KEPT_FOLDERS:
             (self.request.folder / name).mkdir(parents=True, exist_ok=True)
         outside = {name: path for name, path in self.request.mounts.items() if name not in self._own}
         send = partial(self._sender.send, self._home, self.node, stop=self.stop)
-        sent = {name: send(path) for name, path in outside.items()}
+        sent_mounts = {name: send(path) for name, path in outside.items()}
         self.show(first=True)
         # Neither paths of this machine nor the secrets that the redactor knows leave it.
         bare = replace(self.request, folder=Path(), mounts={}, redactor=None, lease=Lease())
-        if (problem := self.call(Home.open_lab, bare, sent, self._own, seconds=_STARTING)) is not None:
+        if (problem := self.call(Home.open_lab, bare, sent_mounts, self._own, seconds=_STARTING)) is not None:
             raise LabDied(f"{problem} (node {self.host} of the fleet)")
 
     def show(self, *, first: bool = False) -> None:
@@ -70,36 +70,36 @@ class LabFiles:
                 if path.is_file():
                     files.append(FolderFile(name, sha256_of(path), path.stat().st_size))
                 elif first or name != "work":
-                    found = foreign.manifest()
-                    folders += [name, *(f"{name}/{one}" for one in found.folders)]
-                    mine = [one for one in found.files if first or name != "logs" or not _is_commands(one)]
-                    files += [replace(one, path=f"{name}/{one.path}") for one in mine]
-            new = [one for one in files if self._there.get(one.path) != one.digest]
+                    manifest = foreign.manifest()
+                    folders += [name, *(f"{name}/{f}" for f in manifest.folders)]
+                    own_files = [f for f in manifest.files if first or name != "logs" or not _is_commands(f)]
+                    files += [replace(f, path=f"{name}/{f.path}") for f in own_files]
+            new = [f for f in files if self._there.get(f.path) != f.digest]
             if new or first:
                 self._send(FolderManifest(tuple(new), tuple(folders)))
 
     def _send(self, new: FolderManifest) -> None:
         for attempt in range(1, ATTEMPTS + 1):
-            missing = self.call(Home.missing, [one.digest for one in new.files])
+            missing = self.call(Home.missing, [f.digest for f in new.files])
             self._sender.put(self._home, self.request.folder, new, set(missing), self.stop)
             try:
-                self.call(Home.place, new, seconds=SENDING)
+                self.call(Home.place, new, seconds=SEND_SECONDS)
                 break
             except OSError:  # the node's cache may have been cleared meanwhile
                 if attempt == ATTEMPTS:
                     raise
-        self._there |= {one.path: one.digest for one in new.files}
+        self._there |= {f.path: f.digest for f in new.files}
 
     def bring(self, largest: int | None = None) -> None:
         """Have the folder here be as it is there; files larger than so many bytes stay as they were brought last."""
         with self._lock:
-            for name in KEPT:
-                found: FolderManifest = self.call(
+            for name in KEPT_FOLDERS:
+                manifest: FolderManifest = self.call(
                     Home.left, name, largest, self.request.limits.disk_bytes, seconds=_READING
                 )
                 if name == "work":
-                    make_alike(self.request.folder / name, found)
-                self._fetch(name, [one for one in found.files if name == "work" or _is_commands(one)])
+                    make_alike(self.request.folder / name, manifest)
+                self._fetch(name, [f for f in manifest.files if name == "work" or _is_commands(f)])
 
     def _fetch(self, name: str, files: Sequence[FolderFile]) -> None:
         """Fetch what is not here yet; what changes meanwhile, as the lab may go on to write, stays as it was."""

@@ -78,9 +78,9 @@ class PlacedLab:
 
     async def wait_idle(self) -> None:
         """See `LabHandle`."""
-        waiting = partial(self._files.call, Home.wait_idle, seconds=_LONGEST)
+        wait_remotely = partial(self._files.call, Home.wait_idle, seconds=_LONGEST)
         with suppress(SlotLost):
-            await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
+            await asyncio.get_running_loop().run_in_executor(self._threads, wait_remotely)
 
     async def bring_home(self) -> None:
         """See `LabHandle`."""
@@ -123,14 +123,14 @@ class PlacedLab:
     async def _relay(self, number: int) -> None:
         try:
             with await connected(self._files.request.folder / "socket" / SOCKET) as connection:
-                there = asyncio.create_task(self._ask_on(number, connection))
-                here = asyncio.create_task(self._answer(number, connection))
+                asking = asyncio.create_task(self._ask_on(number, connection))
+                answering = asyncio.create_task(self._answer(number, connection))
                 try:
-                    await asyncio.wait({there, here}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
-                    here.cancel()
+                    answering.cancel()
                     await self._ask(Home.hang_up, number)
-                    await asyncio.gather(there, here, return_exceptions=True)
+                    await asyncio.gather(asking, answering, return_exceptions=True)
         except OSError:  # the engine's end is closed
             await self._ask(Home.hang_up, number)
 
@@ -169,5 +169,5 @@ class PlacedLab:
                 _LOG.warning("a lab on node %s of the fleet is lost: %s", self._files.host, error)
             self._alive = False
             self._files.slot.lost |= isinstance(error, SlotLost)
-            why = f"node {self._files.host} of the fleet was lost, and with it what had not come home of work/"
-            raise LabDied(why) from error
+            reason = f"node {self._files.host} of the fleet was lost, and with it what had not come home of work/"
+            raise LabDied(reason) from error

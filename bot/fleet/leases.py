@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from bot.fleet.cluster import Cluster, SlotLost
 from bot.fleet.fleet_sandbox import FleetSandbox
 from bot.fleet.slot import Slot, SlotFacts, SlotPlan
-from bot.fleet.slot_lease import HeldSlot, PlacedLease, Wanted
+from bot.fleet.slot_lease import HeldSlot, PlacedLease, SlotRequest
 from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.lab import LabPlace
 from sandbox.leases import Leases
@@ -44,16 +44,16 @@ T = TypeVar("T")
 class Fleet(Leases):
     """Leases slots of a cluster, for scripts and for the commands of labs."""
 
-    def __init__(self, cluster: Cluster, settings: FleetSettings, scripts: SandboxSettings, here: Leases) -> None:
+    def __init__(self, cluster: Cluster, settings: FleetSettings, scripts: SandboxSettings, local: Leases) -> None:
         """Take the cluster; the image and the runtime of `scripts` hold on all nodes."""
         self.cluster = cluster
-        self._settings, self._scripts, self._here = settings, scripts, here
+        self._settings, self._scripts, self._here = settings, scripts, local
         self._description: SandboxDescription | None = None
         self._idle: list[HeldSlot] = []
         self._held: list[HeldSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
-        self._wanting: list[Wanted] = []
+        self._wanting: list[SlotRequest] = []
         """Who waits for a new slot, in the order in which they came; what is given back meanwhile is theirs."""
         self._resting: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fleet")
@@ -76,13 +76,13 @@ class Fleet(Leases):
     @property
     def gpu_models(self) -> tuple[str, ...]:
         """Names of the GPUs of the slots that there are."""
-        return tuple(dict.fromkeys(model for one in self._idle for model in one.facts.models))
+        return tuple(dict.fromkeys(model for s in self._idle for model in s.facts.models))
 
     def placing(self, sandbox: Sandbox) -> tuple[Sandbox, Leases]:
         """Return a sandbox that runs scripts where their lease is, and the leases for it."""
-        mine = copy.copy(self)
-        mine._description = sandbox.describe()
-        return FleetSandbox(sandbox, self.cluster), mine
+        copied = copy.copy(self)
+        copied._description = sandbox.describe()
+        return FleetSandbox(sandbox, self.cluster), copied
 
     def share(
         self, settings: SandboxSettings, out: Path, *, parallel: int, cpus: int | None = None, gpus: int = 0
@@ -91,10 +91,10 @@ class Fleet(Leases):
         nodes = [node for node in self.cluster.nodes() if node.gpus >= gpus and node.cpus >= (cpus or 1)]
         if not nodes:
             raise UsageError(f"no node of the fleet has {cpus or 1} core(s) and {gpus} GPU(s)")
-        most, all_cores = max(node.cpus for node in nodes), sum(node.cpus for node in nodes)
-        cores = cpus or max(1, min(most, all_cores // parallel))
-        each = min(int(_KEPT_MEMORY * node.memory_bytes) * cores // node.cpus for node in nodes if node.cpus >= cores)
-        memory = each if settings.memory_gb is None else int(settings.memory_gb * 1024**3)
+        max_cores, all_cores = max(node.cpus for node in nodes), sum(node.cpus for node in nodes)
+        cores = cpus or max(1, min(max_cores, all_cores // parallel))
+        share = min(int(_KEPT_MEMORY * node.memory_bytes) * cores // node.cpus for node in nodes if node.cpus >= cores)
+        memory = share if settings.memory_gb is None else int(settings.memory_gb * 1024**3)
         return Share(cores, memory, int((settings.disk_gb or self._settings.disk_gb) * 1e9))
 
     def room(self, share: Share, *, parallel: int, gpus: int = 0) -> int:
@@ -126,13 +126,13 @@ class Fleet(Leases):
             raise InfrastructureFailure("a fleet's leases are for one sandbox (Fleet.placing)")
         plan = plan_of(description, self._scripts, self._settings, cpus, gpus)
         deadline = time.monotonic() + seconds
-        held, own = await self._get(plan, memory_bytes, deadline, say, lab)
-        self._held.append(held)
+        slot, lease = await self._get(plan, memory_bytes, deadline, say, lab)
+        self._held.append(slot)
         try:
-            yield PlacedLease(own.cpus, held.facts.gpus, slot=held)
+            yield PlacedLease(lease.cpus, slot.facts.gpus, slot=slot)
         finally:
-            self._held = [one for one in self._held if one is not held]
-            await self._give_back(held, say, occupied=lab is not None)
+            self._held = [s for s in self._held if s is not slot]
+            await self._give_back(slot, say, occupied=lab is not None)
 
     async def _get(
         self,
@@ -144,25 +144,25 @@ class Fleet(Leases):
     ) -> tuple[HeldSlot, Lease]:
         """Return a slot, with the cores that it holds for a lab."""
         while True:
-            held = await self._found(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
+            slot = await self._found(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
             if lab is None:
-                return held, Lease()
+                return slot, Lease()
             try:
-                return held, await self._occupied(held, deadline)
+                return slot, await self._occupied(slot, deadline)
             except BaseException as error:
-                await self._give_back(held, say, occupied=False)
+                await self._give_back(slot, say, occupied=False)
                 if not isinstance(error, SlotLost):
                     raise
 
-    async def _occupied(self, held: HeldSlot, deadline: float) -> Lease:
+    async def _occupied(self, slot: HeldSlot, deadline: float) -> Lease:
         """Have a slot hold cores of its node, by number, as commands of a lab want them."""
-        held.lost = True  # unless it answers
+        slot.lost = True  # unless it answers
         seconds = max(1.0, deadline - time.monotonic())
-        own: Lease = await self._in_thread(
-            partial(self.cluster.call, seconds=seconds + 60), held.handle, Slot.occupy.__name__, seconds
+        lease: Lease = await self._in_thread(
+            partial(self.cluster.call, seconds=seconds + 60), slot.handle, Slot.occupy.__name__, seconds
         )
-        held.lost = False
-        return own
+        slot.lost = False
+        return lease
 
     async def _found(
         self,
@@ -170,25 +170,25 @@ class Fleet(Leases):
         memory_bytes: int,
         deadline: float,
         say: Callable[[str], None] | None,
-        there: str | None,
+        lab_node: str | None,
     ) -> HeldSlot:
         """Return a slot that can run scripts, an idle one if there is one; while a lab's node lives, it is there."""
         lost = 0
         while True:
-            node = there if there is not None and await self._lives(there) else None
-            wanted = Wanted(plan, memory_bytes, node)
-            fitting = [one for one in self._idle if wanted.is_met_by(one)]
+            node = lab_node if lab_node is not None and await self._lives(lab_node) else None
+            request = SlotRequest(plan, memory_bytes, node)
+            fitting = [s for s in self._idle if request.is_met_by(s)]
             if fitting:
                 self._idle.remove(fitting[-1])
                 handle = fitting[-1].handle
             else:
                 without = self._unused_of(await self._fit(plan, memory_bytes))
                 handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without, node)
-                self._wanting.append(wanted)
+                self._wanting.append(request)
             try:
-                while isinstance(facts := await self._facts(handle, wanted, deadline, say), HeldSlot):
+                while isinstance(facts := await self._facts(handle, request, deadline, say), HeldSlot):
                     self._in_background(self._in_thread(self.cluster.end, handle))
-                    fitting, handle, wanted = [facts], facts.handle, Wanted(plan, memory_bytes, node)
+                    fitting, handle, request = [facts], facts.handle, SlotRequest(plan, memory_bytes, node)
             except SlotLost as error:
                 lost += not fitting
                 if lost == _MOST_LOST:
@@ -198,10 +198,10 @@ class Fleet(Leases):
                 await self._in_thread(self.cluster.end, handle)
                 raise
             finally:
-                if wanted in self._wanting:
-                    self._wanting.remove(wanted)
-                if wanted.given is not None:
-                    self._offer(wanted.given)
+                if request in self._wanting:
+                    self._wanting.remove(request)
+                if request.given is not None:
+                    self._offer(request.given)
             problem = facts.problem or difference(self._description, facts)
             if problem is None:
                 return HeldSlot(handle, facts, plan, memory_bytes)
@@ -211,7 +211,7 @@ class Fleet(Leases):
                 raise InfrastructureFailure(f"no node of the fleet can run scripts; {facts.host}: {problem}")
 
     async def _lives(self, node: str) -> bool:
-        return any(one.id == node for one in await self._in_thread(self.cluster.nodes))
+        return any(n.id == node for n in await self._in_thread(self.cluster.nodes))
 
     async def _fit(self, plan: SlotPlan, memory_bytes: int) -> list[str]:
         """Return the nodes that have room for such a slot when nothing else runs there; raises where there is none."""
@@ -227,71 +227,71 @@ class Fleet(Leases):
         now = time.monotonic()
         unused = [node for node, until in self._without.items() if until > now]
         # Ray may learn of a node's death later than who holds a slot there.
-        unused += [one.facts.node for one in self._held if one.lost]
+        unused += [s.facts.node for s in self._held if s.lost]
         return unused if set(fit) - set(unused) else []
 
     async def _facts(
         self,
         handle: Any,
-        wanted: Wanted,
+        request: SlotRequest,
         deadline: float,
         say: Callable[[str], None] | None,
     ) -> SlotFacts | HeldSlot:
         """Wait until a slot is there, and return what it says of its node; or another slot that was given meanwhile."""
-        plan, memory_bytes, node = wanted.plan, wanted.memory_bytes, wanted.node
-        answer, began, reported = self.cluster.begin(handle), time.monotonic(), False
-        while not await self._ready(answer, wanted):
-            if wanted.given is not None:
-                given, wanted.given = wanted.given, None
-                return given
+        plan, memory_bytes, node = request.plan, request.memory_bytes, request.node
+        answer, start, reported = self.cluster.begin(handle), time.monotonic(), False
+        while not await self._ready(answer, request):
+            if request.given is not None:
+                slot, request.given = request.given, None
+                return slot
             now = time.monotonic()
             if now >= deadline:
-                raise InfrastructureFailure(f"no node of the fleet came free in {now - began:.0f} s")
+                raise InfrastructureFailure(f"no node of the fleet came free in {now - start:.0f} s")
             await self._fit(plan, memory_bytes)  # the only node may have died meanwhile
             if node is not None and not await self._lives(node):
                 await self._in_thread(self.cluster.end, handle)
                 raise SlotLost("its node is lost")
-            if now - began >= _SAY_AFTER:
+            if now - start >= _SAY_AFTER:
                 # Slots of another shape may be what it waits for.
-                await self._end_idle(lambda one: (one.plan, one.memory_bytes) != (plan, memory_bytes))
+                await self._end_idle(lambda s: (s.plan, s.memory_bytes) != (plan, memory_bytes))
                 if say and not reported:
                     say(f"waiting for a slot of the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
                 reported = True
         facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
         return facts
 
-    async def _ready(self, answer: Any, wanted: Wanted) -> bool:
+    async def _ready(self, answer: Any, request: SlotRequest) -> bool:
         """Wait a little for an answer, or until a slot was given; return whether the answer is there."""
         looking = asyncio.ensure_future(self._in_thread(self.cluster.ready, answer, _LOOK))
-        given = asyncio.ensure_future(wanted.was_given.wait())
+        is_given = asyncio.ensure_future(request.was_given.wait())
         try:
-            await asyncio.wait({looking, given}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({looking, is_given}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            given.cancel()
+            is_given.cancel()
         return looking.done() and looking.result()
 
-    async def _give_back(self, held: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
-        if occupied and not held.lost:
+    async def _give_back(self, slot: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
+        if occupied and not slot.lost:
             try:
-                await self._in_thread(self.cluster.call, held.handle, Slot.vacate.__name__)
+                await self._in_thread(self.cluster.call, slot.handle, Slot.vacate.__name__)
             except SlotLost:
-                held.lost = True
-        if held.lost:
-            self._leave_alone(held.facts, _LEFT_ALONE, "a slot was lost there", say)
-            await self._in_thread(self.cluster.end, held.handle)
+                slot.lost = True
+        if slot.lost:
+            self._leave_alone(slot.facts, _LEFT_ALONE, "a slot was lost there", say)
+            await self._in_thread(self.cluster.end, slot.handle)
             return
-        self._offer(held)
+        self._offer(slot)
 
-    def _offer(self, held: HeldSlot) -> None:
+    def _offer(self, slot: HeldSlot) -> None:
         """Give a slot to who has waited longest for one like it, or keep it for a while."""
-        for wanted in self._wanting:
-            if wanted.is_met_by(held):
-                self._wanting.remove(wanted)
-                wanted.given = held
-                wanted.was_given.set()
+        for request in self._wanting:
+            if request.is_met_by(slot):
+                self._wanting.remove(request)
+                request.given = slot
+                request.was_given.set()
                 return
-        held.since = time.monotonic()
-        self._idle.append(held)
+        slot.since = time.monotonic()
+        self._idle.append(slot)
         self._in_background(self._rest())
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -302,52 +302,56 @@ class Fleet(Leases):
     async def _rest(self) -> None:
         """End the slots that nothing wanted for a while: others may want their cores."""
         await asyncio.sleep(_IDLE)
-        await self._end_idle(lambda one: time.monotonic() - one.since >= _IDLE)
+        await self._end_idle(lambda s: time.monotonic() - s.since >= _IDLE)
 
-    async def _end_idle(self, which: Callable[[HeldSlot], bool]) -> None:
-        for one in [one for one in self._idle if which(one)]:
-            self._idle.remove(one)
-            await self._in_thread(self.cluster.end, one.handle)
+    async def _end_idle(self, is_due: Callable[[HeldSlot], bool]) -> None:
+        for slot in [slot for slot in self._idle if is_due(slot)]:
+            self._idle.remove(slot)
+            await self._in_thread(self.cluster.end, slot.handle)
 
-    def _leave_alone(self, facts: SlotFacts, seconds: float, why: str, say: Callable[[str], None] | None) -> None:
+    def _leave_alone(self, facts: SlotFacts, seconds: float, reason: str, say: Callable[[str], None] | None) -> None:
         self._without[facts.node] = time.monotonic() + seconds
         if say:
-            say(f"node {facts.host} of the fleet is left alone for {seconds:.0f} s: {why}")
+            say(f"node {facts.host} of the fleet is left alone for {seconds:.0f} s: {reason}")
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))
 
 
-def difference(here: SandboxDescription | None, facts: SlotFacts) -> str | None:
+def difference(local: SandboxDescription | None, facts: SlotFacts) -> str | None:
     """Return how a node's packages for scripts differ from this machine's, in a sentence; None if they do not."""
-    there = facts.description
-    if here is None or there is None or here.packages is None or there.packages is None:
+    remote = facts.description
+    if local is None or remote is None or local.packages is None or remote.packages is None:
         return None
-    if here.python != there.python:
-        return f"its scripts would have Python {there.python}, here they have {here.python}"
-    own: Mapping[str, str] = here.packages
-    other = sorted(name for name in own.keys() | there.packages.keys() if own.get(name) != there.packages.get(name))
-    if not other:
+    if local.python != remote.python:
+        return f"its scripts would have Python {remote.python}, here they have {local.python}"
+    packages: Mapping[str, str] = local.packages
+    names = sorted(
+        name for name in packages.keys() | remote.packages.keys() if packages.get(name) != remote.packages.get(name)
+    )
+    if not names:
         return None
-    name = other[0]
+    name = names[0]
     return (
-        f"{len(other)} packages differ from those here, such as {name}: {there.packages.get(name, 'none')} there, "
-        f"{own.get(name, 'none')} here"
+        f"{len(names)} packages differ from those here, such as {name}: {remote.packages.get(name, 'none')} there, "
+        f"{packages.get(name, 'none')} here"
     )
 
 
-def plan_of(here: SandboxDescription, scripts: SandboxSettings, fleet: FleetSettings, cpus: int, gpus: int) -> SlotPlan:
+def plan_of(
+    local: SandboxDescription, scripts: SandboxSettings, fleet: FleetSettings, cpus: int, gpus: int
+) -> SlotPlan:
     """Return the plan of a slot that runs scripts in the back end and the environment that are used here."""
     cache, free = int(fleet.cache_gb * 1e9), int(fleet.free_gb * 1e9)
-    return SlotPlan(here.name, scripts, here.environment, cpus, gpus, cache, free)
+    return SlotPlan(local.name, scripts, local.environment, cpus, gpus, cache, free)
 
 
 @contextmanager
-def open_fleet(settings: FleetSettings, scripts: SandboxSettings, here: Leases) -> Iterator[Leases]:
-    """Open the leases of the configured cluster; `here` are those of this machine.
+def open_fleet(settings: FleetSettings, scripts: SandboxSettings, local: Leases) -> Iterator[Leases]:
+    """Open the leases of the configured cluster; `local` are those of this machine.
 
     Raises:
         UsageError: there is no such cluster.
     """
     with closing(Cluster.connect(settings.address or "auto")) as cluster:
-        yield Fleet(cluster, settings, scripts, here)
+        yield Fleet(cluster, settings, scripts, local)

@@ -147,10 +147,10 @@ class Slot:
         self._problem: str | None = None
         try:
             environment = chosen_environment(plan.settings.environments_folder, plan.environment)
-            own = None if plan.environment is None else environment
+            own_environment = None if plan.environment is None else environment
             instance = instance_of(self._folder)
             self._sandbox = choose(
-                plan.sandbox, trusted=False, instance=instance, settings=plan.settings, environment=own
+                plan.sandbox, trusted=False, instance=instance, settings=plan.settings, environment=own_environment
             )
         except (BotError, OSError) as error:
             self._problem = str(error)
@@ -165,8 +165,8 @@ class Slot:
         problem = self._problem
         if problem is None and free < self._plan.free_bytes:
             problem = f"only {free / 1e9:.1f} GB are free in {self._folder}"
-        with open_gpus() as found:
-            gpus, models = self._gpus(found), tuple(gpu.name for gpu in found.all())
+        with open_gpus() as gpus_here:
+            gpus, models = self._gpus(gpus_here), tuple(gpu.name for gpu in gpus_here.all())
         description = None if self._sandbox is None else self._sandbox.describe()
         versions = {
             "Python": platform.python_version(),
@@ -178,11 +178,11 @@ class Slot:
             node, socket.gethostname(), problem, description, gpus, models, free, datetime.now(UTC), versions
         )
 
-    def _gpus(self, found: Gpus) -> tuple[str, ...]:
+    def _gpus(self, gpus_here: Gpus) -> tuple[str, ...]:
         if self._plan.gpus == 0:
             return ()
         numbers = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        return tuple(gpu.uuid for gpu in found.all()) or tuple(f"gpu-{one}" for one in numbers if one)
+        return tuple(gpu.uuid for gpu in gpus_here.all()) or tuple(f"gpu-{n}" for n in numbers if n)
 
     def lacks(self, digest: str, manifest: FolderManifest | None = None) -> list[str] | None:
         """Return the files of a folder that the node lacks; None if it lacks none, and the folder is there to be used.
@@ -222,10 +222,10 @@ class Slot:
             relay.breach = breach or relay.breach
         if thread is not None:
             thread.join(seconds)
-        ended = thread is None or not thread.is_alive()
+        is_over = thread is None or not thread.is_alive()
         with relay.changed:
             output, usage = relay.taken()
-        if not ended:
+        if not is_over:
             return SlotProgress(output, usage, None, {})
         outcome = self._outcome or _failed("the slot failed")
         files = {name: (sha256_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
@@ -273,9 +273,9 @@ async def _executed(
     sandbox: LocalSandbox, plan: SlotPlan, occupied: Lease | None, request: ExecutionRequest, relay: _Relay
 ) -> ExecutionOutcome:
     """Run an execution in this thread, on cores that are held for it or already."""
-    own = _own_cores(plan, _CORES) if occupied is None else nullcontext(occupied)
+    cores = _own_cores(plan, _CORES) if occupied is None else nullcontext(occupied)
     with stop_signal() as stop:
-        async with own as lease:
+        async with cores as lease:
             return execute(sandbox, replace(request, lease=lease), stop, relay)
 
 
@@ -283,9 +283,9 @@ async def _executed(
 async def _own_cores(plan: SlotPlan, seconds: float) -> AsyncIterator[Lease]:
     """Hold what Ray's bookkeeping gave a slot: cores and GPUs that no other bot of the node uses."""
     with open_gpus() as gpus:
-        own = gpus.all() if plan.gpus else ()
+        own_gpus = gpus.all() if plan.gpus else ()
         leases = Leases(leases_folder(), gpus=gpus)
-        async with leases.hold(plan.cpus, len(own), seconds=seconds) as lease:
+        async with leases.hold(plan.cpus, len(own_gpus), seconds=seconds) as lease:
             yield lease
 
 

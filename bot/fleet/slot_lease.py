@@ -39,7 +39,7 @@ def slot_of(lease: Lease) -> HeldSlot | None:
 
 
 @dataclass(eq=False)
-class Wanted:
+class SlotRequest:
     """A slot that somebody waits for."""
 
     plan: SlotPlan
@@ -50,6 +50,6 @@ class Wanted:
     """One that was given back meanwhile."""
     was_given: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def is_met_by(self, held: HeldSlot) -> bool:
+    def is_met_by(self, slot: HeldSlot) -> bool:
         """Return whether a slot is such a one."""
-        return (held.plan, held.memory_bytes) == (self.plan, self.memory_bytes) and self.node in (None, held.facts.node)
+        return (slot.plan, slot.memory_bytes) == (self.plan, self.memory_bytes) and self.node in (None, slot.facts.node)

@@ -22,16 +22,16 @@ class ForeignFolder:
         self._folder = folder
         self._digests: dict[tuple[str, int, int, int], str] = {}
 
-    def manifest(self, largest: int | None = None, most: int | None = None) -> FolderManifest:
+    def manifest(self, largest: int | None = None, max_bytes: int | None = None) -> FolderManifest:
         """Return what the folder holds: folders and plain files.
 
         Links (hard ones too), devices and what cannot be read are left out: what a link leads to is not the lab's.
 
         Args:
             largest: size (bytes) above which a file is only named, with an empty digest; None: there is none.
-            most: bytes that are read altogether, as a file may have holes; what is more is left out. None: all.
+            max_bytes: bytes that are read altogether, as a file may have holes; what is more is left out. None: all.
         """
-        files, folders, room = list[FolderFile](), list[str](), float("inf") if most is None else most
+        files, folders, room = list[FolderFile](), list[str](), float("inf") if max_bytes is None else max_bytes
         for parent, inner, names, descriptor in os.fwalk(self._folder):
             place = PurePosixPath(parent).relative_to(self._folder)
             if len(place.parts) >= DEEPEST:
@@ -41,10 +41,10 @@ class ForeignFolder:
                     if stat.S_ISDIR(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
                         folders.append(str(place / name))
             for name in names:
-                if (found := self._entry(str(place / name), name, descriptor, largest, room)) is not None:
-                    files.append(found)
-                    room -= found.size if found.digest else 0
-        return FolderManifest(tuple(sorted(files, key=lambda one: one.path)), tuple(sorted(folders)))
+                if (entry := self._entry(str(place / name), name, descriptor, largest, room)) is not None:
+                    files.append(entry)
+                    room -= entry.size if entry.digest else 0
+        return FolderManifest(tuple(sorted(files, key=lambda f: f.path)), tuple(sorted(folders)))
 
     def _entry(self, path: str, name: str, parent: int, largest: int | None, room: float) -> FolderFile | None:
         try:
@@ -78,8 +78,8 @@ class ForeignFolder:
     def _opened(self, path: str) -> Iterator[BinaryIO]:
         parent = open_folder(str(self._folder))
         try:
-            *above, name = PurePosixPath(path).parts
-            for part in above:
+            *parents, name = PurePosixPath(path).parts
+            for part in parents:
                 inner = open_folder(part, parent)
                 os.close(parent)
                 parent = inner
@@ -92,12 +92,12 @@ class ForeignFolder:
             yield stream
 
 
-def make_alike(folder: Path, wanted: FolderManifest) -> None:
+def make_alike(folder: Path, manifest: FolderManifest) -> None:
     """Remove what a folder holds beyond a manifest, links first of all, and make the folders that it lacks.
 
     No process may write in it. Raises OSError if the disk failed.
     """
-    files, folders = {entry.path for entry in wanted.files}, set(wanted.folders)
+    files, folders = {entry.path for entry in manifest.files}, set(manifest.folders)
     folder.mkdir(parents=True, exist_ok=True)
     for parent, inner, names in os.walk(folder):
         place = Path(parent)
@@ -114,7 +114,7 @@ def make_alike(folder: Path, wanted: FolderManifest) -> None:
             path = place / name
             if path.is_symlink() or str(path.relative_to(folder)) not in files:
                 path.unlink()
-    for name in wanted.folders:
+    for name in manifest.folders:
         (folder / name).mkdir(parents=True, exist_ok=True)
 
 

@@ -50,8 +50,8 @@ class LoggedEvent:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as one object, with the field names of logs."""
-        about = {"competition": self.competition, "run": self.run_id, "node": self.node}
-        return {"id": self.id, "at": iso(self.at), "level": self.level, "type": self.type, **about, "data": self.data}
+        place = {"competition": self.competition, "run": self.run_id, "node": self.node}
+        return {"id": self.id, "at": iso(self.at), "level": self.level, "type": self.type, **place, "data": self.data}
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class EventLog:
 
     def newest(self, count: int) -> list[LoggedEvent]:
         """Return the newest events, the oldest of them first."""
-        return self._read(_BACKWARD, most=count)[::-1]
+        return self._read(_BACKWARD, limit=count)[::-1]
 
     def newest_of(self, run_id: str, count: int) -> list[LoggedEvent]:
         """Return the newest events of a run, the oldest of them first; by an index, however many others there are."""
-        return self._read(_OF_RUN, run=run_id, most=count)[::-1]
+        return self._read(_OF_RUN, run=run_id, limit=count)[::-1]
 
     def since(self, since: datetime) -> Iterator[LoggedEvent]:
         """Yield the events since a time."""
@@ -86,24 +86,30 @@ class EventLog:
         """Return at most a page of the events after a number, and the number for the next call."""
         # First, so that an event written meanwhile is found either now or next time.
         newest = self.last()
-        found = self._read(_FORWARD, after=after)
-        last = found[-1].id if found else after
-        return found, last if len(found) == _PAGE else max(newest, last)
+        events = self._read(_FORWARD, after=after)
+        last = events[-1].id if events else after
+        return events, last if len(events) == _PAGE else max(newest, last)
 
     def _read(
-        self, query: str, *, after: int = 0, since: str = _EVER, most: int = _PAGE, run: str | None = None
+        self, query: str, *, after: int = 0, since: str = _EVER, limit: int = _PAGE, run: str | None = None
     ) -> list[LoggedEvent]:
-        values = {"after": after, "since": since, "competition": self.competition, "most": most, "run": run}
+        values = {"after": after, "since": since, "competition": self.competition, "most": limit, "run": run}
         bound = {**values, "all": self.all, "quiet": json.dumps(sorted(QUIET))}
         with self.store.read() as session:
             return [_event(*row) for row in session.connection().exec_driver_sql(query, bound)]
 
 
 def _event(
-    id: int, run_id: str, at: str, type: str, node: int | None, data: str, competition: str | None
+    id: int, run_id: str, time: str, type: str, node: int | None, data: str, competition: str | None
 ) -> LoggedEvent:
-    held = json.loads(data)
-    of = competition or held.get("competition")
+    content = json.loads(data)
+    slug = competition or content.get("competition")
     return LoggedEvent(
-        id, datetime.fromisoformat(at).replace(tzinfo=UTC), type, None if run_id == NO_RUN else run_id, of, node, held
+        id,
+        datetime.fromisoformat(time).replace(tzinfo=UTC),
+        type,
+        None if run_id == NO_RUN else run_id,
+        slug,
+        node,
+        content,
     )

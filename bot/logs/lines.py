@@ -50,10 +50,10 @@ class Plain:
 
 def text_line(logger: WrappedLogger, name: str, fields: Fields) -> str:
     """Return a line for people, and below it the traceback, if there is one."""
-    at, level, event = (fields.pop(key, "") for key in _FIRST)
+    time, level, event = (fields.pop(key, "") for key in _FIRST)
     traces = [fields.pop(key) for key in _LAST if key in fields]
     message = str(event).replace("\n", "\\n").replace("\t", " ")
-    line = (at, f"{level:8}", message, _key_values(logger, name, fields))
+    line = (time, f"{level:8}", message, _key_values(logger, name, fields))
     return "\n".join((" ".join(part for part in line if part), *traces))
 
 

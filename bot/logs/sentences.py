@@ -102,16 +102,16 @@ _LONGEST = 300
 
 def sentence(type: str, fields: Mapping[str, Any]) -> str:
     """Return one line on an event; an event without a sentence, as all quiet ones, is shown as its type and fields."""
-    known = _SENTENCES.get(type)
-    if known is not None:
-        return _bounded(known.format_map(_Shown(fields)).removesuffix(": "))  # where no reason was given
-    shown = " ".join(
+    template = _SENTENCES.get(type)
+    if template is not None:
+        return _shorten(template.format_map(_FieldWords(fields)).removesuffix(": "))  # where no reason was given
+    pairs = " ".join(
         f"{name}={_word(value)}" for name, value in fields.items() if value is not None and name != "run_id"
     )
-    return _bounded(f"{type} {shown}".strip())
+    return _shorten(f"{type} {pairs}".strip())
 
 
-class _Shown(dict[str, str]):
+class _FieldWords(dict[str, str]):
     def __init__(self, fields: Mapping[str, Any]) -> None:
         super().__init__({name: _word(value) for name, value in fields.items()})
 
@@ -131,5 +131,5 @@ def _word(value: object) -> str:
     return lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)
 
 
-def _bounded(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -42,10 +42,10 @@ _LIBRARIES = (
 class Logs:
     """Open logs; `log` is passed to all code that logs, bound to its subject."""
 
-    def __init__(self, log: BoundLogger, opened: ExitStack) -> None:
+    def __init__(self, log: BoundLogger, stack: ExitStack) -> None:
         self.log = log
         """Bind `competition`, `run`, `node` and `task` where they are known."""
-        self._opened = opened
+        self._opened = stack
 
     def __enter__(self) -> Self:
         return self
@@ -66,22 +66,22 @@ def open_logging(format: LogFormat, stream: TextIO, redactor: Redactor) -> Logs:
     Lines for systemd's journal have a priority, and no time, as the journal adds its own. `auto` is text on a terminal, else
     JSON.
     """
-    opened = ExitStack()
+    stack = ExitStack()
     root = logging.getLogger()
     handler = _ToStream(stream)
-    shown = ("text" if stream.isatty() else "json") if format == "auto" else format
-    handler.setFormatter(_formatter(shown, redactor, journal=in_journal(stream)))
+    chosen_format = ("text" if stream.isatty() else "json") if format == "auto" else format
+    handler.setFormatter(_formatter(chosen_format, redactor, journal=in_journal(stream)))
     root.addHandler(handler)
-    opened.callback(handler.close)
-    opened.callback(root.removeHandler, handler)
-    opened.callback(root.setLevel, root.level)
+    stack.callback(handler.close)
+    stack.callback(root.removeHandler, handler)
+    stack.callback(root.setLevel, root.level)
     root.setLevel(logging.INFO)
     for name in _LIBRARIES:
         library = logging.getLogger(name)
-        opened.callback(library.setLevel, library.level)
+        stack.callback(library.setLevel, library.level)
         library.setLevel(logging.WARNING)
     logging.captureWarnings(True)
-    opened.callback(logging.captureWarnings, False)
+    stack.callback(logging.captureWarnings, False)
     log: BoundLogger = structlog.wrap_logger(
         logging.getLogger("bot"),
         processors=[structlog.stdlib.filter_by_level, ProcessorFormatter.wrap_for_formatter],
@@ -89,8 +89,8 @@ def open_logging(format: LogFormat, stream: TextIO, redactor: Redactor) -> Logs:
         context_class=dict,
         cache_logger_on_first_use=False,
     )
-    opened.callback(log_uncaught(log))
-    return Logs(log, opened)
+    stack.callback(log_uncaught(log))
+    return Logs(log, stack)
 
 
 def in_journal(stream: TextIO) -> bool:

@@ -64,18 +64,18 @@ class _Fit:
 
     def loss(self, model: Any) -> float:
         """Return a model's loss on the rows for stopping: the mean of squares, or of negative log likelihoods."""
-        predicted = self.predict(model, self.x_stop)
+        predictions = self.predict(model, self.x_stop)
         if not self.classes:
-            return float(((self.y_stop - predicted[:, 0]) ** 2).mean())
-        return float(-np.log(np.maximum(predicted[np.arange(len(predicted)), self.y_stop], 1e-7)).mean())
+            return float(((self.y_stop - predictions[:, 0]) ** 2).mean())
+        return float(-np.log(np.maximum(predictions[np.arange(len(predictions)), self.y_stop], 1e-7)).mean())
 
-    def best_state(self, advance: Callable[[int], Any], most: int, patience: int) -> tuple[Array, int]:
+    def best_state(self, advance: Callable[[int], Any], max_steps: int, patience: int) -> tuple[Array, int]:
         """Return predictions by a model's state with the smallest loss, and its number; `advance` returns the next state."""
-        best, at, step, least = None, 0, 0, np.inf
-        while not at or (step < most and step - at < patience and not self.is_late()):
-            if (loss := self.loss(model := advance(step := step + 1))) < least or not at:
-                best, at, least = deepcopy(model), step, loss
-        return self.predict(best, self.asked), at
+        best, best_step, step, best_loss = None, 0, 0, np.inf
+        while not best_step or (step < max_steps and step - best_step < patience and not self.is_late()):
+            if (loss := self.loss(model := advance(step := step + 1))) < best_loss or not best_step:
+                best, best_step, best_loss = deepcopy(model), step, loss
+        return self.predict(best, self.asked), best_step
 
     def on_all(self, model: Any) -> Array:
         """Return predictions by a model fitted anew, on the rows for stopping too."""
@@ -99,9 +99,9 @@ def _lightgbm(fit: _Fit, settings: dict[str, Any]) -> Fitted:
 def _xgboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     import xgboost as library
 
-    late = type("Late", (library.callback.TrainingCallback,), {"after_iteration": fit.is_late})()
+    stop_late = type("Late", (library.callback.TrainingCallback,), {"after_iteration": fit.is_late})()
     types = ["c" if column in fit.categories else "q" for column in range(fit.x.shape[1])]
-    settings |= {"n_estimators": ROUNDS, "n_jobs": fit.cpus, "random_state": fit.seed, "callbacks": [late]}
+    settings |= {"n_estimators": ROUNDS, "n_jobs": fit.cpus, "random_state": fit.seed, "callbacks": [stop_late]}
     model = fit.model(library, "XGB", early_stopping_rounds=PATIENCE, feature_types=types, **settings)
     model.fit(fit.x, fit.y, eval_set=[(fit.x_stop, fit.y_stop)], verbose=False)
     return fit.predict(model, fit.asked), model.best_iteration + 1
@@ -117,10 +117,10 @@ def _catboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
         names = levels.astype(int).astype(bytes).astype(object)
         return library.Pool(library.FeaturesData(np.float32(numbers).copy() if fit.categories[0] else None, names), y)
 
-    late = type("Late", (), {"after_iteration": lambda *_: not fit.is_late()})()
+    stop_late = type("Late", (), {"after_iteration": lambda *_: not fit.is_late()})()
     settings |= {"iterations": ROUNDS, "thread_count": fit.cpus, "random_seed": fit.seed}
     model, stop = fit.model(library, "CatBoost", **settings), pool(fit.x_stop, fit.y_stop)
-    model.fit(pool(fit.x, fit.y), eval_set=stop, early_stopping_rounds=PATIENCE, callbacks=[late])
+    model.fit(pool(fit.x, fit.y), eval_set=stop, early_stopping_rounds=PATIENCE, callbacks=[stop_late])
     return fit.predict(model, pool(fit.asked)), model.tree_count_
 
 
@@ -132,12 +132,12 @@ def _histogram(fit: _Fit, settings: dict[str, Any]) -> Fitted:
 
 
 def _forest(fit: _Fit, settings: dict[str, Any]) -> Fitted:
-    name, trees, total, grown = settings.pop("kind"), settings.pop("trees"), 0.0, 0
+    name, trees, total, count = settings.pop("kind"), settings.pop("trees"), 0.0, 0
     settings["min_samples_leaf"] = max(2 if fit.classes else 1, len(fit.y) * max(1, fit.classes // 4) // 50_000)
-    while grown < trees and not (grown and fit.is_late()):  # few at a time, so that they need little memory
-        few = fit.model(ensemble, name, n_estimators=25, n_jobs=fit.cpus, random_state=fit.seed + grown, **settings)
-        total, grown = total + fit.on_all(few), grown + 25
-    return total / (grown // 25), grown
+    while count < trees and not (count and fit.is_late()):  # few at a time, so that they need little memory
+        forest = fit.model(ensemble, name, n_estimators=25, n_jobs=fit.cpus, random_state=fit.seed + count, **settings)
+        total, count = total + fit.on_all(forest), count + 25
+    return total / (count // 25), count
 
 
 def _linear(fit: _Fit, settings: dict[str, Any]) -> Fitted:
@@ -145,19 +145,19 @@ def _linear(fit: _Fit, settings: dict[str, Any]) -> Fitted:
         parts, width = min(settings["parts"], max(10, len(fit.y) // 3)), settings["width"] / fit.x.shape[1]
         kernel = Nystroem(gamma=width, n_components=parts, random_state=fit.seed).fit(fit.x)
         fit = replace(fit, **{name: kernel.transform(getattr(fit, name)) for name in ("x", "x_stop", "asked")})
-    least, best, strength = np.inf, None, 1e4
+    best_loss, best, strength = np.inf, None, 1e4
     while strength > 1e-4 and not (best and fit.is_late()):
         model = LogisticRegression(C=1 / strength, max_iter=300) if fit.classes else Ridge(strength)
-        if (loss := fit.loss(model.fit(fit.x, fit.y))) > least:
+        if (loss := fit.loss(model.fit(fit.x, fit.y))) > best_loss:
             break
-        least, best, strength = loss, model, strength / 10
+        best_loss, best, strength = loss, model, strength / 10
     return fit.on_all(best), 10 * strength
 
 
 def _network(fit: _Fit, settings: dict[str, Any]) -> Fitted:
-    size, known = min(256, max(16, len(fit.y) // 50)), {"classes": np.arange(fit.classes)} if fit.classes else {}
+    size, labels = min(256, max(16, len(fit.y) // 50)), {"classes": np.arange(fit.classes)} if fit.classes else {}
     model = fit.model(neural_network, "MLP", batch_size=size, random_state=fit.seed, **settings)
-    return fit.best_state(lambda _: model.partial_fit(fit.x, fit.y, **known), 200, 12)
+    return fit.best_state(lambda _: model.partial_fit(fit.x, fit.y, **labels), 200, 12)
 
 
 def _neighbours(fit: _Fit, settings: dict[str, Any]) -> Fitted:
@@ -165,8 +165,8 @@ def _neighbours(fit: _Fit, settings: dict[str, Any]) -> Fitted:
         raise SkippedModel(f"A fold learns from {len(fit.y)} rows; neighbours are sought in {NEAR_ROWS} at most.")
     counts = [count for count in (1, 3, 7, 15, 30, 60) if count <= len(fit.y)]
     models = [fit.model(neighbors, "KNeighbors", n_neighbors=count, **settings).fit(fit.x, fit.y) for count in counts]
-    predicted = fit.on_all(best := min(models, key=fit.loss))
-    return (0.98 * predicted + 0.02 / fit.classes if fit.classes else predicted), best.n_neighbors
+    predictions = fit.on_all(best := min(models, key=fit.loss))
+    return (0.98 * predictions + 0.02 / fit.classes if fit.classes else predictions), best.n_neighbors
 
 
 FAMILIES: Mapping[str, tuple[Callable[[_Fit, dict[str, Any]], Fitted], str]] = {
@@ -192,12 +192,12 @@ def _read_features(path: Path) -> Array:
     return np.where(np.isfinite(x), x, np.nan)
 
 
-def _scaled(x: Array, known: Array) -> Array:
+def _scaled(x: Array, fit_rows: Array) -> Array:
     """Return features less their median by their spread, bent to within 3 (RealMLP, arXiv 2407.04491); NaN is the median."""
     if sparse.issparse(x):
-        return x @ sparse.diags(1 / np.maximum(1, abs(known).max(axis=0).toarray().ravel())).tocsr()
-    least, low, middle, high, most = np.nan_to_num(np.nanquantile(known, [0, 0.25, 0.5, 0.75, 1], axis=0))
-    spread = np.where(high > low, high - low, (most - least) / 2)
+        return x @ sparse.diags(1 / np.maximum(1, abs(fit_rows).max(axis=0).toarray().ravel())).tocsr()
+    lowest, low, middle, high, highest = np.nan_to_num(np.nanquantile(fit_rows, [0, 0.25, 0.5, 0.75, 1], axis=0))
+    spread = np.where(high > low, high - low, (highest - lowest) / 2)
     z = np.nan_to_num((x - middle) / np.where(spread > 0, spread, 1))
     return (z / np.sqrt(1 + (z / 3) ** 2)).astype(np.float32)
 
@@ -206,11 +206,14 @@ def _level_means(codes: Array, fit: Array, y: Array, seed: int) -> Array:
     """Return smoothed means of the target by level; those of a row to fit are other rows', lest it knows its own target."""
     y, part = y.reshape(len(fit), -1), np.random.default_rng(seed).permutation(len(fit)) % 5
     encoded = np.zeros((len(codes), y.shape[1]), np.float32)
-    for one in range(-1, 5):
-        used, asked = part != one, slice(None) if one < 0 else fit[part == one]
-        sums, counts = np.zeros((codes.max() + 1, y.shape[1])), np.bincount(codes[fit[used]], minlength=codes.max() + 1)
-        np.add.at(sums, codes[fit[used]], y[used])
-        encoded[asked] = ((sums + 10 * y[used].mean(axis=0)) / (counts[:, None] + 10))[codes[asked]]
+    for fold in range(-1, 5):
+        train, rows = part != fold, slice(None) if fold < 0 else fit[part == fold]
+        sums, counts = (
+            np.zeros((codes.max() + 1, y.shape[1])),
+            np.bincount(codes[fit[train]], minlength=codes.max() + 1),
+        )
+        np.add.at(sums, codes[fit[train]], y[train])
+        encoded[rows] = ((sums + 10 * y[train].mean(axis=0)) / (counts[:, None] + 10))[codes[rows]]
     return encoded
 
 
@@ -223,7 +226,7 @@ class PortfolioTask:
         self.ends, x = np.cumsum([part.shape[0] for part in parts]), _stacked(*parts)
         coded = sorted({*self.job["categories"], *self.job["encode"]})
         levels = x[:, coded].toarray() if sparse.issparse(x) else x[:, coded]
-        self.codes = {one: np.unique(levels[:, at], return_inverse=True)[1] for at, one in enumerate(coded)}
+        self.codes = {name: np.unique(levels[:, column], return_inverse=True)[1] for column, name in enumerate(coded)}
         self.x = x[:, np.setdiff1d(np.arange(x.shape[1]), coded)] if coded else x
         read = {path.stem: np.load(path) for path in folder.glob("*.npy")}
         self.target, self.folds = read["target"], read["folds"]
@@ -245,16 +248,16 @@ class PortfolioTask:
 
     def for_stopping(self, rows: Array, y: Array, rng: np.random.Generator) -> Array:
         """Return which of the rows to learn from are for stopping: the latest, whole groups, or an eighth of each class."""
-        chosen = rows < 0
+        is_chosen = rows < 0
         if self.order is not None:
-            chosen = self.order[rows] > np.quantile(self.order[rows], 0.88)
+            is_chosen = self.order[rows] > np.quantile(self.order[rows], 0.88)
         elif self.groups is not None:
             groups, draws = np.unique(self.groups[rows], return_inverse=True)[1], rng.random(len(rows))
-            chosen = draws[groups] < max(1 / 8, draws[groups].min() + 1e-9)
-        if not chosen.any() or chosen.all():
+            is_chosen = draws[groups] < max(1 / 8, draws[groups].min() + 1e-9)
+        if not is_chosen.any() or is_chosen.all():
             sorted_rows = np.lexsort((rng.random(len(rows)), y))
-            chosen = np.isin(np.arange(len(rows)), sorted_rows[rng.integers(min(8, len(rows))) :: 8])
-        return chosen & np.isin(y, y[~chosen]) if self.classes else chosen
+            is_chosen = np.isin(np.arange(len(rows)), sorted_rows[rng.integers(min(8, len(rows))) :: 8])
+        return is_chosen & np.isin(y, y[~is_chosen]) if self.classes else is_chosen
 
     def features(self, style: str, fit: Array, y: Array, seed: int) -> tuple[Array, list[int]]:
         """Return all rows' features, as far as they are learned from the rows to fit, and which are categories: the last."""
@@ -275,48 +278,48 @@ class PortfolioTask:
         x = _scaled(x, x[fit]) if style in ("scaled", "dense") else x
         return x, list(range(x.shape[1] - len(levels), x.shape[1]))
 
-    def predict(self, model: Mapping[str, Any], fold: int, asked: Array, y: Array, deadline: float) -> Fitted:
+    def predict(self, model: Mapping[str, Any], fold: int, ids: Array, y: Array, deadline: float) -> Fitted:
         """Return predictions of the rows that are asked, and what stopping chose."""
         seed = self.job["seed"] + 1000 * model["seed"] + 10 * fold
         learned = self.folds != fold if self.order is None else self.order < self.order[self.folds == fold].min()
         rows = np.flatnonzero(learned)
         present, y = np.unique(y[rows], return_inverse=True) if self.classes else (np.zeros(0), y[rows])
-        predicted, chosen = np.ones((len(asked), 1)), None
+        predictions, size = np.ones((len(ids), 1)), None
         if len(present) != 1:
             stop = self.for_stopping(rows, y, np.random.default_rng(seed))
             fit, (family, style) = rows[~stop], FAMILIES[model["family"]]
             x, categories = self.features(style, fit, y[~stop], seed)
-            parts = x[fit], y[~stop], x[rows[stop]], y[stop], x[asked], categories, len(present)
-            predicted, chosen = family(_Fit(*parts, seed, self.job["cpus"], deadline), dict(model["settings"]))
+            parts = x[fit], y[~stop], x[rows[stop]], y[stop], x[ids], categories, len(present)
+            predictions, size = family(_Fit(*parts, seed, self.job["cpus"], deadline), dict(model["settings"]))
         if not self.classes:
-            return np.clip(predicted, y.min() - np.ptp(y) / 4, y.max() + np.ptp(y) / 4), chosen
-        chances = np.full((len(asked), self.classes), 1 / (len(rows) + self.classes))
-        chances[:, present.astype(int)] = predicted
-        return (chances / chances.sum(axis=1, keepdims=True))[:, self.job["kind"] != "multiclass" :], chosen
+            return np.clip(predictions, y.min() - np.ptp(y) / 4, y.max() + np.ptp(y) / 4), size
+        chances = np.full((len(ids), self.classes), 1 / (len(rows) + self.classes))
+        chances[:, present.astype(int)] = predictions
+        return (chances / chances.sum(axis=1, keepdims=True))[:, self.job["kind"] != "multiclass" :], size
 
     def fit(self, model: Mapping[str, Any], seconds: float) -> tuple[Array, list[Any]]:
         """Return predictions of all rows, and what stopping chose; they take about so many processor seconds at most."""
         start, columns = time.process_time(), np.atleast_2d(self.target.T)
         folds = np.unique(self.folds[self.folds >= 0])
         width = self.classes if self.job["kind"] == "multiclass" else len(columns)
-        every, chosen, total = np.zeros((self.ends[-1], width)), list[Any](), len(folds) * len(columns)
-        every[: self.ends[0]][self.folds < 0] = np.nan
+        all_rows, notes, total = np.zeros((self.ends[-1], width)), list[Any](), len(folds) * len(columns)
+        all_rows[: self.ends[0]][self.folds < 0] = np.nan
         for fold in folds:
-            asked, parts = np.flatnonzero(np.append(self.folds == fold, np.ones(self.ends[-1] - self.ends[0]))), []
+            ids, parts = np.flatnonzero(np.append(self.folds == fold, np.ones(self.ends[-1] - self.ends[0]))), []
             for y in columns:
-                used, done = time.process_time() - start, len(chosen)
-                if used * total > 2 * seconds * max(1, done):
-                    raise SkippedModel(f"{done} of {total} fits took {used:.0f} of {seconds:.0f} seconds.")
-                share = max(seconds / total, (seconds - used) / (total - done))
-                predicted, note = self.predict(model, fold, asked, y, start + used + share)
-                parts.append(predicted)
-                chosen.append(note)
-            every[asked] += np.hstack(parts)
-        every[self.ends[0] :] /= len(folds)
+                cpu, count = time.process_time() - start, len(notes)
+                if cpu * total > 2 * seconds * max(1, count):
+                    raise SkippedModel(f"{count} of {total} fits took {cpu:.0f} of {seconds:.0f} seconds.")
+                share = max(seconds / total, (seconds - cpu) / (total - count))
+                predictions, note = self.predict(model, fold, ids, y, start + cpu + share)
+                parts.append(predictions)
+                notes.append(note)
+            all_rows[ids] += np.hstack(parts)
+        all_rows[self.ends[0] :] /= len(folds)
         if not self.classes:
-            every = every * self.spread + self.center
-            every = np.maximum(np.expm1(every), 0) if self.logarithmic else every
-        return (every[:, 0] if self.target.ndim == width == 1 else every).astype(np.float32), chosen
+            all_rows = all_rows * self.spread + self.center
+            all_rows = np.maximum(np.expm1(all_rows), 0) if self.logarithmic else all_rows
+        return (all_rows[:, 0] if self.target.ndim == width == 1 else all_rows).astype(np.float32), notes
 
 
 def main(folder: Path) -> None:
@@ -324,24 +327,24 @@ def main(folder: Path) -> None:
     warnings.simplefilter("ignore")
     task, out = PortfolioTask(folder), folder / "out"
     budget, metas = task.job["cpu_seconds"], [json.loads(path.read_text()) for path in out.glob("[!.]*/meta.json")]
-    left = budget - sum(meta["cpu_seconds"] for meta in metas)
+    seconds_left = budget - sum(meta["cpu_seconds"] for meta in metas)
     for model in task.job["models"]:
         start, target, partial = time.process_time(), out / model["name"], out / f".{model['name']}"
-        if target.exists() or left < budget / 50:
+        if target.exists() or seconds_left < budget / 50:
             continue
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         meta = dict(model)
         try:
-            predicted, meta["chosen"] = task.fit(model, max(left / 2, budget / 8))
-            for name, rows in zip(("oof", "validation", "test"), np.split(predicted, task.ends[:-1]), strict=True):
+            predictions, meta["chosen"] = task.fit(model, max(seconds_left / 2, budget / 8))
+            for name, rows in zip(("oof", "validation", "test"), np.split(predictions, task.ends[:-1]), strict=True):
                 np.save(partial / f"{name}.npy", rows)
         except (SkippedModel, ImportError) as error:
             meta["skipped"] = str(error)
         except Exception:  # a model's fault must not end the others
             meta["failed"] = traceback.format_exc()
         meta["cpu_seconds"] = time.process_time() - start
-        left -= meta["cpu_seconds"]
+        seconds_left -= meta["cpu_seconds"]
         (partial / "meta.json").write_text(json.dumps(meta, default=str))
         partial.rename(target)
 

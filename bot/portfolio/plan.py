@@ -142,8 +142,8 @@ def portfolio_model(name: str, metric: str, kind: TargetKind, quantile: float = 
     family, settings = CONFIGURATIONS[configuration]
     objective = _OF_QUANTILE[family](quantile) if family in _OF_QUANTILE else {}
     learned = objective if metric in _MEDIAN and kind == "number" else {}
-    together = {**_COMMON.get(family, {}), **settings, **learned}
-    return PortfolioModel(name=name, family=family, settings=together, seed=int(seed or 0))
+    merged = {**_COMMON.get(family, {}), **settings, **learned}
+    return PortfolioModel(name=name, family=family, settings=merged, seed=int(seed or 0))
 
 
 def next_models(fitted: Collection[str], weights: Mapping[str, float], seeds: int = 5) -> list[str]:

@@ -39,32 +39,32 @@ def check_program(*paths: Path) -> None:
             )
 
 
-def unit_files(root: Path, program: Path, wanted: Mapping[str, bool | None]) -> dict[Path, str | None]:
+def unit_files(root: Path, program: Path, choices: Mapping[str, bool | None]) -> dict[Path, str | None]:
     """Return the text of each unit and drop-in; None: it must not exist.
 
-    `root` is `/`, or the folder that a package is made from; a drop-in that is not in `wanted`, or None there,
+    `root` is `/`, or the folder that a package is made from; a drop-in that is not in `choices`, or None there,
     stays as installed.
     """
-    units, credentials = below(root, UNITS), below(root, CREDENTIALS)
+    units, credentials = rebase(root, UNITS), rebase(root, CREDENTIALS)
     files: dict[Path, str | None] = {
         units / name: shipped(name).replace(str(PROGRAM), str(program)) for name in (SERVICE, PRUNE, TIMER)
     }
     for name, unit in _DROP_INS:
-        path, choice = units / f"{unit}.d" / f"{name}.conf", wanted.get(name)
+        path, choice = units / f"{unit}.d" / f"{name}.conf", choices.get(name)
         is_wanted = path.exists() if choice is None else choice
         files[path] = shipped(f"{unit}.d/{name}.conf") if is_wanted else None
     names = sorted(path.name for path in credentials.iterdir()) if credentials.is_dir() else []
-    others = [name for name in names if name.isidentifier() or name == "kaggle.json"]  # no editors' backup files
-    lines = [f"LoadCredential={name}:{CREDENTIALS / name}\n" for name in others if name not in _USUAL_CREDENTIALS]
+    names_given = [name for name in names if name.isidentifier() or name == "kaggle.json"]  # no editors' backup files
+    lines = [f"LoadCredential={name}:{CREDENTIALS / name}\n" for name in names_given if name not in _USUAL_CREDENTIALS]
     files[units / f"{SERVICE}.d" / "credentials.conf"] = "".join(("[Service]\n", *lines)) if lines else None
     return files
 
 
-def write_files(root: Path, program: Path, wanted: Mapping[str, bool | None], configuration: str) -> None:
+def write_files(root: Path, program: Path, choices: Mapping[str, bool | None], configuration: str) -> None:
     """Write all files; what exists of the owner's is kept. Arguments as of `unit_files`, and the first bot.toml."""
-    folder, credentials = below(root, CONFIGURATION), below(root, CREDENTIALS)
+    folder, credentials = rebase(root, CONFIGURATION), rebase(root, CREDENTIALS)
     first = {folder / "bot.toml": configuration, folder / "environment": shipped("environment.example")}
-    files = unit_files(root, program, wanted) | {below(root, SYSUSERS): shipped("sysusers.conf")}
+    files = unit_files(root, program, choices) | {rebase(root, SYSUSERS): shipped("sysusers.conf")}
     for path, text in (files | {path: text for path, text in first.items() if not path.exists()}).items():
         if text is None:
             path.unlink(missing_ok=True)
@@ -79,7 +79,7 @@ def write_files(root: Path, program: Path, wanted: Mapping[str, bool | None], co
 
 def delete_units(root: Path) -> None:
     """Delete the units with our drop-ins; other drop-ins, configuration and credentials stay."""
-    for path in (*unit_files(root, PROGRAM, {}), below(root, SYSUSERS)):
+    for path in (*unit_files(root, PROGRAM, {}), rebase(root, SYSUSERS)):
         path.unlink(missing_ok=True)
         with suppress(OSError):  # it holds other files, or does not exist
             path.parent.rmdir()
@@ -92,6 +92,6 @@ def shipped(name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-def below(root: Path, path: Path) -> Path:
+def rebase(root: Path, path: Path) -> Path:
     """Return where a path of the machine lies below another root."""
     return root / path.relative_to("/")

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot.service.files import CREDENTIALS, SERVICE, UNITS, below, unit_files
+from bot.service.files import CREDENTIALS, SERVICE, UNITS, rebase, unit_files
 from state.errors import InfrastructureFailure, UsageError
 
 _BOOTED = Path("/run/systemd/system")
@@ -23,18 +23,18 @@ def require_systemd(*, root: bool) -> None:
 
 def run_command(*command: str) -> str:
     """Run a command of systemd and return its output; raises InfrastructureFailure if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise InfrastructureFailure(f"`{' '.join(command)}` failed: {' '.join(done.stderr.split())}")
-    return done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise InfrastructureFailure(f"`{' '.join(command)}` failed: {' '.join(result.stderr.split())}")
+    return result.stdout
 
 
 def service_state() -> tuple[str, list[str]] | None:
     """Return the service's state in systemd's word, and what `systemctl status` does not show; None: not installed."""
     if not (_BOOTED.is_dir() and (UNITS / SERVICE).is_file()):
         return None
-    shown = run_command("systemctl", "show", SERVICE, "--property=ActiveState,NRestarts")
-    properties = dict(line.split("=", 1) for line in shown.splitlines())
+    output = run_command("systemctl", "show", SERVICE, "--property=ActiveState,NRestarts")
+    properties = dict(line.split("=", 1) for line in output.splitlines())
     problems = list(file_problems(Path("/")))
     if properties["NRestarts"] != "0":
         problems.append(f"systemd restarted it {properties['NRestarts']} times: `journalctl -u {SERVICE} -e` shows why")
@@ -43,10 +43,10 @@ def service_state() -> tuple[str, list[str]] | None:
 
 def file_problems(root: Path) -> Iterator[str]:
     """Yield what is wrong with the files of an installed service; only root may read enough of them to tell."""
-    credentials = below(root, CREDENTIALS)
+    credentials = rebase(root, CREDENTIALS)
     if not os.access(credentials, os.R_OK | os.X_OK):
         return
-    command = re.search(r"^ExecStart=(\S+)", (below(root, UNITS) / SERVICE).read_text(encoding="utf-8"), re.MULTILINE)
+    command = re.search(r"^ExecStart=(\S+)", (rebase(root, UNITS) / SERVICE).read_text(encoding="utf-8"), re.MULTILINE)
     files = unit_files(root, Path(command[1] if command else "/"), {})
     if any((path.read_text(encoding="utf-8") if path.exists() else None) != text for path, text in files.items()):
         yield "its units are not those of this version of the bot: `bot service install`"

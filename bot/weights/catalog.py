@@ -66,25 +66,25 @@ def load_catalog(folder: Path) -> tuple[Weights, ...]:
     Raises:
         UsageError: the owner's list cannot be read, or names something twice.
     """
-    packaged, own = resources.files("bot.weights").joinpath("weights.toml"), folder / OWN_LIST
-    found = _read(packaged.read_text(encoding="utf-8"), "the package's list of weights")
+    packaged, own_list = resources.files("bot.weights").joinpath("weights.toml"), folder / OWN_LIST
+    weights_list = _read(packaged.read_text(encoding="utf-8"), "the package's list of weights")
     try:
-        found += _read(own.read_text(encoding="utf-8"), str(own))
+        weights_list += _read(own_list.read_text(encoding="utf-8"), str(own_list))
     except FileNotFoundError:
         pass
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{own} cannot be read: {error}") from error
-    names = [weights.name for weights in found]
+        raise UsageError(f"{own_list} cannot be read: {error}") from error
+    names = [weights.name for weights in weights_list]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"{own}: {', '.join(twice)} is listed twice; the package's own names are taken")
-    return found
+        raise UsageError(f"{own_list}: {', '.join(twice)} is listed twice; the package's own names are taken")
+    return weights_list
 
 
-def _read(text: str, where: str) -> tuple[Weights, ...]:
+def _read(text: str, source: str) -> tuple[Weights, ...]:
     try:
         return _List.model_validate(tomllib.loads(text)).weights
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{where} cannot be read: {error}") from error
+        raise UsageError(f"{source} cannot be read: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise UsageError(f"{source}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

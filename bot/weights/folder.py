@@ -29,16 +29,16 @@ class WeightsFolder:
         for weights in self.catalog:
             if weights.name == name:
                 return weights
-        known = ", ".join(weights.name for weights in self.catalog)
-        raise UsageError(f"unknown weights {name!r}; the list has {known}. Add yours to {self.path / OWN_LIST}")
+        names = ", ".join(weights.name for weights in self.catalog)
+        raise UsageError(f"unknown weights {name!r}; the list has {names}. Add yours to {self.path / OWN_LIST}")
 
     def state(self, weights: Weights) -> Literal["here", "partial", "absent"]:
         """Return whether all, some or none of its files are present and unchanged since their check."""
         checked = self._checked(weights)
-        here = [self._is_here(weights, file, checked) for file in weights.files]
-        if all(here):
+        presence = [self._is_here(weights, file, checked) for file in weights.files]
+        if all(presence):
             return "here"
-        return "partial" if any(here) or any(self._folder(weights).glob(".*.part")) else "absent"
+        return "partial" if any(presence) or any(self._folder(weights).glob(".*.part")) else "absent"
 
     async def pull(self, open_: Opener, weights: Weights, progress: Callable[[WeightFile, int], None]) -> None:
         """Fetch what is missing, file by file.
@@ -73,9 +73,9 @@ class WeightsFolder:
         day = as_of.astimezone(UTC).date()
         return [w for w in self.catalog if w.released < day and self.state(w) == "here"]
 
-    def mounts(self, offered: list[Weights]) -> dict[str, Path]:
+    def mounts(self, weights_list: list[Weights]) -> dict[str, Path]:
         """Return the folder of each, by the name under which a script finds it."""
-        return {f"weights/{weights.name}": self._folder(weights) for weights in offered}
+        return {f"weights/{weights.name}": self._folder(weights) for weights in weights_list}
 
     def _folder(self, weights: Weights) -> Path:
         return self.path / weights.name
@@ -103,10 +103,10 @@ async def _fetch(open_: Opener, file: WeightFile, target: Path, progress: Callab
         return file.url
 
     pin = Pin(file.bytes, file.sha256)
-    await Download(file.url, address, target, open_, pin, lambda have, total: progress(have)).run()
+    await Download(file.url, address, target, open_, pin, lambda loaded, total: progress(loaded)).run()
 
 
 def weights_line(weights: Weights) -> str:
     """Return a line for a coder on what it is and how to load it."""
-    about = f": {weights.about}" if weights.about else ""
-    return f"{weights.name} ({weights.bytes / 1e6:.0f} MB, {weights.licence}){about}. Load: {weights.load}"
+    description = f": {weights.about}" if weights.about else ""
+    return f"{weights.name} ({weights.bytes / 1e6:.0f} MB, {weights.licence}){description}. Load: {weights.load}"

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.service.files import PRUNE, SERVICE, TIMER, UNITS, below
+from bot.service.files import PRUNE, SERVICE, TIMER, UNITS, rebase
 from tests import needs
 
 HIGHEST = 3.0
@@ -24,7 +24,7 @@ def installed(folder: Path, *options: str) -> Path:
     arguments = ["service", "install", "--root", str(folder), "--program", str(program), *options]
     done = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    return below(folder, UNITS)
+    return rebase(folder, UNITS)
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

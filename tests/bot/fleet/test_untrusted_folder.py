@@ -37,8 +37,8 @@ def test_large_files_are_named_and_no_more_is_read_than_allowed(tmp_path: Path):
     assert foreign.manifest(largest=1_000).files[0] == FolderFile("large", "", 2_000)
     with (tmp_path / "work" / "hole").open("wb") as file:
         file.truncate(10**12)
-    assert paths(foreign.manifest(most=2_001)) == ["large", "sub/a"]
-    assert paths(foreign.manifest(most=10)) == ["sub/a"]
+    assert paths(foreign.manifest(max_bytes=2_001)) == ["large", "sub/a"]
+    assert paths(foreign.manifest(max_bytes=10)) == ["sub/a"]
 
 
 def test_a_change_is_seen_though_its_time_is_set_back(tmp_path: Path):

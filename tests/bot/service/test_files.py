@@ -12,9 +12,9 @@ from bot.service.files import (
     SERVICE,
     STATE,
     UNITS,
-    below,
     check_program,
     delete_units,
+    rebase,
     shipped,
     write_files,
 )
@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
     """A machine with an installed service and a key."""
     root = tmp_path / "machine"
     install(root, docker=True)
-    (below(root, CREDENTIALS) / "KAGGLE_API_TOKEN").write_text("the owner's")
+    (rebase(root, CREDENTIALS) / "KAGGLE_API_TOKEN").write_text("the owner's")
     return root
 
 
@@ -46,19 +46,19 @@ def contents(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 def drop_ins(root: Path) -> list[str]:
-    units = below(root, UNITS)
+    units = rebase(root, UNITS)
     return sorted(str(path.relative_to(units)) for path in units.glob("*.d/*"))
 
 
 def test_units_run_the_installed_program_and_are_otherwise_as_shipped(root: Path) -> None:
-    unit = (below(root, UNITS) / SERVICE).read_text()
+    unit = (rebase(root, UNITS) / SERVICE).read_text()
     assert "\nExecStart=/srv/elsewhere/bin/bot run --config /etc/kaggle-bot/bot.toml\n" in unit
     assert unit.replace("/srv/elsewhere/bin/bot", "/opt/kaggle-bot/bin/bot") == shipped(SERVICE)
 
 
 def test_a_second_installation_changes_nothing_and_keeps_the_owners_files(root: Path) -> None:
     for name in ("bot.toml", "environment"):
-        (below(root, CONFIGURATION) / name).write_text("the owner's")
+        (rebase(root, CONFIGURATION) / name).write_text("the owner's")
     before = contents(root)
     install(root, "# another\n")
     assert contents(root) == before
@@ -75,7 +75,7 @@ def test_drop_ins_are_chosen_stay_as_installed_and_are_given_up(root: Path) -> N
 
 
 def test_credentials_are_closed_to_others_whatever_the_folder_was(root: Path) -> None:
-    folder = below(root, CREDENTIALS)
+    folder = rebase(root, CREDENTIALS)
     folder.chmod(0o755)
     install(root)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -86,28 +86,28 @@ def test_credentials_are_closed_to_others_whatever_the_folder_was(root: Path) ->
 
 def test_a_credential_of_another_name_is_loaded_until_its_file_is_gone(root: Path) -> None:
     for name in ("TEAMS_URL", ".hidden", "OPENAI_API_KEY~"):
-        (below(root, CREDENTIALS) / name).write_text("x")
+        (rebase(root, CREDENTIALS) / name).write_text("x")
     install(root)
-    drop_in = below(root, UNITS) / f"{SERVICE}.d" / "credentials.conf"
+    drop_in = rebase(root, UNITS) / f"{SERVICE}.d" / "credentials.conf"
     assert drop_in.read_text() == "[Service]\nLoadCredential=TEAMS_URL:/etc/kaggle-bot/credentials/TEAMS_URL\n"
-    (below(root, CREDENTIALS) / "TEAMS_URL").unlink()
+    (rebase(root, CREDENTIALS) / "TEAMS_URL").unlink()
     install(root)
     assert not drop_in.exists()
 
 
 def test_problems_are_units_of_another_version_and_a_missing_key(root: Path) -> None:
     assert list(file_problems(root)) == []
-    (below(root, UNITS) / SERVICE).write_text("[Service]\nExecStart=/srv/elsewhere/bin/bot run\n")
-    (below(root, CREDENTIALS) / "KAGGLE_API_TOKEN").write_text("")
+    (rebase(root, UNITS) / SERVICE).write_text("[Service]\nExecStart=/srv/elsewhere/bin/bot run\n")
+    (rebase(root, CREDENTIALS) / "KAGGLE_API_TOKEN").write_text("")
     units, key = file_problems(root)
     assert "bot service install" in units
     assert "KAGGLE_API_TOKEN" in key
 
 
 def test_deleting_leaves_configuration_state_and_the_owners_drop_ins(root: Path) -> None:
-    own = below(root, UNITS) / f"{SERVICE}.d" / "override.conf"
+    own = rebase(root, UNITS) / f"{SERVICE}.d" / "override.conf"
     own.write_text("[Service]\n")
-    below(root, STATE).mkdir(parents=True)
+    rebase(root, STATE).mkdir(parents=True)
     kept = {name: entry for name, entry in contents(root).items() if name.startswith(("etc/kaggle-bot", "var"))}
     delete_units(root)
     after = contents(root)
