@@ -12,7 +12,7 @@ from sqlmodel import col
 
 from state import visibility
 from state.store import Store
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, PostedMessage, Topic
 from state.visibility import PostTable, version_order
 
 PostKind = Literal["topic", "message", "kernel"]
@@ -118,7 +118,7 @@ class CommunityView:
 
     def messages(self, topic_id: str | None = None) -> list[Post]:
         """Return the visible messages, or those of one topic, by the time from which their text is known."""
-        of_topic = () if topic_id is None else (col(Message.topic_id) == topic_id,)
+        of_topic = () if topic_id is None else (col(PostedMessage.topic_id) == topic_id,)
         return self._posts(("message", self._messages.where(*of_topic)))
 
     def kernels(self) -> list[Post]:
@@ -135,9 +135,9 @@ class CommunityView:
             return []
         queries: list[tuple[PostKind, Select[Any]]] = []
         # A message's time is the later of two columns: the newest are among the newest by the one or by the other.
-        for time in (col(Message.posted_at), col(Message.edited_at)):
+        for time in (col(PostedMessage.posted_at), col(PostedMessage.edited_at)):
             query = self._messages.where(time <= visibility.as_of(), _after(time, since))
-            queries.append(("message", query.order_by(time.desc(), col(Message.id).desc()).limit(count)))
+            queries.append(("message", query.order_by(time.desc(), col(PostedMessage.id).desc()).limit(count)))
         time = col(KernelVersion.created_at)
         query = self._latest_versions.where(time <= visibility.as_of(), _after(time, since))
         queries.append(
@@ -150,7 +150,7 @@ class CommunityView:
         """Return the visible ones of some items, such as `message/233009`, by time, kernels in any version. Raises ValueError."""
         tables: dict[str, tuple[PostKind, PostTable, Select[Any]]] = {
             "topic": ("topic", Topic, self._topics),
-            "message": ("message", Message, self._messages),
+            "message": ("message", PostedMessage, self._messages),
             "kernel": ("kernel", KernelVersion, self._kernels),
         }
         ids: dict[str, set[str]] = {name: set() for name in tables}

@@ -10,13 +10,13 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from state.store import Transaction
-from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage, Topic
 
 _BATCH = 400
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_TARGETS = {Topic: "topic", Message: "message", KernelVersion: "kernel"}
+_TARGETS = {Topic: "topic", PostedMessage: "message", KernelVersion: "kernel"}
 
-PostT = TypeVar("PostT", Topic, Message, KernelVersion)
+PostT = TypeVar("PostT", Topic, PostedMessage, KernelVersion)
 _Reading = tuple[str, str, datetime, int | None, float | None, str | None]
 
 
@@ -37,14 +37,14 @@ def add_community(tx: Transaction, competition: str, rows: Iterable[CommunityRow
             if row.competition not in (None, competition):
                 raise ValueError(f"a row of {row.competition} cannot be added to {competition}")
         _add_posts(tx.session, competition, Topic, [row for row in batch if isinstance(row, Topic)])
-        _add_posts(tx.session, competition, Message, [row for row in batch if isinstance(row, Message)])
+        _add_posts(tx.session, competition, PostedMessage, [row for row in batch if isinstance(row, PostedMessage)])
         _add_posts(tx.session, competition, KernelVersion, [row for row in batch if isinstance(row, KernelVersion)])
         _add_observations(tx.session, competition, [row for row in batch if isinstance(row, Observation)])
 
 
 def observe(
     tx: Transaction,
-    row: Topic | Message | KernelVersion,
+    row: Topic | PostedMessage | KernelVersion,
     served_at: datetime | None,
     *,
     votes: int | None = None,
@@ -87,7 +87,7 @@ def _add_posts(session: Session, competition: str, table: type[PostT], rows: Seq
 
 def _later_state(table: type[PostT], stored: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return a repeated row's values, or the stored ones if the row is older than a message's last edit."""
-    if table is not Message:
+    if table is not PostedMessage:
         return values
     deleted = values["deleted"] or stored["deleted"]
     older = (values["edited_at"] or _NEVER) < (stored["edited_at"] or _NEVER)

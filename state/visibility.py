@@ -27,9 +27,9 @@ from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlmodel import col
 from sqlmodel.sql.sqltypes import UTCDateTime
 
-from state.tables import KernelVersion, Likeness, Message, Observation, Topic
+from state.tables import KernelVersion, Likeness, Observation, PostedMessage, Topic
 
-PostTable = type[Topic] | type[Message] | type[KernelVersion]
+PostTable = type[Topic] | type[PostedMessage] | type[KernelVersion]
 
 
 def _competition() -> BindParameter[str]:
@@ -62,18 +62,18 @@ def topics(*, collected: bool) -> Select[Any]:
 def messages(*, collected: bool) -> Select[Any]:
     """Select the visible messages; `collected` as in `topics`."""
     title = select(col(Topic.title)).where(
-        col(Topic.competition) == _competition(), col(Topic.id) == col(Message.topic_id)
+        col(Topic.competition) == _competition(), col(Topic.id) == col(PostedMessage.topic_id)
     )
     return select(
-        col(Message.id),
+        col(PostedMessage.id),
         _text_known().label("time"),
         title.scalar_subquery().label("title"),
-        col(Message.markdown).label("text"),
-        col(Message.author),
-        _latest_reading(Message, "message", "tier", collected=collected),
-        _latest_reading(Message, "message", "votes", collected=collected),
-        col(Message.topic_id),
-        col(Message.parent_id),
+        col(PostedMessage.markdown).label("text"),
+        col(PostedMessage.author),
+        _latest_reading(PostedMessage, "message", "tier", collected=collected),
+        _latest_reading(PostedMessage, "message", "votes", collected=collected),
+        col(PostedMessage.topic_id),
+        col(PostedMessage.parent_id),
     ).where(*_visible_message())
 
 
@@ -124,10 +124,10 @@ def counts() -> Select[*tuple[Any, ...]]:
 
     return select(
         count("topics", Topic, *_visible_topic()),
-        count("messages", Message, *_visible_message()),
+        count("messages", PostedMessage, *_visible_message()),
         count("kernels", KernelVersion, *_visible_kernel()),
         undated("undated_topics", Topic, col(Topic.posted_at)),
-        undated("undated_messages", Message, col(Message.posted_at)),
+        undated("undated_messages", PostedMessage, col(PostedMessage.posted_at)),
         undated("undated_kernels", KernelVersion, col(KernelVersion.created_at)),
     )
 
@@ -138,7 +138,7 @@ def repeats() -> Select[*tuple[Any, ...]]:
 
     def visible(id: SQLCoreOperations[Any]) -> ColumnElement[bool]:
         # A message's visibility depends on its topic, a kernel version's on its time alone.
-        message = exists().where(col(Message.id) == id, *_visible_message()).correlate(Likeness)
+        message = exists().where(col(PostedMessage.id) == id, *_visible_message()).correlate(Likeness)
         return or_(col(Likeness.kind) == "kernel", message)
 
     return select(col(Likeness.kind), col(Likeness.post_id), col(Likeness.original), col(Likeness.similarity)).where(
@@ -162,12 +162,12 @@ def _visible_topic() -> Sequence[ColumnElement[bool]]:
 def _visible_message() -> Sequence[ColumnElement[bool]]:
     """Return the conditions on a visible message."""
     # A lookup for each message: SQLite, which knows no table sizes, might start a join with the topics.
-    topic = exists().where(col(Topic.id) == col(Message.topic_id), *_visible_topic())
+    topic = exists().where(col(Topic.id) == col(PostedMessage.topic_id), *_visible_topic())
     return (
-        col(Message.competition) == _competition(),
+        col(PostedMessage.competition) == _competition(),
         _text_known() <= as_of(),
-        col(Message.deleted).is_(False),
-        topic.correlate(Message),
+        col(PostedMessage.deleted).is_(False),
+        topic.correlate(PostedMessage),
     )
 
 
@@ -185,7 +185,7 @@ def version_order(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], .
 
 
 def _latest_reading(
-    table: type[Topic] | type[Message] | type[KernelVersion],
+    table: type[Topic] | type[PostedMessage] | type[KernelVersion],
     target: Literal["topic", "message", "kernel"],
     field: Literal["votes", "public_score", "tier"],
     *,
@@ -226,5 +226,5 @@ def _by_number(table: type[KernelVersion]) -> tuple[SQLCoreOperations[Any], ...]
 
 def _text_known() -> ColumnElement[datetime]:
     """Return the time from which a message's text is known, null if never."""
-    posted: SQLCoreOperations[Any] = col(Message.posted_at)
-    return func.max(posted, func.coalesce(Message.edited_at, posted), type_=UTCDateTime())
+    posted: SQLCoreOperations[Any] = col(PostedMessage.posted_at)
+    return func.max(posted, func.coalesce(PostedMessage.edited_at, posted), type_=UTCDateTime())

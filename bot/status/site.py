@@ -15,7 +15,7 @@ from state.live import deadline_of
 from state.polling import watermarks
 from state.series import last_reading, last_readings
 from state.submissions import OPEN, may_be_there
-from state.tables import KernelVersion, Message, Run, Submission, Topic
+from state.tables import KernelVersion, PostedMessage, Run, Submission, Topic
 
 
 @dataclass(frozen=True)
@@ -176,13 +176,13 @@ def polled(session: Session, competition: str) -> tuple[PartPolled, ...]:
 def posts(session: Session) -> dict[str, Posts]:
     """Return how many posts are known, by competition; all versions of a kernel count as one."""
     topics = select(Topic.competition, func.count()).where(col(Topic.deleted).is_(False))
-    messages = select(Message.competition, func.count()).where(col(Message.deleted).is_(False))
+    messages = select(PostedMessage.competition, func.count()).where(col(PostedMessage.deleted).is_(False))
     kernels = select(KernelVersion.competition, func.count(distinct(col(KernelVersion.ref))))
     counts = [
         dict(session.exec(query).all())
         for query in (
             topics.group_by(Topic.competition),
-            messages.group_by(Message.competition),
+            messages.group_by(PostedMessage.competition),
             kernels.group_by(KernelVersion.competition),
         )
     ]

@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from scrapers.posts.sketches import PERMUTATIONS, Sketch
 from state.store import Transaction, as_stored
-from state.tables import KernelVersion, Message
+from state.tables import KernelVersion, PostedMessage
 
 THRESHOLD = 0.8
 """Share of equal numbers in two signatures from which texts are near-duplicates."""
@@ -70,7 +70,7 @@ class Sketched:
     sketch: Sketch | None
 
 
-def sketched(row: Message | KernelVersion, sketch: Sketch | None) -> Sketched:
+def sketched(row: PostedMessage | KernelVersion, sketch: Sketch | None) -> Sketched:
     """Return a post in the form that `note_sketches` takes."""
     if isinstance(row, KernelVersion):
         return Sketched("kernel", row.id, row.created_at, sketch)

@@ -14,7 +14,7 @@ from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
 from scrapers.posts.duplicates import Sketched, note_sketches, sketched
 from state.community_rows import add_community
 from state.store import Store
-from state.tables import CommunityRow, KernelVersion, Message
+from state.tables import CommunityRow, KernelVersion, PostedMessage
 
 _CHUNK_POSTS = 40
 _CHUNK_CHARACTERS = 200_000
@@ -101,7 +101,7 @@ async def _first(running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]]) 
 
 def _ready(raw: Raw, text: Cleaned | None) -> Ready:
     row, sketch = raw.row, text.sketch if text else None
-    if isinstance(row, Message):
+    if isinstance(row, PostedMessage):
         row.markdown = text.text if text else ""
     elif isinstance(row, KernelVersion):
         row.text = text.text if text else ""

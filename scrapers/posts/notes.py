@@ -18,7 +18,7 @@ from scrapers.posts.ingest import Raw
 from scrapers.posts.kernel_text import notebook_language, parse_notebook
 from scrapers.posts.sources import Change
 from state.community import NOTE, TEAM
-from state.tables import KernelVersion, Message, Observation, Topic
+from state.tables import KernelVersion, Observation, PostedMessage, Topic
 
 LARGEST = 20_000_000
 """Bytes of a file that is read."""
@@ -131,7 +131,7 @@ class _Note:
             "tier": TEAM,
         }
         topic = Topic(**shared, id=self.id, title=title, votes=self.facts.votes)
-        message = Message(**shared, id=self.id, topic_id=self.id, edited_at=self.edited, votes=self.facts.votes)
+        message = PostedMessage(**shared, id=self.id, topic_id=self.id, edited_at=self.edited, votes=self.facts.votes)
         readings = [self._reading("topic", self.id), self._reading("message", self.id)]
         return [Raw(topic), Raw(message, RawPost("markdown", body)), *readings]
 

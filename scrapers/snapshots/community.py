@@ -21,7 +21,7 @@ from scrapers.snapshots.fields import Identifier, UtcTime, sentences
 from scrapers.snapshots.files import resolve_inside
 from scrapers.snapshots.problems import Problems, json_object
 from state.community import NOTE, TEAM
-from state.tables import KernelVersion, Message, Observation, Topic
+from state.tables import KernelVersion, Observation, PostedMessage, Topic
 
 COMMUNITY = "community"
 TOPICS = f"{COMMUNITY}/topics.jsonl"
@@ -94,10 +94,10 @@ class MessageRow(_Row):
     deleted: bool | None
     source: Text | None = None
 
-    def table_row(self, competition: str) -> Message:
+    def table_row(self, competition: str) -> PostedMessage:
         """Return the row that the database holds, still without its text."""
         values = self.model_dump(exclude={"source", "markdown"}) | {"deleted": bool(self.deleted)}
-        return Message(competition=competition, **values)
+        return PostedMessage(competition=competition, **values)
 
 
 class KernelRow(_Row):

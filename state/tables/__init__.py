@@ -9,8 +9,8 @@ from state.tables.community import (
     KeptSketch,
     KernelVersion,
     Likeness,
-    Message,
     Observation,
+    PostedMessage,
     SketchBand,
     Topic,
 )

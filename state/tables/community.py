@@ -24,9 +24,10 @@ class Topic(SQLModel, table=True):
     """Our time, where it was polled."""
 
 
-class Message(SQLModel, table=True):
+class PostedMessage(SQLModel, table=True):
     """A forum message; `votes` and `tier` are as of its collection. The text before an edit is not known."""
 
+    __tablename__: ClassVar[Any] = "message"
     __table_args__: ClassVar[Any] = (
         Index("ix_message_topic", "competition", "topic_id", "posted_at", "edited_at", "deleted"),
         Index("ix_message_posted", "competition", "posted_at", "id"),
@@ -114,7 +115,7 @@ class Observation(SQLModel, table=True):
     tier: str | None = None
 
 
-CommunityRow = Topic | Message | KernelVersion | Observation
+CommunityRow = Topic | PostedMessage | KernelVersion | Observation
 
 
 class KeptSketch(SQLModel, table=True):

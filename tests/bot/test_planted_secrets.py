@@ -32,7 +32,7 @@ from state.series import take_reading
 from state.steering import add_note
 from state.steps import StepKind, Steps
 from state.store import Store, put_blob
-from state.tables import KernelVersion, Letter, Message, Notification, Topic
+from state.tables import KernelVersion, Letter, Notification, PostedMessage, Topic
 from tests.bot.models.parts import CUTOFF, EARLIER, RUN, HurriedClock, Question, asker_of, model_at
 from tests.scripted_endpoint import ScriptedEndpoint
 from tests.state.rows import create_run
@@ -140,7 +140,7 @@ def _plant_posts(store: Store) -> None:
     post = {"competition": "spooky", "author": PLANTED}
     rows = [
         Topic(id="1", title=PLANTED, posted_at=EARLIER, **post),
-        Message(id="2", topic_id="1", markdown=EVERY_FORM, posted_at=EARLIER, **post),
+        PostedMessage(id="2", topic_id="1", markdown=EVERY_FORM, posted_at=EARLIER, **post),
     ]
     with store.write() as tx:
         raw = put_blob(tx, EVERY_FORM)

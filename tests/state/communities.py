@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage, Topic
 from tests.state.conftest import START
 
 # Few hours and few values, so that equal times and ties come up often.
@@ -60,7 +60,7 @@ def communities(draw: st.DrawFn) -> list[CommunityRow]:
 
     rows: list[CommunityRow] = []
     rows += [Topic(competition="", title=f"topic {r['id']}", **r) for r in drawn(_topic, 5)]
-    rows += [Message(competition="", markdown=f"{r['id']} of {message_time(r)}", **r) for r in drawn(_message, 9)]
+    rows += [PostedMessage(competition="", markdown=f"{r['id']} of {message_time(r)}", **r) for r in drawn(_message, 9)]
     rows += [KernelVersion(competition="", text=f"{r['id']} of {r['created_at']}", **r) for r in drawn(_kernel, 9)]
     rows += [Observation(competition="", **r) for r in draw(st.lists(_observation, max_size=15))]
     return draw(st.permutations(rows))
@@ -84,7 +84,7 @@ def before(rows: list[CommunityRow], as_of: datetime) -> list[CommunityRow]:
     for row in rows:
         if isinstance(row, Topic):
             time = row.posted_at
-        elif isinstance(row, Message):
+        elif isinstance(row, PostedMessage):
             time = message_time(row.model_dump())
         elif isinstance(row, KernelVersion):
             time = row.created_at

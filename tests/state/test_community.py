@@ -17,7 +17,7 @@ from sqlalchemy import Engine, event
 from state.community import CommunityCounts, CommunityView, Signals, in_order
 from state.community_rows import add_community
 from state.store import Store
-from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage, Topic
 from tests.state.communities import HOURS, before, communities, expected_signal, in_competition, message_time
 from tests.state.conftest import START, StandingClock
 
@@ -67,7 +67,7 @@ def test_all_that_may_be_known_is_seen(shared, signals, rows, as_of) -> None:
     seen = view(shared, rows, as_of, signals)
     then = before(rows, as_of)
     topics = {row.id for row in then if isinstance(row, Topic)}
-    messages = [r for r in then if isinstance(r, Message) and not r.deleted and r.topic_id in topics]
+    messages = [r for r in then if isinstance(r, PostedMessage) and not r.deleted and r.topic_id in topics]
     kernels = [r for r in then if isinstance(r, KernelVersion)]
 
     assert {post.id for post in seen.topics()} == topics
@@ -94,7 +94,7 @@ def test_votes_scores_and_tiers_are_the_latest_readings_by_then(shared, signals,
     seen = view(shared, rows, as_of, signals)
     by_item = {
         **{f"topic/{r.id}": r for r in rows if isinstance(r, Topic)},
-        **{f"message/{r.id}": r for r in rows if isinstance(r, Message)},
+        **{f"message/{r.id}": r for r in rows if isinstance(r, PostedMessage)},
         **{f"kernel/{r.id}": r for r in rows if isinstance(r, KernelVersion)},
     }
     own = signals == "collected"
@@ -157,13 +157,17 @@ def hours(n: float) -> datetime:
 def small_forum() -> list[CommunityRow]:
     return [
         Topic(competition="c", id="1", title="Marks", author="ann", tier="MASTER", posted_at=hours(1), votes=9),
-        Message(competition="c", id="10", topic_id="1", author="ann", posted_at=hours(1), markdown="first", votes=7),
-        Message(competition="c", id="11", topic_id="1", parent_id="10", posted_at=hours(5), markdown="late reply"),
-        Message(
+        PostedMessage(
+            competition="c", id="10", topic_id="1", author="ann", posted_at=hours(1), markdown="first", votes=7
+        ),
+        PostedMessage(
+            competition="c", id="11", topic_id="1", parent_id="10", posted_at=hours(5), markdown="late reply"
+        ),
+        PostedMessage(
             competition="c", id="12", topic_id="1", posted_at=hours(2), edited_at=hours(6), markdown="with hindsight"
         ),
-        Message(competition="c", id="13", topic_id="1", posted_at=hours(1), markdown="gone", deleted=True),
-        Message(competition="c", id="14", topic_id="1", markdown="when?"),
+        PostedMessage(competition="c", id="13", topic_id="1", posted_at=hours(1), markdown="gone", deleted=True),
+        PostedMessage(competition="c", id="14", topic_id="1", markdown="when?"),
         KernelVersion(competition="c", id="20", ref="a/b", version=1, created_at=hours(2), text="v1", kind="script"),
         KernelVersion(competition="c", id="21", ref="a/b", version=2, created_at=hours(4), text="v2", kind="notebook"),
         Observation(competition="c", target="kernel", target_id="20", at=hours(2), votes=0, public_score=0.5),
@@ -208,8 +212,8 @@ def test_a_reply_is_not_seen_while_its_topic_is_not(store: Store) -> None:
             "c",
             [
                 Topic(competition="c", id="1", posted_at=hours(5)),
-                Message(competition="c", id="10", topic_id="1", posted_at=hours(1), markdown="early"),
-                Message(competition="c", id="11", topic_id="of no topic", posted_at=hours(1), markdown="orphan"),
+                PostedMessage(competition="c", id="10", topic_id="1", posted_at=hours(1), markdown="early"),
+                PostedMessage(competition="c", id="11", topic_id="of no topic", posted_at=hours(1), markdown="orphan"),
             ],
         )
     assert CommunityView(store, "c", hours(4)).messages() == []
@@ -282,7 +286,9 @@ def test_no_query_reads_more_of_the_observations_than_it_shows(store: Store, sig
 def test_a_view_sees_what_is_added_later(store: Store, tmp_path: Path) -> None:
     seen = forum_at(store, hours(9))
     with Store.open(tmp_path / "state.db", StandingClock()) as other, other.write() as tx:
-        add_community(tx, "c", [Message(competition="c", id="99", topic_id="1", posted_at=hours(8), markdown="new")])
+        add_community(
+            tx, "c", [PostedMessage(competition="c", id="99", topic_id="1", posted_at=hours(8), markdown="new")]
+        )
     assert seen.messages()[-1].text == "new"
 
 
@@ -302,7 +308,7 @@ def test_of_two_readings_of_one_moment_the_larger_is_shown_whichever_came_first(
 def test_a_deleted_topic_and_its_messages_are_not_seen(store: Store) -> None:
     topic = Topic(competition="c", id="1", title="Marks", posted_at=START, deleted=True)
     with store.write() as tx:
-        add_community(tx, "c", [topic, Message(competition="c", id="10", topic_id="1", posted_at=START)])
+        add_community(tx, "c", [topic, PostedMessage(competition="c", id="10", topic_id="1", posted_at=START)])
     seen = CommunityView(store, "c", hours(1))
     assert (seen.topics(), seen.messages()) == ([], [])
 

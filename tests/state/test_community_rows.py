@@ -8,23 +8,23 @@ from sqlmodel import select
 
 from state.community_rows import add_community
 from state.store import Store
-from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage, Topic
 from tests.state.conftest import START
 
 
-def message(markdown: str, edited: int | None = None, deleted: bool = False) -> Message:
+def message(markdown: str, edited: int | None = None, deleted: bool = False) -> PostedMessage:
     edited_at = None if edited is None else START + timedelta(hours=edited)
-    return Message(
+    return PostedMessage(
         competition="c", id="1", topic_id="1", posted_at=START, edited_at=edited_at, markdown=markdown, deleted=deleted
     )
 
 
-def kept(store: Store, *rows: CommunityRow) -> Message:
+def kept(store: Store, *rows: CommunityRow) -> PostedMessage:
     for row in rows:
         with store.write() as tx:
             add_community(tx, "c", [row])
     with store.read() as session:
-        return session.exec(select(Message)).one()
+        return session.exec(select(PostedMessage)).one()
 
 
 def test_the_later_edit_stays_whichever_comes_last(store: Store) -> None:

@@ -21,7 +21,7 @@ from state.redaction import MASK, SHORTEST, RedactedStream, Redactor, SecretPatt
 from state.series import last_reading, take_reading
 from state.steering import add_note
 from state.store import NO_RUN, Store, put_blob
-from state.tables import Message, Node, Step
+from state.tables import Node, PostedMessage, Step
 from tests.state.conftest import StandingClock
 
 SECRET = "hunter2/secret+\"quoted\" ünd & 'more'"
@@ -220,7 +220,8 @@ def test_no_row_event_or_body_reaches_the_file_with_a_secret(guarded, tmp_path, 
     text = f"before {SECRET} after"
     with guarded as store:
         posts = [
-            Message(competition="c", id=str(n), topic_id="1", markdown=text, posted_at=clock.now()) for n in range(50)
+            PostedMessage(competition="c", id=str(n), topic_id="1", markdown=text, posted_at=clock.now())
+            for n in range(50)
         ]
         with store.write() as tx:
             tx.add(Node(run_id="r", id=1, action="draft", plan=text, error=text, created_at=tx.now()))
@@ -237,7 +238,7 @@ def test_no_row_event_or_body_reaches_the_file_with_a_secret(guarded, tmp_path, 
         (event,) = store.export_events("r")
         assert (event["text"], event["many"]) == (f"before {MASK} after", [{"deep": f"before {MASK} after"}])
         with store.read() as session:
-            assert {one.markdown for one in session.exec(select(Message))} == {f"before {MASK} after"}
+            assert {one.markdown for one in session.exec(select(PostedMessage))} == {f"before {MASK} after"}
             assert session.get_one(Step, ("r", 0, "s", 0)).result == {
                 "text": f"before {MASK} after",
                 "more": [f"before {MASK} after"],

@@ -26,7 +26,7 @@ from state.retention import BY_COMPETITION, BY_RUN, prunable, prune_community, p
 from state.series import take_reading
 from state.steps import StepKind, finish_step, start_step
 from state.store import Store, put_blob
-from state.tables import Control, KernelVersion, Message, Note, Observation, Topic, Watermark
+from state.tables import Control, KernelVersion, Note, Observation, PostedMessage, Topic, Watermark
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import START, StandingClock
 from tests.state.derive import from_events, from_rows
@@ -47,7 +47,7 @@ def collect(store: Store, name: str) -> None:
         raw = put_blob(tx, words(name, "raw file"))
         rows: list[Any] = [
             Topic(competition=name, id="1", title=words(name, "title"), posted_at=START),
-            Message(competition=name, id="10", topic_id="1", posted_at=START, markdown=words(name, "first text")),
+            PostedMessage(competition=name, id="10", topic_id="1", posted_at=START, markdown=words(name, "first text")),
             KernelVersion(
                 competition=name, id="20", ref="a/b", created_at=START, text=words(name, "kernel"), raw_sha=raw
             ),
@@ -64,7 +64,9 @@ def collect(store: Store, name: str) -> None:
         tx.record("task.died", run_id="bot", competition=name, error=f"SECRET-{name}", traceback=f"SECRET-{name}-trace")
     with store.write() as tx:
         # An edit leaves the older text in the file.
-        later = Message(competition=name, id="10", topic_id="1", posted_at=START, edited_at=at, markdown="short now")
+        later = PostedMessage(
+            competition=name, id="10", topic_id="1", posted_at=START, edited_at=at, markdown="short now"
+        )
         add_community(tx, name, [later])
 
 

@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from bot.knowledge.retrieval import SHOWN
 from state.store import Store
-from state.tables import Analysis, Draft, Event, Idea, KernelVersion, Message, Node, Report, Reproduction, Topic
+from state.tables import Analysis, Draft, Event, Idea, KernelVersion, Node, PostedMessage, Report, Reproduction, Topic
 from state.words import iso
 
 Times = Mapping[str, datetime | None]
@@ -21,7 +21,7 @@ def true_times(store: Store, run_id: str, competition: str) -> Times:
     with store.read() as session:
         for topic in session.exec(select(Topic).where(Topic.competition == competition)):
             times[f"topic/{topic.id}"] = topic.posted_at
-        for message in session.exec(select(Message).where(Message.competition == competition)):
+        for message in session.exec(select(PostedMessage).where(PostedMessage.competition == competition)):
             times_known = [t for t in (message.posted_at, message.edited_at) if t is not None]
             times[f"message/{message.id}"] = max(times_known) if message.posted_at is not None else None
         for kernel in session.exec(select(KernelVersion).where(KernelVersion.competition == competition)):

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from scrapers.snapshots.snapshot import Snapshot
-from state.tables import CommunityRow, KernelVersion, Message, Topic
+from state.tables import CommunityRow, KernelVersion, PostedMessage, Topic
 
 SHINGLE_WORDS = 8
 """Words in a row that two texts are unlikely to share by chance."""
@@ -95,7 +95,7 @@ def _texts(rows: Sequence[CommunityRow]) -> Iterator[tuple[datetime, str, str]]:
     for row in rows:
         if isinstance(row, Topic):
             yield _known_from([row.posted_at]), f"topic/{row.id}", row.title
-        elif isinstance(row, Message):
+        elif isinstance(row, PostedMessage):
             topic = topics.get(row.topic_id)
             times = [row.posted_at, row.edited_at or row.posted_at, topic.posted_at if topic else None]
             yield _NEVER if row.deleted else _known_from(times), f"message/{row.id}", row.markdown

@@ -19,7 +19,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.errors import UsageError
 from state.store import Store
-from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage, Topic
 
 
 def audit(
@@ -50,8 +50,12 @@ def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
     """Return the run's posts that are not the snapshot's: its notes, as they were when it began."""
     known_rows = {(type(row), row.id) for row in rows if not isinstance(row, Observation)}
     with store.read() as session:
-        topics, messages = session.exec(select(Topic)).all(), session.exec(select(Message)).all()
-        posts: list[Topic | Message | KernelVersion] = [*topics, *messages, *session.exec(select(KernelVersion)).all()]
+        topics, messages = session.exec(select(Topic)).all(), session.exec(select(PostedMessage)).all()
+        posts: list[Topic | PostedMessage | KernelVersion] = [
+            *topics,
+            *messages,
+            *session.exec(select(KernelVersion)).all(),
+        ]
     return [row for row in posts if (type(row), row.id) not in known_rows]
 
 

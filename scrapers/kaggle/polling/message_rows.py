@@ -15,7 +15,7 @@ from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
 from state.community_rows import observe
 from state.store import Transaction
-from state.tables import Message
+from state.tables import PostedMessage
 
 _SAME_MOMENT = timedelta(seconds=1)
 
@@ -100,7 +100,7 @@ _AT_ONCE = 40
 async def message_texts(watch: PollContext, messages: Sequence[TopicMessage]) -> dict[str, Cleaned]:
     """Return, by id, the texts of the messages that are not stored, or may have changed."""
     ids = [message.id for message in messages]
-    query = select(Message).where(Message.competition == watch.competition, col(Message.id).in_(ids))
+    query = select(PostedMessage).where(PostedMessage.competition == watch.competition, col(PostedMessage.id).in_(ids))
     with watch.store.read() as session:
         rows = {row.id: row for row in session.exec(query)}
     changed = [message for message in messages if not message.deleted and _may_differ(rows.get(message.id), message)]
@@ -126,13 +126,13 @@ def store_messages(
     kept.
     """
     slug = watch.competition
-    query = select(Message).where(Message.competition == slug, Message.topic_id == topic_id)
+    query = select(PostedMessage).where(PostedMessage.competition == slug, PostedMessage.topic_id == topic_id)
     rows = {row.id: row for row in tx.session.exec(query)}
     new = {clean(message.author) for message in messages if message.id not in rows}
     tiers = known_tiers(tx.session, new)
-    stored: dict[str, Message] = {}
+    stored: dict[str, PostedMessage] = {}
     for message in messages:
-        row = rows.pop(message.id, None) or tx.session.get(Message, (slug, message.id))
+        row = rows.pop(message.id, None) or tx.session.get(PostedMessage, (slug, message.id))
         if row is None:
             row = _new(tx, slug, topic_id, message, texts)
             watch.news.add("message deleted" if message.deleted else "message new", message.id)
@@ -153,8 +153,8 @@ def store_messages(
 
 def _new(
     tx: Transaction, competition: str, topic_id: str, message: TopicMessage, texts: Mapping[str, Cleaned]
-) -> Message:
-    row = Message(
+) -> PostedMessage:
+    row = PostedMessage(
         competition=competition,
         id=message.id,
         topic_id=topic_id,
@@ -168,7 +168,9 @@ def _new(
     return row
 
 
-def _take_over(tx: Transaction, watch: PollContext, row: Message, message: TopicMessage, text: Cleaned | None) -> None:
+def _take_over(
+    tx: Transaction, watch: PollContext, row: PostedMessage, message: TopicMessage, text: Cleaned | None
+) -> None:
     """Take over the text of a known message that is not deleted."""
     back = row.deleted
     if text is not None and (back or _edited(row, message, text.text)):
@@ -181,7 +183,7 @@ def _take_over(tx: Transaction, watch: PollContext, row: Message, message: Topic
     row.author = clean(message.author) or None
 
 
-def _may_differ(row: Message | None, message: TopicMessage) -> bool:
+def _may_differ(row: PostedMessage | None, message: TopicMessage) -> bool:
     """Return whether a stored message may differ from the site's present one, judged without cleaning its text."""
     if row is None or row.deleted:
         return True
@@ -189,7 +191,7 @@ def _may_differ(row: Message | None, message: TopicMessage) -> bool:
     return values != (row.html_sha, row.markdown_sha, row.posted_at)
 
 
-def _edited(row: Message, message: TopicMessage, text: str) -> bool:
+def _edited(row: PostedMessage, message: TopicMessage, text: str) -> bool:
     """Return whether a message's text has changed, by what the site sent both times."""
     raw, html = _sha(message.raw), _sha(message.html)
     if raw and row.markdown_sha:
@@ -200,14 +202,14 @@ def _edited(row: Message, message: TopicMessage, text: str) -> bool:
     return bool(row.markdown_sha) or text != row.markdown
 
 
-def _delete(watch: PollContext, row: Message) -> None:
+def _delete(watch: PollContext, row: PostedMessage) -> None:
     if not row.deleted:
         watch.news.add("message deleted", row.id)
         row.deleted, row.author, row.markdown = True, None, ""
         row.html_sha = row.markdown_sha = None
 
 
-def _place(row: Message, topic_id: str, message: TopicMessage) -> None:
+def _place(row: PostedMessage, topic_id: str, message: TopicMessage) -> None:
     """Set a message's place in the forum, and its time."""
     values = {"topic_id": topic_id, "parent_id": message.parent_id, "posted_at": message.posted_at or row.posted_at}
     for name, value in values.items():

@@ -20,7 +20,7 @@ from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import PollContext
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
 from state.store import Transaction
-from state.tables import Message, PolledTopic, Topic
+from state.tables import PolledTopic, PostedMessage, Topic
 
 
 async def poll_messages(watch: PollContext) -> None:
@@ -126,8 +126,10 @@ async def _with_opening(
 
 
 def _has_messages(watch: PollContext, topic: PolledTopic) -> bool:
-    query = select(Message.id).where(
-        Message.competition == topic.competition, Message.topic_id == topic.id, col(Message.deleted).is_(False)
+    query = select(PostedMessage.id).where(
+        PostedMessage.competition == topic.competition,
+        PostedMessage.topic_id == topic.id,
+        col(PostedMessage.deleted).is_(False),
     )
     with watch.store.read() as session:
         return session.exec(query.limit(1)).first() is not None

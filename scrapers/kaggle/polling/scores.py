@@ -13,9 +13,9 @@ from scrapers.kaggle.search import Search, SearchAuthor, SearchResult
 from state.community_rows import observe
 from state.series import last_reading
 from state.store import Transaction
-from state.tables import KernelVersion, Message, PolledKernel, Topic
+from state.tables import KernelVersion, PolledKernel, PostedMessage, Topic
 
-PostT = TypeVar("PostT", Topic, Message)
+PostT = TypeVar("PostT", Topic, PostedMessage)
 
 
 async def poll_scores(watch: PollContext) -> None:
@@ -100,11 +100,11 @@ def _versions(
 
 def _posts(
     tx: Transaction, watch: PollContext, kind: Literal["TOPIC", "COMMENT"], documents: Sequence[SearchResult]
-) -> list[tuple[SearchResult, Topic | Message]]:
+) -> list[tuple[SearchResult, Topic | PostedMessage]]:
     """Return the results for known posts, each with its row."""
     ids = [str(document.id) for document in documents]
-    rows: Mapping[str, Topic | Message]
-    rows = _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, Message, ids)
+    rows: Mapping[str, Topic | PostedMessage]
+    rows = _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, PostedMessage, ids)
     return [(document, rows[str(document.id)]) for document in documents if str(document.id) in rows]
 
 
@@ -116,7 +116,7 @@ def _by_id(tx: Transaction, watch: PollContext, table: type[PostT], ids: Sequenc
 def _take(
     tx: Transaction,
     watch: PollContext,
-    pairs: Sequence[tuple[SearchResult, KernelVersion | Topic | Message]],
+    pairs: Sequence[tuple[SearchResult, KernelVersion | Topic | PostedMessage]],
     served_at: datetime | None,
 ) -> None:
     """Store the results for posts, and then their authors."""
@@ -137,7 +137,10 @@ def _store_authors(
     authors: list[SearchAuthor] = [document.owner_user for document in documents if document.owner_user]
     news = store_authors(tx, authors)
     tiers = known_tiers(tx.session, news)
-    posts: list[Topic | Message] = [*_without_tier(tx, watch, Topic, tiers), *_without_tier(tx, watch, Message, tiers)]
+    posts: list[Topic | PostedMessage] = [
+        *_without_tier(tx, watch, Topic, tiers),
+        *_without_tier(tx, watch, PostedMessage, tiers),
+    ]
     for row in posts:
         if observe(tx, row, served_at, tier=tiers[row.author or ""]):
             watch.news.add("tier", f"post/{row.id}")

@@ -14,7 +14,7 @@ from state.clock import SystemClock
 from state.community_rows import add_community
 from state.errors import UsageError
 from state.store import Store
-from state.tables import CommunityRow, Message, Topic
+from state.tables import CommunityRow, PostedMessage, Topic
 from tests.tiny_snapshot import write_tiny
 
 DAY = 86400.0
@@ -100,7 +100,7 @@ def test_a_competition_is_forgotten_by_a_database(here: Path) -> None:
         for name in ("wine", "tea"):
             rows: list[CommunityRow] = [
                 Topic(competition=name, id="1", posted_at=at, title="T"),
-                Message(competition=name, id="2", topic_id="1", posted_at=at, markdown=f"about {name} " * 9),
+                PostedMessage(competition=name, id="2", topic_id="1", posted_at=at, markdown=f"about {name} " * 9),
             ]
             add_community(tx, name, rows)
     expected = {"posts": 2, "readings": 0, "derived": 0, "bodies": 0, "runs": [], "competition": "wine"}

@@ -21,7 +21,7 @@ from state.retention import prunable
 from state.series import take_reading
 from state.steering import set_control
 from state.store import Store
-from state.tables import Message, Notification, Task, Topic
+from state.tables import Notification, PostedMessage, Task, Topic
 from state.tasks import put_task
 from tests.bot.live.site_parts import shared
 from tests.bot.simulator.site.parts import served, tiny
@@ -45,7 +45,7 @@ async def test_what_a_poll_finds_is_there_at_once_and_is_learnt_from_next(tmp_pa
             duties = TaskHandlers(here, {slug: LiveCompetition(slug, OWN, here)})
             await duties.poll(poll(slug))
             with here.store.read() as session:
-                assert session.exec(select(Message)).all()
+                assert session.exec(select(PostedMessage)).all()
                 (learn,) = session.exec(select(Task)).all()
             assert (learn.kind, learn.competition) == ("learn", slug)
 
@@ -83,7 +83,7 @@ async def test_a_stopped_competition_is_not_polled(tmp_path: Path) -> None:
             assert not entry.poll_is_due()
             await TaskHandlers(here, {slug: entry}).poll(poll(slug))
             with here.store.read() as session:
-                assert not session.exec(select(Message)).all()
+                assert not session.exec(select(PostedMessage)).all()
 
 
 async def test_a_tick_puts_a_poll_that_is_due_and_none_behind_it(tmp_path: Path) -> None:

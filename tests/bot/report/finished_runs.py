@@ -11,7 +11,7 @@ from state.community_rows import add_community
 from state.knowledge import add_idea, close_idea
 from state.progress import create_node, end_execution, end_node, end_run, start_execution
 from state.store import Store, Transaction
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, PostedMessage, Topic
 from tests.state.conftest import START, StandingClock
 from tests.state.rows import add_draft, add_evaluation, add_report, create_run, log_model_call
 
@@ -107,10 +107,10 @@ def fill(store: Store, clock: StandingClock, run: FakeRun) -> dict[int, float]:
     return scores
 
 
-def _posts(hostile: str) -> list[Topic | Message | KernelVersion]:
+def _posts(hostile: str) -> list[Topic | PostedMessage | KernelVersion]:
     return [
         Topic(competition="wine", id="1", title=f"Trees? {hostile}", url="https://example.org/t/1", posted_at=KNOWN),
-        Message(
+        PostedMessage(
             competition="wine",
             id="17",
             topic_id="1",

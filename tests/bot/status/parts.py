@@ -18,7 +18,7 @@ from state.spending import charge
 from state.steering import add_note
 from state.store import Store
 from state.submissions import update_submission
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, PostedMessage, Topic
 from state.tasks import claim_task, put_task, retry_task
 from tests.state.conftest import StandingClock
 from tests.state.rows import add_analysis, add_draft, add_report, add_submission, create_run, log_model_call
@@ -85,14 +85,14 @@ def _yesterday(store: Store, clock: StandingClock) -> None:
         learn(tx)
 
 
-def community() -> list[Topic | Message | KernelVersion]:
+def community() -> list[Topic | PostedMessage | KernelVersion]:
     posted = NOW - timedelta(days=3)
     return [
         Topic(competition=SPOOKY, id="7", title="Which words tell?", author="ann", posted_at=posted),
-        Message(
+        PostedMessage(
             competition=SPOOKY, id="71", topic_id="7", author="ann", posted_at=posted, markdown="Try counts of letters."
         ),
-        Message(competition=SPOOKY, id="72", topic_id="7", author="bob", posted_at=posted, deleted=True),
+        PostedMessage(competition=SPOOKY, id="72", topic_id="7", author="bob", posted_at=posted, deleted=True),
         KernelVersion(
             competition=SPOOKY, id="5", ref="cy/bayes", version=1, title="Naive Bayes", author="cy", created_at=posted
         ),

@@ -20,7 +20,7 @@ from scrapers.posts.sketches import PERMUTATIONS, Sketch, sketch_of
 from state.community import CommunityView, Repeat
 from state.community_rows import add_community
 from state.store import Store
-from state.tables import CommunityRow, KeptSketch, KernelVersion, Likeness, Message, SketchBand, Topic
+from state.tables import CommunityRow, KeptSketch, KernelVersion, Likeness, PostedMessage, SketchBand, Topic
 from tests.state.conftest import START, StandingClock
 
 _numbers = itertools.count()
@@ -149,10 +149,10 @@ def test_the_near_are_found_and_the_far_are_not() -> None:
     assert not set(band_digests(sketches[0], "c", "kernel")) & set(band_digests(sketches[0], "d", "kernel"))
 
 
-def a_message(id: str, hour: float, text: str, **more: object) -> tuple[Message, Sketched]:
+def a_message(id: str, hour: float, text: str, **more: object) -> tuple[PostedMessage, Sketched]:
     at = START + timedelta(hours=hour)
     edited = more.get("edited_at")
-    row = Message(competition="c", id=id, topic_id="1", posted_at=at, markdown=text, **more)
+    row = PostedMessage(competition="c", id=id, topic_id="1", posted_at=at, markdown=text, **more)
     return row, Sketched("message", id, edited if edited else at, sketch_of(text, "message"))  # type: ignore[arg-type]
 
 

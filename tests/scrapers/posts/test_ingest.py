@@ -12,7 +12,7 @@ from scrapers.posts.cleaners import Cleaners, RawPost
 from scrapers.posts.ingest import Raw, cleaned, ingest
 from state.community import CommunityView, Repeat
 from state.store import Store
-from state.tables import CommunityRow, KernelVersion, Message, Observation, Topic
+from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage, Topic
 from tests.state.conftest import START, StandingClock
 
 CODE = "\n".join(f"part_{n} = fit(data[{n}], depth={n % 7})" for n in range(40))
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def a_message(id: str, hour: float, text: str | None, **more: object) -> Raw:
-    row = Message(competition="c", id=id, topic_id="1", posted_at=START + timedelta(hours=hour), **more)
+    row = PostedMessage(competition="c", id=id, topic_id="1", posted_at=START + timedelta(hours=hour), **more)
     return Raw(row, None if text is None else RawPost("html", text))
 
 
@@ -88,9 +88,9 @@ async def test_rows_come_in_order_however_long_each_takes(cleaners: Cleaners) ->
             yield Raw(Topic(competition="c", id=str(n)))
 
     rows: list[CommunityRow] = [ready.row async for chunk in cleaned(source(), cleaners) for ready in chunk]
-    assert [row.id for row in rows if isinstance(row, Message)] == [str(n) for n in range(300)]
+    assert [row.id for row in rows if isinstance(row, PostedMessage)] == [str(n) for n in range(300)]
     assert [row.id for row in rows if isinstance(row, Topic)] == [str(n) for n in range(300)]
-    assert all(row.markdown == f"**{row.id}**" for row in rows if isinstance(row, Message) and int(row.id) % 90)
+    assert all(row.markdown == f"**{row.id}**" for row in rows if isinstance(row, PostedMessage) and int(row.id) % 90)
 
 
 @pytest.mark.integration

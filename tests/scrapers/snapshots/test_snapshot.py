@@ -13,7 +13,7 @@ import pytest
 from scrapers.snapshots.demo import CLASSES, DEMO_SLUG, make_digits, write_demo
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.errors import SnapshotError, UsageError
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, PostedMessage, Topic
 from tests import needs
 from tests.scrapers.in_process import rows_of
 from tests.scrapers.small import KERNEL, MESSAGE, METRICS, TOPIC, write_manifest, write_rows, write_small
@@ -22,7 +22,7 @@ from tests.scrapers.snapshots.demo_board import score, teams
 
 async def test_the_rows_are_those_of_the_files(tmp_path: Path) -> None:
     rows = await rows_of(Snapshot.load(write_small(tmp_path / "small"), METRICS))
-    assert [type(row).__name__ for row in rows] == ["Topic", "Message", "KernelVersion", "Observation"]
+    assert [type(row).__name__ for row in rows] == ["Topic", "PostedMessage", "KernelVersion", "Observation"]
     assert {row.competition for row in rows} == {"small"}
     kernel = next(row for row in rows if isinstance(row, KernelVersion))
     assert (kernel.id, kernel.version, kernel.text) == ("21", 1, "print('hello')\n")
@@ -61,7 +61,7 @@ def test_everything_unknown_may_be_null(tmp_path: Path) -> None:
     write_rows(folder, "observations", [])
     rows = asyncio.run(rows_of(Snapshot.load(folder, METRICS)))
     assert [row.title for row in rows if isinstance(row, Topic)] == ["Hello", ""]
-    assert [row.markdown for row in rows if isinstance(row, Message)] == ["Scale the columns.", ""]
+    assert [row.markdown for row in rows if isinstance(row, PostedMessage)] == ["Scale the columns.", ""]
 
 
 def test_a_kind_that_is_not_known_is_kept(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_text_of_two_million_characters_is_cut(tmp_path: Path) -> None:
     folder = write_small(tmp_path / "small")
     write_rows(folder, "messages", [MESSAGE | {"markdown": "a\x00b " * 1_000_000}])
     message = asyncio.run(rows_of(Snapshot.load(folder, METRICS)))[1]
-    assert isinstance(message, Message)
+    assert isinstance(message, PostedMessage)
     assert message.markdown.startswith("ab ab")
     assert len(message.markdown) <= 200_000
 

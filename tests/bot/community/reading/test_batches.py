@@ -31,7 +31,7 @@ from state.knowledge import add_idea
 from state.progress import create_node
 from state.spending import Spent
 from state.tables import Event as EventRow
-from state.tables import KernelVersion, Message, ModelCall, Observation, Topic
+from state.tables import KernelVersion, ModelCall, Observation, PostedMessage, Topic
 from tests.bot.engine.parts import RUN, opened_on
 from tests.state.rows import add_draft, add_report
 from tests.tiny_snapshot import write_tiny
@@ -102,7 +102,7 @@ def a_topic(clock: StreamClock, number: int, days: float = 0, body: str | None =
     id = str(100 + number)
     return [
         Topic(competition=SLUG, id=id, title=f"Topic {number}", posted_at=at, votes=votes),
-        Message(competition=SLUG, id=id, topic_id=id, posted_at=at, markdown=body or words(number), author="a"),
+        PostedMessage(competition=SLUG, id=id, topic_id=id, posted_at=at, markdown=body or words(number), author="a"),
     ]
 
 
@@ -159,10 +159,10 @@ async def test_a_topic_is_read_again_when_its_text_has_changed_and_not_when_vote
         post(context, Observation(competition=SLUG, target="topic", target_id="101", at=clock.as_of(), votes=99))
         assert await read_batch(context, 2) == []
         posted = clock.as_of()
-        more = Message(
+        more = PostedMessage(
             competition=SLUG, id="900", topic_id="101", posted_at=posted, markdown=words(900), parent_id="101"
         )
-        thanks = Message(competition=SLUG, id="901", topic_id="102", posted_at=posted, markdown="Thanks, great!")
+        thanks = PostedMessage(competition=SLUG, id="901", topic_id="102", posted_at=posted, markdown="Thanks, great!")
         post(context, more, thanks)
         assert await read_batch(context, 3) == ["topic/101"]
         row = next(row for row in known_analyses(context) if row.id == "topic/101")

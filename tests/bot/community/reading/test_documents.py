@@ -16,7 +16,7 @@ from state.clock import SystemClock
 from state.community import TEAM, CommunityView, Post
 from state.community_rows import add_community
 from state.store import Store
-from state.tables import KernelVersion, Message, Topic
+from state.tables import KernelVersion, PostedMessage, Topic
 
 TIME = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -43,9 +43,9 @@ def first_of(*unread: Document, known: str = "", **options: Any) -> str:
 def rows() -> list[Any]:
     """A topic whose answers stand in a tree, one of which is deleted, one undated and one hardly a word; and two versions."""
 
-    def message(id: str, parent: str | None, hour: int, **more: Any) -> Message:
+    def message(id: str, parent: str | None, hour: int, **more: Any) -> PostedMessage:
         fields = {"posted_at": TIME + timedelta(hours=hour), "markdown": f"{id}: {text(int(id), 9)}", **more}
-        return Message(competition="c", id=id, topic_id="1", parent_id=parent, **fields)
+        return PostedMessage(competition="c", id=id, topic_id="1", parent_id=parent, **fields)
 
     return [
         Topic(competition="c", id="1", title="Trees", posted_at=TIME),
@@ -85,7 +85,7 @@ def test_a_document_holds_what_the_clock_shows_and_its_time_is_that_of_its_lates
 
 def test_messages_that_answer_each_other_in_a_circle_hold_nothing_up(tmp_path: Path) -> None:
     circle = [
-        Message(competition="c", id=a, topic_id="1", parent_id=b, posted_at=TIME, markdown=text(0, 9))
+        PostedMessage(competition="c", id=a, topic_id="1", parent_id=b, posted_at=TIME, markdown=text(0, 9))
         for a, b in (("30", "31"), ("31", "30"))
     ]
     thread, _ = seen(tmp_path, 99, *circle)

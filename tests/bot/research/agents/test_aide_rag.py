@@ -19,7 +19,7 @@ from state.clock import StreamClock
 from state.community_rows import add_community
 from state.errors import Unparsable
 from state.progress import create_node, end_node
-from state.tables import KernelVersion, Message, Observation, Topic
+from state.tables import KernelVersion, Observation, PostedMessage, Topic
 from tests.bot.agents.builtin.parts import NOW, TASK
 from tests.bot.engine.parts import RUN
 from tests.bot.research.agents.parts import HALVES, Told, a_run, as_json, fenced, play
@@ -45,7 +45,9 @@ def post(context: RunContext, threads: int, kernels: int, days: int = 1, first: 
         text = f"About subject{number}, at some length, so that it counts as a text."
         rows += [
             Topic(competition=SLUG, id=str(number), title=f"Thread {number}", posted_at=at),
-            Message(competition=SLUG, id=str(number), topic_id=str(number), posted_at=at, markdown=text, author="a"),
+            PostedMessage(
+                competition=SLUG, id=str(number), topic_id=str(number), posted_at=at, markdown=text, author="a"
+            ),
             Observation(competition=SLUG, target="topic", target_id=str(number), at=at, votes=number),
         ]
     for number in range(first + 100, first + 100 + kernels):

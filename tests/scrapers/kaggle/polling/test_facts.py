@@ -27,7 +27,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.polling import RequestMeter
 from state.series import history, last_reading, rules_hash
 from state.store import Store
-from state.tables import KernelVersion, Message, PolledTopic, Topic
+from state.tables import KernelVersion, PolledTopic, PostedMessage, Topic
 from tests import needs
 from tests.bot.simulator.site.parts import both
 from tests.scrapers.kaggle.parts import SetClock, answer
@@ -154,7 +154,7 @@ def stored(store: Store, slug: str) -> Rows:
     """Return what is stored of a competition, in the same shape."""
     with store.read() as session:
         topics = {row.id: row for row in session.exec(select(Topic).where(Topic.competition == slug))}
-        messages = session.exec(select(Message).where(Message.competition == slug)).all()
+        messages = session.exec(select(PostedMessage).where(PostedMessage.competition == slug)).all()
         versions = session.exec(select(KernelVersion).where(KernelVersion.competition == slug)).all()
     return {
         "topics": Counter((row.title, row.author, row.posted_at) for row in topics.values()),

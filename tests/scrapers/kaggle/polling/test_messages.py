@@ -15,15 +15,15 @@ from scrapers.posts.cleaners import Cleaned, RawPost
 from state.community import CommunityView, Repeat
 from state.errors import NotEntered, SiteUnavailable
 from state.store import Store
-from state.tables import Message, Observation, PolledTopic
+from state.tables import Observation, PolledTopic, PostedMessage
 from tests.scrapers.in_process import Here
 from tests.scrapers.kaggle.parts import START, answer
 from tests.scrapers.kaggle.polling.world import SLUG, World, down, poller_of
 
 
-def messages(store: Store) -> dict[str, Message]:
+def messages(store: Store) -> dict[str, PostedMessage]:
     with store.read() as session:
-        return {row.id: row for row in session.exec(select(Message))}
+        return {row.id: row for row in session.exec(select(PostedMessage))}
 
 
 def votes(store: Store, id: str) -> list[int | None]:
