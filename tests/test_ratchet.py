@@ -27,13 +27,13 @@ LIMITS = {
     "lines of bot/fleet": 1_940,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
-    "lines of bot/research": 8_910,
+    "lines of bot/research": 8_913,
     "lines of bot/simulator": 5_840,
     "lines of sandbox": 7_910,
     "lines of scrapers": 10_250,
     "lines of state": 5_000,
-    "names that do not say what they hold": 1_216,
-    "public names of more than one class": 1,
+    "names that do not say what they hold": 1_031,
+    "public names of more than one class": 0,
     "classes with a field for a score": 37,
     "JSON paths in SQL outside of state": 1,
 }
