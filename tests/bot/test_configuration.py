@@ -111,8 +111,8 @@ prediction_columns = []
         (13, "models.fallback.2.prices.b.output is missing (of what is answered)"),
         (
             15,
-            'competitions.spooky.approve must be "auto" or "ask" (whether what is to be sent goes at once (auto), or is held '
-            "until a person approves it (ask))",
+            'competitions.spooky.approve must be "auto" or "ask" (whether files are submitted at once (auto), or held '
+            "until you approve them (ask))",
         ),
         (
             16,

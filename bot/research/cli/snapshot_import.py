@@ -94,7 +94,7 @@ def _record(outcome: LiveImportResult) -> dict[str, Any]:
     path = None if outcome.path is None else str(outcome.path)
     counts = None if outcome.counts is None else to_jsonable_python(asdict(outcome.counts))
     facts = {"competition": outcome.competition, "status": outcome.status, "path": path, "sentence": outcome.sentence}
-    return facts | (counts or {"rows": None, "undated": None, "left_out": [], "remarks": [], "broken": []})
+    return facts | (counts or {"rows": None, "undated": None, "omitted": [], "remarks": [], "broken": []})
 
 
 def _print(outcomes: Sequence[LiveImportResult], *, dated: bool) -> None:

@@ -61,7 +61,7 @@ def test_json_says_the_same(folders: list[str]):
     assert another["status"] == "no task"
     assert small["rows"] == {"topics": 2, "messages": 5, "kernels": 2}
     assert small["undated"] == {"topics": 0, "messages": 3, "kernels": 0}
-    assert small["left_out"] == []
+    assert small["omitted"] == []
 
 
 def test_a_broken_list_is_shown_in_the_table_and_by_the_exit_status(folders: list[str]):
