@@ -62,18 +62,18 @@ class BubblewrapSandbox(LocalSandbox):
     def describe(self) -> SandboxDescription:
         """Return what it cannot contain here."""
         gaps = [
-            "memory is summed five times a second, so a burst over several processes goes over; each process alone "
-            "is held by the kernel",
+            "memory is summed five times a second, so a burst over several processes can exceed the limit; the kernel "
+            "limits each single process",
             "memory of the kernel itself (socket and pipe buffers) is not counted, nor are files without a name that lie "
             "in a socket; it ends when the machine has hardly any memory or disk left",
             "with a GPU, memory that is shared without a file is not counted either",
-            "the kernel is shared: its holes are open but for the filtered calls",
-            "of a GPU, its memory is not limited and its driver is reached directly: the GPU is the execution's alone",
+            "the kernel is shared: its vulnerabilities are reachable except through filtered calls",
+            "GPU memory is not limited and the driver is reached directly; the execution has the GPU to itself",
         ]
         if seccomp_program() is None:
             gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
         if not choose_identity().counted:
-            gaps.append("processes are limited by the watcher alone")
+            gaps.append("only the watcher limits the number of processes")
         return self._described("bubblewrap", tuple(gaps))
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:

@@ -34,4 +34,4 @@ def choose(
             if problem is None:
                 return sandbox
             problems.append(problem)
-    raise UsageError(f"{' '.join(problems)} Mend that, or pass another --sandbox; --sandbox process contains nothing.")
+    raise UsageError(f"{' '.join(problems)} Fix that, or pass another --sandbox; --sandbox process isolates nothing.")

@@ -172,7 +172,7 @@ class Container:
         except ENGINE_FAILURES as error:
             state = {"Running": True, "Error": say(error)}
         if state["Running"]:
-            reason = state["Error"] or (say(self._lost) if self._lost else "it lost the container")
+            reason = state["Error"] or (say(self._lost) if self._lost else "the container was lost")
             return Reaped(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {reason}"))
         killed = bool(state["OOMKilled"])
         return Reaped(
@@ -245,7 +245,7 @@ def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
             stale.remove(v=True, force=True)
             engine.containers.create(**options)
     except ImageNotFound as error:
-        raise EngineError(f"There is no image {options['image']} here: run `make image`.") from error
+        raise EngineError(f"No image {options['image']}: run `make image`.") from error
     except ENGINE_FAILURES as error:
         raise EngineError(f"The container could not be made: {say(error)}") from error
 

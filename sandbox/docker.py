@@ -72,11 +72,12 @@ class DockerSandbox(LocalSandbox):
         return SandboxDescription(
             name="docker",
             gaps=(
-                "the kernel is shared unless the runtime is gVisor's: its holes are open but for the filtered calls",
+                "the kernel is shared unless the runtime is gVisor: its vulnerabilities are reachable except through "
+                "filtered calls",
                 "the filter of system calls is the engine's own: before Docker 25 io_uring is open, before 23 vsock",
-                "what is written to the working folder is measured a few times a second, so a burst goes over",
-                "who may speak to the engine is as good as root: so is the bot",
-                "memory of a GPU is not limited, the GPU is the execution's alone",
+                "the size of the working folder is measured a few times a second, so a burst can exceed its limit",
+                "access to the engine equals root, so the bot has root's power",
+                "GPU memory is not limited; the execution has the GPU to itself",
             ),
             python=python,
             packages=packages,

@@ -157,7 +157,7 @@ def try_out(sandbox: LocalSandbox, script: str = "") -> tuple[bool, str]:
         outcome = execute(sandbox, request, stop)
     if outcome.reason is ExitReason.FINISHED:
         return True, outcome.output
-    return False, (outcome.detail or outcome.output or "it gave no reason").strip()
+    return False, (outcome.detail or outcome.output or "no reason given").strip()
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def execute(
     """Run an execution in this thread; the engine's own failures become an outcome."""
     for folder in (request.view, *request.mounts.values(), *request.inputs.values()):
         if not folder.is_dir():
-            return _failure(f"There is no folder {folder} to mount.")
+            return _failure(f"No such folder: {folder}.")
     try:
         with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
             supervisor = Supervisor(request, stop, watch, meter, pause)

@@ -60,7 +60,7 @@ def leases_folder() -> Path:
         folder.chmod(0o1777)
     except FileExistsError:
         if not stat.S_ISDIR(folder.lstat().st_mode):
-            raise NotADirectoryError(f"{folder} is no folder; remove it") from None
+            raise NotADirectoryError(f"{folder} is not a folder; remove it") from None
     return folder
 
 
@@ -146,7 +146,7 @@ class Leases:
             InfrastructureFailure: They did not come free in time, there are too few GPUs, or locks do not work.
         """
         if gpus > self.gpus:
-            raise InfrastructureFailure(f"{gpus} GPUs are asked for, and this machine has {self.gpus}.")
+            raise InfrastructureFailure(f"{gpus} GPUs requested, but this machine has {self.gpus}.")
         deadline = time.monotonic() + seconds
         count = max(1, min(cpus, len(self._cores)))
         async with AsyncExitStack() as stack:
@@ -165,7 +165,7 @@ class Leases:
                     raise
                 cores = next(filter(None, map(self._try_cores, range(count - 1, 0, -1))), {})
                 if say:
-                    say("running on the cores that are free" if cores else "running on a core that others use, too")
+                    say("running on the free cores" if cores else "running on a core shared with others")
             stack.callback(_release, cores)
             yield Lease(tuple(cores) or (self._cores[os.getpid() % len(self._cores)],), uuids)
 
@@ -194,7 +194,7 @@ class Leases:
                     await asyncio.sleep(min(_PAUSE, deadline - now))
                 return holding
         except OSError as error:
-            raise InfrastructureFailure(f"Leases cannot be had in {self._folder}: {error}") from error
+            raise InfrastructureFailure(f"Leases cannot be stored in {self._folder}: {error}") from error
 
     def _try_cores(self, count: int) -> Held[int] | None:
         def attempt(core: int) -> Sequence[Lock] | None:
@@ -231,7 +231,7 @@ class Leases:
             await asyncio.sleep(_PAUSE)
         for uuid in locks_by_gpu.keys() & self._withheld.keys():
             if say:
-                say(f"GPU {uuid} is withheld: memory of an execution that has ended did not come back")
+                say(f"GPU {uuid} is withheld: an execution that has ended did not release its memory")
 
     def _try_withheld(self) -> set[str]:
         """Release the GPUs whose memory was freed, and return the others."""
@@ -249,7 +249,7 @@ class Leases:
             holder_pids = holders(self._folder / f"cpu-{core}" for core in self._cores)
             names = [_named(pid) for pid in holder_pids if pid != os.getpid()]
             return f", which {' and '.join(names)} {'has' if len(names) == 1 else 'have'} now" if names else ""
-        reasons = [f"{uuid} keeps memory of an execution that has ended" for uuid in self._withheld]
+        reasons = [f"{uuid} still holds memory of an execution that has ended" for uuid in self._withheld]
         if self._shares == 1:
             reasons += [
                 f"{gpu.uuid} is used by process {pids[0]}"

@@ -158,7 +158,7 @@ def _opened(path: Path) -> int:
         descriptor = os.open(path, os.O_RDONLY | _OPEN)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(f"{path} is no plain file")
+        raise OSError(f"{path} is not a plain file")
     return descriptor
 
 

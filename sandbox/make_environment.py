@@ -64,11 +64,13 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> ScriptEnvironme
         InfrastructureFailure: The installer failed.
     """
     if not re.match(PLAIN_NAME, name):
-        raise UsageError(f"{name!r} is no name for an environment: take letters, digits, dots and dashes")
+        raise UsageError(f"{name!r} is not a valid environment name: use letters, digits, dots and dashes")
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder, name):
         if name in {environment.name for environment in environments_in(folder)[0]}:
-            raise UsageError(f"the environment {name} is there: `bot env remove {name}` first, or give another name")
+            raise UsageError(
+                f"the environment {name} already exists: `bot env remove {name}` first, or choose another name"
+            )
         _ensure_ours(folder / name)
         free, needed_gb = shutil.disk_usage(folder).free / 1e9, estimate_gigabytes(recipe) + _ROOM_GB
         if free < needed_gb:
@@ -84,7 +86,7 @@ def remove_environment(folder: Path, name: str) -> None:
     """
     path = folder / name
     if name not in {*(environment.name for environment in environments_in(folder)[0]), *environments_in(folder)[1]}:
-        raise UsageError(f"there is no environment {name} in {folder}")
+        raise UsageError(f"no environment {name} in {folder}")
     with _alone(folder, name):
         _ensure_ours(path)
         try:
@@ -96,8 +98,8 @@ def remove_environment(folder: Path, name: str) -> None:
         except OSError as error:
             reason = error.strerror or error
             raise UsageError(
-                f"{path} cannot be removed: {reason}; a pip that works in it, or a script, may go on writing: end it and "
-                "remove the environment again"
+                f"{path} cannot be removed: {reason}; a pip or a script may still be writing to it: stop it and remove the "
+                "environment again"
             ) from error
 
 
@@ -179,8 +181,8 @@ def _run(command: Sequence[str], folder: Path) -> None:
     )
     if result.returncode:
         raise InfrastructureFailure(
-            f"{Path(command[0]).name} ended with {result.returncode}; its output is above. Downloads are kept: the same "
-            "command goes on from there"
+            f"{Path(command[0]).name} ended with {result.returncode}; see its output above. Downloads are cached: run "
+            "the same command again to continue"
         )
 
 
@@ -189,7 +191,7 @@ def _alone(folder: Path, name: str) -> Iterator[None]:
     """Keep other processes from making or removing it meanwhile."""
     lock = take_soon(folder / f".{name}.lock")
     if lock is None:
-        raise UsageError(f"another `bot env` makes or removes the environment {name}: wait for it, or end it")
+        raise UsageError(f"another `bot env` is working on the environment {name}: wait until it ends, or stop it")
     try:
         yield
     finally:
@@ -198,4 +200,4 @@ def _alone(folder: Path, name: str) -> Iterator[None]:
 
 def _ensure_ours(path: Path) -> None:
     if path.exists() and not (path / "pyvenv.cfg").is_file() and any(path.iterdir()):
-        raise UsageError(f"{path} is no environment of ours: move it away, or give another name")
+        raise UsageError(f"{path} is not an environment made by the bot: move it, or choose another name")

@@ -24,15 +24,15 @@ class ProcessSandbox(LocalSandbox):
         return self._described(
             "process",
             (
-                "it reads and writes all that the bot's user can: labels, other views, secrets, and data/ itself",
+                "it can read and write whatever the bot's user can: labels, other views, secrets, and data/ itself",
                 "the network is open",
-                "when the bot itself is killed, the script is too, but what it has started only at the next start of a bot with "
-                "the same folder for runs",
-                "a process that leaves its parents and clears its environment is not found again",
-                "memory, processes and files are looked at five times a second, so a burst goes over",
-                "an idle execution can raise its own priority, and a session that it starts has the usual one for a moment",
+                "if the bot is killed, so is the script, but processes that it started live until a bot with the same "
+                "folder of runs starts again",
+                "a process that detaches and clears its environment is not found",
+                "memory, processes and files are checked five times a second, so a burst can exceed the limits",
+                "an idle execution can raise its own priority; a session that it starts briefly has normal priority",
                 "files outside the working and the temporary folder are not counted",
-                "Kaggle's folders are found by their names in the script's text, not by paths that it puts together",
+                "Kaggle's folders are recognised by name in the script's text, not in paths composed at run time",
             ),
         )
 

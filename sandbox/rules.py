@@ -24,12 +24,12 @@ class RuleSettings(BaseModel):
     silent_minutes: float = Field(
         default=10.0,
         ge=0,
-        description="minutes without output or processor time after which a script is stopped; 0: never",
+        description="stop a script after this many minutes without output or CPU time; 0: never",
     )
     free_disk_bytes: int = Field(
         default=500_000_000,
         ge=0,
-        description="free space on the disk (bytes) below which a script that writes is stopped; 0: never",
+        description="free space on the disk, in bytes, below which a script that writes is stopped; 0: never",
     )
 
 
@@ -41,6 +41,8 @@ class Rules:
     ) -> None:
         """Watch an execution; `free` returns the bytes free on the disk of a folder."""
         self._settings = settings
+        # An idle execution may get no processor time for as long as a lab's commands keep the cores busy.
+        self._silent_minutes = 0.0 if request.idle else settings.silent_minutes
         self._out = request.out
         self._free = free or _free_bytes
         self._active = ResourceUsage(0.0)
@@ -57,7 +59,7 @@ class Rules:
         self._printed = False
         for name, reason in rules.items():
             if reason:
-                return Breach(ExitReason.KILLED_BY_RULE, f"The rule on {name} ended it: {reason}.")
+                return Breach(ExitReason.KILLED_BY_RULE, f"The limit on {name} ended it: {reason}.")
         return None
 
     def _silence(self, usage: ResourceUsage) -> str | None:
@@ -71,9 +73,9 @@ class Rules:
             self._active = usage
             return None
         minutes = waited / 60
-        if not 0 < self._settings.silent_minutes <= minutes:
+        if not 0 < self._silent_minutes <= minutes:
             return None
-        return f"it printed nothing and used no processor time for {minutes:.0f} minutes"
+        return f"it printed nothing and used no CPU time for {minutes:.0f} minutes"
 
     def _disk(self, usage: ResourceUsage) -> str | None:
         if usage.seconds < self._disk_due or (usage.written_bytes or 0) < _WRITTEN:

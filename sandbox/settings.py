@@ -24,37 +24,36 @@ class SandboxSettings(BaseModel):
     environment: str | None = Field(
         default=None,
         pattern=PLAIN_NAME,
-        description="packages for scripts, made by `bot env create`; none: `default` once that is there, else the bot's own",
+        description="environment of scripts, from `bot env create`; none: `default` if it exists, else the bot's own packages",
         examples=["vision"],
     )
     environments: SettingsPath | None = Field(
         default=None,
-        description="where environments lie; none: in the user's data folder",
+        description="folder of environments; none: in the user's data folder",
         examples=["/srv/environments"],
     )
     memory_gb: float | None = Field(
         default=None,
         gt=0,
-        description="GiB of memory of one script; none: what the machine has less a reserve, shared among those that run "
-        "at a time",
+        description="GiB of memory per script; none: the machine's memory less a reserve, divided among concurrent scripts",
         examples=[16.0],
     )
     disk_gb: float | None = Field(
         default=None,
         gt=0,
-        description="GB that one script may write; none: half of what is free, shared among those that run at a time",
+        description="GB that one script may write; none: half of the free space, divided among concurrent scripts",
         examples=[20.0],
     )
     image: str | None = Field(
         default=None,
         min_length=1,
-        description="the image that containers are made from; none: our own, from `make image`",
+        description="the container image; none: the bot's own, from `make image`",
         examples=["kaggle-bot-sandbox:python3.11"],
     )
     runtime: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9._-]+$",
-        description="`runsc` (gVisor), `nvidia` or another that the engine knows; none: its default, runc",
+        description="container runtime: `runsc` (gVisor), `nvidia` or another one of the engine; none: its default, runc",
         examples=["nvidia"],
     )
 
@@ -70,7 +69,7 @@ class LeaseSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    gpu_shares: int = Field(default=1, ge=1, le=64, description="executions that may share a GPU")
+    gpu_shares: int = Field(default=1, ge=1, le=64, description="maximum number of executions per GPU")
 
 
 class FleetSettings(BaseModel):
@@ -81,15 +80,15 @@ class FleetSettings(BaseModel):
     address: str | None = Field(
         default=None,
         pattern=_ADDRESS,
-        description="a Ray cluster whose nodes run scripts: `auto` for the one that this machine belongs to, or "
-        "ray://HOST:10001; none: all runs here",
+        description="the Ray cluster that runs scripts: `auto` for the one that this machine belongs to, or ray://HOST:10001; "
+        "none: this machine",
         examples=["auto"],
     )
-    cache_gb: float = Field(default=50.0, gt=0, description="GB of views and weights that a node keeps")
+    cache_gb: float = Field(default=50.0, gt=0, description="GB of views and weights cached on a node")
     disk_gb: float = Field(
-        default=20.0, gt=0, description="GB that one script may write on a node, where [sandbox] does not say"
+        default=20.0, gt=0, description="GB that one script may write on a node, unless [sandbox] sets it"
     )
-    free_gb: float = Field(default=5.0, ge=0, description="GB that must be free on a node's disk, or it is not used")
+    free_gb: float = Field(default=5.0, ge=0, description="free GB required on a node's disk")
 
     def at(self, address: str | None) -> Self:
         """Return it with another address, if one is given, or without one for `none`; raises UsageError for what is neither."""

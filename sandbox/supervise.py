@@ -151,7 +151,7 @@ class Supervisor:
         if self._left is not None:
             running.pause()  # it may have been about to start
         if usage.cpu_seconds is not None and usage.cpu_seconds >= self._cpu_seconds:
-            detail = f"It was stopped after {self._cpu_seconds:g} seconds of processor time."
+            detail = f"It was stopped after {self._cpu_seconds:g} seconds of CPU time."
             breach = breach or Breach(ExitReason.TIMED_OUT, detail)
         if self._meter:
             memory, busy = self._meter.measure()

@@ -41,25 +41,25 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
     folder is.
     """
     if ending.reaped.exit_code is None:
-        return Verdict(ExitReason.INFRASTRUCTURE, "A process could not be ended: it hangs in the kernel.")
+        return Verdict(ExitReason.INFRASTRUCTURE, "A process could not be killed: it hangs in the kernel.")
     if ending.engine and ending.reaped.exit_code != 0 and ending.breach is None:
         return Verdict(ExitReason.INFRASTRUCTURE, f"The sandbox could not start the script: {ending.engine}")
     tail = ending.output.text()[-_TAIL:]
     no_gpu_memory = _lacks_gpu_memory(tail)
     if ending.breach is not None:
-        killed = ["One of its processes had been killed for memory before."] if ending.reaped.out_of_memory else []
+        killed = ["One of its processes was killed for memory earlier."] if ending.reaped.out_of_memory else []
         return Verdict(ending.breach.reason, ending.breach.detail, killed)
     if ending.reaped.exit_code == 0:
         is_spent = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
         return Verdict(
-            ExitReason.FINISHED, None, ["Something in it ran out of memory, though it ended well."] if is_spent else []
+            ExitReason.FINISHED, None, ["Part of it ran out of memory, but it exited normally."] if is_spent else []
         )
     if ending.reaped.out_of_memory:
-        detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes are allowed."
+        detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes allowed."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
     if no_gpu_memory:
         peak = ending.peak_gpu_memory_bytes
-        peak_text = "." if peak is None else f"; it held up to {peak} bytes."
+        peak_text = "." if peak is None else f"; it used up to {peak} bytes."
         return Verdict(ExitReason.GPU_OUT_OF_MEMORY, f"It was refused more memory of its GPU{peak_text}")
     return _error(ending.reaped.exit_code, tail, limits, host_oom=host_oom, disk_full=disk_full)
 
@@ -68,9 +68,7 @@ def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: b
     if _NO_SPACE.search(tail) and disk_full:
         return Verdict(ExitReason.INFRASTRUCTURE, "The disk of the working folder is full.")
     if _NO_MEMORY.search(tail):
-        return Verdict(
-            ExitReason.OUT_OF_MEMORY, f"It was refused more memory; {limits.memory_bytes} bytes are allowed."
-        )
+        return Verdict(ExitReason.OUT_OF_MEMORY, f"It was refused more memory; {limits.memory_bytes} bytes allowed.")
     if code == _KILLED and host_oom:
         return Verdict(ExitReason.OUT_OF_MEMORY, "The system ran out of memory and killed it.")
     if _FILE_TOO_LARGE.search(tail) or _NO_SPACE.search(tail):
@@ -78,7 +76,7 @@ def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: b
     if _NO_PROCESS.search(tail):
         return Verdict(ExitReason.PROCESS_LIMIT, f"It may run {limits.processes} processes and threads at once.")
     if code > 128:
-        return Verdict(ExitReason.ERROR, f"It was ended by {_signal_name(code - 128)}.")
+        return Verdict(ExitReason.ERROR, f"It was killed by {_signal_name(code - 128)}.")
     return Verdict(ExitReason.ERROR)
 
 

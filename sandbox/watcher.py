@@ -134,7 +134,7 @@ class Watcher:
         available = psutil.virtual_memory().available
         if available >= self._reserve.memory_bytes:
             return None
-        detail = f"The machine has only {available} bytes of memory left; it was seen to hold {self._memory_bytes}."
+        detail = f"The machine has only {available} bytes of memory left; it used {self._memory_bytes}."
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def _processes(self, members: Sequence[psutil.Process]) -> Breach | None:
@@ -155,7 +155,7 @@ class Watcher:
         self.peak_memory = max(self.peak_memory, used_bytes)
         if used_bytes <= self._limits.memory_bytes:
             return None
-        detail = f"It held {used_bytes} bytes of memory, children and files in memory included, of {self._limits.memory_bytes}."
+        detail = f"It used {used_bytes} bytes of memory, children and files in memory included, of {self._limits.memory_bytes}."
         return Breach(ExitReason.OUT_OF_MEMORY, detail)
 
     def check_written(self, members: Sequence[psutil.Process] = (), tmpfs: TmpfsUsage | None = None) -> Breach | None:

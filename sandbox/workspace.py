@@ -45,7 +45,7 @@ def check_request(request: ExecutionRequest) -> None:
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
     if reserved := {LOG_NAME, "data", FOLDER, *parts} & set(request.keep):
-        raise ValueError(f"these names are not a script's to write: {sorted(reserved)}")
+        raise ValueError(f"reserved file names: {sorted(reserved)}")
     if reserved := {"data", FOLDER} & set(parts):
         raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
     if not request.limits.seconds > 0:

@@ -28,7 +28,7 @@ def ask_approval(tx: Transaction, run_id: str, submission: str, *, reason: str) 
     )
     tx.add(row)
     tx.session.flush()
-    tx.record("approval.asked", run_id=run_id, submission=submission, approval=row.id, why=reason)
+    tx.record("approval.asked", run_id=run_id, submission=submission, approval=row.id, reason=reason)
     return row
 
 
@@ -118,5 +118,5 @@ def answer_wish(tx: Transaction, id: int, state: WishState, reason: str, submiss
     row = tx.session.get_one(Wish, id)
     row.seen_at, row.state, row.why, row.submission = tx.now(), state, reason, submission
     tx.add(row)
-    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, why=reason)
+    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, reason=reason)
     return row

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, and_, col, select
 
 from state.store import Transaction, put_blob
-from state.tables import ExperimentRow
+from state.tables import ExperimentRow, Node
 
 
 def add_experiment(
@@ -55,16 +55,17 @@ def replace_result(tx: Transaction, run_id: str, node: int, result: Mapping[str,
     tx.record("experiment.completed", run_id=run_id, node=node, name=row.name)
 
 
-def withdraw_experiment(tx: Transaction, run_id: str, node: int, reason: str) -> None:
-    """Take an experiment out of the choice, for a coder's reason; a second time does nothing."""
-    row = tx.session.get_one(ExperimentRow, (run_id, node))
+def withdraw_node(tx: Transaction, run_id: str, node: int, name: str, reason: str) -> None:
+    """Take an experiment or a script out of the choice, for a coder's reason; a second time does nothing."""
+    row = tx.session.get_one(Node, (run_id, node))
     if not row.withdrawn:
         row.withdrawn = True
         tx.add(row)
-        tx.record("experiment.withdrawn", run_id=run_id, node=node, name=row.name, why=reason)
+        tx.record("experiment.withdrawn", run_id=run_id, node=node, name=name, reason=reason)
 
 
-def experiments(session: Session, run_id: str) -> list[ExperimentRow]:
-    """Return a run's experiments, in the order of their nodes."""
-    query = select(ExperimentRow).where(ExperimentRow.run_id == run_id).order_by(col(ExperimentRow.node))
-    return list(session.exec(query).all())
+def experiments(session: Session, run_id: str) -> list[tuple[ExperimentRow, bool]]:
+    """Return a run's experiments and whether each is withdrawn, in the order of their nodes."""
+    same_node = (Node.run_id == ExperimentRow.run_id, Node.id == ExperimentRow.node)
+    query = select(ExperimentRow, Node.withdrawn).join(Node, and_(*same_node)).where(ExperimentRow.run_id == run_id)
+    return list(session.exec(query.order_by(col(ExperimentRow.node))).all())

@@ -36,7 +36,7 @@ class NotebookState:
     """0: it is not pushed."""
     data_set: str = ""
     """The site's name of its weights; empty: it has none, or they are not there."""
-    why: str = ""
+    reason: str = ""
     """Why it failed."""
     log: str = ""
     """The end of what the failed notebook printed."""
@@ -53,7 +53,7 @@ class NotebookState:
             "pushing": f"it is being pushed as {self.ref}",
             "pushed": f"it runs at the site as {name}",
             "ran": f"it has run at the site as {name}",
-            "failed": f"it is given up: {self.why}",
+            "failed": f"abandoned: {self.reason}",
         }[self.stage]
 
 
@@ -93,4 +93,4 @@ def failures_of(session: Session, run_id: str) -> Mapping[int, str]:
     """Return why a node's notebook was refused by the dress rehearsal, or failed at the site; the last reason counts."""
     types = (REFUSED, "notebook.failed")
     query = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
-    return {event.node: str(event.data["why"]) for event in session.exec(query) if event.node is not None}
+    return {event.node: str(event.data["reason"]) for event in session.exec(query) if event.node is not None}

@@ -118,6 +118,16 @@ class Steps:
         finally:
             self._in_flight.discard(step_id)
 
+    async def newest(
+        self, kind: StepKind[T], is_current: Callable[[T], bool], make: Callable[[], Awaitable[T]]
+    ) -> tuple[int, T]:
+        """Return the newest result of a kind and its number, from 1, made anew unless it `is_current`; raises as `once`."""
+        results = self.all(kind)
+        number = max((key.attempt for key in results), default=0)
+        if results and is_current(results[Key(attempt=number)]):
+            return number, results[Key(attempt=number)]
+        return number + 1, await self.once(kind, make, Key(attempt=number + 1))
+
     async def decision(self, kind: StepKind[T], n: int, choose: Callable[[random.Random], T]) -> T:
         """Return the run's n-th decision, made once by `choose` with `rng(seed of the run, n)`."""
         if self._seed is None:

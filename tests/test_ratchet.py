@@ -23,7 +23,8 @@ LIMITS = {
     # What it runs without is measured by itself: WINGS.
     # A live view of runs and of the daemon, questions answered on the page, imports put off to the first output.
     # Forecasts of own data: past targets, last values, a confidence for each line that was detected.
-    "lines of bot": 65_256,
+    # Ensembles and final selections follow withdrawals.
+    "lines of bot": 65_340,
     "lines of bot/fleet": 1_940,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.

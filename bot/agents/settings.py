@@ -39,32 +39,32 @@ class RunOptions(SearchOptions):
     coder: Annotated[str | None, Option()] = Field(
         default=None,
         min_length=1,
-        description="the coding agent: `lab`, a shell in a sandbox; `script`, one script after the other; or the name of a "
-        "table [coders.NAME] (default: lab with a language model and a sandbox that has labs, else script)",
+        description="the coder: `lab`, a shell in a sandbox; `script`, single scripts; or the name of a table [coders.NAME] "
+        "(default: lab, if there is a language model and a sandbox with labs; else script)",
         examples=["codex"],
     )
     notes: Annotated[SettingsPath | None, Option()] = Field(
         default=None,
-        description="folder of your own notes (.md, .txt, .ipynb, .py), which are read as posts are",
+        description="folder of your own notes (.md, .txt, .ipynb, .py), read like posts",
         examples=["notes"],
     )
-    lab: LabSettings = Field(default=LabSettings(), description="How much one lab may use, and how many a day.")
+    lab: LabSettings = Field(default=LabSettings(), description="Limits of a lab, and of labs per day.")
     reading: ReadingSettings = Field(
         default=ReadingSettings(), description="How much of a community comind and its variants read."
     )
     reproduction: ReproductionSettings = Field(
         default=ReproductionSettings(),
-        description="How many public notebooks a run of comind tries out, and for how long.",
+        description="How many public notebooks comind runs, and for how long.",
     )
     rounds: RoundsSettings = Field(
         default=RoundsSettings(), description="How comind works on drafts by scripts, without labs."
     )
     tree_search: TreeSearchSettings = Field(
         default=TreeSearchSettings(),
-        description="The tree search of aide, its variants and automind; each agent has its own values for what is not set.",
+        description="The tree search of aide, its variants and automind; each agent has its own defaults.",
     )
     adaptive_coding: AdaptiveSettings = Field(
-        default=AdaptiveSettings(), description="When automind has a script written in substeps, each run by itself."
+        default=AdaptiveSettings(), description="When automind writes a script in substeps, each run separately."
     )
 
 
@@ -73,7 +73,7 @@ class ReplayOptions(RunOptions, MachineOptions):
 
     cutoff: Annotated[Cutoff, Option()] = Field(
         default="deadline",
-        description="`deadline`, or an ISO time after the competition's start; nothing later is known",
+        description="`deadline`, or an ISO time after the competition's start; the run knows nothing later",
     )
     pace: Annotated[Literal["all", "stream"], Option()] = Field(
         default="all",
@@ -82,7 +82,8 @@ class ReplayOptions(RunOptions, MachineOptions):
     )
     signals: Annotated[Literal["asof", "collected"], Option()] = Field(
         default="asof",
-        description="asof: votes, scores and tiers as of the clock; collected: where these are unknown, as they were collected",
+        description="asof: votes, scores and tiers as of the clock; collected: as of their collection where the former are "
+        "unknown",
     )
     community: Annotated[bool, Option()] = Field(default=True, description="show posts and public notebooks")
 
@@ -90,7 +91,7 @@ class ReplayOptions(RunOptions, MachineOptions):
 class AgentRunSettings(RunSettings, RunOptions):
     """The settings of a run, an agent's among them, as its config.json records them."""
 
-    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="what `coder` stands for here")
+    chosen_coder: ChosenCoder = Field(default=ChosenCoder(), description="the meaning of `coder` here")
 
     @property
     def in_labs(self) -> bool:

@@ -56,7 +56,7 @@ def by_kind(amounts: Mapping[str, float]) -> dict[Kind, float]:
     amount_of = {Kind(name): float(value) for name, value in amounts.items()}
     for kind, amount in amount_of.items():
         if not (math.isfinite(amount) and amount >= 0):
-            raise ValueError(f"{amount} is no amount of {kind}")
+            raise ValueError(f"{amount} is not an amount of {kind}")
     return amount_of
 
 

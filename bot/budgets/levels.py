@@ -207,12 +207,12 @@ class Level:
             already, reserved = self.amount_spent(kind), self.amount_reserved(kind)
             reached = f"the {self.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, already)} are spent"
             if kind in KNOWN_AFTERWARDS and already >= cap:
-                return _Refusal(self._error(f"{reached}, so nothing more is begun"), final=True)
+                return _Refusal(self._error(f"{reached}, so nothing new is started"), final=True)
             need_in_words = f"and the next step may take {words(kind, amount)}"
             if already + amount > cap:
                 return _Refusal(self._error(f"{reached}, {need_in_words}"), final=True)
             if already + reserved + amount > cap:
-                reservations = f"{words(kind, reserved)} are held back for what is under way"
+                reservations = f"{words(kind, reserved)} are reserved for work in progress"
                 blocked = blocked or _Refusal(self._error(f"{reached}, {reservations}, {need_in_words}"), final=False)
         return blocked
 

@@ -44,7 +44,7 @@ def open_budget(
         except InfrastructureFailure as error:
             if other_database.parent == database.parent:
                 raise
-            say(f"what a run has spent is left out of the budgets of competition and day: {error}")
+            say(f"a run's spending is missing from the budgets of its competition and day: {error}")
             continue
         ever += ledgers
         this_day += day_ledgers

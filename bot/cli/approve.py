@@ -22,10 +22,10 @@ def approve(
         ),
     ] = None,
     refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
-    card: Annotated[
-        bool, typer.Option("--card", help="confirm how a competition is scored, as it was proposed")
+    card: Annotated[bool, typer.Option("--card", help="confirm the proposed scoring of a competition")] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="state that you have read a competition's rules and accept them")
     ] = False,
-    rules: Annotated[bool, typer.Option("--rules", help="accept a competition's rules, which you have read")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -50,14 +50,14 @@ def approve(
         row = decide(store, id, "refused" if refuse else "approved", who())
         running = daemon_is_running(store)
     answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
-    state = "is refused, and will not be sent" if refuse else "is approved"
-    later = "" if running else "; no daemon runs now: the decision takes effect when `bot run` starts"
+    state = "is rejected and will not be sent" if refuse else "is approved"
+    later = "" if running else "; no daemon is running: the decision takes effect when `bot run` starts"
     print_result({**answer, "daemon_runs": running}, f"submission {row.id} {state}{later}", json=json)
 
 
 def _list_waiting(store: Store, *, json: bool) -> None:
     waiting_lines = waiting(store)
-    print_result({"waiting": waiting_lines}, *(waiting_lines or ["nothing waits for you"]), json=json)
+    print_result({"waiting": waiting_lines}, *(waiting_lines or ["nothing waits for your approval"]), json=json)
 
 
 def _confirm_card(store: Store, competition: str, *, json: bool) -> None:
@@ -76,5 +76,5 @@ def _accept_rules(store: Store, competition: str, *, json: bool) -> None:
         sha, lines = accept_rules(tx, competition, who())
         end(tx, to_confirm(competition))
     record = {"competition": competition, "rules": sha, "lines": [line.model_dump(mode="json") for line in lines]}
-    page = "the rules page as last read" if sha else "that there is no rules page"
+    page = "the rules page as of the last poll" if sha else "that there is no rules page"
     print_result(record, f"{competition}: {page} is accepted", *(f"- {line}" for line in lines), json=json)

@@ -16,7 +16,7 @@ from bot.configuration.shown_settings import effective_settings, given_settings,
 from state.errors import ConfigurationError
 from state.words import plural
 
-config_app = typer.Typer(name="config", help="Check, show or begin the file bot.toml.", no_args_is_help=True)
+config_app = typer.Typer(name="config", help="Check, show or create bot.toml.", no_args_is_help=True)
 
 File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.toml if it exists")]
 
@@ -76,9 +76,9 @@ def _summary(configuration: Configuration) -> dict[str, Any]:
 
 def _lines(configuration: Configuration, summary: dict[str, Any]) -> Iterator[str]:
     if configuration.file is None:
-        yield "there is no bot.toml here: all settings are the defaults (`bot config example` prints a bot.toml)"
+        yield "no bot.toml here: all settings have their defaults (`bot config example` prints a bot.toml)"
     else:
-        yield f"{configuration.file}: nothing is wrong; it sets {plural(len(summary['given']), 'key')}"
+        yield f"{configuration.file}: valid; it sets {plural(len(summary['given']), 'key')}"
     for setting in given_settings(configuration):
         yield f"  {setting.key} = {setting.text}"
     for name, is_set in summary["keys"].items():

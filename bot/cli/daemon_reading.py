@@ -39,8 +39,8 @@ def runs_of(store: Store, competition: str | None) -> dict[str, Run]:
     if competition is None:
         return runs
     if competition not in runs:
-        suggestion = did_you_mean(competition, runs) if runs else "there is no run yet"
-        raise UsageError(f"there is no run on {competition}: {suggestion}")
+        suggestion = did_you_mean(competition, runs) if runs else "no run yet"
+        raise UsageError(f"no run on {competition}: {suggestion}")
     return {competition: runs[competition]}
 
 

@@ -42,7 +42,7 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
 
 def no_database(path: Path) -> UsageError:
     """Return the error of a daemon that never ran with this configuration."""
-    return UsageError(f"there is no database {path}: it is made when `bot run` starts, or name the bot.toml it uses")
+    return UsageError(f"no database {path}: `bot run` creates it; or name the bot.toml that it uses")
 
 
 def daemon_is_running(store: "Store") -> bool:

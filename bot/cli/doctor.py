@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def doctor(
     competition: OneCompetition = None,
-    out: Annotated[Path, typer.Option(help="folder that runs are written to")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="folder of runs")] = Path("runs"),
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -51,7 +51,7 @@ def show_findings(findings: "Iterable[Finding]", *, json: bool = False) -> bool:
 
 
 def all_checks(out: Path, file: Path | None) -> "Iterator[Finding]":
-    """Check every part, by a bot.toml (None: the defaults) and the folder that runs are written to."""
+    """Check every part, by a bot.toml (None: the defaults) and the folder of runs."""
     configuration, settings = _configuration(file)
     yield from configuration
     # Imported here, as everything below: the first finding need not wait for what makes the others.
@@ -127,5 +127,5 @@ def _configuration(file: Path | None) -> "tuple[list[Finding], Settings]":
     except ConfigurationError as error:
         fix = "fix that line; `bot config example` shows what is allowed. The other checks use the defaults"
         return [Finding("configuration", "fails", str(problem), fix) for problem in error.problems], Settings()
-    description = str(file) if file else "there is no bot.toml: all settings are the defaults"
+    description = str(file) if file else "no bot.toml: all settings have their defaults"
     return [Finding("configuration", "ok", description)], settings

@@ -23,7 +23,7 @@ from sandbox.make_environment import (
 from state.errors import UsageError
 
 env_app = typer.Typer(
-    name="env", help="Environments: the packages that scripts run with, apart from the bot's own.", no_args_is_help=True
+    name="env", help="Environments: packages for scripts, separate from the bot's own.", no_args_is_help=True
 )
 
 
@@ -33,7 +33,8 @@ def create(
     with_: Annotated[
         str,
         typer.Option(
-            "--with", help="tabular, text, vision, audio or all; several with commas; tabular is always included"
+            "--with",
+            help="tabular, text, vision, audio or all; separate several with commas; tabular is always included",
         ),
     ] = "tabular",
     cuda: Annotated[bool, typer.Option("--cuda", help="torch and XGBoost for NVIDIA's GPUs")] = False,
@@ -79,7 +80,7 @@ def list_environments(config: Config = None, json: Json = False) -> None:
 @env_app.command()
 def check(
     name: Annotated[str, typer.Argument(help="the environment's name")] = DEFAULT,
-    sandbox: Annotated[BackEndChoice, typer.Option(help="the sandbox to test it in")] = "auto",
+    sandbox: Annotated[BackEndChoice, typer.Option(help="the sandbox for the test")] = "auto",
     config: Config = None,
     json: Json = False,
 ) -> None:

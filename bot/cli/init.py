@@ -43,23 +43,23 @@ def init(
         typer.Argument(
             parser=slug_of,
             metavar="competition",
-            help="one that you have entered; default: the only one, or it asks which",
+            help="a competition that you have entered; default: the only one, or you are asked",
             show_default=False,
         ),
     ] = None,
     config: Annotated[Path, typer.Option(help="the file to write")] = Path("bot.toml"),
     url: Annotated[str, typer.Option(help="Kaggle's address, or that of `bot rehearse`")] = SITE,
     model: Annotated[
-        str | None, typer.Option(help="builtin or openai:NAME; default: as the environment says", show_default=False)
+        str | None, typer.Option(help="builtin or openai:NAME; default: openai if its key is set", show_default=False)
     ] = None,
     max_cost_per_day: Annotated[
         float | None, typer.Option(min=0, help="USD; default: 5 where the model has a price", show_default=False)
     ] = None,
     env: Annotated[
         bool | None,
-        typer.Option("--env/--no-env", help="create the packages for scripts; default: ask", show_default=False),
+        typer.Option("--env/--no-env", help="install the packages for scripts; default: ask", show_default=False),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="ask nothing: options and defaults answer")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="ask nothing; use options and defaults")] = False,
 ) -> None:
     """Write a bot.toml for a competition that you have entered, check it, and name the next command.
 
@@ -104,7 +104,7 @@ def _credentials(*, asks: bool) -> Credentials:
     except UsageError as error:
         if not asks:
             raise UsageError(f"{error} `bot keys set {KAGGLE}` does it.") from None
-    typer.echo("There is no key for Kaggle yet: make one at kaggle.com/settings/api.")
+    typer.echo("No Kaggle key yet: create one at kaggle.com/settings/api.")
     keep(place_of(KAGGLE), ask_for_key(KAGGLE))
     return find_credentials()
 
@@ -127,17 +127,17 @@ def _choose_competition(slug: str | None, competitions: "list[KaggleCompetition]
             )
         return slug
     if not slugs:
-        raise UsageError("you have entered no running competition: enter one on kaggle.com, and accept its rules")
+        raise UsageError("you have not entered any running competition: enter one on kaggle.com and accept its rules")
     if len(slugs) == 1:
         return slugs[0]
     if not asks:
-        raise UsageError(f"name one of the competitions that you have entered: {', '.join(slugs)}")
+        raise UsageError(f"name one of your competitions: {', '.join(slugs)}")
     for number, competition in enumerate(competitions, 1):
         end = f"{competition.deadline:%Y-%m-%d}" if competition.deadline else "no deadline"
         typer.echo(f"{number:3}  {end}  {competition.slug}")
     number = 0
     while not 1 <= number <= len(slugs):
-        number = typer.prompt(f"which of them (1 to {len(slugs)})", type=int)
+        number = typer.prompt(f"which competition (1 to {len(slugs)})", type=int)
     return slugs[number - 1]
 
 
@@ -152,7 +152,7 @@ def _model(name: str | None, *, asks: bool) -> ModelChoice:
         typer.echo(str(error))
         choice = models.resolve(f"openai:{typer.prompt('the name of the model')}")
     if choice.kind == "recorded":
-        raise UsageError("a recording cannot compete: --model takes builtin or openai:NAME")
+        raise UsageError("--model takes builtin or openai:NAME here: a recording cannot compete")
     return choice
 
 
@@ -176,9 +176,9 @@ def _make_environment(config: Path, is_wanted: bool | None, *, asks: bool) -> No
     if chosen_environment(settings.environments_folder, settings.environment) is not None:
         return
     if is_wanted is None and asks:
-        is_wanted = typer.confirm("Create the packages that scripts use (LightGBM, XGBoost and more; minutes)?")
+        is_wanted = typer.confirm("Install the packages for scripts (LightGBM, XGBoost and more; takes minutes)?")
     if not is_wanted:
-        typer.echo("scripts have the bot's own packages until you run: bot env create\n")
+        typer.echo("until you run `bot env create`, scripts use the bot's own packages\n")
         return
     from bot.cli.env import create
 

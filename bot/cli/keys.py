@@ -17,7 +17,7 @@ from state.words import did_you_mean
 
 KAGGLE = "KAGGLE_API_TOKEN"
 
-keys_app = typer.Typer(name="keys", help="The bot's keys: where they are kept.", no_args_is_help=True)
+keys_app = typer.Typer(name="keys", help="Store the bot's keys.", no_args_is_help=True)
 
 
 @keys_app.command("set")
@@ -25,7 +25,7 @@ def set_key(
     name: Annotated[
         str, typer.Argument(help="KAGGLE_API_TOKEN, OPENAI_API_KEY, or a name that bot.toml gives a key or an address")
     ],
-    service: Annotated[bool, typer.Option("--service", help="keep it for the systemd service; as root")] = False,
+    service: Annotated[bool, typer.Option("--service", help="store it for the systemd service (as root)")] = False,
     config: Config = None,
 ) -> None:
     """Keep a key in a file that only you can read, and that the bot reads from then on; no command shows it again.
@@ -45,7 +45,7 @@ def set_key(
     keep(place, ask_for_key(name))
     typer.echo(f"{name}: kept in {place}")
     if os.environ.get(name) and not service:
-        typer.echo(f"the variable {name} is set, too, and may go first: unset it", err=True)
+        typer.echo(f"the environment variable {name} is also set and may take precedence: unset it", err=True)
 
 
 @keys_app.command("list")
@@ -68,7 +68,7 @@ def ask_for_key(name: str) -> str:
     text = typer.prompt(f"{name} (not shown)", hide_input=True) if sys.stdin.isatty() else sys.stdin.read()
     key = str(text).strip()
     if not (key and key.isascii() and key.isprintable()):
-        raise UsageError("that is no key: it is empty, has several lines, or characters that no key has")
+        raise UsageError("not a key: it is empty, has several lines, or contains characters that no key has")
     return key
 
 

@@ -28,9 +28,9 @@ def list_entries(
     label: Label = None,
     kind: Annotated[str | None, typer.Option(help="trick, paper or lesson")] = None,
     as_of: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only what was known when that day began (UTC)")
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="only entries dated before this day (UTC)")
     ] = None,
-    without: Annotated[str | None, typer.Option(help="only what was not drawn from this competition")] = None,
+    without: Annotated[str | None, typer.Option(help="leave out entries from this competition")] = None,
     config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object per entry")] = False,
 ) -> None:
@@ -63,7 +63,7 @@ def show(
     """
     by_id = {entry.id: entry for entry in _base(config).entries}
     if id not in by_id:
-        raise UsageError(f"there is no entry {id}: `bot knowledge list` shows all ids")
+        raise UsageError(f"no entry named {id}: `bot knowledge list` shows all ids")
     if json:
         print_json(by_id[id].model_dump(mode="json"))
     else:

@@ -34,13 +34,13 @@ def logs(
         str | None,
         typer.Argument(help="only this competition; default: all; with --lab also the folder of a run"),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="keep showing new events")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="follow new events")] = False,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="how far back, such as 90s, 30m, 1h or 2d")] = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="how many events, without --since")] = 100,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="number of events, without --since")] = 100,
     lab: Annotated[
-        int | None, typer.Option(min=1, help="what the coder did in this lab, as a terminal shows it")
+        int | None, typer.Option(min=1, help="show this lab's commands and output, as on a terminal")
     ] = None,
-    all_events: Annotated[bool, typer.Option("--all", help="also show each call, step and charge")] = False,
+    all_events: Annotated[bool, typer.Option("--all", help="also show every model call, step and charge")] = False,
     config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object per event")] = False,
 ) -> None:
@@ -57,7 +57,7 @@ def logs(
     with daemon_to_read(config) as store:
         log = EventLog(store, competition, all_events or json)
         if competition is not None and not follow and not log.newest(1):
-            raise UsageError(f"nothing has happened in {competition}: `bot status` lists the competitions")
+            raise UsageError(f"no events in {competition}: `bot status` lists the competitions")
         last = log.last()
         events = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(events, json=json)
@@ -84,7 +84,7 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
         row = labs.lab(store, run_id, lab)
         if row is None:
             labs_known = ", ".join(str(lab_row.id) for lab_row in labs.labs(store, run_id)) or "none"
-            raise UsageError(f"there is no lab {lab} in this run; its labs: {labs_known}")
+            raise UsageError(f"no lab {lab} in this run; its labs: {labs_known}")
         typer.echo(f"lab {lab}: {row.title}")
         last = 0
         with suppress(KeyboardInterrupt):

@@ -34,7 +34,7 @@ def test(
     """
     settings = configured(config).notify
     if not settings.services:
-        raise UsageError('there is no service to test: name one in bot.toml, [notify] services = ["SLACK_URL"]')
+        raise UsageError('no service to test: name one in bot.toml, [notify] services = ["SLACK_URL"]')
     services = open_services(settings)
     now = SystemClock().now()
     notice = Notice("notify.trial", "", {"at": now})

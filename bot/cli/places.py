@@ -4,17 +4,17 @@ import errno
 import os
 
 _DO = {
-    errno.EACCES: "let this user read and write it, or name another place",
-    errno.EPERM: "let this user read and write it, or name another place",
-    errno.EROFS: "name a place that can be written to",
-    errno.ENOTDIR: "a part of the path is a file: name another place",
-    errno.EEXIST: "name another place, or move what is there",
-    errno.EISDIR: "name a file in it",
-    errno.ENOENT: "create it, or name another place",
-    errno.ENOSPC: "free some space, or name a place on another disk",
-    errno.EDQUOT: "free some space, or name a place on another disk",
+    errno.EACCES: "make it readable and writable for this user, or choose another path",
+    errno.EPERM: "make it readable and writable for this user, or choose another path",
+    errno.EROFS: "choose a writable path",
+    errno.ENOTDIR: "part of the path is a file; choose another path",
+    errno.EEXIST: "choose another path, or move what is there",
+    errno.EISDIR: "name a file in that folder",
+    errno.ENOENT: "create it, or choose another path",
+    errno.ENOSPC: "free some space, or choose a path on another disk",
+    errno.EDQUOT: "free some space, or choose a path on another disk",
     errno.ENAMETOOLONG: "name a shorter path",
-    errno.ELOOP: "its links lead in a circle: name another place",
+    errno.ELOOP: "its links form a loop: choose another path",
 }
 """What a person can do about a place, by the system's error number."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _SHOWN_SOURCES = 4
-_WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a kernel that was reproduced"}
+_WITHOUT_DRAFT = {"draft": "the safe baseline", "reproduce": "a reproduced kernel"}
 """Subject of a report without a draft, by its node's action."""
 
 
@@ -48,7 +48,7 @@ def ideas(
             else:
                 _print_pool(run.row.competition, pool, sources)
     if not runs and not json:
-        typer.echo("there is no run yet, so there are no ideas")
+        typer.echo("no run yet, so no ideas")
 
 
 def reports(
@@ -75,7 +75,7 @@ def reports(
             else:
                 _print_reports(run)
     if not runs and not json:
-        typer.echo("there is no run yet, so there are no reports")
+        typer.echo("no run yet, so no reports")
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def _ideas_of(run: RunRecord, row: Report) -> Sequence[int]:
 
 def _print_pool(slug: str, pool: Sequence[IdeaEvidence], sources: Mapping[str, Source]) -> None:
     if not pool:
-        typer.echo(f"{slug}: there are no ideas yet")
+        typer.echo(f"{slug}: no ideas yet")
         return
     rows = [
         (
@@ -158,7 +158,7 @@ def _find_report(run: RunRecord, id: str) -> Report:
 def _print_reports(run: RunRecord) -> None:
     slug = run.row.competition
     if not run.reports:
-        typer.echo(f"{slug}: there are no reports yet")
+        typer.echo(f"{slug}: no reports yet")
         return
     rows = [
         (

@@ -17,14 +17,15 @@ def prune(
     folder: Annotated[Path, typer.Argument(help="folder with runs, the `--out` of `bot replay`")] = Path("runs"),
     keep_days: Annotated[
         float | None,
-        typer.Option(min=0, help="keep views of runs that ended within so many days; default: 14, or as configured"),
+        typer.Option(min=0, help="keep views of runs that ended within this many days; default: 14, or as configured"),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be removed")] = False,
     config: Config = None,
     forget: Annotated[
         str | None,
         typer.Option(
-            metavar="COMPETITION", help="remove what was collected for it, or derived from that, from --database"
+            metavar="COMPETITION",
+            help=("remove all data collected for this competition, and data derived from it, from --database"),
         ),
     ] = None,
     database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,
@@ -61,7 +62,7 @@ def prune(
 
 def _forget(competition: str | None, database: Path | None, *, dry_run: bool, json: bool) -> None:
     if competition is None or database is None:
-        raise UsageError("--forget names a competition, --database the file to remove it from: give both")
+        raise UsageError("--forget COMPETITION and --database FILE belong together: give both")
     if not database.is_file():
         raise UsageError(f"there is no database {database}")
     from state.clock import SystemClock

@@ -32,7 +32,7 @@ def replay(
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
     fleet: Fleet = None,
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="folder in which each run gets a folder")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="parent folder of the runs' folders")] = Path("runs"),
     plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
 ) -> None:
@@ -64,7 +64,7 @@ def replay(
         if note := cutoff_note(cutoff_on(snapshot.card, options.cutoff), snapshot.card.deadline):
             typer.echo(f"{snapshot.card.slug}: {note}", err=True)
     if record is not None and len(planned) > 1:
-        raise UsageError("--record takes one run at a time: a recording is keyed by the steps of one run")
+        raise UsageError("--record works with one run at a time")
     check_free(out, setup.configuration.disk)
     remove_leftovers(out)
     configured = setup.configuration
@@ -82,11 +82,11 @@ def _check_notes(options: ReplayOptions, competitions: int) -> None:
     if options.notes is None:
         return
     if not options.community:
-        raise UsageError("--notes and --no-community contradict each other: notes are posts")
+        raise UsageError("--notes and --no-community exclude each other: notes are read as posts")
     if competitions > 1:
-        raise UsageError("--notes takes one snapshot at a time: notes are on one competition")
+        raise UsageError("--notes works with one snapshot at a time")
     if not options.notes.is_dir():
-        raise UsageError(f"--notes {options.notes}: there is no such folder")
+        raise UsageError(f"--notes {options.notes}: no such folder")
 
 
 def _agents(text: str) -> Sequence[str]:

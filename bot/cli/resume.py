@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def resume(
-    paths: Annotated[list[Path], typer.Argument(help="folders of runs, or folders with such folders")],
+    paths: Annotated[list[Path], typer.Argument(help="folders of runs, or their parent folders")],
     snapshot: Annotated[
-        list[Path] | None, typer.Option(help="a snapshot that has moved since the runs began; may be repeated")
+        list[Path] | None,
+        typer.Option(help="new path of a snapshot that has moved since the runs started; may be repeated"),
     ] = None,
     fleet: Fleet = None,
     plain: Plain = False,
@@ -40,7 +41,7 @@ def resume(
 
     folders = run_folders(paths)
     if not folders:
-        raise UsageError(f"there is no run in {', '.join(map(str, paths))}")
+        raise UsageError(f"no run in {', '.join(map(str, paths))}")
     moved_snapshots = {s.card.slug: s for s in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
     for out in dict.fromkeys(folder.path.resolve().parent for folder in folders):
         remove_leftovers(out)

@@ -28,7 +28,7 @@ EX_CONFIG = 78
 def run(
     config: Config = None,
     until_over: Annotated[
-        bool, typer.Option("--until-over", help="end when all competitions are over, as for a rehearsal")
+        bool, typer.Option("--until-over", help="exit once all competitions have ended, as in a rehearsal")
     ] = False,
     plain: Plain = False,
 ) -> None:
@@ -113,7 +113,7 @@ def tell_of_missing_key(terminal: TextIO) -> None:
     try:
         find_credentials()
     except UsageError as error:
-        hint = "`bot keys set KAGGLE_API_TOKEN` in another shell keeps one, which is found without a restart"
+        hint = "`bot keys set KAGGLE_API_TOKEN` in another shell saves one; no restart is needed"
         hint += "; or press Ctrl-C, set the variable, and run this again"
         print(f"bot: nothing can be done yet. {error}\n{hint}.", file=terminal)
 

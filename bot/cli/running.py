@@ -112,7 +112,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if result.second_look:
         yield f"checked again: {result.second_look}"
     if result.self_reported:
-        yield f"validation scores are self-reported, that is, scripts print them: {result.self_reported}"
+        yield f"validation scores are self-reported (printed by scripts): {result.self_reported}"
     doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
         subject = "the data" if node is None else f"node {node}"
@@ -130,7 +130,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if result.no_answer:
         yield f"no answer of {result.model} could be used: {result.no_answer}"
         if result.submission_exists:
-            yield "what was submitted is the bot's own; `bot doctor` tries the model out"
+            yield "the bot's own baseline was submitted; `bot doctor` tests the model"
 
 
 def _row(result: RunResult | Failed) -> tuple[str, ...]:

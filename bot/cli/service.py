@@ -19,16 +19,14 @@ service_app = typer.Typer(name="service", help="The bot as a systemd service.", 
 
 @service_app.command()
 def install(
-    root: Annotated[Path, typer.Option(help="write the files below this folder, and run nothing")] = _MACHINE,
+    root: Annotated[Path, typer.Option(help="write the files below this folder without running anything")] = _MACHINE,
     program: Annotated[
         Path | None, typer.Option(help="the `bot` that the service runs; default: this one", show_default=False)
     ] = None,
     docker: Annotated[
-        bool | None, typer.Option("--docker/--no-docker", help="may use the Docker engine; default: as installed")
+        bool | None, typer.Option("--docker/--no-docker", help="allow the Docker engine; default: as installed")
     ] = None,
-    gpu: Annotated[
-        bool | None, typer.Option("--gpu/--no-gpu", help="may use NVIDIA's GPUs; default: as installed")
-    ] = None,
+    gpu: Annotated[bool | None, typer.Option("--gpu/--no-gpu", help="allow NVIDIA GPUs; default: as installed")] = None,
 ) -> None:
     """Install units, a user, folders and a first bot.toml, or update them; safe to run again.
 
@@ -84,7 +82,7 @@ def status() -> None:
     """
     require_systemd(root=False)
     subprocess.run(("systemctl", "status", "--no-pager", "--full", files.SERVICE, files.TIMER), check=False)
-    active, problems = service_state() or ("inactive", ["it is not installed: `bot service install`"])
+    active, problems = service_state() or ("inactive", ["the service is not installed: run `bot service install`"])
     for problem in problems:
         typer.echo(f"problem: {problem}")
     if active != "active":

@@ -46,7 +46,7 @@ def solve(
         typer.Argument(help="a folder or zip with train and test tables, or folders of files by class; or one table"),
     ],
     target: Annotated[
-        str | None, typer.Option(help="the column to predict; default: the one that test rows lack")
+        str | None, typer.Option(help="the column to predict; default: the column that the test table lacks")
     ] = None,
     metric: Annotated[
         str | None,
@@ -55,39 +55,42 @@ def solve(
         ),
     ] = None,
     id: Annotated[
-        str | None, typer.Option(help="the column that identifies rows; default: one that is named like it")
+        str | None, typer.Option(help="the column that identifies rows; default: a column named like an id")
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(help="for one table: the column of groups that are not to be parted; none: rows go one by one"),
+        typer.Option(help="for a single table: the column of groups to keep together; none: rows are independent"),
     ] = None,
     time_column: Annotated[
         str | None,
-        typer.Option(
-            help="for one table: the column by which the latest rows are withheld; default: a column of dates"
-        ),
+        typer.Option(help="for a single table: withhold the latest rows by this column; default: a column of dates"),
     ] = None,
     shuffle: Annotated[
-        bool, typer.Option("--shuffle", help="for one table with dates: withhold rows at random, not the latest")
+        bool,
+        typer.Option("--shuffle", help="for a single table with dates: withhold random rows instead of the latest"),
     ] = False,
-    train: Annotated[str | None, typer.Option(help="the table of training rows; default: the one called train")] = None,
-    test: Annotated[str | None, typer.Option(help="the table of rows to predict; default: the one called test")] = None,
+    train: Annotated[
+        str | None, typer.Option(help="the table of training rows; default: the table named train")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(help="the table of rows to predict; default: the table named test")
+    ] = None,
     header: Annotated[
         bool | None,
         typer.Option(
-            "--header/--no-header", help="whether the first row of tables names columns; default: by its contents"
+            "--header/--no-header", help="whether the first row of tables holds column names; default: detected"
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="where the data can be read in two ways, take the likelier")
+        bool, typer.Option("--yes", help="where the data can be read in two ways, take the likelier one without asking")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="hand in the result even if a constant scores better")] = False,
+    force: Annotated[bool, typer.Option("--force", help="write predictions even if a constant scores better")] = False,
     chosen_options: dict[str, Any],
     model: Annotated[
-        str, typer.Option(help="builtin, openai:NAME or recorded:DIR, which is asked for ideas and scripts")
+        str, typer.Option(help="the model for ideas and scripts: builtin, openai:NAME or recorded:DIR")
     ] = "builtin",
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="folder in which the run gets a folder")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="parent folder of the run's folder")] = Path("runs"),
     plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print result.json on one line")] = False,
 ) -> None:
@@ -122,7 +125,7 @@ def solve(
             snapshot, detected = _build(data, Path(scratch), data_options, out, now)
             settings = replace(setup, gpus=gpus, leases=leases).settings(snapshot, options.agent, options.seed)
             if options.notes is not None and not options.notes.is_dir():
-                raise UsageError(f"--notes {options.notes}: there is no such folder")
+                raise UsageError(f"--notes {options.notes}: no such folder")
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
             settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
             detected.add("validation", asyncio.run(_split(snapshot, options.split_seed, settings.withholding)))
@@ -196,4 +199,4 @@ async def _split(snapshot: "Snapshot", seed: int, withholding: "Withholding") ->
         try:
             return await worker.describe_split(snapshot.data, snapshot.card, seed, withholding)
         except UnsupportedLayout as error:
-            return f"no rows can be withheld, so that only what scripts print counts: {error}"
+            return f"no rows can be withheld; only the scores that scripts print count: {error}"

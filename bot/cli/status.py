@@ -45,7 +45,7 @@ def status(
 
         show_daemon(config, names, json=json)
         if not json and not names and _RUNS.is_dir():
-            typer.echo(f"there are also folders of runs: `bot status {_RUNS}` shows them")
+            typer.echo(f"folders of runs also exist: `bot status {_RUNS}` shows them")
     elif names:
         raise UsageError(
             f"there is no folder {names[0]}, and no daemon's database with a competition of that name: name a run, the "

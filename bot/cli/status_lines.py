@@ -110,7 +110,7 @@ def _state(status: CompetitionStatus, now: datetime, *, running: bool) -> Iterat
     if status.control != "running":
         parts.append(f"you have {status.control} it")
     if not status.configured:
-        parts.append("it has no table in bot.toml")
+        parts.append("not configured in bot.toml")
     yield from _wrapped("state", "; ".join(part for part in parts if part))
 
 
@@ -170,8 +170,8 @@ def _running(daemon: DaemonStatus, competitions: Sequence[CompetitionStatus]) ->
         ranks = "; ".join(f"{_ended_with(c)}" for c in competitions)
         return f"finished {moment(daemon.ended)}: {ranks}"
     if daemon.ended:
-        return f"stopped {moment(daemon.ended)}, after it had begun {since}; `bot run` goes on"
-    return f"stopped without ending in order (killed, or the machine went down); it began {since}; `bot run` goes on"
+        return f"stopped {moment(daemon.ended)}, started {since}; `bot run` continues"
+    return f"stopped unexpectedly (killed, or the machine went down); started {since}; `bot run` continues"
 
 
 def _to_approve(status: CompetitionStatus) -> str:
@@ -182,7 +182,7 @@ def _to_approve(status: CompetitionStatus) -> str:
 
 
 def _given_up(cause: GivenUp) -> str:
-    reason = cause.error or "no reason is known"
+    reason = cause.error or "reason unknown"
     return f"{plural(cause.tasks, 'task')} ({', '.join(cause.of)}), last {moment(cause.at)}: {reason}"
 
 
@@ -238,14 +238,14 @@ def _doing(work: Doing, now: datetime | None) -> str:
 
 def _submissions(status: CompetitionStatus) -> str:
     counts = status.sent
-    unused = "an unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
+    unused = "unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
     parts = [f"{counts.today} today, {unused}, {counts.all} in all", f"last public score {number(counts.last_score)}"]
     if counts.open:
         parts.append(f"{counts.open} not settled")
     if status.held:
         parts.append(f"held until you approve: {', '.join(f'`bot approve {id}`' for id in status.held)}")
     if not status.submit:
-        parts.append("nothing is sent: submit is not true")
+        parts.append("submitting is off (submit = false)")
     return "; ".join(parts)
 
 

@@ -21,7 +21,7 @@ from state.words import did_you_mean, iso
 def note(
     competition: Competition,
     text: Annotated[list[str] | None, typer.Argument(help="the note's text; - reads it from stdin")] = None,
-    list_notes: Annotated[bool, typer.Option("--list", help="show the notes, with --json one object each")] = False,
+    list_notes: Annotated[bool, typer.Option("--list", help="list the notes; with --json one object each")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:
@@ -32,7 +32,7 @@ def note(
     Example: bot note titanic "the tickets' prefixes are worth a look"
     """
     if list_notes and text:
-        raise UsageError("--list shows the notes, and takes no text")
+        raise UsageError("--list takes no text")
     _check_configured(config, competition)
     if list_notes:
         with open_daemon_store(config) as store:
@@ -42,7 +42,7 @@ def note(
     refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
         added = leave_note(store, competition, words, who())
-        _report(store, _as_record(added), f"note {added.id} on {competition} is kept", json=json)
+        _report(store, _as_record(added), f"note {added.id} on {competition} saved", json=json)
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
@@ -111,11 +111,13 @@ def _show_notes(store: Store, competition: str, *, json: bool) -> None:
             typer.echo(f"note {row.id}, {row.at:%Y-%m-%d %H:%M} UTC, {row.by}:")
             typer.echo("".join(f"  {line}\n" for line in row.text.splitlines()), nl=False)
     if not all_notes and not json:
-        typer.echo(f"there are no notes on {competition}")
+        typer.echo(f"no notes on {competition}")
 
 
 def _report(store: Store, facts: dict[str, Any], message: str, *, json: bool) -> None:
     running = daemon_is_running(store)
-    when = "the daemon sees it within seconds" if running else "no daemon runs: it takes effect when one starts"
+    when = (
+        "the daemon will see it within seconds" if running else "no daemon is running: it takes effect when one starts"
+    )
     record = {**facts, "database": str(store.path), "daemon_running": running}
     print_result(record, f"{message}; {when}", json=json)

@@ -21,7 +21,7 @@ _PAUSE = 0.2
 
 def submit(
     competition: Competition,
-    node: Annotated[int, typer.Argument(help="the node's number, as in `bot status` and the report")],
+    node: Annotated[int, typer.Argument(help="the node's number, from `bot status` or the report")],
     wait: Annotated[float, typer.Option(min=0, help="seconds to wait for the daemon's answer")] = 10.0,
     config: Config = None,
     json: Json = False,
@@ -50,7 +50,7 @@ def _run_of(store: Store, competition: str, node: int) -> str:
     with store.read() as session:
         run = (runs := latest_runs(session)).get(competition)
         if run is None:
-            raise UsageError(f"there is no run on {competition}: {did_you_mean(competition, runs)}")
+            raise UsageError(f"no run on {competition}: {did_you_mean(competition, runs)}")
         row = session.get(Node, (run.id, node))
     if row is None:
         raise UsageError(f"the run on {competition} has no node {node}")
@@ -73,7 +73,9 @@ def _sentence(competition: str, wish: Wish, *, running: bool) -> str:
     subject = f"node {wish.node} on {competition}"
     if wish.seen_at is None:
         reason = (
-            "the daemon has not answered yet" if running else "no daemon runs: it will be decided when `bot run` starts"
+            "the daemon has not answered yet"
+            if running
+            else "no daemon is running: `bot run` will decide when it starts"
         )
         return f"{subject} is requested; {reason}"
     if wish.state == "intended":

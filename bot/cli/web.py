@@ -20,7 +20,7 @@ def web(
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="its port; default: that of bot.toml; 0: a free one")
     ] = None,
-    address: Annotated[bool, typer.Option("--address", help="print the address, with its token, and end")] = False,
+    address: Annotated[bool, typer.Option("--address", help="print the address with its token, and exit")] = False,
     config: Config = None,
 ) -> None:
     """Serve a page on this machine that shows all competitions and runs as they go on, and takes your orders.

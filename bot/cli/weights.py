@@ -20,7 +20,7 @@ _LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
 weights_app = typer.Typer(
-    name="weights", help="Pretrained weights that scripts find read-only in weights/.", no_args_is_help=True
+    name="weights", help="Pretrained weights, which scripts find read-only in weights/.", no_args_is_help=True
 )
 
 
@@ -43,8 +43,8 @@ def list_weights(config: Config = None, json: Json = False) -> None:
 
 @weights_app.command()
 def pull(
-    names: Annotated[list[str] | None, typer.Argument(help="names in the list")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="everything in the list")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="names from the list")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="all weights in the list")] = False,
     config: Config = None,
     json: Json = False,
 ) -> None:

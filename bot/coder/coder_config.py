@@ -119,7 +119,7 @@ PRESETS: Mapping[str, Preset] = {
 
 def _name(name: str) -> str:
     if name in RESERVED or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}", name):
-        raise ValueError(f"must be a plain name, and none of {', '.join(RESERVED)}")
+        raise ValueError(f"must be a plain name other than {', '.join(RESERVED)}")
     return name
 
 
@@ -140,17 +140,17 @@ class CoderSection(BaseModel):
 
     preset: Literal[tuple(PRESETS)] | None = Field(  # type: ignore[valid-type]
         default=None,
-        description="a known agent, which brings command, dialect and variables; none: that of the table's name, if it is one",
+        description="a built-in preset of command, dialect and variables; none: the preset with the table's name, if any",
         examples=["codex"],
     )
     folder: SettingsPath | None = Field(
         default=None,
-        description="where it is installed; mounted read-only where it lies",
+        description="the folder that it is installed in; mounted read-only at the same path",
         examples=["/opt/coders/codex"],
     )
     files: tuple[SettingsPath, ...] = Field(
         default=(),
-        description="what else it needs of this machine, such as node; mounted read-only where it lies",
+        description="other paths that it needs, such as node's; mounted read-only at the same paths",
         examples=[["/usr/bin/node"]],
     )
     command: str | None = Field(
@@ -162,17 +162,17 @@ class CoderSection(BaseModel):
     )
     environment: Annotated[dict[str, str], AfterValidator(_environment)] = Field(
         default={},
-        description="variables that it finds; no keys: it needs none, and could read them",
+        description="environment variables for it; no keys: it needs none and could read them",
         examples=[{"AGENT_TELEMETRY": "off"}],
     )
     dialect: Dialect | None = Field(
         default=None,
-        description="what it speaks to its model: chat completions, responses, or messages",
+        description="its API: chat completions, responses or messages",
         examples=["chat"],
     )
     models: tuple[str, ...] = Field(
         default=(),
-        description="further names that it may ask its model by; the configured model answers those as well",
+        description="other model names that it may request; the configured model answers these too",
         examples=[["small-model"]],
     )
 
@@ -183,7 +183,7 @@ class OwnCoder(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    model: str = Field(description="the model's name that it asks for")
+    model: str = Field(description="the model name that it requests")
     command: str
     dialect: Dialect
     folder: Path | None = None
@@ -210,10 +210,8 @@ class ChosenCoder(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    labs: bool = Field(
-        default=False, description="whether drafts are worked on in labs, not by one script after the other"
-    )
-    own: OwnCoder | None = Field(default=None, description="an agent of the owner's; none: the bot's shell coder")
+    labs: bool = Field(default=False, description="whether drafts are worked on in labs, not as single scripts")
+    own: OwnCoder | None = Field(default=None, description="your own coding agent; none: the bot's shell coder")
 
 
 def choose_coder(
@@ -245,7 +243,7 @@ def own_coder(name: str, sections: Mapping[str, CoderSection], choice: "ModelCho
     section = sections.get(name)
     if section is None:
         raise UsageError(
-            f"there is no coder {name!r}: {did_you_mean(name, (*RESERVED, *sections))} (yours are the tables [coders.NAME] of "
+            f"no coder named {name!r}: {did_you_mean(name, (*RESERVED, *sections))} (yours are the tables [coders.NAME] of "
             "bot.toml)"
         )
     preset = PRESETS.get(section.preset or name)
@@ -280,7 +278,7 @@ def installed(name: str, section: CoderSection) -> str | None:
     install_hint = "" if preset is None else f"; install it by `{preset.install.format(folder=section.folder)}`"
     missing = [path for path in (section.folder, *section.files) if path is not None and not path.exists()]
     if missing:
-        raise UsageError(f"[coders.{name}] names {missing[0]}, which is not there{install_hint}")
+        raise UsageError(f"[coders.{name}] names {missing[0]}, which does not exist{install_hint}")
     if preset is None or section.folder is None:
         return None
     programs = sorted(section.folder.glob(preset.program))

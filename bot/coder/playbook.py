@@ -95,7 +95,7 @@ class ScriptPlaybook:
             result = await self.write(assignment, node, tree, limits)
         except ModelRefused as error:
             with context.store.write() as tx:
-                end_node(tx, context.run_id, node, "buggy", error=f"no script was written: {error}", since=start)
+                end_node(tx, context.run_id, node, "buggy", error=f"no script: {error}", since=start)
             return
         script = result.script
         if result.given_up is not None:
@@ -114,7 +114,7 @@ class ScriptPlaybook:
         async def promise() -> ScriptTimeLimits:
             seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds)
             if seconds is None:
-                raise BudgetExceeded("no time is left for another execution")
+                raise BudgetExceeded("no time left for another execution")
             parent = holdout_seconds(context, action.parents[0]) if action.parents else None
             short = seconds <= LONG_RUN_SECONDS or (parent is not None and parent < LONG_RUN_SECONDS)
             # A score that the script prints itself needs no debug run: no view is smaller than the data.

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from bot.community.ideas.pool import propose_ideas
-from bot.community.reading.allowance import may_read
+from bot.community.ideas.pool import may_propose, propose_ideas
 from bot.community.reading.batches import read_batch
 from bot.community.reproduction.reproducing import reproduce_batch
 from bot.engine.context import RunContext
@@ -71,8 +70,7 @@ class Intake:
         if part == "posts":
             read = await read_batch(self._context, number)
             # Where nothing was posted or measured yet, a coder's own ideas are as good.
-            # Suggestions become ideas without a model where a lab lasts for the whole run.
-            if (read or number > 1) and (self._context.budget.one_lab_a_slot or may_read(self._context)):
+            if (read or number > 1) and may_propose(self._context):
                 await propose_ideas(self._context, f"propose:{number}")
         else:
             await reproduce_batch(self._context, number, shares_cores=self._shares_cores)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.community.ideas.pool import propose_news
-from bot.community.reading.allowance import may_read
+from bot.community.ideas.pool import may_propose, propose_news
 from bot.community.reading.batches import known_analyses, read_news
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
@@ -40,7 +39,7 @@ async def take_in_news(context: RunContext, look: int | None = None) -> NewsLook
         return NewsLook(tuple(read), _is_strong(context, read))
 
     news = await context.steps.once(_NEWS, find, Key(attempt=number))
-    if news.posts and may_read(context):
+    if news.posts and may_propose(context):
         await propose_news(context)
     return news
 

@@ -22,7 +22,7 @@ class ReadingSettings(ClosedModel):
     growth: float = Field(
         default=2.0,
         ge=1,
-        description="factor by which a batch is larger than the one before it if that one was useful, else smaller",
+        description="factor by which the next batch is larger if the last one was useful, else smaller",
     )
     most_tokens: int = Field(
         default=90_000, ge=0, description="maximum number of tokens of all batches of a run, apart from new posts"

@@ -46,7 +46,7 @@ def _almost_built_in(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
         models_at |= {("competitions", slug, "roles", role): model for role, model in competition.roles.items()}
     for path, model in models_at.items():
         if model and is_almost_built_in(model):
-            yield path, 'is the name of no model; did you mean "builtin"?'
+            yield path, 'is not a model; did you mean "builtin"?'
 
 
 def _scoring(path: KeyPath, competition: CompetitionSettings) -> Iterator[tuple[KeyPath, str]]:
@@ -63,7 +63,7 @@ def _scoring(path: KeyPath, competition: CompetitionSettings) -> Iterator[tuple[
 
 def _unknown_metric(name: str) -> str:
     if "/" in name or name.endswith(".py"):
-        return f"must be the path of a file called {OWN_GRADER}, or a metric's name: a grader has no other name"
+        return f"must be the path of a file named {OWN_GRADER}, or the name of a metric"
     suggestion = nearest_metric(name)
     return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {suggestion}"
 
@@ -133,5 +133,5 @@ def _unpriced(models_at: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple
         if model != "builtin" and pricing.cost(model, Usage(prompt_tokens=1, completion_tokens=1)) is None:
             yield (
                 path,
-                f'names a model without a known price, so that no cap on money can be kept: give it as prices."{model}"',
+                f'names a model of unknown price, so that no money cap can be enforced: set its price as prices."{model}"',
             )

@@ -14,29 +14,29 @@ class DaemonSettings(ClosedModel):
 
     dir: SettingsPath | None = Field(
         default=None,
-        description="the folder of bot.db and of the competitions' data; none: systemd's STATE_DIRECTORY, else "
-        "kaggle-bot in the user's folder for state",
+        description="the folder of bot.db and the competitions' data; none: systemd's STATE_DIRECTORY, else kaggle-bot in the "
+        "user's state folder",
         examples=["/var/lib/kaggle-bot"],
     )
     rehearsal: bool = Field(
         default=False,
-        description="whether the site is that of `bot rehearse`, by whose clock the daemon then goes",
+        description="whether the site is `bot rehearse`'s, whose clock the daemon then follows",
     )
-    slots: int = Field(default=1, ge=1, description="scripts that are worked on at a time, over all competitions")
+    slots: int = Field(default=1, ge=1, description="maximum number of scripts at the same time, over all competitions")
     longest_script: float = Field(
-        default=3600.0, gt=0, allow_inf_nan=False, description="seconds that no run of a script may take more of"
+        default=3600.0, gt=0, allow_inf_nan=False, description="time limit of a script's run, in seconds"
     )
     log_format: Literal["auto", "text", "json"] = Field(
-        default="auto", description="lines for people, one JSON object a line, or auto: the first on a terminal alone"
+        default="auto", description="text, JSON (one object per line), or auto: text on a terminal, JSON elsewhere"
     )
     keep_community_days: float = Field(
         default=90.0,
         ge=14,
         allow_inf_nan=False,
-        description="days after a competition's end for which posts, boards, prompts and what was made of them are kept; "
+        description="days to keep posts, leaderboards, prompts and data derived from them after a competition has ended; "
         "scores, submissions, code and spending stay",
     )
-    backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db are kept")
+    backups: int = Field(default=7, ge=1, le=366, description="how many daily backups of bot.db to keep")
 
     @property
     def folder(self) -> Path:

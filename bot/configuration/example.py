@@ -14,9 +14,9 @@ from bot.configuration.settings import Settings
 from bot.configuration.toml_values import toml_key, toml_value
 
 _HEAD = (
-    "The configuration of the bot. A line that begins with # and a letter is a key as it is by default, or, where it is "
-    "not set by default, an example of it: take the # away to set it. A relative path starts at the folder of this file. "
-    "Secrets never stand in this file."
+    "The configuration of the bot. A line that starts with # and a letter shows a key with its default, or "
+    "with an example where it has none: remove the # to set it. Relative paths start at the folder of this "
+    "file. Secrets do not belong in this file."
 )
 _WIDTH = 118
 _EXAMPLE_NAMES = {"competitions": "some-competition", "coders": "some-coder"}

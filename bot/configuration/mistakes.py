@@ -119,7 +119,7 @@ def _unknown(tree: type[BaseModel], path: KeyPath) -> str:
     keys = tuple(table.model_fields) if table else ()
     key = f"unknown key {name!r}" + (f" in [{name_of(path[:-1])}]" if len(path) > 1 else "")
     if SECRET_NAME.search(name):
-        key += ", and secrets stand in the environment or in systemd's credentials alone"
+        key += "; secrets belong in environment variables or systemd credentials"
     return f"{key}; {_nearest(name, keys, places_of(tree, name))}"
 
 

@@ -117,7 +117,7 @@ def _text(file: Path) -> str:
 
 def _syntax(file: Path, text: str, error: Exception) -> Mistake:
     if isinstance(error, RecursionError):
-        return Mistake(str(file), None, "holds values within values, deeper than can be read", "syntax")
+        return Mistake(str(file), None, "is nested too deeply", "syntax")
     message = masked(str(error))
     place = _PLACE.search(message)
     at_end = len(text.split("\n")), len(text.rsplit("\n", 1)[-1]) + 1
@@ -151,7 +151,7 @@ def _hidden_secrets(content: object, toml: TomlFile, text: str, path: KeyPath = 
 def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
     key = masked(name_of(path)) or None
     beginning = f"{key} holds" if key else "here stands"
-    sentence = f"{beginning} {secret.kind}, and no secret may stand in this file: put it into {secret.place}"
+    sentence = f"{beginning} {secret.kind}; secrets do not belong in this file: move it to {secret.place}"
     return Mistake(str(file), line, sentence, "secret", key)
 
 
@@ -191,7 +191,7 @@ def _settings(content: dict[str, Any], folder: Path, model: type[ModelT]) -> Mod
 def _time(value: object) -> str:
     if isinstance(value, date | time):
         return value.isoformat()
-    raise TypeError(f"{type(value)} is nothing that TOML holds")
+    raise TypeError(f"{type(value)} is not a value that TOML has")
 
 
 def _sorted(mistakes: list[Mistake]) -> list[Mistake]:

@@ -24,58 +24,54 @@ class Settings(ClosedModel):
 
     run: ReplayOptions = Field(
         default=ReplayOptions(),
-        description="Every run, unless a table [competitions.SLUG], the [run] of a plan or an option says otherwise. For "
-        "replays alone are cutoff, pace, signals, community, time, steps, split_seed and parallel.",
+        description="Defaults of every run; a table [competitions.SLUG], the [run] table of a plan and options override them. "
+        "Only replays use cutoff, pace, signals, community, time, steps, split_seed and parallel.",
     )
     models: ModelsSection = Field(
         default=ModelsSection(),
-        description="Which models answer, and at which endpoint. Keys never stand in this file: they are read from "
-        "OPENAI_API_KEY, in the environment or among systemd's credentials.",
+        description="Models and their endpoint. Keys do not belong in this file: they are read from OPENAI_API_KEY, an "
+        "environment variable or a systemd credential.",
     )
     budget: BudgetSettings = Field(
         default=BudgetSettings(),
-        description="Caps on all runs together; of these and [run.budget] the tightest one holds.",
+        description="Caps over all runs together; the stricter of these and [run.budget] applies.",
     )
     sandbox: SandboxSettings = Field(
-        default=SandboxSettings(), description="What scripts run in, with which packages, and what one may use."
+        default=SandboxSettings(), description="The sandbox of scripts: kind, packages, resource limits."
     )
     coders: dict[CoderName, CoderSection] = Field(
         default={},
-        description="Coding agents of your own, each a table [coders.NAME], to work in labs in place of the bot's; "
-        "--coder NAME, or coder = NAME for a competition, chooses one.",
+        description="Your own coding agents, each a table [coders.NAME], which replace the bot's coder in labs; choose one "
+        "with --coder NAME, or coder = NAME for a competition.",
     )
     knowledge: KnowledgeSettings = Field(
         default=KnowledgeSettings(),
-        description="The knowledge base: entries of your own, and what texts are compared by.",
+        description="The knowledge base: your own entries, and how texts are compared.",
     )
-    leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share the machine.")
+    leases: LeaseSettings = Field(default=LeaseSettings(), description="How scripts share cores and GPUs.")
     fleet: FleetSettings = Field(default=FleetSettings(), description="Other machines that run scripts and labs.")
     disk: DiskSettings = Field(default=DiskSettings(), description="The disk that runs are written to.")
     weights: WeightsSettings = Field(default=WeightsSettings(), description="Pretrained weights that scripts may use.")
     kaggle: KaggleSection = Field(
         default=KaggleSection(),
-        description="Where Kaggle is, and how carefully it is asked. Its key never stands in this file: it is read from "
-        "KAGGLE_API_TOKEN, in the environment or among systemd's credentials, or from ~/.kaggle.",
+        description="Kaggle's address, and limits on requests to it. The key does not belong in this file: it is read from "
+        "KAGGLE_API_TOKEN (an environment variable or a systemd credential) or from ~/.kaggle.",
     )
     polling: PollingSettings = Field(
         default=PollingSettings(),
-        description="How often each part of a competition is read, in seconds; with these a competition without news costs "
-        "three requests in a quarter of an hour.",
+        description="Seconds between polls of each part of a competition; with the defaults, a competition without news costs "
+        "three requests every fifteen minutes.",
     )
     notify: NotifySection = Field(
         default=NotifySection(),
-        description="How the owner is notified. The services' addresses never stand in this file, as they hold tokens and "
-        "passwords: it names the variables or systemd credentials that hold them.",
+        description="Notifications to the owner. Addresses of services contain tokens and passwords and do not belong in this "
+        "file: it names the environment variables or systemd credentials that hold them.",
     )
-    daemon: DaemonSettings = Field(
-        default=DaemonSettings(), description="How the daemon runs, whatever it competes in."
-    )
-    web: WebSettings = Field(
-        default=WebSettings(), description="The page that shows what goes on, and takes the owner's orders."
-    )
+    daemon: DaemonSettings = Field(default=DaemonSettings(), description="The daemon.")
+    web: WebSettings = Field(default=WebSettings(), description="The status page.")
     competitions: dict[Slug, CompetitionSettings] = Field(
         default={},
-        description="The competitions that are worked on, each a table [competitions.SLUG], where SLUG is the last part "
-        "of its address; a competition without a table is left alone. The keys of [run] that are not of replays alone may stand "
-        "here as well, and hold for this competition.",
+        description="The competitions to work on, each a table [competitions.SLUG], where SLUG is the last part of the "
+        "address; all others are ignored. Keys of [run] that are not for replays only may be set here too, for "
+        "this competition.",
     )

@@ -11,7 +11,8 @@ class WebSettings(ClosedModel):
     """The page."""
 
     enabled: bool = Field(
-        default=False, description="whether the daemon starts the page, in a process of its own; `bot web` does without"
+        default=False,
+        description="whether the daemon starts the page, in a separate process; `bot web` does not need this",
     )
     port: int = Field(default=WEB_PORT, ge=1, le=65535, description="the page's port")
     listen: str = Field(

@@ -84,7 +84,7 @@ def _listening(name: str, competition: str) -> socket.socket:
     except OSError as error:
         claim.close()
         if error.errno != errno.EADDRINUSE:
-            raise UsageError(f"{competition} cannot be claimed on this machine: {error.strerror}") from error
+            raise UsageError(f"{competition} could not be locked on this machine: {error.strerror}") from error
         raise UsageError(
             f"another process already works on {competition} for the same Kaggle account: stop that one, or remove "
             f"[competitions.{competition}] from the bot.toml of one of the two"

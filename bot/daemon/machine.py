@@ -30,7 +30,7 @@ async def check_devices(shared: Shared) -> None:
     if shared.gpus:
         gpu_count = await asyncio.to_thread(_gpus)
         problems["GPU"] = (
-            None if gpu_count >= shared.gpus else f"{gpu_count} GPUs are seen, and a script needs {shared.gpus}"
+            None if gpu_count >= shared.gpus else f"{gpu_count} GPUs are visible, but a script needs {shared.gpus}"
         )
     with shared.store.write(durable=False) as tx:
         for device, problem in problems.items():
@@ -92,7 +92,7 @@ def back_up_daily(store: Store, keep: int) -> Path | None:
 def _not_backed_up(store: Store, error: Exception) -> None:
     with store.write() as tx:
         tx.record("backup.failed", run_id=NO_RUN, error=str(error))
-        begin(tx, _BACKUP, f"there is no backup of this day: {error}")
+        begin(tx, _BACKUP, f"today's backup failed: {error}")
 
 
 def _removed(store: Store, runs: Path, keep_days: float, now: datetime) -> Iterator[Prunable]:

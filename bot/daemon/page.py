@@ -39,7 +39,7 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
             await _ended(process)
         failures = 1 if loop.time() - start > _HEALTHY else failures + 1
         pause = back_off(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
-        say(f"the page ended with status {status}, and is started again in {pause:.0f} s")
+        say(f"the page ended with status {status}; restarting in {pause:.0f} s")
         await asyncio.sleep(pause)
 
 

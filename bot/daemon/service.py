@@ -168,7 +168,7 @@ class _Daemon:
         try:
             self._claims.take(slug)
         except UsageError as error:
-            self._shared.say(slug, f"it is left alone: {error}")
+            self._shared.say(slug, f"skipped: {error}")
             with self._shared.store.write() as tx:
                 begin_work_broken(tx, f"{_CLAIM}{slug}", slug, str(error))
             return False
@@ -186,7 +186,7 @@ class _Daemon:
                 with shared.store.write() as tx:
                     record_failure(tx, "entry.failed", error, competition=slug)
                     begin_work_broken(tx, f"entry/{slug}", slug, f"{type(error).__name__}: {error}")
-                shared.say(slug, f"its work failed, and is resumed later: {error}")
+                shared.say(slug, f"its work failed and will be resumed later: {error}")
                 await shared.clock.sleep(_ENTRY_PAUSE)
             else:
                 self._claims.release(slug)
@@ -204,9 +204,9 @@ class _Daemon:
         try:
             found = read_configuration(self._options.file).settings
         except ConfigurationError as error:
-            self._shared.say("", f"the configuration is wrong, and the earlier one stays in effect: {error}")
+            self._shared.say("", f"the configuration is invalid; the previous one stays in effect: {error}")
             with store.write() as tx:
-                why = f"it is wrong, and the earlier configuration stays in effect: {error}"
+                why = f"invalid; the previous configuration stays in effect: {error}"
                 begin_work_broken(tx, "configuration", "bot.toml", why)
         else:
             with store.write() as tx:
@@ -218,7 +218,7 @@ class _Daemon:
                 with store.write() as tx:
                     end_all_of(tx, slug)
             self._configure(found)
-            self._shared.say("", f"the configuration was read again: {', '.join(found.competitions) or 'nothing'}")
+            self._shared.say("", f"configuration reloaded: {', '.join(found.competitions) or 'nothing'}")
         self._systemd.ready(self._status())
 
     async def _deliver(self) -> None:

@@ -54,7 +54,7 @@ class LoopSupervisor:
             ValueError: a loop with this name has not returned.
         """
         if name in self._tasks:
-            raise ValueError(f"there is already a loop {name}")
+            raise ValueError(f"duplicate loop: {name}")
         task = self._tasks[name] = asyncio.create_task(self._keep(name, start), name=f"loop {name}")
         task.add_done_callback(partial(self._ended, name))
 
@@ -66,7 +66,7 @@ class LoopSupervisor:
         task.cancel()
         finished, _ = await asyncio.wait([task], timeout=self._settings.stop_seconds)
         if not finished:
-            _LOG.error("the loop %s does not end", name)
+            _LOG.error("the loop %s does not stop", name)
 
     async def run(self) -> None:
         """Return when all loops have returned; if cancelled, stop them one by one, the last added first.
@@ -127,4 +127,4 @@ class LoopSupervisor:
             with self._store.write() as tx:
                 record_failure(tx, "loop.failed", error, loop=name, failures=failures)
         except StateUnavailable as unavailable:
-            _LOG.error("the loop %s failed (%s), which cannot be recorded: %s", name, words_of(error), unavailable)
+            _LOG.error("the loop %s failed (%s), which could not be recorded: %s", name, words_of(error), unavailable)

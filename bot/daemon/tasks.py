@@ -94,7 +94,7 @@ class TaskHandlers:
         for sentence in problems:
             shared.say(slug, f"notes: {sentence}")
         if count:
-            shared.say(slug, f"{count} new or edited notes were read")
+            shared.say(slug, f"{count} new or edited notes read")
             with shared.store.write() as tx:
                 put_task(tx, f"learn notes after {key}", "learn", competition=slug)
 
@@ -161,7 +161,7 @@ class TaskHandlers:
             if entry is None or entry.state in ("stopped", "over"):
                 return
             if not entry.is_open:
-                raise Retry(600.0, f"{entry.slug} is not worked on now: {entry.why}", counted=False)
+                raise Retry(600.0, f"{entry.slug} is paused: {entry.why}", counted=False)
             await act(entry)
 
         return run

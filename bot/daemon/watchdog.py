@@ -49,7 +49,7 @@ class Watchdog:
     def ping(self) -> bool:
         """Report to systemd that the daemon is alive, if it is; returns whether it is."""
         if failure := self._failure():
-            self._systemd.status(f"not well: {failure}")
+            self._systemd.status(f"unhealthy: {failure}")
             return False
         self._seen = self._turns()
         self._systemd.watchdog(self._status())
@@ -58,7 +58,7 @@ class Watchdog:
     def _failure(self) -> str:
         """Return why the proof fails, empty if all is well."""
         if self._turns() <= self._seen:
-            return "the workers stand still"
+            return "the workers have stopped"
         try:
             # It proves that the file can be written to; a power cut may undo the write.
             with self._store.write(durable=False) as tx:

@@ -66,7 +66,7 @@ async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool])
     except TimeoutError as error:
         if not limit.expired():
             return TaskOutcome("failed", error)
-        slow = TimeoutError(f"it took longer than {handler.longest:g} s")
+        slow = TimeoutError(f"it exceeded its time limit of {handler.longest:g} s")
         slow.__cause__ = error
         return TaskOutcome("failed", slow)
     except KeyboardInterrupt:

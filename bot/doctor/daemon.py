@@ -42,7 +42,7 @@ def check_daemon_database(folder: Path) -> Iterator[Finding]:
         if path.exists():
             Store.open_to_read(path, SystemClock()).close()
     except (BotError, OSError, sqlite3.Error) as error:
-        yield Finding("bot.db", "fails", str(error), "stop the daemon before you put a copy back")
+        yield Finding("bot.db", "fails", str(error), "stop the daemon before you restore a copy")
     else:
         yield Finding("bot.db", "ok", "sound" if path.exists() else "created when `bot run` starts")
 
@@ -53,13 +53,13 @@ def check_notify(settings: NotifySection) -> Iterator[Finding]:
     try:
         services = open_services(settings)
     except UsageError as error:
-        yield Finding(part, "fails", "a service cannot be used", str(error))
+        yield Finding(part, "fails", "a notification service does not work", str(error))
         return
     if services:
         yield Finding(part, "ok", ", ".join(f"{name}: {one.service}" for name, one in services.items()))
     else:
-        fix = 'name services under [notify] in bot.toml, such as services = ["SLACK_URL"], then bot notify test'
-        yield Finding(part, "warning", "none configured: you are not notified", fix)
+        fix = 'list services under [notify] in bot.toml, such as services = ["SLACK_URL"], then run bot notify test'
+        yield Finding(part, "warning", "no service configured: you get no notifications", fix)
 
 
 def check_service(state: tuple[str, list[str]] | None) -> Iterator[Finding]:

@@ -36,8 +36,8 @@ def check_devices(gpus: Gpus, folder: Path = Path("/dev")) -> Iterator[Finding]:
         fix = "run nvidia-modprobe -u -c=0 as root (nvidia-smi makes the others)"
         yield Finding("GPU devices", "warning", f"missing: {', '.join(missing)}", fix)
     elif closed := [file.name for file in files if file.stat().st_mode & 0o006 != 0o006]:
-        fix = "scripts may run as another user: set the driver's NVreg_DeviceFileMode to 0666"
-        yield Finding("GPU devices", "warning", f"not for everybody: {', '.join(closed)}", fix)
+        fix = "set the driver's NVreg_DeviceFileMode to 0666, since scripts may run as another user"
+        yield Finding("GPU devices", "warning", f"not readable by every user: {', '.join(closed)}", fix)
     else:
         yield Finding("GPU devices", "ok", ", ".join(sorted(file.name for file in files)))
 

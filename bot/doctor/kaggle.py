@@ -50,7 +50,7 @@ def check_kaggle(
     try:
         credentials = find_credentials()
     except UsageError as error:
-        found = f"no key: {'no configured competition' if competitions else 'only past competitions'} can be read"
+        found = f"no Kaggle key: {'the configured competitions cannot' if competitions else 'only past competitions can'} be read"
         yield Finding("kaggle", "fails" if competitions else "warning", found, str(error))
         return
 
@@ -104,11 +104,11 @@ async def _check_competition(
         return replace(finding, found="; it ".join((finding.found, *map(str, kinds))))
     except (NotFound, Forbidden):
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
-        fix = f"[competitions.{slug}] in bot.toml must be named by the last part of its address"
+        fix = f"[competitions.{slug}] in bot.toml must use the last part of the competition's address"
         fix += f"{await _meant(site, slug)}; or {_enter(slug)}"
-        return Finding(slug, "fails", "Kaggle has no competition of this name, or it is not entered", fix)
+        return Finding(slug, "fails", "Kaggle has no such competition, or you have not entered it", fix)
     except (KaggleError, SiteUnavailable) as error:
-        return Finding(slug, "warning", f"could not be checked: {error}", "see the check of kaggle, or try again")
+        return Finding(slug, "warning", f"could not be checked: {error}", "see the kaggle check above, or try again")
 
 
 def _obstacles(
@@ -119,16 +119,16 @@ def _obstacles(
         yield Finding(slug, "fails", "not entered: nothing can be downloaded or submitted", _enter(slug))
     if competition.deadline is not None and competition.deadline <= clock.now():
         found = f"its deadline was {competition.deadline:%Y-%m-%d %H:%M} UTC"
-        yield Finding(slug, "warning", found, f"remove [competitions.{slug}] from bot.toml, or leave it")
+        yield Finding(slug, "warning", found, f"remove [competitions.{slug}] from bot.toml if you no longer need it")
     if settings.submit and competition.submissions_disabled:
         yield Finding(slug, "warning", "it accepts no submissions now", "set submit = false")
     if settings.grader is not None:
         try:
             check_grader(settings.grader)
         except UsageError as error:
-            yield Finding(slug, "fails", str(error), f"fix it, or name another grader below [competitions.{slug}]")
+            yield Finding(slug, "fails", str(error), f"fix it, or name another grader under [competitions.{slug}]")
     if settings.notes is not None and not os.access(settings.notes, os.R_OK | os.X_OK):
-        fix = f"create it, or let the bot's user read it, or name another one below [competitions.{slug}]"
+        fix = f"create it, make it readable for the bot's user, or name another folder under [competitions.{slug}]"
         yield Finding(slug, "warning", f"the folder of notes {settings.notes} cannot be read", fix)
 
 
@@ -139,11 +139,11 @@ async def _check_card(site: Competitions, slug: str, settings: CompetitionSettin
         found = "entered; its card is certain" + (" except for what the data will show" if missing else "")
         return Finding(slug, "ok", found)
     if settings.metric is None and {gap.field for gap in unknown} == {"metric"}:
-        fix = f"confirm it when you are asked, or write into bot.toml: {unknown[0].brief or unknown[0].line}"
-        return Finding(slug, "warning", f"entered; how it is scored is to be confirmed: {unknown[0].why}", fix)
+        fix = f"confirm it when asked, or add to bot.toml: {unknown[0].brief or unknown[0].line}"
+        return Finding(slug, "warning", f"entered; please confirm how it is scored: {unknown[0].why}", fix)
     reasons = "; ".join(f"{gap.field}: {gap.why}" for gap in unknown[:_MAX_FIELDS])
-    fix = f"write into bot.toml, below [competitions.{slug}]: {', '.join(gap.line for gap in unknown)}"
-    return Finding(slug, "fails", f"its card is not certain: {reasons}", fix)
+    fix = f"add to bot.toml, under [competitions.{slug}]: {', '.join(gap.line for gap in unknown)}"
+    return Finding(slug, "fails", f"its task spec is uncertain: {reasons}", fix)
 
 
 async def _meant(site: Competitions, slug: str) -> str:

@@ -50,7 +50,7 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
     try:
         environment = chosen_environment(settings.environments_folder, settings.environment)
     except UsageError as error:
-        fix = f"bot env create {settings.environment}, or another name under [sandbox]"
+        fix = f"bot env create {settings.environment}, or name another environment under [sandbox]"
         yield Finding("environment", "fails", str(error), fix)
     else:
         yield _environment_finding(environment)
@@ -73,7 +73,7 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
 def _environment_finding(environment: ScriptEnvironment | None) -> Finding:
     if environment is not None:
         return Finding("environment", "ok", f"{environment.name}: {environment.about()}")
-    found = "none: scripts have the bot's own packages, without LightGBM, XGBoost, CatBoost, torch"
+    found = "none: scripts use the bot's own packages, which lack LightGBM, XGBoost, CatBoost and torch"
     return Finding("environment", "warning", found, "bot env create --with text, or tabular, vision, audio, all")
 
 

@@ -36,12 +36,12 @@ def check_models(settings: ModelSettings, named: Collection[str | None] = ()) ->
     try:
         choice = settings.resolve(None)
     except UsageError as error:
-        yield Finding("model", "fails", "the configuration names no model", str(error))
+        yield Finding("model", "fails", "no model is configured", str(error))
         return
     if choice.kind == "builtin":
         fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
         is_chosen = set(named) == {"builtin"}
-        found = f"the built-in rules{', as bot.toml says' if is_chosen else ''}; they are no language model"
+        found = f"the built-in rules{', as set in bot.toml' if is_chosen else ''}; no language model"
         yield Finding("model", "ok", found) if is_chosen else Finding("model", "warning", found, fix)
         return
     for number in range(len(settings.section.fallback) + 1):
@@ -69,7 +69,7 @@ def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -
         listed = {str(one["id"]): one for one in answer.raise_for_status().json()["data"]}
         known = list(listed)
     except (httpx2.HTTPError, ValueError, LookupError, TypeError):  # not every server lists its models
-        known, about = [], f"{about} (it lists no models: status {answer.status_code})"
+        known, about = [], f"{about} (the list of models failed: status {answer.status_code})"
     trial = try_model(part, about, endpoint, pricing, _context(listed.get(choice.model_for("coder"))))
     missing = [name for name in choice.models if known and name not in known]
     if missing and trial.status != "fails":
@@ -92,7 +92,7 @@ def check_coders(sections: Mapping[str, CoderSection], chosen: Iterable[str] = (
         try:
             coder = own_coder(name, sections, ModelChoice("openai", "any"))
         except UsageError as error:
-            yield Finding(f"coder {name}", "fails", str(error), "correct its table, or install it")
+            yield Finding(f"coder {name}", "fails", str(error), "correct its table in bot.toml, or install the program")
         else:
             place = coder.program or "started by its own command"
-            yield Finding(f"coder {name}", "ok", f"{place}; `bot coder check {name}` tries it out")
+            yield Finding(f"coder {name}", "ok", f"{place}; `bot coder check {name}` tests it")

@@ -100,7 +100,7 @@ def try_model(part: str, about: str, endpoint: Endpoint, pricing: Pricing, conte
         trial = asyncio.run(attempt(endpoint, pricing, "coder"))
     except (ModelError, Unparsable) as error:
         return Finding(
-            part, "fails", f"{about}: no usable answer: {error}", "without one a run hands in its baseline alone"
+            part, "fails", f"{about}: no usable answer: {error}", "without one, a run submits only its baseline"
         )
     known = replace(trial, abilities=replace(trial.abilities, context=trial.abilities.context or context))
     if trial.notices:

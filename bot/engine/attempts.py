@@ -102,8 +102,10 @@ def _scores_of(session: Session, run_id: str, nodes: Sequence[int] | None) -> di
 
 
 def _partial(session: Session, run_id: str) -> frozenset[int]:
-    """Return the experiments that leave out folds, have no predictions of the test rows, or are withdrawn."""
-    return frozenset(experiment.node for experiment in experiments_in(session, run_id) if not experiment.complete)
+    """Return the experiments that leave out folds or have no predictions of the test rows, and all nodes that are withdrawn."""
+    withdrawn = session.exec(select(Node.id).where(Node.run_id == run_id, col(Node.withdrawn))).all()
+    partial = (experiment.node for experiment in experiments_in(session, run_id) if not experiment.complete)
+    return frozenset((*withdrawn, *partial))
 
 
 def _view(row: Node, lower_is_better: bool, score: NodeScore | None) -> NodeView:
@@ -150,7 +152,9 @@ def attempt(context: RunContext, node: int) -> NodeFeedback:
 def _at_kaggle(session: Session, run_id: str, node: int) -> tuple[str, ...]:
     """Return how a node's notebook failed at Kaggle, if it did, with the end of its log."""
     failed_states = [s for s in notebook_states(session, run_id).values() if s.node == node and s.stage == "failed"]
-    return tuple(f"at Kaggle its notebook failed: {state.why} {state.log[-_LOG:]}".rstrip() for state in failed_states)
+    return tuple(
+        f"at Kaggle its notebook failed: {state.reason} {state.log[-_LOG:]}".rstrip() for state in failed_states
+    )
 
 
 def code(context: RunContext, node: int) -> str:

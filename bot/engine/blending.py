@@ -7,7 +7,14 @@ from dataclasses import replace
 from bot.engine.attempts import BLEND, load_tree
 from bot.engine.context import RunContext
 from bot.engine.dress_rehearsal import packable, rehearsed
-from bot.engine.results import BLENDED, FITTED_OUT_OF_FOLD, BlendFit, members_in_words
+from bot.engine.results import (
+    BLENDED,
+    FITTED_ON_HOLDOUT,
+    FITTED_OUT_OF_FOLD,
+    BlendFit,
+    members_in_words,
+    newest_blend,
+)
 from bot.engine.strategy import Action
 from bot.engine.tree import NodeView
 from bot.evaluation.answers.blends import FittedBlend, Member
@@ -21,7 +28,7 @@ from state.steps import Key
 FEWEST = 2
 """Scripts with a score, from which on there is a blend."""
 _OUT_OF_FOLD = 10_000
-"""Added to the number of its members in the number of such an ensemble: one of as many scripts is another."""
+"""Added to the number of a fit out of fold, as those on the hold-out view are numbered by themselves."""
 
 
 class Blending:
@@ -73,11 +80,11 @@ class Blending:
         """
         context = self._context
         async with self._busy:
-            member_count, blended = await self._newest()
+            number, blended = await self._newest()
             if blended is None:
                 return None
             parents = tuple(sorted(blended.recipe.weights))
-            look = member_count + _OUT_OF_FOLD if blended.score.oof is not None else member_count
+            look = number + _OUT_OF_FOLD if blended.score.oof is not None else number
             node = await context.decisions.ensemble(Action("ensemble", parents, look=look))
             await context.steps.once(BLEND, lambda: _as_fit(blended), Key(node))
             execution = await context.steps.once(EXECUTED, lambda: self._execution(node, blended), Key(node, GUARDED))
@@ -94,19 +101,31 @@ class Blending:
         return load_tree(context)[node]
 
     async def _newest(self) -> tuple[int, FittedBlend | None]:
-        """Return how many scripts may be members, and their blend, fitted once; None: blending them gains nothing."""
+        """Return the number of the fit of what may be members now, and their blend; None: blending them gains nothing."""
         members = self._members()
+        candidates = tuple(member.node for member in members)
         if len(members) < FEWEST:
-            return len(members), None
-        kind = FITTED_OUT_OF_FOLD if _out_of_fold(members) else BLEND
-        fit = await self._context.steps.once(kind, lambda: self._fit(members), Key(attempt=len(members)))
-        return len(members), fit.blend
+            self._drop_stale(candidates)
+            return 0, None
+        kind = FITTED_OUT_OF_FOLD if _out_of_fold(members) else FITTED_ON_HOLDOUT
+        number, fit = await self._context.steps.newest(
+            kind, lambda fit: fit.candidates == candidates, lambda: self._fit(members)
+        )
+        return number, fit.blend
+
+    def _drop_stale(self, candidates: Sequence[int]) -> None:
+        """Record that there is no blend any more, where members of the newest one were withdrawn."""
+        context = self._context
+        if newest_blend(context.store, context.run_id) is not None:
+            sentence = "nothing is blended: too few scripts are left"
+            with context.store.write() as tx:
+                tx.record(BLENDED, run_id=context.run_id, of=list(candidates), sentence=sentence)
 
     async def _fit(self, members: Sequence[Member]) -> BlendFit:
         context = self._context
         bank, withheld = context.executor.folder.bank, await context.executor.view(GUARDED)
         folds = await context.executor.fold_view() if _out_of_fold(members) else None
-        nodes = [member.node for member in members]
+        candidates = tuple(member.node for member in members)
         if context.takes_notebooks:
             fit = packable(context)
             members = [member for member in members if member.node in fit]
@@ -116,15 +135,15 @@ class Blending:
             )
         except NoBlend as error:
             with context.store.write() as tx:
-                tx.record(BLENDED, run_id=context.run_id, of=nodes, sentence=f"nothing is blended: {error}")
-            return BlendFit(None)
+                tx.record(BLENDED, run_id=context.run_id, of=list(candidates), sentence=f"nothing is blended: {error}")
+            return BlendFit(None, candidates)
         recipe, score, gain = blended.recipe, blended.score, blended.score.gain
         with context.store.write() as tx:
             # Without the final score, which nobody may know before the run's end.
             tx.record(
                 BLENDED,
                 run_id=context.run_id,
-                of=nodes,
+                of=list(candidates),
                 weights={str(node): weight for node, weight in recipe.weights.items()},
                 space=recipe.space,
                 score=score.value,
@@ -133,7 +152,7 @@ class Blending:
                 gain_error=None if gain is None else gain.std_error,
                 sentence=f"the blend of {members_in_words(recipe.weights)} has the score {score.value:.6g}",
             )
-        return await _as_fit(blended)
+        return BlendFit(blended, candidates)
 
     async def _execution(self, node: int, blended: FittedBlend) -> ExecutionRecord:
         """Return what stands in for a script's hold-out run: the blend's own file, checked as a script's is."""

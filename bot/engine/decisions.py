@@ -52,7 +52,7 @@ class Decisions:
         return number
 
     async def ensemble(self, action: Action) -> int:
-        """Return the number of the node of a blend; the same when asked again for one of as many scripts (`action.look`)."""
+        """Return the number of the node of a blend; the same when asked again for the same fit (`action.look`)."""
         for number, decided_action in self:
             if decided_action.kind == "ensemble" and decided_action.look == action.look:
                 return number

@@ -70,7 +70,7 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
 
     def save(tx: Transaction, rehearsal: RehearsalResult) -> None:
         if rehearsal.reason is not None:
-            tx.record(REFUSED, run_id=context.run_id, node=node, why=rehearsal.reason)
+            tx.record(REFUSED, run_id=context.run_id, node=node, reason=rehearsal.reason)
 
     return await context.steps.once(REHEARSED, lambda: _rehearse(context, node, lease), Key(node), save=save)
 
@@ -121,16 +121,16 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     executor, limits = context.executor, context.notebook_limits
     if executor.self_reported is not None:
         return RehearsalResult(
-            reason=f"its notebook cannot be rehearsed, as no rows are withheld: {executor.self_reported}"
+            reason=f"its notebook cannot be checked locally, as no rows are withheld: {executor.self_reported}"
         )
     try:
         views = [await executor.view(name) for name in (REHEARSAL_FEW, REHEARSAL)]
     except UnsupportedLayout as error:
-        return RehearsalResult(reason=f"its notebook cannot be rehearsed: {error}")
+        return RehearsalResult(reason=f"its notebook cannot be checked locally: {error}")
     scripts, scored_execution = _scripts_of(context, node), scored_run(context, node)
     before = [rehearsal.seconds for s in scripts if s != node and (rehearsal := rehearsal_of(context, s)) is not None]
     if _TWICE * sum(before) > context.budget.seconds_left():
-        return RehearsalResult(reason=f"too little time is left to rehearse the notebook of {len(scripts)} scripts")
+        return RehearsalResult(reason=f"too little time is left to check the notebook of {len(scripts)} scripts")
     flat = executor.folder.executions / f"n{node}-weights"
     stage = await stage_notebook(
         context, node, {script: executor.weights_of(scored_run(context, script).id) for script in scripts}, flat
@@ -139,7 +139,7 @@ async def _rehearse(context: RunContext, node: int, lease: Lease | None) -> Rehe
     hidden = limits.hidden(await asyncio.to_thread(_rows_of, (await executor.view(GUARDED)).data))
     limit = min(limits.seconds, max(_SHORTEST, _ROOM * context.budget.seconds_left(), _TWICE * sum(before)))
     runs: list[ExecutionRecord] = []
-    context.say(f"node {node}: dress rehearsal of its notebook")
+    context.say(f"node {node}: checking its notebook")
     for view, rows, name, new in zip(views, counts, (REHEARSAL_FEW, REHEARSAL), (True, False), strict=True):
         inputs = stage.inputs(view.data, new=new)
         execution = await executor.execute(node, stage.script.as_script(), name, limit, lease=lease, inputs=inputs)
@@ -170,7 +170,7 @@ def _failure(stage: StagedNotebook, execution: ExecutionRecord, rows: int, limit
             "order; BOT_WEIGHTS holds what solution.py left in weights/; nothing else is there, and no network."
         )
     )
-    return f"{name} failed in the dress rehearsal on {rows:,} test rows: {execution.fault.removesuffix('.')}.{location}"
+    return f"{name} failed in its local check on {rows:,} test rows: {execution.fault.removesuffix('.')}.{location}"
 
 
 def _scripts_of(context: RunContext, node: int) -> Sequence[int]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlmodel import Session
 
+from bot.engine.tree import BASELINE, BASELINE_NAME
 from bot.evaluation.answers.experiments import ScoredExperiment
 from bot.execution.record import SCORED_EXPERIMENT
 from scrapers.snapshots.card import TaskCard
@@ -80,17 +81,19 @@ def all_experiments(store: Store, run_id: str) -> list[Experiment]:
 
 def experiments_in(session: Session, run_id: str) -> list[Experiment]:
     """Return what `all_experiments` does, read in a session."""
-    return [_of_row(row) for row in experiments(session, run_id)]
+    return [_of_row(row, withdrawn=withdrawn) for row, withdrawn in experiments(session, run_id)]
 
 
 def experiment_name(store: Store, run_id: str, node: int) -> str:
-    """Return an experiment's name, or `node N` for a node that is none."""
+    """Return an experiment's name; of another node `baseline` or `node N`."""
     with store.read() as session:
         row = session.get(ExperimentRow, (run_id, node))
-    return f"node {node}" if row is None else row.name
+    if row is not None:
+        return row.name
+    return BASELINE_NAME if node == BASELINE else f"node {node}"
 
 
-def _of_row(row: ExperimentRow) -> Experiment:
+def _of_row(row: ExperimentRow, *, withdrawn: bool) -> Experiment:
     kind: Kind = row.kind  # type: ignore[assignment] # written by this module alone
     return Experiment(
         row.node,
@@ -104,5 +107,5 @@ def _of_row(row: ExperimentRow) -> Experiment:
         row.retrain,
         row.seconds,
         SCORED_EXPERIMENT.validate_python(row.result),
-        row.withdrawn,
+        withdrawn,
     )

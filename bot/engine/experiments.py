@@ -13,6 +13,7 @@ from typing import get_args
 from bot.engine.decisions import Decisions
 from bot.engine.experiment import Experiment, Kind, all_experiments, rank_experiments
 from bot.engine.strategy import Action
+from bot.engine.tree import BASELINE, BASELINE_NAME
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.experiments import Arrays, PresentEnsemble, Reference, Role, ScoredExperiment
 from bot.evaluation.client.worker import Worker
@@ -20,7 +21,7 @@ from bot.execution.executor import Executor
 from bot.execution.record import GUARDED, SCORED_EXPERIMENT, experiment_folder
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
-from state.experiments import add_experiment, replace_result, withdraw_experiment
+from state.experiments import add_experiment, replace_result, withdraw_node
 from state.files import replacing
 from state.progress import create_node, end_node, update_node
 from state.store import Store
@@ -135,14 +136,18 @@ class ExperimentLog:
         """Return an experiment by its name. Raises InvalidSubmission: there is none of this name."""
         by_name = {e.name: e for e in self.all()}
         if name not in by_name:
-            raise InvalidSubmission(f"there is no experiment {name!r}; `lab board --all` lists them")
+            raise InvalidSubmission(f"no experiment named {name!r}; `lab board --all` lists them")
         return by_name[name]
 
+    def withdrawn(self) -> frozenset[int]:
+        """Return the experiments that were withdrawn, by node."""
+        return frozenset(experiment.node for experiment in self.all() if experiment.withdrawn)
+
     def withdraw(self, name: str, reason: str) -> None:
-        """Take an experiment out of the ensemble and the choice of what is handed in; raises as `by_name`."""
-        experiment = self.by_name(name)
+        """Take an experiment, or the baseline, out of the ensemble and the final selection; raises as `by_name`."""
+        node = BASELINE if name == BASELINE_NAME else self.by_name(name).node
         with self.store.write() as tx:
-            withdraw_experiment(tx, self.run_id, experiment.node, reason)
+            withdraw_node(tx, self.run_id, node, name, reason)
         self.on_logged()
 
     async def log(self, logged: Logged, position: LabPosition, ensemble: PresentEnsemble | None) -> Experiment:
@@ -155,9 +160,7 @@ class ExperimentLog:
         async with self.numbering:
             experiments = self.all()
             if len(experiments) >= _MAX_EXPERIMENTS:
-                raise InvalidSubmission(
-                    f"{_MAX_EXPERIMENTS} experiments were logged, which is the most that a run keeps"
-                )
+                raise InvalidSubmission(f"{_MAX_EXPERIMENTS} experiments were logged, the maximum of a run")
             for name in logged.uses:
                 self.by_name(name)
             reference_of_gain = self._comparison(logged)
@@ -226,7 +229,7 @@ class ExperimentLog:
         self, logged: Logged, position: LabPosition, result: ScoredExperiment, used_names: set[str]
     ) -> Experiment:
         name, number = logged.name, 2
-        while name in used_names:
+        while name in used_names or name == BASELINE_NAME:
             name, number = f"{logged.name}-{number}", number + 1
         nodes = nodes_of_lab(self.store, self.run_id, self.decisions, position.lab)
         action = Action("improve", position.parents, position.draft_id, lab=position.lab, look=len(nodes) + 1)

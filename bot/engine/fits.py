@@ -112,7 +112,7 @@ class PortfolioFits:
             raise InvalidSubmission(f"features of the {missing[0]} rows are missing")
         requests = self.requests()
         if len(requests) >= _MOST_FITS:
-            raise InvalidSubmission(f"{_MOST_FITS} fits were asked for, which is the most of a run")
+            raise InvalidSubmission(f"{_MOST_FITS} fits were requested, the maximum of a run")
         names, number, free_name = {request.name for request in requests}, 2, name
         while free_name in names or any(e.name == free_name for e in log.all()):
             free_name, number = f"{name}-{number}", number + 1
@@ -160,6 +160,14 @@ class PortfolioFits:
             if not files:
                 raise InvalidSubmission(f"no features were written: {_last_line(execution.outcome.output)}")
             await self.add(PLAIN, files, position, note="plain features, by the engine")
+
+    def withdraw(self, name: str) -> bool:
+        """Fit no more models on these features; return whether there are any of this name."""
+        is_requested = any(request.name == name for request in self.requests())
+        if is_requested:
+            shutil.rmtree(self.folder / f".withdrawn-{name}", ignore_errors=True)
+            (self.folder / name).rename(self.folder / f".withdrawn-{name}")
+        return is_requested
 
     def requests(self) -> list[FitRequest]:
         """Return all requests, the oldest first."""
@@ -222,6 +230,8 @@ class PortfolioFits:
         log = self.log
         name = f"fit-{request.name}-{model}"
         async with self._fitted_model(request, model, self.folder / request.name, name) as arrays:
+            if not (self.folder / request.name).exists():
+                raise _SkippedModel(f"{request.name} was withdrawn meanwhile")
             meta = json.loads((arrays / "meta.json").read_text(encoding="utf-8"))
             logged = Logged(
                 f"{request.name}/{model}",
@@ -231,7 +241,7 @@ class PortfolioFits:
                 kind="portfolio",
                 families=(model.partition("-")[0],),
             )
-            await log.log(logged, request.position, present_ensemble(self.steps))
+            await log.log(logged, request.position, present_ensemble(self.steps, log.withdrawn()))
 
     async def fit_on_all_rows(self, experiment: Experiment, folder: Path) -> Path:
         """Fit a model of the portfolio again, on all labelled rows; return its test predictions, an array in `folder`.
@@ -243,7 +253,7 @@ class PortfolioFits:
         name, _, model = experiment.name.partition("/")
         request = next((r for r in self.requests() if r.name == name), None)
         if request is None:
-            raise InvalidSubmission("its features are gone")
+            raise InvalidSubmission("its features no longer exist")
         job = folder / "job"
         job.mkdir()
         features = {role: self.folder / name / "features" / f"{role}.npz" for role in ("train", "validation", "test")}
@@ -326,6 +336,4 @@ def _numbers(columns: Sequence[str]) -> tuple[int, ...]:
     try:
         return tuple(map(int, columns))
     except ValueError:
-        raise InvalidSubmission(
-            "columns are named by their numbers, from 0, unless features come as data frames"
-        ) from None
+        raise InvalidSubmission("columns are numbered from 0, unless features are data frames") from None

@@ -1,6 +1,6 @@
 """A run's results so far, for prompts: each script's score, noise, gain, seconds and error, and the newest blend."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlmodel import col, select
@@ -40,10 +40,14 @@ class BlendFit:
 
     blend: FittedBlend | None
     """None: blending gains nothing."""
+    candidates: tuple[int, ...] = ()
+    """The nodes that could be members."""
 
 
 FITTED_OUT_OF_FOLD = StepKind("ensemble", BlendFit)
-"""Step of a fit of an ensemble on predictions out of fold, by the number of its candidates."""
+"""Steps that fit an ensemble on predictions out of fold, numbered from 1."""
+FITTED_ON_HOLDOUT = StepKind("holdout ensemble", BlendFit)
+"""Steps that fit one on predictions of the hold-out view, numbered from 1."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +97,12 @@ def newest_blend(store: Store, run_id: str) -> BlendSoFar | None:
     return BlendSoFar(tuple(data["of"]), weights, data["space"], NodeScore(data["score"], data["noise"], gain))
 
 
-def present_ensemble(steps: Steps) -> PresentEnsemble | None:
-    """Return the newest ensemble that was fitted out of fold; None: there is none."""
+def present_ensemble(steps: Steps, withdrawn: Container[int]) -> PresentEnsemble | None:
+    """Return the newest ensemble that was fitted out of fold; None: there is none, or a member was withdrawn since."""
     fits = [fit.blend for fit in steps.all(FITTED_OUT_OF_FOLD).values() if fit.blend is not None]
-    return PresentEnsemble(fits[-1].recipe, fits[-1].score.oof or "") if fits else None
+    if not fits or any(node in withdrawn for node in fits[-1].recipe.weights):
+        return None
+    return PresentEnsemble(fits[-1].recipe, fits[-1].score.oof or "")
 
 
 def refits_due(store: Store, run_id: str, best: int | None) -> int:

@@ -462,7 +462,7 @@ class RunRecord:
         reasons: dict[str, str] = {}
         for event in self.events(CONSIDERED):
             if event.data["submission"] is not None:
-                reasons.setdefault(event.data["submission"], event.data["why"])
+                reasons.setdefault(event.data["submission"], event.data["reason"])
         return reasons
 
     def last_event(self, type: str) -> Event | None:

@@ -91,7 +91,7 @@ def seconds_left(context: RunContext, best: float | None, limits: ScriptTimeLimi
     """
     room = context.budget.usable(best)
     if room < SHORTEST_PROMISE * limits.seconds:
-        raise BudgetExceeded("no time is left for another execution")
+        raise BudgetExceeded("no time left for another execution")
     return min(limits.seconds, room)
 
 

@@ -15,7 +15,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -39,6 +39,9 @@ _BEST = 3
 _LONGER, _MIN_SECONDS, _SHARE = 10.0, 300.0, 0.3
 """Processor seconds in multiples of the experiment's own, their least (seconds), and the most, as a share of the run."""
 _MEMORY = 0.25
+"""Share of a script's memory for a sealed run beside labs; one that needs more waits for their end."""
+_MEMORY_ERROR = re.compile(r"MemoryError|Unable to allocate|[Cc]annot allocate memory|bad_alloc|(out of|for|of) memory")
+_KILLED = 137
 _PAUSE = 2.0
 _ARRAY_BYTES = 512_000_000
 _WORK_BYTES = 4_000_000_000
@@ -65,6 +68,11 @@ class _CommandEnd(NamedTuple):
     """Why its output does not count; None: it may."""
     status: int | None = None
     """Its exit status, where it ended by itself and failed."""
+    out_of_memory: bool = False
+
+
+class _Postponed(Exception):
+    """A sealed run needs more memory than it may have beside labs."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,8 @@ class SealedRuns:
     context: RunContext
     labs_ended: bool = False
     """Whether what is left of the run's time is theirs."""
+    _postponed: set[int] = field(default_factory=set)
+    """Experiments that wait for the memory of labs, by node."""
 
     async def keep_running(self) -> None:
         """Run what is due, one at a time, until cancelled."""
@@ -123,7 +133,10 @@ class SealedRuns:
                     run.cancel()
                     await asyncio.gather(run, return_exceptions=True)
             if not run.cancelled():
-                await run
+                try:
+                    await run
+                except _Postponed:
+                    self._postponed.add(due.node)
 
     def _is_overtaken(self, running: Experiment) -> bool:
         """Return whether, once labs have ended, something with twice the weight in the ensemble waits for this run's end."""
@@ -164,7 +177,9 @@ class SealedRuns:
             and log.card.oriented(best[0].result.score) > log.card.oriented(blend.score.value)
         ):
             nodes = [best[0].node, *nodes]
-        run_nodes = {key.node for key in context.steps.all(SEALED_RUN)}
+        run_nodes = {key.node for key in context.steps.all(SEALED_RUN)} | (
+            set() if self.labs_ended else self._postponed
+        )
         by_name = {e.name: e for e in by_node.values()}
         in_order = (e for node in nodes if node in by_node for e in self._with_members(by_node[node], by_name))
         return next((e for e in in_order if _may_run(e) and e.node not in run_nodes), None)
@@ -196,26 +211,30 @@ class SealedRuns:
             if experiment.kind == "portfolio" and context.fits is not None:
                 context.say(f"fitting {experiment.name} on all rows, in idle time")
                 return await self._keep(experiment, await context.fits.fit_on_all_rows(experiment, folder))
-            limits = executor.settings.limits
+            limits, labs_ended = executor.settings.limits, self.labs_ended
+            memory = int((1.0 if labs_ended else _MEMORY) * limits.memory_bytes)
             # Copied inside: outside, a link in a running lab's work/ could lead anywhere. No label is in sight there.
             copying = LabRequest(
                 f"{context.run_id}-sealed{experiment.node}",
                 folder,
                 {"source": work, "experiments": executor.folder.experiments},
-                LabLimits(int(_MEMORY * limits.memory_bytes), limits.written_bytes + _WORK_BYTES, limits.processes),
+                LabLimits(memory, limits.written_bytes + _WORK_BYTES, limits.processes),
                 redactor=context.store.redactor,
             )
             data, mounts = await self._rows(experiment, folder)
             request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
             end = await self._command(experiment, copying, request)
-            if end.status and (data / _VALIDATION).is_file():
+            if end.out_of_memory and not labs_ended:
+                raise _Postponed
+            reason = end.reason
+            if end.status and not end.out_of_memory and (data / _VALIDATION).is_file():
                 # A command that joins tables by id may find these rows twice: in the training table, too.
                 await asyncio.to_thread(_lay_out_without_validation, data, folder)
                 end = await self._command(
                     experiment, copying, replace(request, mounts={**mounts, "data": folder / "data"})
                 )
             if end.reason is not None:
-                return Retrained(None, end.reason)
+                return Retrained(None, reason or end.reason)
             for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
             return await self._keep(experiment, await _copied_array(experiment.name, folder, logged_only=False))
@@ -277,12 +296,14 @@ class SealedRuns:
                     async with context.executor.open_lab(place) as lab:
                         result = await lab.run(1, command, seconds=seconds_left, cpus=lease.cpus)
         except LabDied as error:
-            return _CommandEnd(f"its sandbox ended: {error}")
+            return _CommandEnd(f"its sandbox failed: {error}", out_of_memory=bool(_MEMORY_ERROR.search(str(error))))
         if result.timed_out:
             return _CommandEnd("the run ended before its command did")
         if result.exit_code != 0:
             last = result.output.strip().rpartition("\n")[2][:200]
-            return _CommandEnd(f"its command ended with status {result.exit_code}: {last}", result.exit_code)
+            out_of_memory = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.ended or ''}"))
+            reason = f"its command ended with status {result.exit_code}: {last}"
+            return _CommandEnd(reason, result.exit_code, out_of_memory)
         return _CommandEnd(None)
 
     async def _keep(self, experiment: Experiment, file: Path | None) -> Retrained:
@@ -303,7 +324,7 @@ class SealedRuns:
         except InvalidSubmission as error:
             return Retrained(None, f"its test predictions cannot be used: {error}")
         if not agreement.agrees:
-            return Retrained(None, f"its test predictions are unlike those logged: {agreement.message}")
+            return Retrained(None, f"its test predictions differ too much from those logged: {agreement.message}")
         target = self._refits / experiment.name / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(shutil.copyfile, file, target)

@@ -98,7 +98,7 @@ class SolutionSearch:
         """Return when a person or the system asks to stop."""
         await self._interrupt.wait()
 
-    def interrupt(self, notice: str = "stopping: the best so far will be handed in") -> None:
+    def interrupt(self, notice: str = "stopping: the best so far will be submitted") -> None:
         """End in order because a person or the system asked to; nodes in flight wait for the run to be resumed."""
         self._interrupt.set()
         self._context.say(notice)
@@ -223,7 +223,7 @@ class SolutionSearch:
             try:
                 await portfolio.add_plain(features)
             except (BotError, OSError) as error:
-                context.say(f"the portfolio is fitted on coders' features alone: {error}")
+                context.say(f"the portfolio uses only coders' features: {error}")
         await portfolio.keep_fitting()
 
     async def _end_beside(self, baseline: asyncio.Task[None]) -> None:
@@ -321,7 +321,7 @@ class SolutionSearch:
                 return True
             error = f"the bot ended {times} times while it was worked on, at the same step"
             self._end_failed(tx, node, error)
-        self._context.say(f"node {node} is given up: {error}")
+        self._context.say(f"node {node} is abandoned: {error}")
         return False
 
     async def _wait(self) -> None:
@@ -353,7 +353,7 @@ class SolutionSearch:
             async with asyncio.timeout(None if is_baseline_running else usable):
                 await self._stop.wait()
         except TimeoutError:
-            self.stop("the time is used up")
+            self.stop("time is up")
 
     async def _cancel_running(self) -> None:
         for task in self._running:
@@ -401,7 +401,7 @@ class SolutionSearch:
     async def _give_up(self, node: int | None, error: Exception) -> None:
         if isinstance(error, ModelUnavailable):
             self._broken = True
-            self.stop(f"no model answered for too long, the last: {error}")
+            self.stop(f"the model has not answered for too long; last error: {error}")
             return
         is_expected = may_pass(error) or isinstance(error, BotError)
         text = str(error) if is_expected else f"{type(error).__name__}: {error}"
@@ -457,7 +457,7 @@ class SolutionSearch:
             async with asyncio.timeout(context.budget.seconds_left()):
                 await self._strategy.finish(self.tree())
         except Exception as error:  # supervised as a node is
-            context.say(f"the last reports were not written: {error or 'no time was left'}")
+            context.say(f"the last reports could not be written: {error or 'no time was left'}")
             with context.store.write() as tx:
                 trace = context.store.redactor.text(traceback.format_exc())[-TRACE_CHARACTERS:]
                 tx.record("worker.crashed", run_id=context.run_id, traceback=trace)

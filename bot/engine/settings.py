@@ -27,7 +27,7 @@ def _seconds(value: object) -> object:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < math.inf:
-        raise ValueError("must be a time above zero, such as 90s, 5m or 5h")
+        raise ValueError("must be a positive duration, such as 90s, 5m or 5h")
     return seconds
 
 
@@ -47,11 +47,11 @@ class SearchOptions(ClosedModel):
     )
     knowledge: Annotated[Shown, Option()] = Field(
         default="clock",
-        description="entries of the knowledge base that prompts may hold: those that the clock allows, all, or none; never "
-        "those from the same competition",
+        description="entries of the knowledge base that prompts may contain: those known at the clock's time, all, or none; "
+        "never those of the same competition",
     )
     budget: Caps = Field(default=Caps(), description="Caps on one run, its spending before a resume included.")
-    watch: RuleSettings = Field(default=RuleSettings(), description="When a running script is ended early.")
+    watch: RuleSettings = Field(default=RuleSettings(), description="When a running script is stopped early.")
 
 
 class MachineOptions(ClosedModel):
@@ -67,18 +67,18 @@ class MachineOptions(ClosedModel):
     split_seed: Annotated[int, Option()] = Field(
         default=0, description="seed of the rows that are withheld; runs with the same one can be compared and blended"
     )
-    parallel: Annotated[int, Option()] = Field(default=1, ge=1, description="nodes that a run works on at once")
+    parallel: Annotated[int, Option()] = Field(default=1, ge=1, description="number of nodes to work on in parallel")
     sandbox: Annotated[BackEndChoice, Option()] = Field(
         default="auto", description="where generated code runs; auto: the first of these that works"
     )
     cpus: Annotated[int | None, Option()] = Field(
         default=None,
         ge=1,
-        description="cores of one script (default: all, shared among those that run at once)",
+        description="cores per script (default: all, divided among concurrent scripts)",
         examples=[4],
     )
     gpus: Annotated[int | None, Option()] = Field(
-        default=None, ge=0, description="GPUs of one script (default: 1 if there is one)", examples=[1]
+        default=None, ge=0, description="GPUs per script (default: 1 if the machine has one)", examples=[1]
     )
 
 

@@ -9,6 +9,8 @@ from typing import Literal
 
 BASELINE = 1
 """Number of a run's first node."""
+BASELINE_NAME = "baseline"
+"""What coders call it."""
 SEPARATE = ("ensemble", "reproduce")
 """Actions of nodes that are no scripts of ours: they count toward no steps, and no policy chose them."""
 NodeState = Literal["running", "valid", "buggy", "failed"]
@@ -110,13 +112,14 @@ class Tree:
         return _best(self.valid())
 
     def candidates(self) -> Sequence[NodeView]:
-        """Return what may be handed in: complete nodes with a score, ensembles among them."""
+        """Return what may be submitted: complete nodes with a score, ensembles among them."""
         nodes = self.complete_nodes()
         return [n for n in nodes if not (self.spare_baseline and n.baseline)] or nodes
 
     def complete_nodes(self) -> Sequence[NodeView]:
-        """Return all complete nodes with a score, whether or not they may be handed in."""
-        return [n for n in (*self.valid(), *self.ensembles) if n.valid and n.complete]
+        """Return all complete nodes with a score, and ensembles of which no member was withdrawn."""
+        ensembles = (n for n in self.ensembles if all(self[parent].complete for parent in n.parents))
+        return [n for n in (*self.valid(), *ensembles) if n.valid and n.complete]
 
     def best_candidate(self) -> NodeView | None:
         """Return the best of what may be handed in, as `best` does of the scripts."""

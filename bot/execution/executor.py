@@ -401,7 +401,7 @@ class Executor:
         error = fault and f"{self._views.describe(view)} (limit {request.limits.seconds:.0f} s): {fault}"
         notes = list(outcome.notes)
         if is_valid and outcome.reason is ExitReason.TIMED_OUT:
-            notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete, and count")
+            notes.append(f"{failure_sentence(outcome, request.limits)}; its files were complete and are used")
         execution = ExecutionRecord(
             id=request.execution_id,
             view=view,

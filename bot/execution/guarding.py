@@ -24,7 +24,7 @@ _SECONDS = 120.0
 _OUTPUT = 50_000
 """Last characters of a script's output that are checked."""
 _UNSPLIT = "no labels could be withheld from the data"
-_NOT_CHECKED = "it was not checked"
+_NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def record_findings(tx: Transaction, run_id: str, findings: Sequence[GuardFindin
 
 
 def view_findings(store: Store, run_id: str) -> tuple[GuardFinding, ...]:
-    """Return the findings on the run's hold-out view; if it was not checked, that no guard was run."""
+    """Return the findings on the run's hold-out view; if not checked, that no guard was run."""
     with store.read() as session:
         findings = read_step(session, run_id, _GUARDS, _VIEW)
     return not_run_at_all(VIEW_GUARDS, _NOT_CHECKED) if findings is None else findings

@@ -41,7 +41,7 @@ def check_grader(grade_py: Path) -> None:
     """Check a grader without running it.
 
     Raises:
-        UsageError: it cannot be read, is no Python, or defines no `grade(submission, answers)` that can be called.
+        UsageError: it cannot be read, is not valid Python , or defines no `grade(submission, answers)` that can be called.
     """
     try:
         source = _modules(grade_py)[grade_py.name]
@@ -50,10 +50,10 @@ def check_grader(grade_py: Path) -> None:
         raise UsageError(f"{grade_py} cannot be read: {_reason(error, grade_py)}") from error
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise UsageError(f"{grade_py} is no Python{line}: {error.args[0] if error.args else error}") from error
+        raise UsageError(f"{grade_py} is not valid Python {line}: {error.args[0] if error.args else error}") from error
     nodes = list(ast.walk(tree))
     if any(isinstance(n, ast.AsyncFunctionDef) and n.name == _NAME for n in nodes):
-        raise UsageError(f"{grade_py} defines {_NAME} by `async def`, and nobody awaits it: make it a plain function")
+        raise UsageError(f"{grade_py} defines {_NAME} with `async def`: make it a plain function")
     # The symbol table holds all names that a module binds anywhere, except by `import *`.
     bound = {name.get_name() for name in names.get_symbols() if name.is_assigned() or name.is_imported()}
     imports_all = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in nodes)
@@ -69,6 +69,6 @@ def _modules(grade_py: Path) -> Mapping[str, bytes]:
 
 def _reason(error: OSError | KeyError, grade_py: Path) -> str:
     if isinstance(error, KeyError | FileNotFoundError):
-        return "there is no such file"
+        return "no such file"
     location = f"{error.filename}: " if error.filename not in (None, str(grade_py)) else ""
     return f"{location}{error.strerror}"

@@ -32,7 +32,7 @@ _LAST_LINE = 300
 """Characters of a failed script's last line, which mostly names its error."""
 _SENTENCES = {
     ExitReason.TIMED_OUT: "the script was killed at its time limit of {seconds:.0f} s",
-    ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB are allowed)",
+    ExitReason.OUT_OF_MEMORY: "the script ran out of memory ({memory:.1f} GiB allowed)",
     ExitReason.GPU_OUT_OF_MEMORY: "the script ran out of GPU memory: {detail}",
     ExitReason.PROCESS_LIMIT: "the script started more than {processes} processes",
     ExitReason.DISK_LIMIT: "the script wrote more than it may ({written:.1f} GB, {files} files)",

@@ -13,7 +13,7 @@ def running(folder: RunFolder) -> Iterator[None]:
     """Hold the run's lock, which others can see. Raises UsageError: another process runs it."""
     lock = take_soon(folder.config)
     if lock is None:
-        raise UsageError(f"{folder.path} is being run by another process")
+        raise UsageError(f"{folder.path} is in use by another process")
     try:
         yield
     finally:

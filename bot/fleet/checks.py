@@ -32,7 +32,7 @@ def check_fleet(fleet: FleetSettings, scripts: SandboxSettings, local: SandboxDe
         yield Finding("fleet", "ok", f"{len(nodes)} node(s) at {fleet.address}")
         for node in nodes:
             if node.cpus == 0:
-                yield Finding("fleet node", "ok", f"{_name(node)}: runs no scripts, as it gives no cores away")
+                yield Finding("fleet node", "ok", f"{_name(node)}: runs no scripts, as it offers no cores")
             else:
                 yield _check_node(cluster, node, fleet, scripts, local)
 
@@ -47,7 +47,7 @@ def _check_node(
         facts: SlotFacts = cluster.get(cluster.begin(visitor), _ANSWER)
     except SlotLost as error:
         return Finding(
-            "fleet node", "fails", f"{_name(node)}: no answer: {error}", "see that Ray runs there: ray status"
+            "fleet node", "fails", f"{_name(node)}: no answer: {error}", "check that Ray runs there: ray status"
         )
     finally:
         cluster.end(visitor)
@@ -66,7 +66,7 @@ def _node_problems(
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a node by what it says of itself, each with its fix."""
     if facts.problem:
-        yield f"; is not used: {facts.problem}", "mend that on the node"
+        yield f"; is not used: {facts.problem}", "fix that on the node"
     if difference_found := difference(local, facts):
         yield f"; is not used: {difference_found}", "bot env create, with the same packages"
     versions = {name: metadata.version(name.lower()) for name in ("Ray", "kaggle-bot")} | {"Python": python_version()}

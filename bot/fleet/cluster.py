@@ -63,9 +63,7 @@ class Cluster:
             ray.init(address=address, namespace="kaggle-bot", log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise UsageError(
-                f"there is no fleet at {address} (docs/fleet.md says how to start one): {reason}"
-            ) from error
+            raise UsageError(f"no fleet at {address} (docs/fleet.md says how to start one): {reason}") from error
         return cls(ray)
 
     def close(self) -> None:

@@ -108,7 +108,7 @@ class NodeCache:
             return
         if sha256_of(partial) != digest:
             partial.unlink()
-            raise OSError(f"what arrived of file {digest} is not its content")
+            raise OSError(f"corrupted transfer of file {digest} is not its content")
         partial.chmod(0o644)
         partial.rename(self._files / digest)
 

@@ -43,7 +43,7 @@ class Sender:
                 missing = self._cluster.call(slot, "lacks", manifest.digest, manifest, seconds=SEND_SECONDS)
             if missing is None:
                 return manifest.digest
-        raise OSError(f"{folder} could not be kept there")
+        raise OSError(f"{folder} could not be stored there")
 
     def put(self, slot: Any, folder: Path, manifest: FolderManifest, missing: set[str], stop: threading.Event) -> None:
         """Send the files of a folder whose digests are lacking; raises as `send`."""

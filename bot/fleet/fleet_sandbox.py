@@ -77,7 +77,7 @@ class FleetSandbox:
             self._cluster.call(slot.handle, "start", bare, view, mounts)
             progress = self._follow(slot, request, watch, stop)
             if progress.outcome is None:
-                raise SlotLost("it gave no outcome")
+                raise SlotLost("it returned no result")
             outcome = self._fetched(slot, request, progress, progress.outcome)
             self._cluster.call(slot.handle, "finish")
         except SlotLost as error:
@@ -118,7 +118,7 @@ class FleetSandbox:
             partial = request.out / f".{name}.partial"
             self._sender.fetch(slot.handle, ("read", name), size, partial)
             if sha256_of(partial) != digest:
-                raise OSError(f"what arrived of {name} is not its content")
+                raise OSError(f"corrupted transfer of {name} is not its content")
             kept_files[name] = partial.replace(request.out / name)
         text = request.redactor.own(outcome.output, "a script's output")
         write_whole(request.out / LOG_NAME, text)

@@ -246,11 +246,11 @@ class Fleet(Leases):
                 return slot
             now = time.monotonic()
             if now >= deadline:
-                raise InfrastructureFailure(f"no node of the fleet came free in {now - start:.0f} s")
+                raise InfrastructureFailure(f"no node of the fleet became free within {now - start:.0f} s")
             await self._fit(plan, memory_bytes)  # the only node may have died meanwhile
             if node is not None and not await self._lives(node):
                 await self._in_thread(self.cluster.end, handle)
-                raise SlotLost("its node is lost")
+                raise SlotLost("lost its node")
             if now - start >= _SAY_AFTER:
                 # Slots of another shape may be what it waits for.
                 await self._end_idle(lambda s: (s.plan, s.memory_bytes) != (plan, memory_bytes))
@@ -312,7 +312,7 @@ class Fleet(Leases):
     def _leave_alone(self, facts: SlotFacts, seconds: float, reason: str, say: Callable[[str], None] | None) -> None:
         self._without[facts.node] = time.monotonic() + seconds
         if say:
-            say(f"node {facts.host} of the fleet is left alone for {seconds:.0f} s: {reason}")
+            say(f"node {facts.host} of the fleet is skipped for {seconds:.0f} s: {reason}")
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments))
@@ -324,7 +324,7 @@ def difference(local: SandboxDescription | None, facts: SlotFacts) -> str | None
     if local is None or remote is None or local.packages is None or remote.packages is None:
         return None
     if local.python != remote.python:
-        return f"its scripts would have Python {remote.python}, here they have {local.python}"
+        return f"its scripts would run on Python {remote.python}, here they have {local.python}"
     packages: Mapping[str, str] = local.packages
     names = sorted(
         name for name in packages.keys() | remote.packages.keys() if packages.get(name) != remote.packages.get(name)

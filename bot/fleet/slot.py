@@ -116,7 +116,7 @@ class _Relay:
         with self.changed:
             self._usage = usage
             if time.monotonic() - self.heard > SILENCE:
-                return Breach(ExitReason.STOPPED, f"The engine was not heard of for {SILENCE:.0f} seconds.")
+                return Breach(ExitReason.STOPPED, f"No sign of life from the engine for {SILENCE:.0f} seconds.")
             return self.breach
 
     def taken(self) -> tuple[bytes, ResourceUsage | None]:

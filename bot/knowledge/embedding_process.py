@@ -30,7 +30,7 @@ def main() -> None:
 
 def _load(folder: str) -> Embed:
     if not os.path.isdir(folder):  # noqa: PTH112 - a name that is no folder would be looked for in a hub
-        raise FileNotFoundError(f"there is no folder {folder}")
+        raise FileNotFoundError(f"no such folder: {folder}")
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)

@@ -47,9 +47,9 @@ class EmbeddingSimilarity:
                 async with asyncio.timeout(_SECONDS if self._child.pid else _FIRST_SECONDS):
                     answer = json.loads(await self._child.exchange(line))
             except (OSError, EOFError, ValueError, TimeoutError) as error:
-                raise InfrastructureFailure(f"embeddings cannot be had: {error or 'no answer in time'}") from error
+                raise InfrastructureFailure(f"embeddings are unavailable: {error or 'no answer in time'}") from error
         if "error" in answer:
-            raise InfrastructureFailure(f"embeddings cannot be had: {answer['error']}")
+            raise InfrastructureFailure(f"embeddings are unavailable: {answer['error']}")
         return [max(0.0, float(score)) for score in answer["scores"]]
 
     async def aclose(self) -> None:
@@ -75,7 +75,7 @@ class _EitherSimilarity:
                 return await self._embeddings.scores(query, texts)
             except InfrastructureFailure as error:
                 self._embeddings = None
-                self._say(f"texts are compared by their words: {error}")
+                self._say(f"comparing texts by their words instead: {error}")
         return await self._words.scores(query, texts)
 
 

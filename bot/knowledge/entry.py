@@ -92,7 +92,7 @@ class Entry(ClosedModel):
     @model_validator(mode="after")
     def _has_a_papers_fields(self) -> Self:
         if (self.kind == "paper") != (self.paper is not None):
-            raise ValueError("a paper, and nothing else, has the table [paper]")
+            raise ValueError("the table [paper] belongs to papers only")
         return self
 
     @model_validator(mode="after")
@@ -129,7 +129,7 @@ def read_entry(path: Path) -> Entry:
     try:
         return parse_entry(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
-        raise FileProblems([Problem(str(path), None, f"is no UTF-8: {error}")]) from error
+        raise FileProblems([Problem(str(path), None, f"is not UTF-8: {error}")]) from error
     except FileProblems as error:
         raise FileProblems([Problem(str(path), problem.line, problem.message) for problem in error.problems]) from error
 
@@ -139,13 +139,13 @@ def parse_entry(text: str) -> Entry:
     match = _PARTS.match(text.replace("\r\n", "\n"))
     if match is None:
         raise FileProblems(
-            [Problem("", 1, f"must begin with {_FENCE}, have TOML up to another {_FENCE}, then its text")]
+            [Problem("", 1, f"must start with {_FENCE}, have TOML up to another {_FENCE}, then its text")]
         )
     try:
         facts = tomllib.loads(match[1])
         return Entry.model_validate({**facts, "claim": match[2].strip()})
     except tomllib.TOMLDecodeError as error:
-        raise FileProblems([Problem("", None, f"its front matter is no TOML: {error}")]) from error
+        raise FileProblems([Problem("", None, f"its front matter is not TOML: {error}")]) from error
     except ValidationError as error:
         faults = error.errors()
         # A list whose only element is wrong counts as too short, which is no news.

@@ -48,7 +48,7 @@ def checked(name: str) -> str:
         return name
     matches = difflib.get_close_matches(name, labels(), 1)
     hint = f"did you mean {matches[0]}?" if matches else f"the top categories are {', '.join(categories())}"
-    raise ValueError(f"{name!r} is no label: {hint}")
+    raise ValueError(f"{name!r} is not a label: {hint}")
 
 
 def labels_in(text: str) -> list[str]:

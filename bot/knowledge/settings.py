@@ -17,14 +17,14 @@ class KnowledgeSettings(ClosedModel):
     """The section `[knowledge]` of bot.toml."""
 
     dir: SettingsPath | None = Field(
-        default=None, description="where your own entries lie; none: in the user's data folder", examples=["knowledge"]
+        default=None, description="folder of your own entries; none: in the user's data folder", examples=["knowledge"]
     )
     backend: Literal["bm25", "embeddings"] = Field(
-        default="bm25", description="what texts are compared by: their words, or embeddings, which need a model"
+        default="bm25", description="how texts are compared: by words, or by embeddings, which need a model"
     )
     model: SettingsPath | None = Field(
         default=None,
-        description="folder of a model of sentence-transformers, for embeddings",
+        description="folder of a sentence-transformers model, for embeddings",
         examples=["weights/all-minilm-l6-v2"],
     )
     python: SettingsPath | None = Field(
@@ -36,7 +36,7 @@ class KnowledgeSettings(ClosedModel):
     @model_validator(mode="after")
     def _has_a_model(self) -> Self:
         if self.backend == "embeddings" and self.model is None:
-            raise ValueError("has the backend embeddings, which needs a model: give its folder")
+            raise ValueError("the embeddings backend needs a model: set its folder")
         return self
 
     @property

@@ -64,8 +64,8 @@ def _handed(context: RunContext, verdict: LeaderboardResult) -> FinalSubmission:
     if counted is None:
         best = load_tree(context).best_candidate()
         if best is None:
-            return FinalSubmission(None, None, "nothing was sent, as no node has a score")
-        return FinalSubmission(best.id, None, f"nothing was sent; node {best.id} has the best validation score")
+            return FinalSubmission(None, None, "nothing was submitted, as no node has a score")
+        return FinalSubmission(best.id, None, f"nothing was submitted; node {best.id} has the best validation score")
     if counted.row.run_id != context.run_id:
         return FinalSubmission(
             None, None, f"what counts is {counted.row.tag}, which the run {counted.row.run_id} sent before"

@@ -7,7 +7,7 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import KaggleCompetition
 from scrapers.kaggle.kinds import KindName, Recognised, recognise
 
-_ONLY_READS = "the bot reads its forum and public notebooks, and neither works on it nor submits"
+_ONLY_READS = "the bot reads its forum and public notebooks but does not compete"
 SENTENCES: Mapping[KindName, str] = {
     "notebooks": "takes notebooks, which Kaggle runs again on hidden test data, instead of files: the bot rehearses each here, "
     "pushes it as a private notebook of yours, and submits that",
@@ -22,7 +22,7 @@ SENTENCES: Mapping[KindName, str] = {
 }
 """What follows the competition's name."""
 NO_ROOM = "has {size} GB of data, and {free} GB are free here: the bot fetches nothing until there is room"
-IF_WRONG = 'if that is wrong, write kind = "csv" below [competitions.{slug}] in bot.toml'
+IF_WRONG = 'if that is wrong, set kind = "csv" under [competitions.{slug}] in bot.toml'
 _WORKED_ON: tuple[KindName, ...] = ("notebooks", "two-stages", "huge-data")
 _GB = 1e9
 

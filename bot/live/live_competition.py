@@ -49,8 +49,8 @@ _REPORT_AGAIN = 900.0
 """Real seconds between two reports on a run that goes on."""
 _OVER_BY_ITSELF = timedelta(hours=1)
 _PASSING = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
-_ANOTHER_RUN = "another run was begun"
-_IN_ORDER = "its search is ended in order"
+_ANOTHER_RUN = "another run was started"
+_IN_ORDER = "stopping its search"
 _AFTERWARDS = timedelta(days=7)
 """How long after the end the bot waits for private scores."""
 _LOOKS = 3
@@ -65,7 +65,7 @@ class LiveCompetition:
         self.slug = slug
         self.own = settings
         self.state: State = "waiting"
-        self.why = "it has not been checked yet"
+        self.why = "not checked yet"
         self._shared = shared
         self._open: OpenRun | None = None
         self._users = 0
@@ -87,7 +87,7 @@ class LiveCompetition:
                 if await self._step():
                     return
             except NotAuthenticated:
-                self._set("waiting", "Kaggle refuses the key")
+                self._set("waiting", "Kaggle rejects the key")
                 await self._pause(_AFTER_FAILURE)
             except BotError as error:
                 self._failed(error)
@@ -189,7 +189,7 @@ class LiveCompetition:
             return False
         if self._shared.clock.now() >= deadline_of(self._shared, task.card, self.own):
             if live_run_of(self._shared.store, self.slug) is None:
-                self._set("over", "it was over before the bot began")
+                self._set("over", "it had ended before the bot started")
                 return True
             return await self._end()
         await self._search(task)
@@ -201,7 +201,7 @@ class LiveCompetition:
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running" and not goes_on(row, task, self.own):
             reason = f"the scores of {row.id} would not be comparable, or it is another agent's"
-            self._shared.say(self.slug, f"a new run is begun: {reason}")
+            self._shared.say(self.slug, f"starting a new run: {reason}")
             await self._finish(row, _ANOTHER_RUN)
         run = begin_run(self._shared, task, self.own)
         async with self._opened(run) as open_run:
@@ -220,7 +220,7 @@ class LiveCompetition:
                 await asyncio.gather(searching, return_exceptions=True)
                 raise
             if open_run.search.misconfigured or open_run.search.status == "failed":
-                raise BotError(open_run.search.stopped_by or "the search has failed")
+                raise BotError(open_run.search.stopped_by or "the search failed")
             if open_run.search.interrupted:
                 return
             await self.with_run(OpenRun.submit)
@@ -242,7 +242,7 @@ class LiveCompetition:
             changed.cancel()
             if self.state in ("working", "paused"):
                 paused = open_run.turns.paused()
-                self._set("paused" if paused else "working", "the owner has paused it" if paused else "")
+                self._set("paused" if paused else "working", "paused by the owner" if paused else "")
         searching.result()
 
     async def _until_deadline(self, open_run: OpenRun) -> None:
@@ -262,7 +262,7 @@ class LiveCompetition:
         row = live_run_of(self._shared.store, self.slug)
         card = self._card()
         if row is None or card is None:
-            self._set("over", "it is over, and nothing was done")
+            self._set("over", "it ended before anything was done")
             return True
         self._looks += 1
         await self._read_the_end()
@@ -289,12 +289,12 @@ class LiveCompetition:
         return False
 
     async def _stop(self) -> None:
-        """End its run, as the owner has stopped it; what was sent stays sent."""
+        """End its run, as stopped by the owner; what was sent stays sent."""
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running":
-            await self._finish(row, "the owner has stopped it")
+            await self._finish(row, "stopped by the owner")
         self._problem_over()
-        self._set("stopped", "the owner has stopped it")
+        self._set("stopped", "stopped by the owner")
 
     async def _finish(self, row: Run, stopped_by: str | None) -> RunResult:
         """Write a run's result and report, and end it; may be called again.
@@ -361,7 +361,7 @@ class LiveCompetition:
             return
         self.state, self.why = state, why
         with self._shared.store.write() as tx:
-            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, why=why)
+            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, reason=why)
         self._shared.say(self.slug, f"{state}: {why}" if why else state)
 
     def _failed(self, error: BotError) -> None:

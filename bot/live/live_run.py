@@ -134,7 +134,7 @@ def begin_run(shared: Shared, task: PreparedTask, own: CompetitionSettings) -> L
         try:
             keep_grader(own.grader, folder)
         except OSError as error:
-            raise UsageError(f"{own.grader} cannot be kept: {error.strerror or error}") from error
+            raise UsageError(f"{own.grader} cannot be stored: {error.strerror or error}") from error
     write_whole(folder.config, json.dumps({"run_id": row.id, **config}, indent=1) + "\n")
     return LiveRun(row.id, task.card, task, folder, settings, own, row.created_at, _withholding(row))
 
@@ -208,7 +208,7 @@ def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     written = tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
     if not rules.lines or rules.confirmed_at is None:
         return written
-    said = "Keep to the rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
+    said = "Follow the rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
     return (OwnerNote(Item("rules", rules.confirmed_at), said), *written)
 
 
@@ -223,7 +223,7 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
     isolated = shared.machinery.sandbox.describe().isolation != "none"
     if not isolated and choice.kind != "builtin" and shared.settings.run.sandbox != "process":
         raise UsageError(
-            f"there is no sandbox for what {choice.spec} writes: install bubblewrap or Docker and restart the daemon, or "
+            f"no sandbox for scripts of {choice.spec}: install bubblewrap or Docker and restart the daemon, or "
             'set sandbox = "process" under [run], which contains nothing'
         )
 

@@ -90,7 +90,7 @@ class OpenRun:
                 await self.search.blending.as_node()
                 self._node_ended()
             except (InfrastructureFailure, BudgetExceeded) as error:
-                self.context.say(f"the blend is not considered: {error}")
+                self.context.say(f"the ensemble is skipped: {error}")
         await self.desk.consider()
         await self.desk.send()
         self._look_again(self.desk.look_again())

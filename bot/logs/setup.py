@@ -137,13 +137,13 @@ def log_uncaught(log: BoundLogger) -> Callable[[], None]:
         if issubclass(kind, KeyboardInterrupt):
             before[0](kind, error, trace)
             return
-        log.critical("the process ends by an unexpected error", exc_info=(kind, error, trace))
+        log.critical("unexpected error: the process exits", exc_info=(kind, error, trace))
 
     def in_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None and args.exc_type is not SystemExit:
             name = args.thread.name if args.thread else None
             info = (args.exc_type, args.exc_value, args.exc_traceback)
-            log.error("a thread ended by an unexpected error", thread=name, exc_info=info)
+            log.error("unexpected error: a thread ended", thread=name, exc_info=info)
 
     def unraisable(args: "UnraisableHookArgs") -> None:
         if args.exc_value is not None:

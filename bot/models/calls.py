@@ -187,7 +187,7 @@ class Calls:
                     continue
                 yield held, bound
                 return
-            raise refused or BudgetExceeded("no call fits into the budget")
+            raise refused or BudgetExceeded("the budget is too small for another call")
 
     def _sent(self, prompt: Prompt[Any], asked: Attempt) -> Sent:
         """Return the most tokens that a call sends; the cached part is looked up only under a cap on tokens."""
@@ -266,8 +266,8 @@ def ensure_known(prompt: Prompt[Any], as_of: datetime, ageless: frozenset[str]) 
         late = item.time.tzinfo is None or item.time > as_of
         if late and item.id.partition("/")[0] not in ageless:
             raise BotError(
-                f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, "
-                f"but nothing after {as_of.isoformat()} may be known; it was not sent"
+                f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, later than the clock "
+                f"{as_of.isoformat()}; it was not sent"
             )
 
 

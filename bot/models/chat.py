@@ -67,9 +67,7 @@ class ChatClient:
         self._given_up = {one: until for one, until in self._given_up.items() if until > now()}
         if (until := self._given_up.get(key)) is not None:
             wait = until - now()
-            raise EndpointSilent(
-                f"{payload['model']} may still answer this request: it is sent again after {wait:.0f} s"
-            )
+            raise EndpointSilent(f"{payload['model']} may still answer this request; retrying in {wait:.0f} s")
         try:
             return await self._in_some_way(payload, seconds)
         except (EndpointSilent, asyncio.CancelledError):
@@ -131,7 +129,7 @@ class ChatClient:
         except ValueError:
             why = "a part of it cannot be read"
         except asyncio.CancelledError:
-            why = "nobody waited for it any more"
+            why = "it came too late"
             if not answer.begun:
                 raise
         body = self._connection.text(json.dumps(answer.whole()).encode())
@@ -139,7 +137,7 @@ class ChatClient:
             raise ModelUnavailable(f"the answer of {model} has more than {MOST_BYTES:,} bytes")
         if answer.begun and not answer.ended:
             why = why if answer.error is None else endpoint_words({"error": answer.error})
-            raise Unfinished(f"the answer of {model} broke off: {self._redactor.own(why)}", body.encode())
+            raise Unfinished(f"the answer of {model} was interrupted: {self._redactor.own(why)}", body.encode())
         if not (answer.begun or answer.ended or answer.error):
             raise ModelUnavailable(f"the answer of {model} was cut off on the way")
         return body.encode()

@@ -84,7 +84,7 @@ class EndpointConnection:
         if isinstance(error, ReadTimeout):
             return EndpointSilent(f"{model} sent nothing for {seconds:g} s")
         why = self._redactor.own(str(error) or type(error).__name__)
-        return ModelUnavailable(f"no connection to the endpoint of {model}, or it broke: {why}")
+        return ModelUnavailable(f"no connection to the endpoint of {model}, or it was lost: {why}")
 
 
 _trusted = cache(create_ssl_context)
@@ -94,10 +94,7 @@ _trusted = cache(create_ssl_context)
 def _redirected(onward: Request) -> dict[str, Any]:
     """Return the error that stands for a redirect to another address."""
     where = f"{onward.url.scheme}://{onward.url.netloc.decode('ascii', 'replace')}"
-    words = (
-        f"it redirects to {where[:200]}, where no prompt is sent: redirects are not followed, so name the address itself as "
-        "base_url"
-    )
+    words = f"it redirects to {where[:200]}, and redirects are not followed: set the final address as base_url"
     return {"error": {"message": words}}
 
 

@@ -37,12 +37,12 @@ from state.redaction import Redactor
 
 AnswerT = TypeVar("AnswerT")
 
-CUT_OFF = "your answer was cut off before its end because it was too long"
-CUT_OFF_REASONING = "your answer was cut off because your reasoning was too long: think briefly, then answer"
+CUT_OFF = "your answer was too long and was cut off"
+CUT_OFF_REASONING = "your reasoning was too long and your answer was cut off: think briefly, then answer"
 _FEWEST_TOKENS = 1_000
 _MOST_TRIES = 16
 """Requests until one has a form that the endpoint takes."""
-_SHORTENED = "the endpoint takes at most {limit:,} tokens in a request to {model}: longer prompts lose their middle"
+_SHORTENED = "the endpoint takes at most {limit:,} tokens in a request to {model}: the middle of longer prompts is cut"
 _CUT_SILENTLY = (
     "the endpoint read {read:,} tokens of a prompt of about {sent:,} for {model}: it cuts prompts without a word. Raise its "
     "context length (Ollama: num_ctx in the Modelfile, or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size; LM Studio: in the "
@@ -279,10 +279,10 @@ class OpenAIModel:
         except ModelRefused:
             pass
         except ModelUnavailable as failed:
-            return ModelUnavailable(f"{error}; whether that is so is not known: {failed}")
+            return ModelUnavailable(f"{error}; unconfirmed: {failed}")
         except ModelError:
             return error
-        refused = ModelRefused(f"{error}; but another request was answered, so that this one alone is refused")
+        refused = ModelRefused(f"{error}; other requests are answered, so only this one is refused")
         refused.reply = Completion(None, "", usage, model, self._pricing.cost(model, usage))
         return refused
 

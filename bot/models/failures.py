@@ -58,7 +58,7 @@ _ABOUT: Mapping[str, re.Pattern[str]] = {
         r"too (large|high|many)|at most|maximum|valid range|less than or equal|greater than|exceed", re.IGNORECASE
     ),
 }
-_NO_CREDIT_ADVICE = "the account has no credit left: add some or use another endpoint"
+_NO_CREDIT_ADVICE = "the account is out of credit: add some, or use another endpoint"
 _TAGS = re.compile(r"<(script|style|head)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 

@@ -45,7 +45,7 @@ class AnswererChanged:
     def __str__(self) -> str:
         if self.why is None:
             return f"{self.after} answers again"
-        return f"{self.after} answers in place of {self.before}: {self.why}"
+        return f"{self.after} replaces {self.before}: {self.why}"
 
 
 OnChange = Callable[[AnswererChanged], None]
@@ -140,7 +140,7 @@ class FallbackModel:
         """Return the answer; None where there is none, which is then noted in `call`."""
         limits = call.limits(waiting)
         if limits.seconds <= 0 and not answerer.instant:
-            call.failures.append((answerer, ModelUnavailable("no time was left for it")))
+            call.failures.append((answerer, ModelUnavailable("no time left")))
             return None
         breaker = self._breakers[answerer.name]
         with breaker.call() as number:

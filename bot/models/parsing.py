@@ -42,7 +42,7 @@ def code_blocks(text: str) -> list[str]:
     marked = [block for block in blocks if block.language in _PYTHON]
     if not blocks:
         raise Unparsable(
-            "your answer held no code block: give the whole script in one block fenced with ```python and ```"
+            "your answer has no code block: give the whole script in one block fenced with ```python and ```"
         )
     scripts = [f"{code}\n" for block in marked or blocks if (code := block.code(lines)).strip()]
     if not scripts:
@@ -63,8 +63,8 @@ def json_answer(text: str, model: type[ModelT]) -> ModelT:
         except ValidationError as error:
             fault = fault or _faults(error)
     if fault is None:
-        raise Unparsable("your answer held no JSON object: answer with one, as described")
-    raise Unparsable(f"the JSON object does not fit: {fault}")
+        raise Unparsable("your answer has no JSON object: answer with one, as described")
+    raise Unparsable(f"the JSON object is invalid: {fault}")
 
 
 def _ends_inside_string(language: str, code: Sequence[str]) -> bool:

@@ -91,7 +91,7 @@ class PassingClient:
                     sent = self._connection.post(request.path, headers, content, model=model, seconds=seconds)
                     response = await stack.enter_async_context(sent)
             except TimeoutError:
-                raise ModelUnavailable("the endpoint did not begin its answer in time") from None
+                raise ModelUnavailable("the endpoint did not start its answer in time") from None
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             most = MOST_OF_STREAM if kind == STREAM else MOST_BYTES
             pieces = await stack.enter_async_context(aclosing(self._pieces(response, most, model, seconds)))
@@ -100,7 +100,7 @@ class PassingClient:
     async def _pieces(self, response: Response, most: int, model: str, seconds: float) -> AsyncGenerator[bytes, None]:
         stream, length = RedactedStream(self._redactor), 0
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise ModelUnavailable("the endpoint encoded its answer, which was not asked for")
+            raise ModelUnavailable("the endpoint's answer has an encoding that was not requested")
         try:
             async for piece in response.aiter_raw():
                 length += len(piece)

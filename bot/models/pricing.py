@@ -14,13 +14,13 @@ _PER_MILLION = 1_000_000
 class Price(ClosedModel):
     """USD per million tokens of one model; cached input costs as much as other input unless it is given."""
 
-    input: float = Field(ge=0, allow_inf_nan=False, description="of what is sent")
-    output: float = Field(ge=0, allow_inf_nan=False, description="of what is answered")
+    input: float = Field(ge=0, allow_inf_nan=False, description="of input")
+    output: float = Field(ge=0, allow_inf_nan=False, description="of output")
     cached: float | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="of what is sent and was cached; as other input unless given",
+        description="of cached input; default: the price of input",
     )
 
     def cost(self, usage: Usage) -> float:
@@ -58,9 +58,9 @@ class Pricing:
         unknown = sorted({m for m in models if self.cost(m, Usage(prompt_tokens=1, completion_tokens=1)) is None})
         if unknown:
             raise UsageError(
-                f"the price of {', '.join(unknown)} is unknown, so a money cap cannot be kept: "
-                f'give it in bot.toml as prices."{unknown[0]}" = {{input = USD, output = USD}} per million tokens '
-                "under [models], or leave the cap out"
+                f"the price of {', '.join(unknown)} is unknown, so no money cap can be enforced: "
+                f'set it in bot.toml as prices."{unknown[0]}" = {{input = USD, output = USD}} per million tokens '
+                "under [models], or remove the cap"
             )
 
 

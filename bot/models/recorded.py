@@ -105,7 +105,7 @@ class RecordedModel:
             return RecordedCall.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise ModelMisconfigured(
-                f"the recording in {self.folder} has no answer for step {step}: it is of another run, or of a shorter one"
+                f"the recording in {self.folder} has no answer for step {step}: it belongs to another run, or to a shorter one"
             ) from None
         except ValidationError as error:
             raise ModelMisconfigured(f"{path} is not a recorded call: {error.errors()[0]['msg']}") from None

@@ -71,7 +71,7 @@ class Repair(_Again[AnswerT]):
     fault: str
 
     def _exchange(self) -> tuple[Message, Message]:
-        asked = f"Your answer cannot be used: {clean(self.fault)}. Answer again, in full and in the form that was asked for."
+        asked = f"Your answer cannot be used: {clean(self.fault)}. Answer again, in full and in the requested form."
         return Message("assistant", both_ends(clean(answer_of(self.reply)), _SHOWN) or "(no text)"), Message(
             "user", asked
         )
@@ -94,7 +94,7 @@ class Continuation(_Again[AnswerT]):
 
     def _exchange(self) -> tuple[Message, Message]:
         asked = (
-            "Your answer was cut off at its longest length. Go on exactly where it ends, in the middle of a word or a line "
-            "if need be: repeat nothing, explain nothing, and do not open a code block again that is still open."
+            "Your answer was cut off at the maximum length. Continue exactly where it stopped, even within a word or "
+            "a line: repeat nothing, explain nothing, and do not reopen a code block that is still open."
         )
         return Message("assistant", clean(self.reply)), Message("user", asked)

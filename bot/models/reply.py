@@ -143,7 +143,7 @@ def read_reply(
             f"what came back for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
         ) from None
     if not parsed.choices:
-        raise ModelUnavailable(f"{model} sent no choice")
+        raise ModelUnavailable(f"{model} sent no choices")
     choice = parsed.choices[0]
     if choice.error or choice.finish_reason == "error":
         raise Rejected(status_inside(choice.error), {"error": choice.error}, {})

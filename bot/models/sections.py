@@ -25,7 +25,9 @@ def _http_address(value: str) -> str:
 
 def _variable(value: str) -> str:
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
-        raise ValueError("must be the name of a variable such as OTHER_API_KEY; a key itself never stands in a file")
+        raise ValueError(
+            "must be the name of an environment variable such as OTHER_API_KEY; keys do not belong in this file"
+        )
     return value
 
 
@@ -43,7 +45,7 @@ def _role(name: str) -> str:
     if name not in ROLES:
         near = difflib.get_close_matches(name, ROLES, 1)
         raise ValueError(
-            f"is no role; did you mean {near[0]}?" if near else f"is no role; known are {', '.join(ROLES)}"
+            f"is not a role; did you mean {near[0]}?" if near else f"is not a role; the roles are {', '.join(ROLES)}"
         )
     return name
 
@@ -71,38 +73,37 @@ class FallbackSection(ClosedModel):
 
     base_url: Address | None = Field(
         default=None,
-        description="its address; without one it is the first endpoint's, and the key as well unless `key` is given",
+        description="its address; default: that of the first endpoint, with its key unless `key` is set",
     )
     key: Annotated[str, AfterValidator(_variable)] | None = Field(
         default=None,
-        description="the name of the variable (or of the systemd credential) that holds its key; none is sent without one",
+        description="name of the environment variable or systemd credential that holds its key; none: no key is sent",
     )
     model: str | None = Field(
         default=None,
-        description="its model for every role that `roles` does not name; without one the models are named as at the "
-        "first endpoint",
+        description="its model for each role that `roles` does not name; default: as at the first endpoint",
     )
     roles: Roles = Field(default={}, description="its model of a role, by the role's name")
     prices: Prices = Field(
-        default={}, description="USD per million tokens here, by the model's name; they go before those under [models]"
+        default={}, description="USD per million tokens by model; these take precedence over [models]"
     )
     timeout: float | None = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="longest silence of an answer, in seconds; that of [models] unless set",
+        description="maximum seconds of silence within an answer; default: as under [models]",
     )
     retries: int | None = Field(
         default=None,
         ge=0,
         le=20,
-        description="how often a failed request is sent again; that of [models] unless set",
+        description="how often to retry a failed request; default: as under [models]",
     )
 
     @model_validator(mode="after")
     def _is_another(self) -> Self:
         if self.base_url is None and self.key is None and self.model is None and not self.roles:
-            raise ValueError("is the first endpoint once more: give it a base_url, a key, a model or roles of its own")
+            raise ValueError("repeats the first endpoint: set another base_url, key, model or roles")
         return self
 
 
@@ -111,12 +112,12 @@ class ModelsSection(ClosedModel):
 
     base_url: Address | None = Field(
         default=None,
-        description="the endpoint's address; the variable OPENAI_BASE_URL goes before it; none: OpenAI's own",
+        description="the endpoint's address; the environment variable OPENAI_BASE_URL takes precedence; none: OpenAI's",
         examples=["http://localhost:8000/v1"],
     )
     model: str | None = Field(
         default=None,
-        description="the model of every role that `roles` does not name; the variable OPENAI_MODEL goes before it",
+        description="the model of each role that `roles` does not name; the environment variable OPENAI_MODEL takes precedence",
         examples=["large"],
     )
     roles: Roles = Field(
@@ -126,7 +127,7 @@ class ModelsSection(ClosedModel):
     )
     prices: Prices = Field(
         default={},
-        description="USD per million tokens, by the model's name; they go before the list prices",
+        description="USD per million tokens by model; these take precedence over the list prices",
         examples=[
             {
                 "large": {"input": 2.0, "output": 8.0, "cached": 0.5},
@@ -138,17 +139,18 @@ class ModelsSection(ClosedModel):
         default=300.0,
         gt=0,
         allow_inf_nan=False,
-        description="longest silence of an answer, in seconds: it may take longer while it comes",
+        description="maximum seconds of silence within an answer; a streaming answer may take longer",
     )
     max_tokens: int | None = Field(
-        default=None, gt=0, description="most tokens of one answer; not sent unless set", examples=[16_000]
+        default=None, gt=0, description="maximum number of tokens of an answer; none: not sent", examples=[16_000]
     )
-    retries: int = Field(default=5, ge=0, le=20, description="how often a failed request is sent again")
-    in_flight: int = Field(default=8, ge=1, description="calls at once, over a whole run")
+    retries: int = Field(default=5, ge=0, le=20, description="how often to retry a failed request")
+    in_flight: int = Field(default=8, ge=1, description="maximum number of concurrent calls of a run")
     fallback: tuple[FallbackSection, ...] = Field(
         default=(),
-        description="endpoints that are asked in this order when the first does not answer; each may be written as a "
-        "table [[models.fallback]]",
+        description="endpoints to try in this order when the first does not answer; each may be a table [[models.fallback]]",
         examples=[[{"base_url": "https://other.example/v1", "key": "OTHER_API_KEY", "model": "large"}]],
     )
-    builtin_last: bool = Field(default=False, description="whether the built-in model answers when no endpoint does")
+    builtin_last: bool = Field(
+        default=False, description="whether to fall back on the built-in model when no endpoint answers"
+    )

@@ -22,7 +22,7 @@ def _sendable(key: SecretStr) -> SecretStr:
     """Return the key without the line end that a file or a shell left on it."""
     value = key.get_secret_value().strip()
     if not (value and value.isascii() and value.isprintable()):
-        raise ValueError("holds no key, or characters that no key has")
+        raise ValueError("is empty, or contains characters that no key has")
     return SecretStr(value)
 
 
@@ -128,7 +128,7 @@ class ModelSettings:
             return self.environment.openai_api_key
         if self.base_url is None:
             raise UsageError(
-                "no model can be reached: set OPENAI_API_KEY (or OPENAI_BASE_URL for a server of yours), "
+                "no model is configured: set OPENAI_API_KEY (or OPENAI_BASE_URL for your own server), "
                 "or use --model builtin"
             )
         return SecretStr(DUMMY_KEY)
@@ -162,8 +162,8 @@ class ModelSettings:
         found = self.environment.key(fallback.key)
         if found is None:
             raise UsageError(
-                f"fallback {number} under [models] has its key in {fallback.key}, which is not set: set it, "
-                "or take that [[models.fallback]] out of bot.toml"
+                f"fallback {number} under [models] has its key in {fallback.key}, which is not set: set it, or remove that "
+                "[[models.fallback]] from bot.toml"
             )
         return found
 
@@ -205,13 +205,13 @@ class ModelSettings:
         if self.environment.openai_api_key is None and (self.base_url is None or name is None):
             if self.section.fallback:
                 raise UsageError(
-                    "there are endpoints to fall back on, but no first one: set OPENAI_API_KEY, or base_url and model "
+                    "fallback endpoints are configured, but no first one: set OPENAI_API_KEY, or base_url and model "
                     "under [models] in bot.toml; --model builtin needs neither"
                 )
             return ModelChoice("builtin")
         if name is None:
             raise UsageError(
-                "there is a key, but no model's name: use --model openai:NAME, or set OPENAI_MODEL "
+                "a key is set, but no model: use --model openai:NAME, or set OPENAI_MODEL "
                 "or `model` under [models] in bot.toml; --model builtin needs no key"
             )
         return ModelChoice("openai", name, dict(self.section.roles))

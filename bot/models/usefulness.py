@@ -77,9 +77,9 @@ class Usefulness:
         return None if self._is_used else self._why
 
     def _sentence(self, count: int, why: str | None, role: str | None = None) -> str:
-        return f"{count} answers in a row{f' of the {role}' if role else ''} could not be used, the last: {why}"
+        return f"{count} answers in a row{f' of the {role}' if role else ''} were unusable; the last: {why}"
 
 
 def why_unusable(prompt: Prompt[Any], text: str) -> str | None:
     """Return why an answer that was read is of no use: one to a prompt with a tool that holds no command."""
-    return "it held no command" if tool_of(prompt) is not None and command_in(text) is None else None
+    return "it had no command" if tool_of(prompt) is not None and command_in(text) is None else None

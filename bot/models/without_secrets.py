@@ -26,7 +26,7 @@ def without_secrets(prompt: PromptT, redactor: Redactor) -> PromptT:
         redactor.own(message.content, f"the prompt {prompt.name}")
     found: PromptT = _redacted(prompt, redactor)
     if _holds_any(found, redactor):
-        raise BotError(f"the prompt {prompt.name} holds one of the bot's own secrets; it was not sent")
+        raise BotError(f"the prompt {prompt.name} contains one of the bot's secrets and was not sent")
     return found
 
 

@@ -55,7 +55,7 @@ class Package:
                 facts = Facts.model_validate_json(archive.read(_FACTS))
                 cells = tuple(map(str, json.loads(archive.read(_CELLS))))
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise InfrastructureFailure(f"{path.name} is no package of a notebook: {error}") from error
+            raise InfrastructureFailure(f"{path.name} is not a notebook package: {error}") from error
         return cls(path, facts, cells)
 
     @property

@@ -58,8 +58,8 @@ def find_address(name: str, environment: Mapping[str, str] | None = None) -> Sec
             raise UsageError(f"{source} does not hold one address, such as slack://TOKEN/TOKEN/TOKEN or mailtos://…")
         return SecretStr(text)
     raise UsageError(
-        f"[notify] services names {name}, and there is neither a systemd credential nor a variable of that name, "
-        f"nor a file in {name}_FILE"
+        f"[notify] services names {name}, but there is no systemd credential or environment variable of that name, "
+        f"and no file named by {name}_FILE"
     )
 
 
@@ -72,7 +72,7 @@ def _places(variables: Mapping[str, str], name: str) -> Iterator[tuple[str, str]
         yield text, f"the variable {name}"
     if path := variables.get(f"{name}_FILE", "").strip():
         if not Path(path).is_file():
-            raise UsageError(f"{name}_FILE names a file that is not there")
+            raise UsageError(f"{name}_FILE names a file that does not exist")
         yield _read(Path(path), f"the file of {name}_FILE"), f"the file of {name}_FILE"
 
 
@@ -111,7 +111,7 @@ class AppriseNotifier:
             NotificationFailed: it may not have arrived; it is sent again later.
         """
         if self._thread is not None and self._thread.is_alive():
-            raise NotificationFailed("an earlier attempt, which did not end in time, still goes on")
+            raise NotificationFailed("an earlier attempt timed out and is still running")
         try:
             async with asyncio.timeout(self._seconds):
                 error = await self._in_a_thread(letter)
@@ -194,8 +194,8 @@ def _reason(warned: list[str]) -> str:
     if found := re.search(r"\berror=([1-5]\d\d)\b", text):
         return f"the service answered {found[1]}"
     if "onnection error" in text:
-        return "the service could not be reached, or broke off"
-    return "the service did not take it"
+        return "the service could not be reached, or closed the connection"
+    return "the service rejected the message"
 
 
 @contextmanager

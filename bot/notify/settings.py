@@ -16,8 +16,8 @@ def _name(value: str) -> str:
     if "://" in value or "@" in value:
         # The value is not repeated: it holds the secret that should not have been written down here.
         raise ValueError(
-            "an address must not stand in this file, as it holds a token or a password: put it in a variable, a "
-            "systemd credential or a file, and write its name here, such as SLACK_URL"
+            "addresses contain tokens or passwords and do not belong in this file: store the address in an "
+            "environment variable, a systemd credential or a file, and give that name here, such as SLACK_URL"
         )
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,63}", value):
         raise ValueError("must be the name of a variable or of a systemd credential, such as SLACK_URL")
@@ -26,7 +26,7 @@ def _name(value: str) -> str:
 
 def _kind(value: str) -> str:
     if value not in kinds():
-        raise ValueError(f"is no kind of notice; the kinds are {', '.join(sorted(kinds()))}")
+        raise ValueError(f"is not a kind of notification; the kinds are {', '.join(sorted(kinds()))}")
     return value
 
 
@@ -34,7 +34,7 @@ def _zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("is no time zone that this machine knows, such as Europe/Zurich") from None
+        raise ValueError("is not a time zone that this machine knows; an example: Europe/Zurich") from None
     return value
 
 
@@ -42,10 +42,10 @@ def _hours(value: str) -> tuple[time, time]:
     """Read `22:00-07:00`."""
     found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", value)
     if not found:
-        raise ValueError("must be two times of day, such as 22:00-07:00")
+        raise ValueError("must be two times of day, for example 22:00-07:00")
     begin, end = time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4]))
     if begin == end:
-        raise ValueError("must not end when it begins")
+        raise ValueError("must not start and end at the same time")
     return begin, end
 
 
@@ -69,12 +69,12 @@ class NotifySection(BaseModel):
         description="kinds of notices collected into a digest; all others are sent at once",
     )
     digest_hours: tuple[Annotated[int, Field(ge=0, le=23)], ...] = Field(
-        default=(8,), min_length=1, description="hours of the day at which there is a digest"
+        default=(8,), min_length=1, description="hours of the day at which a digest is sent"
     )
     quiet: Annotated[str, AfterValidator(_quiet)] | None = Field(
         default=None,
         examples=["22:00-07:00"],
-        description="hours in which only urgent notices are sent, such as `22:00-07:00`",
+        description="quiet hours, when only urgent notices are sent, such as `22:00-07:00`",
     )
     time_zone: Annotated[str, AfterValidator(_zone)] = Field(
         default="UTC", description="time zone of the digest's and the quiet hours"
@@ -83,18 +83,18 @@ class NotifySection(BaseModel):
         default=20,
         ge=1,
         le=1000,
-        description="most messages to one service within any hour; further notices share a message",
+        description="maximum number of messages per service and hour; further notices share one message",
     )
     first_pause: float = Field(
         default=30.0,
         gt=0,
         allow_inf_nan=False,
-        description="seconds after the first failure; doubled with each that follows",
+        description="seconds to wait after the first failure; doubled after each further one",
     )
     longest_pause: float = Field(
-        default=3600.0, gt=0, le=30 * 86_400, description="seconds, the longest pause after a failure"
+        default=3600.0, gt=0, le=30 * 86_400, description="maximum seconds to wait after a failure"
     )
-    seconds: float = Field(default=60.0, gt=0, le=3600, description="longest time of one attempt")
+    seconds: float = Field(default=60.0, gt=0, le=3600, description="time limit of one attempt, in seconds")
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

@@ -33,7 +33,7 @@ async def grade_and_report(
         if not force and (reason := _worse_than_constant(run.context, submission, graded)):
             run.folder.submission.unlink(missing_ok=True)
             submission = replace(
-                submission, source=None, boldest=None, note=f"{reason}; --force hands it in all the same"
+                submission, source=None, boldest=None, note=f"{reason}; use --force to write it all the same"
             )
             graded = GradedRun(_ungraded(run, 0), graded.nodes)
     return await write_run_files(run, submission, graded, worker)
@@ -63,7 +63,7 @@ def _worse_than_constant(context: RunContext, submission: FinalSubmission, grade
 async def report_so_far(run: EndedRun, teams: int) -> None:
     """Write the page of a run with the status `running`; nothing is graded before its end."""
     best = load_tree(run.context).best_candidate()
-    submission = FinalSubmission(None if best is None else best.id, None, "the run goes on")
+    submission = FinalSubmission(None if best is None else best.id, None, "the run continues")
     await write_so_far(run, submission, GradedRun(_ungraded(run, teams)))
 
 

@@ -85,16 +85,16 @@ def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))
         if is_live(record):
-            reason = (
-                "is a live run of the daemon: its clock was the present, and there are no hidden answers to look for"
-            )
+            reason = "is a live run of the daemon, which has no hidden answers"
             raise UsageError(f"{folder.path} {reason}; see `bot status` and its report")
         return str(record["run_id"]), ReplaySettings.model_validate(record["settings"])
     except ValidationError as error:
         reason = "; ".join(sentences(error))
-        raise UsageError(f"{folder.path} is not a replay's folder of this version: config.json: {reason}") from error
+        raise UsageError(
+            f"{folder.path} is not the folder of a replay made by this version: config.json: {reason}"
+        ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{folder.path} is not a run's folder: config.json cannot be read ({error})") from error
+        raise UsageError(f"{folder.path} is not a run: config.json cannot be read ({error})") from error
 
 
 def finished_result(folder: RunFolder) -> RunResult | None:

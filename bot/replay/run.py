@@ -105,7 +105,7 @@ async def replay(
                 ending = _end(run, context, search, worker, sandbox, stopwatch)
                 result = await _unless_stopped(ending, search, grace=GRACE)
                 if result is None:
-                    raise Interrupted(f"stopped before the result was written: `bot resume {run.folder.path}` goes on")
+                    raise Interrupted(f"stopped before writing a result: `bot resume {run.folder.path}` goes on")
                 return result
 
 
@@ -210,7 +210,7 @@ async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> E
             if settings.notes is not None:
                 await _take_in_notes(run, settings.notes, store, cleaners, say)
         for item, problem in problems.items():
-            say(f"{item} could not be read in full, and is kept in part: {problem.splitlines()[-1]}")
+            say(f"{item} could only be read in part: {problem.splitlines()[-1]}")
     with store.write() as tx:
         row = Run(
             id=run.id,

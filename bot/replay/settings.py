@@ -24,16 +24,14 @@ class ReplaySettings(AgentRunSettings, ReplayOptions):
     """All settings of one replay."""
 
     agent: AgentName | Literal["blend"] = "comind"
-    blended: tuple[str, ...] = Field(
-        default=(), description="runs whose scripts were blended afterwards, in place of a search"
-    )
+    blended: tuple[str, ...] = Field(default=(), description="runs whose scripts are blended, instead of a search")
     snapshot: Path
-    own_data: bool = Field(
-        default=False, description="one's own data: no leaderboard, and answers only of rows withheld"
+    own_data: bool = Field(default=False, description="own data: no leaderboard; answers of withheld rows only")
+    force: bool = Field(
+        default=False, description="whether to write predictions on own data even if a constant scores better"
     )
-    force: bool = Field(default=False, description="whether a result on own data that a constant beats is handed in")
     cutoff: datetime
-    fleet: str | None = Field(default=None, description="the Ray cluster whose nodes run scripts; none: this machine")
+    fleet: str | None = Field(default=None, description="the Ray cluster that runs scripts; none: this machine")
 
     @property
     def in_labs(self) -> bool:

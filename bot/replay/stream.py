@@ -79,7 +79,7 @@ class Stream(Unpaced):
             self._note_news(self._moves[number], await take_in_news(context, number))
             self._looked.add(number)
         except BotError as error:  # the next look takes in what this one did not
-            context.say(f"what was posted was not read: {error}")
+            context.say(f"new posts could not be read: {error}")
 
     async def before_decision(self, number: int, tree: Tree) -> None:
         """Move the clock as far as the budget is spent, and take in new posts; raises what `Asker.ask` raises."""
@@ -99,7 +99,7 @@ class Stream(Unpaced):
             move = add_clock_advance(tx, context.run_id, number, target, node)
         self._clock.move(move.as_of)
         self._moves[number] = move
-        context.say(f"the clock stands at {iso(move.as_of)}")
+        context.say(f"the clock is at {iso(move.as_of)}")
         return True
 
     def _progress(self, tree: Tree) -> float:

@@ -38,7 +38,7 @@ def how_sure(result: RunResult) -> Iterator[str]:
     if result.self_reported:
         yield "Not sure: validation scores are what scripts printed about themselves."
     elif result.validation_interval is None:
-        yield words.sentence(f"no interval was expected: {result.validation_interval_note or 'none was computed'}")
+        yield words.sentence(f"no interval: {result.validation_interval_note or 'none was computed'}")
     else:
         where = "new rows of the same kind" if result.own_data else f"the {words.test(result)}"
         expected = f"CV expects {words.interval(result)} on {where} (95%)"
@@ -50,7 +50,7 @@ def how_sure(result: RunResult) -> Iterator[str]:
 def _guards(result: RunResult) -> Iterator[str]:
     asked = [one for one in result.guards if one.node in (None, result.chosen_node)]
     if not asked:
-        yield "No guard was run, so none has passed."
+        yield "No guard ran."
         return
     doubting = list(dict.fromkeys(one.guard for one in asked if one.verdict == "suspicious"))
     blind = list(dict.fromkeys(one.guard for one in asked if one.is_doubt and one.verdict == "not run"))
@@ -58,7 +58,7 @@ def _guards(result: RunResult) -> Iterator[str]:
     if doubting:
         yield f"{'A guard doubts' if len(doubting) == 1 else 'Guards doubt'} it: {', '.join(doubting)}."
     if blind:
-        yield f"{plural(len(blind), 'guard')} did not run, which is not a pass: {', '.join(blind)}."
+        yield f"{plural(len(blind), 'guard')} could not run: {', '.join(blind)}."
     if passed:
         who = f"{passed:,} other{'s' if passed > 1 else ''}" if doubting or blind else plural(passed, "guard")
         yield f"{who} found nothing."
@@ -135,13 +135,13 @@ def _next_steps(data: ReportData) -> Iterator[str]:
     if result.misconfigured:
         yield "Correct the model's key or name, and run again: `bot doctor` checks both."
     elif result.no_answer:
-        yield "Try the model out with `bot doctor`: no answer of it could be used."
+        yield "Test the model with `bot doctor`: it gave no usable answer."
     elif result.status != "finished":
-        yield "Go on with `bot resume` and this run's folder: what is done is not done again."
+        yield "Continue with `bot resume` and this run's folder; finished work is kept."
     if any(one.verdict == "suspicious" for one in result.doubts):
-        yield "Look at what the guards doubt before you believe the score."
+        yield "Look at the guards' warnings before you trust the score."
     if result.live and result.submission_exists and result.score_kind != "private":
-        yield "Select the final submissions on the website: the bot never does."
+        yield "Select the final submissions on the website: the bot cannot."
     if result.own_data and result.chosen_node is not None:
         yield "Predict new rows with `python solution/predict.py NEW.csv`; solution/README.md says what it needs."
     if result.failed_share is not None and result.failed_share > _MANY_FAILED:

@@ -26,7 +26,7 @@ async def expected_interval(
     if node is None:
         return None, "no node was chosen"
     if context.executor.self_reported is not None:
-        return None, "no labels could be withheld to compute it"
+        return None, "no labels could be withheld for it"
     try:
         found = await worker.validation_interval(
             await context.executor.view(GUARDED),
@@ -36,7 +36,7 @@ async def expected_interval(
             _SECONDS,
         )
     except BotError as error:
-        return None, f"it could not be computed: {error}"
+        return None, f"could not be computed: {error}"
     if found.low is None or found.high is None:
         return None, str(found.note)
     together = f", with rows of the same {found.together!r} drawn together" if found.together else ""

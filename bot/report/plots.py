@@ -30,7 +30,7 @@ def leaderboard_charts(result: RunResult, board: Sequence[float]) -> Sequence[Ch
     own = [] if result.score is None else [Series("", "ours", [(result.score, result.win_rate)])]
     return (
         Chart(
-            "How many of the leaderboard's teams have which score",
+            "Distribution of the leaderboard's scores",
             replace(axis, label=""),
             teams,
             [
@@ -41,7 +41,7 @@ def leaderboard_charts(result: RunResult, board: Sequence[float]) -> Sequence[Ch
             height=200,
         ),
         Chart(
-            "The share of the leaderboard's teams that a score beats",
+            "Share of teams beaten, by score",
             axis,
             beaten,
             [
@@ -63,7 +63,7 @@ def count_outside(board: Sequence[float], result: RunResult) -> int:
 
 def _board_axis(result: RunResult, board: Sequence[float]) -> Axis:
     own = [] if result.score is None else [result.score]
-    label = f"{words.board(result)} leaderboard score (better to the right)"
+    label = f"{words.board(result)} leaderboard score (right is better)"
     return score_axis(board, [*result.thresholds.values(), *own], label=label, falling=result.is_lower_better)
 
 
@@ -98,7 +98,7 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     if not result.best_over_time:
         return ()
     last = max(result.best_over_time[-1][0], *(n.ended for n in nodes if n.ended is not None))
-    across, label = time_axis(last), "validation score (better upwards)"
+    across, label = time_axis(last), "validation score (up is better)"
     scored = [n for n in nodes if n.validation is not None and n.ended is not None]
     bests = [(seconds, score) for seconds, score, _ in result.best_over_time]
     values = [n.validation or 0.0 for n in scored]
@@ -120,7 +120,7 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     if graded:
         rates = Axis(-0.04, 1.04, "teams beaten by the best", "{:.0%}".format)
         steps = Series("", "ours", [*graded, (last, graded[-1][1])], "steps")
-        title = "The share of the teams that the best script beats, over time"
+        title = "Share of teams beaten by the best script, over time"
         charts.append(Chart(title, across, rates, [steps, Series("", "ours", graded)], height=170))
     return charts
 
@@ -131,9 +131,9 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
     if len(places) < 2:
         return None
     falling, test = result.is_lower_better, words.test(result)
-    label = "validation score (better to the right)"
+    label = "validation score (right is better)"
     across = score_axis([x for x, _ in places.values()], label=label, falling=falling)
-    up = score_axis([y for _, y in places.values()], label=f"{test} score (better upwards)", falling=falling)
+    up = score_axis([y for _, y in places.values()], label=f"{test} score (up is better)", falling=falling)
     low, high = max(across.low, up.low), min(across.high, up.high)
     equal = [Series("equal", "muted dashed", [(low, low), (high, high)], "line")] if low < high else []
     series = [*equal, *_scripts_and_blends(places), *_named(places, result)]

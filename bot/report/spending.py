@@ -65,7 +65,7 @@ def _came_of(run: RunRecord, credits: Credits) -> dict[str, dict[str, int]]:
         "analyst": {
             "documents": len(run.analyses),
             "with a suggestion": sum(bool(row.suggestions) for row in run.analyses),
-            "drawn on by an idea": sum(bool(one.ideas) for one in read),
+            "used by an idea": sum(bool(one.ideas) for one in read),
             "by a draft": sum(bool(one.drafts) for one in read),
             "by a draft that gained": sum(not gained.isdisjoint(one.drafts) for one in read),
         },

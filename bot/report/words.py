@@ -184,7 +184,7 @@ def disbelief(result: RunResult) -> str | None:
         return f"{'a guard doubts' if len(doubting) == 1 else 'guards doubt'} it ({', '.join(doubting)})"
     if result.cutoff_note:
         return "the run may know what was published after the deadline"
-    return "it was shown knowledge of a later time" if result.knowledge.younger else None
+    return "it saw knowledge from after its clock" if result.knowledge.younger else None
 
 
 def medal(result: RunResult) -> Medal | None:
@@ -225,22 +225,18 @@ def _verdict(result: RunResult) -> str:
     if result.live:
         return _live_verdict(result)
     if None in (result.chosen_node, result.handed_in) and not result.submission_exists:
-        return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
+        return f"Nothing was submitted: {result.handed_in_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
-        what = (
-            "what scripts print, which nobody checked" if result.self_reported else "rows that its scripts did not see"
-        )
+        what = "what scripts printed, unchecked" if result.self_reported else "rows withheld from its scripts"
         return f"The validation score is {score(result.validation_score)}, on {what}."
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
     if result.own_data:
-        return (
-            f"Scored {score(result.score)} on rows that were withheld before the search and looked at once, at its end."
-        )
+        return f"Scored {score(result.score)} on rows that were withheld before the search and used once, at its end."
     field = f"strictly better than {percent(result.win_rate)} of {plural(result.n_teams, 'team')}"
     if result.n_teams < 2:
         teams = plural(result.n_teams, "team")
-        return f"Scored {score(result.score)}. There is nobody to compare with: the leaderboard has {teams}."
+        return f"Scored {score(result.score)}. No comparison: the leaderboard has {teams}."
     if reason := disbelief(result):
         return f"Scored {score(result.score)}, {field}. It counts for no medal: {reason}."
     if result.medal is not None:
@@ -251,16 +247,16 @@ def _verdict(result: RunResult) -> str:
 
 def _verdict_so_far(result: RunResult) -> str:
     if result.validation_score is None:
-        return f"The run goes on: {plural(result.nodes, 'script')} so far, and none has a score."
+        return f"The run is still going: {plural(result.nodes, 'script')} so far, and none has a score."
     best = f"best is node {result.chosen_node} with a validation score of {score(result.validation_score)}"
-    return f"The run goes on: {best}, after {plural(result.nodes, 'script')}. Nothing is graded before its end."
+    return f"The run is still going: {best}, after {plural(result.nodes, 'script')}. Nothing is graded before its end."
 
 
 def _live_verdict(result: RunResult) -> str:
     if not result.submission_exists:
-        return f"Nothing was handed in: {result.handed_in_note or 'there is no submission'}."
+        return f"Nothing was submitted: {result.handed_in_note or 'there is no submission'}."
     if result.score is None and result.rank is None:
-        return f"There is no score yet: {result.message or 'the site has not shown one'}"
+        return f"No score yet: {result.message or 'the site has not shown one'}"
     of = (
         f"Rank {integer(result.rank)} of {plural(result.n_teams, 'team')}" if result.rank is not None else "No rank yet"
     )
@@ -298,13 +294,13 @@ def cautions(result: RunResult) -> list[str]:
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:
-        found.append(f"No answer of the model could be used: {result.no_answer}. What was made is the bot's own.")
+        found.append(f"The model gave no usable answer: {result.no_answer}. The result is the bot's own baseline.")
     if result.misconfigured:
-        found.append("The model was misconfigured: the run ended early and its result means little.")
+        found.append("The model was misconfigured, so the run ended early and its result means little.")
     if result.stopped_by:
-        found.append(f"The search was ended by: {result.stopped_by}.")
+        found.append(f"The search was stopped by: {result.stopped_by}.")
     if result.isolation == "none":
-        found.append("Isolation: none. Nothing kept the scripts from reading other files on the machine.")
+        found.append("No isolation: scripts could read other files on the machine.")
     if result.baseline_handed_in:
         better = "a better" if result.validation_score is not None else "a"
         found.append(f"The baseline was submitted: no later node had {better} CV score.")
@@ -314,11 +310,11 @@ def cautions(result: RunResult) -> list[str]:
         found.append(f"{undated_notes(result.notes.undated)} known from the start.")
     if result.knowledge.younger:
         found.append(
-            f"Prompts held entries of the knowledge base that are later than the clock ({result.knowledge.younger}): the result "
-            "does not compare with those of its time."
+            "Prompts contained entries of the knowledge base from after the clock's time "
+            f"({result.knowledge.younger}): the result is not comparable with those of its time."
         )
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
-        found.append(f"The clock got no further than {moment(stream.reached)}: what was posted later was never known.")
+        found.append(f"The clock stopped at {moment(stream.reached)}; later posts were never seen.")
     if result.note:
         found.append(result.note)
     doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)

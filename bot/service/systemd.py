@@ -16,9 +16,9 @@ _BOOTED = Path("/run/systemd/system")
 def require_systemd(*, root: bool) -> None:
     """Raise UsageError if systemd does not run here, or if this user is not root and `root` is required."""
     if not _BOOTED.is_dir():
-        raise UsageError("systemd does not run here; `bot service install --root DIR` still writes the files.")
+        raise UsageError("systemd is not running here; `bot service install --root DIR` still writes the files.")
     if root and os.geteuid() != 0:
-        raise UsageError("only root may change the services of a machine: run it with sudo.")
+        raise UsageError("root is needed to change system services: use sudo.")
 
 
 def run_command(*command: str) -> str:
@@ -49,7 +49,7 @@ def file_problems(root: Path) -> Iterator[str]:
     command = re.search(r"^ExecStart=(\S+)", (rebase(root, UNITS) / SERVICE).read_text(encoding="utf-8"), re.MULTILINE)
     files = unit_files(root, Path(command[1] if command else "/"), {})
     if any((path.read_text(encoding="utf-8") if path.exists() else None) != text for path, text in files.items()):
-        yield "its units are not those of this version of the bot: `bot service install`"
+        yield "its units belong to another version of the bot: run `bot service install`"
     keys = (credentials / name for name in ("KAGGLE_API_TOKEN", "kaggle.json"))
     if not any(key.is_file() and key.stat().st_size for key in keys):
-        yield "there is no key for Kaggle: `bot keys set KAGGLE_API_TOKEN --service`"
+        yield "no Kaggle key: run `bot keys set KAGGLE_API_TOKEN --service`"

@@ -71,7 +71,7 @@ def build_snapshot(
     options = replace(options, metric=ABBREVIATIONS.get((options.metric or "").lower(), options.metric))
     source = collected.source
     if MANIFEST in collected.files:
-        raise UsageError(f"{source} is a snapshot: `bot replay` works on it, or name {source / 'data'}")
+        raise UsageError(f"{source} is a snapshot: use `bot replay`, or name {source / 'data'}")
     detected = DetectedTask()
     files = find_tables(collected, options, detected)
     if files is None and collected.root.is_dir():
@@ -81,8 +81,7 @@ def build_snapshot(
     if files is None:
         refuse_formats(collected)
         raise UsageError(
-            f"{source} holds no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders of files by class: "
-            "there is nothing to learn from"
+            f"{source} holds no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders of files by class"
         )
     rows = _leave_out_answers(_rows(files, options, detected), detected)
     folder.mkdir()

@@ -51,7 +51,7 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
         guess = target_like[0] if target_like else likely[-1]
         detected.add(
             "target",
-            f"`{guess}`, the likeliest of {plural(len(likely), 'column')} (--target, if it is another)",
+            f"`{guess}`, the most likely of {plural(len(likely), 'column')} (--target if it is another one)",
             "likely" if target_like else "a guess",
         )
         return guess
@@ -106,7 +106,7 @@ def id_of(
     words = next(numbers, None)
     hint = "" if words is None else f"; `{words}` never repeats: --id {words} takes it"
     confidence: Confidence = "likely" if words else "sure"
-    detected.add("id", f"no column is named like one and never repeats, so rows are numbered{hint}", confidence)
+    detected.add("id", f"no column looks like an id, so rows are numbered{hint}", confidence)
     return None
 
 
@@ -130,7 +130,7 @@ def group_of(train: UserTable, target: str, options: SolveOptions, detected: Det
             sizes = Counter(train.column(name))
             if len(sizes) >= _FEWEST and train.length >= _MEAN_SIZE * len(sizes):
                 detected.add(
-                    "groups", f"`{name}`: rows of one stay on one side (--group none, if they need not)", "likely"
+                    "groups", f"`{name}`: rows of a group stay together (--group none if they need not)", "likely"
                 )
                 return name
     return None

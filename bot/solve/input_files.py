@@ -152,7 +152,7 @@ class _Tables:
         """Return a table by its path within the data, or one that lies elsewhere; raises UsageError."""
         path = self._files.get(name, Path(name))
         if not path.is_file():
-            raise UsageError(f"there is no file {name}")
+            raise UsageError(f"no such file: {name}")
         if name not in self._read or like is not None:
             try:
                 formats = None if like is None else like.formats
@@ -297,7 +297,7 @@ def collect_files(source: Path, out: Path) -> Iterator[CollectedFiles]:
         OSError: a file cannot be read, or not be written.
     """
     if not source.exists():
-        raise UsageError(f"there is no folder or file {source}")
+        raise UsageError(f"no such file or folder: {source}")
     with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=out) as place:
         unpacked_folder, scratch = Path(place) / "unpacked", Path(place) / "made"
         unpacked_folder.mkdir()
@@ -365,7 +365,7 @@ def _unpack_7z(path: Path, folder: Path) -> None:
         with py7zr.SevenZipFile(path) as archive:
             size = sum(member.uncompressed for member in archive.list())
             if size > shutil.disk_usage(folder).free // 2:
-                raise UsageError(f"{path.name} unpacks to {size:,} bytes, more than half of what is free on the disk")
+                raise UsageError(f"{path.name} unpacks to {size:,} bytes, more than half of the free disk space")
             archive.extractall(folder)  # noqa: S202 (py7zr refuses members that leave the folder)
     except py7zr.exceptions.ArchiveError as error:
         raise UsageError(f"{path.name} cannot be unpacked: {error}") from error
@@ -464,7 +464,7 @@ def refuse_formats(collected: CollectedFiles) -> None:
     """Raise UsageError if a folder without tables has such in a folder, or files of a format that is not read."""
     for name, path in collected.files.items():
         if path.suffix.lower() in _UNREADABLE and "/" not in name:
-            raise UsageError(f"{name} is of a format that is not read: save it as CSV, Excel or Parquet")
+            raise UsageError(f"{name} has an unsupported format: save it as CSV, Excel or Parquet")
         if is_table(name):
             raise UsageError(f"{name} is a table in a folder: name {collected.source / Path(name).parent}")
 

@@ -43,7 +43,7 @@ python3 -m venv .venv && .venv/bin/pip install -r requirements.txt
 .venv/bin/python predict.py {new} --out predictions.csv
 ```
 
-It was made with Python {python} and the packages of `requirements.txt`, and needs nothing else.
+Made with Python {python} and the packages of `requirements.txt`, and needs nothing else.
 {rows}
 
 {how}
@@ -213,8 +213,8 @@ def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
     if stored_count < scripts:
         yield (
             f"Not split into fitting and predicting: {plural(scripts - stored_count, 'script')}, which each call has learn from "
-            f"`data/` anew, for at most {facts['seconds']} s each (`--time`). With less time, or on a slower machine, the "
-            "predictions may be others."
+            f"`data/` anew, for at most {facts['seconds']} s each (`--time`). With less time, or on a slower machine, "
+            "predictions may differ."
         )
 
 

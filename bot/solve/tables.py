@@ -270,7 +270,7 @@ class _Source:
         encoding, notes = _encoding(path)
         head = "".join(islice(_lines(path, encoding), 4 * _HEAD_ROWS))[:_HEAD_BYTES]
         if "\0" in head:
-            raise TableError(f"{path.name} is no text: save it as CSV")
+            raise TableError(f"{path.name} is not text: save it as CSV")
         forced = re.match(r"sep=(.)\r?\n", head)
         delimiter, escape = (forced[1], None) if forced else _dialect(head, path.name)
         records = _parse(io.StringIO(head, newline=""), delimiter, escape)
@@ -332,7 +332,9 @@ def _survey(
         survey.rows += 1
     if short > max(1, _MOST_SHORT * survey.rows) or (short and survey.rows < 1 / _MOST_SHORT):
         cells_of = f"fewer cells than the header, which has {width}"
-        raise TableError(f"{name}:{first_short}: the row has {cells_of}; {short:,} of {survey.rows:,} rows are so")
+        raise TableError(
+            f"{name}:{first_short}: the row has {cells_of}; {short:,} of {survey.rows:,} rows are like that"
+        )
     if short:
         survey.notes.append(
             f"{short:,} of {survey.rows:,} rows lack cells at their ends, the first in line {first_short}"
@@ -467,7 +469,7 @@ def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
         head = raw.read(_HEAD_BYTES)
         for mark, kind in _ARCHIVE_MARKS:
             if head.startswith(mark):
-                raise TableError(f"{path.name} is {kind}, whatever its name: rename it or unpack it")
+                raise TableError(f"{path.name} is {kind}, despite its name: rename or unpack it")
         for mark, encoding in _BOMS:
             if head.startswith(mark):
                 return encoding, ()

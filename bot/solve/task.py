@@ -86,7 +86,7 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
         raise UsageError(f"the target `{target}` is empty in every row of {name}")
     if len(values) == 1:
         raise UsageError(
-            f"the target `{target}` has the one value {next(iter(values))!r} in {name}: there is nothing to learn"
+            f"the target `{target}` has only the value {next(iter(values))!r} in {name}: there is nothing to learn"
         )
     numbers = [finite_number(cell) for cell in values]
     named_metric = None if metric_name is None else METRICS.get(metric_name)
@@ -116,12 +116,12 @@ def metric_of(metric_name: str | None, kind: Kind, values: Counter[str], target:
     if metric_name is None:
         return METRICS["accuracy" if kind == "classes" and len(values) > _MOST_COLUMNS else _USUAL[kind]]
     if metric_name not in METRICS:
-        raise UsageError(f"--metric {metric_name}: it is not known; {nearest_metric(metric_name)}")
+        raise UsageError(f"--metric {metric_name}: unknown; {nearest_metric(metric_name)}")
     metric = METRICS[metric_name]
     if metric.input_kind == "number" and not metric.of_classes:
         odd = next((cell for cell in values if finite_number(cell) is None), None)
         if odd is not None:
-            raise UsageError(f"--metric {metric_name} takes numbers, but the target `{target}` holds {odd!r}")
+            raise UsageError(f"--metric {metric_name} needs numbers, but the target `{target}` holds {odd!r}")
     if metric.of_classes and len(values) * 2 > values.total():
         raise UsageError(
             f"--metric {metric_name} scores classes, but the target `{target}` has {len(values):,} different values in "

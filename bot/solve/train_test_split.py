@@ -60,12 +60,12 @@ def split_table(
         test, method = _latest(train, options.time), f"the latest rows by {options.time}"
     elif not options.shuffle and (column := _time_column(train, target)) is not None:
         test, confidence = _latest(train, column), "likely"
-        method = f"the latest rows by {column} (--shuffle, if rows to predict are not later ones)"
+        method = f"the latest rows by {column} (--shuffle if rows to predict are not later)"
     elif (group := group_of(train, target, options, detected)) is not None:
         test, method = _groups(list(train.column(group))), f"whole groups by {group}"
         confidence = "sure" if options.group else "likely"
     else:
-        test, method = _by_target(cells, kind), "rows drawn at random, alike in the target"
+        test, method = _by_target(cells, kind), "rows drawn at random, stratified by the target"
     detected.add(
         "test rows", f"{plural(len(test), 'row')} of {train.name}, withheld to score the result: {method}", confidence
     )
@@ -103,9 +103,9 @@ def _latest(train: UserTable, column: str) -> frozenset[int]:
     if times is None:
         odd = next(((number, cell) for number, cell in enumerate(cells, 1) if parse_times([cell]) is None), None)
         if odd is None:
-            raise UsageError(f"--time-column {column}: {train.name} writes its times in several forms")
+            raise UsageError(f"--time-column {column}: {train.name} has times in several formats")
         raise UsageError(
-            f"--time-column {column}: {odd[1][:40]!r} in row {odd[0]} of {train.name} is no time such as 2017-10-25, "
+            f"--time-column {column}: {odd[1][:40]!r} in row {odd[0]} of {train.name} is not a time such as 2017-10-25, "
             "2017-10-25T14:03 or 25.10.2017"
         )
     first = _first_late(sorted(times))

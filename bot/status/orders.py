@@ -42,7 +42,7 @@ def refuse_secrets(text: str) -> None:
     """
     for secret in find_secrets(text):
         raise UsageError(
-            f"the note holds {secret.kind}, and notes go into prompts: leave it out ({secret.place} is its place)"
+            f"the note holds {secret.kind}, but notes go into prompts: remove it ({secret.place} is its place)"
         )
 
 

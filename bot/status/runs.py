@@ -113,7 +113,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
 def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
     """Return the status and a note: in the database a killed run is still `running`."""
     if stored == "running":
-        return ("running", None) if is_running(folder) else ("stopped", "its process is gone; it can be resumed")
+        return ("running", None) if is_running(folder) else ("stopped", "its process has ended; the run can be resumed")
     known: dict[str, Status] = {"finished": "finished", "stopped": "stopped", "failed": "failed"}
     return known.get(stored, "unreadable"), None if stored in known else f"its status {stored!r} is unknown"
 

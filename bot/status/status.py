@@ -214,5 +214,5 @@ def _state(entry: Event | None) -> EntryState:
 
 
 def _why(entry: Event | None) -> str | None:
-    sentences = () if entry is None else (entry.data.get(name) for name in ("line", "why"))
+    sentences = () if entry is None else (entry.data.get(name) for name in ("line", "reason"))
     return next((str(one) for one in sentences if one), None)

@@ -54,7 +54,7 @@ def not_submitted(run: RunRecord) -> NotSubmitted | None:
     if row is None or row.node is None or row.data["submission"] is not None:
         return None
     until = None if row.data["until"] is None else datetime.fromisoformat(row.data["until"])
-    return NotSubmitted(row.at, run.row.competition, row.node, row.data["decision"], row.data["why"], until)
+    return NotSubmitted(row.at, run.row.competition, row.node, row.data["decision"], row.data["reason"], until)
 
 
 def _shown(session: Session, run: RunRecord, row: Submission, why: str) -> SubmissionShown:

@@ -51,7 +51,7 @@ _MOST_SENDS = 4
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
 _LAST_DAY = timedelta(days=1)
 _ACCEPTED = ("send", "hold")
-_OVERTAKEN, _UNWANTED = "a better file replaced it", "its owner refused it"
+_OVERTAKEN, _UNWANTED = "replaced by a better file", "rejected by its owner"
 """Reasons for a withdrawal that are no news to the owner."""
 
 
@@ -181,7 +181,7 @@ class Desk:
         try:
             await self._pushes.remove({str(sha) for sha in unsettled | counting})
         except (SiteUnavailable, KaggleError) as error:
-            self._context.say(f"old weights are still at Kaggle: {error}")
+            self._context.say(f"old weights could not be removed from Kaggle: {error}")
 
     def look_again(self) -> datetime | None:
         """Return when `send` should be called next, as Kaggle runs a notebook; None: nothing is known to be due."""
@@ -292,9 +292,9 @@ class Desk:
         decision_facts = {"decision": decision.verdict, "until": until, "of_file": decision.of_file, "state": state.key}
 
         def record(tx: Transaction, reason: str, submission: str | None, answer: WishState) -> None:
-            tx.record(CONSIDERED, run_id=run_id, node=node, why=reason, submission=submission, **decision_facts)
+            tx.record(CONSIDERED, run_id=run_id, node=node, reason=reason, submission=submission, **decision_facts)
             if wish is not None:
-                later = "" if until is None else f"; it is decided again at {until}"
+                later = "" if until is None else f"; next decision at {until}"
                 answer_wish(tx, wish.id or 0, answer, reason + later, submission)
             if self._settings.submit and (state.has_entered is False or state.rules.changed):
                 url = self._kaggle.page_of(self._slug, "rules")
@@ -460,10 +460,10 @@ class Desk:
             notify(tx, Notice("submission.refused", self._slug, facts), row.run_id)
             if self._pushes is not None:
                 failure = (
-                    "its notebook is refused" if row.ref is None else "its notebook failed on the hidden test data"
+                    "its notebook was rejected" if row.ref is None else "its notebook failed on the hidden test data"
                 )
                 reason = f"{failure}: {row.message or 'no reason is given'}"
-                record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=reason)
+                record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", reason=reason)
         if row.status == "confirmed" and row.score is not None:
             facts = {**facts_of_row, "public_score": row.score, "validation_score": _validation(tx, row)}
             notify(tx, Notice("submission.scored", self._slug, facts), row.run_id)

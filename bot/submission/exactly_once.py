@@ -153,7 +153,7 @@ class ExactlyOnce:
         sends = 0
         while True:
             if row.status == "refused":
-                raise SubmissionRefused(row.message or "the site refused it")
+                raise SubmissionRefused(row.message or "the site rejected it")
             if row.status == "withdrawn":
                 raise UsageError(f"the submission {row.tag} was withdrawn")
             if row.status not in OPEN:
@@ -203,7 +203,7 @@ class ExactlyOnce:
                 return self._confirm(row, ref)
         return row
 
-    async def _withdraw(self, row: Submission, reason: str = "another file is handed in") -> Submission:
+    async def _withdraw(self, row: Submission, reason: str = "another file is being submitted") -> Submission:
         row = await self._looked_up(row)
         return row if row.status == "confirmed" else self._advance(row, "withdrawn", message=reason)
 
@@ -211,7 +211,7 @@ class ExactlyOnce:
         quota = await self._ask_site(self._submitter.quota(), row)
         if quota.remaining is not None and quota.remaining <= 0:
             until = f" until {iso(quota.resets_at)}" if quota.resets_at else ""
-            raise QuotaReached(f"the site takes no more submissions{until}; {row.tag} was not sent")
+            raise QuotaReached(f"the site accepts no more submissions{until}; {row.tag} was not sent")
 
     async def _ask_site(self, question: Awaitable[Answer], row: Submission | None = None) -> Answer:
         """Return the site's answer; without one, a submission in doubt stays in doubt."""

@@ -112,7 +112,7 @@ class Reviewer:
             facts = await self._with_quota(await self._with_file(facts, proposal, state))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
             until, refusal = self._context.clock.now() + RETRY, str(error) if isinstance(error, KaggleError) else None
-            return Decision("wait", f"it could not be decided: {error}", until, refusal=refusal)
+            return Decision("wait", f"no decision possible: {error}", until, refusal=refusal)
         return decide(replace(facts, now=self._context.clock.now()), self._settings)
 
     def _best(self, proposal: Proposal, state: SubmissionState) -> tuple[int | None, float | None]:
@@ -232,7 +232,7 @@ def _cap_reached(spending: Level) -> BudgetExceeded | None:
         cap, money_spent = level.caps.cap_of(Kind.MONEY), level.amount_spent(Kind.MONEY)
         if cap is not None and money_spent > cap:
             cap_in_words = f"of {words(Kind.MONEY, cap)} {words(Kind.MONEY, money_spent)} are spent"
-            return BudgetExceeded(f"the {level.name}'s cap on money is passed: {cap_in_words}", renews=level.renews)
+            return BudgetExceeded(f"the {level.name}'s cap on money is exceeded: {cap_in_words}", renews=level.renews)
     return spending.refusal(submissions=1)
 
 
@@ -246,8 +246,8 @@ def _closed(site: Mapping[str, Any], card: TaskCard) -> str | None:
     if site.get("gone"):
         return "the site no longer lists the competition"
     if site.get("is_kernels_submissions_only") and card.kind == "csv":
-        return "the competition takes notebooks, not files"
-    return "the site takes no more submissions" if site.get("submissions_disabled") else None
+        return "the competition accepts notebooks, not files"
+    return "the site accepts no more submissions" if site.get("submissions_disabled") else None
 
 
 def _minimum(*numbers: int | None) -> int | None:

@@ -17,7 +17,7 @@ from bot.execution.record import GUARDED, kept_execution, readable_files
 from bot.submission.refit import made_on_all_rows
 from bot.submission.selection import CandidateComparison, Selection
 from state.errors import BotError
-from state.steps import Key, StepKind
+from state.steps import StepKind
 from state.tables import Evaluation
 
 SELECTED = StepKind("final selection", Selection)
@@ -34,13 +34,16 @@ async def select_final(context: RunContext, worker: Worker, *, over: bool) -> No
     """
     tree = load_tree(context)
     best = tree.best_candidate()
-    if best is None:
-        return _first_valid(context, tree)
+    if best is None:  # no node has a score, or a coder withdrew them all
+        return next((node for node in tree.nodes if node.baseline and node.valid), None) or _first_valid(context, tree)
     if not over or context.blender is None or best.spoiled:
         return best
     try:
-        key = Key(attempt=len(tree.candidates()))
-        candidates = (await context.steps.once(SELECTED, lambda: _choose(context, worker), key)).candidates
+        eligible = tuple(node.id for node in tree.candidates())
+        _, selection = await context.steps.newest(
+            SELECTED, lambda selection: selection.eligible == eligible, lambda: _choose(context, worker)
+        )
+        candidates = selection.candidates
     except BotError as error:
         context.say(f"the best score decides, as candidates could not be compared: {error}")
         return best
@@ -80,7 +83,8 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     comparisons = tuple(
         _compare_candidate(context, node, choice.evidence[node], ensembles, stacks) for node in choice.order
     )
-    return Selection(candidates=comparisons, why=_reason(choice, comparisons))
+    eligible = tuple(node.id for node in tree.candidates())
+    return Selection(candidates=comparisons, why=_reason(choice, comparisons), eligible=eligible)
 
 
 def _fitted_on_others(context: RunContext) -> set[int]:
@@ -130,15 +134,15 @@ def _compare_candidate(
 
 def _reason(choice: CandidateRanking, candidates: Sequence[CandidateComparison]) -> str:
     if not candidates:
-        return "nothing could be compared, so that the best score decides"
+        return "nothing could be compared, so the best score decides"
     if len(candidates) == 1:
-        return "it is the only candidate"
+        return "the only candidate"
     first, second = candidates[:2]
     winner = "the ensemble" if first.kind == "blend" else f"node {first.node}"
     if choice.evidence[first.node].worth <= choice.evidence[second.node].worth:
         return f"{winner} is as good as node {second.node}, and faster"
     if first.kind == "blend" and (first.gain or 0.0) < 0:
-        return "the ensemble is within noise of the best single candidate, whose score, the best of several, is a little lucky"
+        return "the ensemble is within noise of the best single candidate, whose score is optimistic as the best of several"
     return f"{winner} is best on the rows that candidates were scored on"
 
 

@@ -149,7 +149,7 @@ async def make_final_submission(
     else:
         selected = await select_final(context, worker, over=over)
     if selected is None:
-        reason = "its coder left no valid file" if own else "no node has a score, so there is nothing to hand in"
+        reason = "its coder left no valid file" if own else "no node has a score, so there is nothing to submit"
         return FinalSubmission(None, None, reason)
     best, second_look = selected, None
     # Where experiments are compared, the final selection has read the internal test, once.
@@ -164,7 +164,7 @@ async def make_final_submission(
     if own:
         made_file = MadeFile(scored_file, "as-left", "the file as its coder left it")
     elif best.score is None:
-        made_file = MadeFile(scored_file, "holdout", "the first file that is valid: no script printed a score")
+        made_file = MadeFile(scored_file, "holdout", "the first valid file: no script printed a score")
     elif hurried:
         made_file = MadeFile(scored_file, "holdout", "the run was stopped before a refit")
     else:
@@ -209,10 +209,10 @@ async def _look_again(context: RunContext, selected: NodeView, tree: Tree, worke
     final_scores = {c.id: context.executor.final_score(c.id) for c in tree.candidates() if not c.spoiled}
     finals = {node: card.oriented(score) for node, score in final_scores.items() if score is not None}
     best = max(finals, key=lambda node: (finals[node], -node), default=selected.id)
-    reason = f"the final score of node {selected.id} lies outside its interval"
+    reason = f"the internal-test score of node {selected.id} is outside its interval"
     if best == selected.id:
         return best, f"{reason}; no other has a better one"
-    return best, f"{reason}; node {best}, which has the best final score, is handed in instead"
+    return best, f"{reason}; node {best}, which has the best internal-test score, is submitted instead"
 
 
 def _boldest(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
@@ -237,6 +237,6 @@ def _earlier(context: RunContext, error: BudgetExceeded) -> FinalSubmission:
         query = select(Submission).where(Submission.run_id == context.run_id, Submission.status == "confirmed")
         last = session.exec(query.order_by(col(Submission.at).desc())).first()
     if last is None:
-        return FinalSubmission(None, None, f"nothing was handed in: {error}")
+        return FinalSubmission(None, None, f"nothing was submitted: {error}")
     source: PredictionSource = "refit" if last.handed_in == "refit" else "holdout"
-    return FinalSubmission(last.node, source, f"what was handed in before the run was resumed, since {error}")
+    return FinalSubmission(last.node, source, f"the file submitted before the run was resumed, since {error}")

@@ -29,7 +29,7 @@ from state.notebooks import notebook_state
 from state.store import Store
 
 _NO_FILES = (
-    'takes notebooks, not files: remove kind = "csv" from its table in bot.toml, and the bot submits notebooks there'
+    'accepts notebooks, not files: remove kind = "csv" from its table in bot.toml, and the bot submits notebooks there'
 )
 _LOOKS, _FIRST_WAIT = 5, 2.0
 """Times to look for what Kaggle has just received, and seconds before the second look; each later pause is doubled."""
@@ -93,7 +93,7 @@ class KaggleSubmitter:
         except NotFound:
             return None  # just after it was created, Kaggle may not know it yet
         if entry.status is KaggleStatus.ERROR:
-            raise SubmissionRefused(entry.error_description or "Kaggle found the file invalid, and gave no reason")
+            raise SubmissionRefused(entry.error_description or "Kaggle rejected the file as invalid, without a reason")
         return float(entry.public_score) if entry.status is KaggleStatus.COMPLETE and entry.public_score else None
 
     async def _ensure_open(self) -> None:
@@ -113,7 +113,7 @@ class KaggleSubmitter:
         if not competition.user_has_entered:
             raise NotSent(f"{self._slug} is not entered: accept its rules on the website", refused=True)
         if competition.submissions_disabled or (competition.deadline and competition.deadline <= now):
-            raise NotSent(f"{self._slug} takes no more submissions", refused=True)
+            raise NotSent(f"{self._slug} accepts no more submissions", refused=True)
 
     async def _confirmed(self, ref: int, tag: str) -> str:
         """Return Kaggle's number of a submission once Kaggle lists it.

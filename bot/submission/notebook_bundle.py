@@ -80,7 +80,7 @@ async def _pack(
     )
     await asyncio.to_thread(write_package, folder / _name(node), facts, stage.script, flat)
     await asyncio.to_thread(shutil.rmtree, flat, True)
-    note = f"a notebook that runs {_RUNS[facts.runs]}; rehearsed, {rehearsal.scaled:.0f} s are expected of it"
+    note = f"a notebook that runs {_RUNS[facts.runs]}; by its local check, {rehearsal.scaled:.0f} s are expected of it"
     weights_in_words = refitted_in_words(made_files) if blend else made_files[node].note
     return NotebookBundle(note if facts.runs == "train" else f"{note}; its weights are of {weights_in_words}")
 
@@ -107,4 +107,4 @@ async def _fails(context: RunContext, node: int, stage: StagedNotebook) -> str |
         attempt=1,
         inputs=stage.inputs(view.data, new=True),
     )
-    return "it did not end in time" if execution.reason is ExitReason.TIMED_OUT else execution.fault
+    return "it exceeded its time limit" if execution.reason is ExitReason.TIMED_OUT else execution.fault

@@ -25,7 +25,7 @@ def notebook_lines(session: Session, run_id: str) -> list[NotebookLine]:
     """Return a line for each notebook that a run has rehearsed in vain or begun to push, the latest change last."""
     refusals = select(Event).where(Event.run_id == run_id, Event.type == REFUSED).order_by(col(Event.seq))
     lines = [
-        NotebookLine(event.node or 0, event.at, f"it is not pushed: {event.data['why']}", settled=True)
+        NotebookLine(event.node or 0, event.at, f"not pushed: {event.data['reason']}", settled=True)
         for event in session.exec(refusals)
     ]
     rows = {row.file_sha: row for row in submissions_of(session, run_id)}

@@ -44,7 +44,7 @@ class DecisionInputs:
     score: float | None
     """The candidate's, on the hold-out part."""
     best_sent: float | None
-    """Score of the best file sent, for a new one also of the best that waits; None: there is none."""
+    """Score of the best file sent, for a new one also of the best one waiting; None: there is none."""
     noise: float | None
     """Standard error of the difference of the two; None: unknown."""
     best_waits: bool = False
@@ -52,7 +52,7 @@ class DecisionInputs:
     has_entered: bool | None = None
     """Whether this account takes part; None: not known yet, the submitter will ask."""
     closed: str | None = None
-    """Why the site takes no more submissions; None: it takes them."""
+    """Why the site accepts no more submissions; None: it takes them."""
     rules_changed: bool = False
     """Whether the rules page has changed since the owner confirmed it."""
     rules_confirmed: bool = True
@@ -137,7 +137,7 @@ def per_day(facts: DecisionInputs, settings: CompetitionSettings) -> int | None:
 
 def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
     if not settings.submit:
-        return Decision("never", "submitting is off: `submit = true` in the competition's table switches it on")
+        return Decision("never", "submitting is off: set `submit = true` in the competition's table")
     if facts.deadline is not None and facts.now >= facts.deadline:
         return Decision("never", f"the deadline was at {iso(facts.deadline)}")
     if facts.closed is not None:
@@ -147,7 +147,7 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
     if facts.rules_changed:
         return Decision("never", "the rules page has changed since it was confirmed: read it on the website")
     if not facts.rules_confirmed:
-        return Decision("never", "the rules are not confirmed: `bot approve COMPETITION --rules` does it")
+        return Decision("never", "the rules are not confirmed: run `bot approve COMPETITION --rules`")
     if facts.capped is not None:
         return Decision("never", facts.capped)
     if facts.invalid is not None:
@@ -157,7 +157,7 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
     if facts.repetition is not None and not facts.wished:
         return Decision("never", f"the file is known already: {facts.repetition}", of_file=True)
     if facts.self_reported and not facts.wished:
-        reason = "its score is self-reported, as no labels could be withheld; `bot submit` sends it all the same"
+        reason = "its score is self-reported, as no labels could be withheld; `bot submit` sends it anyway"
         return Decision("never", reason)
     return None
 
@@ -167,7 +167,7 @@ def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision |
     quota = _minimum(facts.remaining_total, None if limit is None else limit - facts.sent_count)
     if quota is not None and quota <= 0:
         is_own_limit = limit is not None and facts.sent_count >= limit
-        cap = f"max_submissions is {limit}" if is_own_limit else "the site takes no more"
+        cap = f"max_submissions is {limit}" if is_own_limit else "the site accepts no more"
         return Decision("never", f"{facts.sent_count} files were sent, and {cap}")
     late_from = _late_from(facts, settings)
     if quota is not None and quota <= settings.reserved_submissions and (late_from is None or facts.now < late_from):
@@ -182,9 +182,9 @@ def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision |
         reason = f"{facts.sent_today} files were sent today, and submissions_per_day is {today}{reserve}"
         return _wait(facts, midnight(facts.now, 1), reason)
     if facts.remaining_today is not None and facts.remaining_today <= 0:
-        return _wait(facts, midnight(facts.now, 1), "the site takes no more files today")
+        return _wait(facts, midnight(facts.now, 1), "the site accepts no more files today")
     if not facts.quota_known and facts.sent_today > 0:
-        reason = "one file was sent today, and the site has not said how many it takes"
+        reason = "one file was sent today, and the site's limit is unknown"
         return _wait(facts, facts.now + RETRY, reason)
     return None
 
@@ -242,15 +242,15 @@ def _needs_approval(facts: DecisionInputs, settings: CompetitionSettings) -> Dec
 def _worth(facts: DecisionInputs) -> str:
     gain = _gain(facts)
     if facts.wished:
-        return "its owner asked for it"
+        return "requested by its owner"
     if gain is None:
-        return "it is the first"
-    first = "it is the first to be sent, with " if facts.best_waits and not facts.sent_count else ""
+        return "first submission"
+    first = "first submission, with " if facts.best_waits and not facts.sent_count else ""
     return f"{first}a gain of {gain:.3g} over {_best(facts)}, with a standard error of {facts.noise or 0.0:.3g}"
 
 
 def _best(facts: DecisionInputs) -> str:
-    return "the best that waits" if facts.best_waits else "the best sent"
+    return "the best one waiting" if facts.best_waits else "the best sent"
 
 
 def _gain(facts: DecisionInputs) -> float | None:

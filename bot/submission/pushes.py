@@ -78,7 +78,7 @@ class Pushes:
         if notebook is not None and notebook.stage == "ran":
             return
         if notebook is not None and notebook.stage == "failed":
-            raise InvalidSubmission(notebook.why)
+            raise InvalidSubmission(notebook.reason)
         file.stat()
         package = Package.open(file)
         self._user = self._user or await own_name(self._client)
@@ -128,11 +128,13 @@ class Pushes:
             finally:
                 await asyncio.to_thread(shutil.rmtree, folder, True)
             notebook = self._record(row, "uploaded", data_set=ref)
-            raise self._later("Kaggle takes in its weights", notebook.at)
+            raise self._later("Kaggle is processing its weights", notebook.at)
         if status.failed:
-            raise self._failed(row, f"Kaggle could not take in its weights: {status.name.lower()}")
+            raise self._failed(row, f"Kaggle could not process its weights: {status.name.lower()}")
         if status is not DataSetStatus.READY:
-            raise self._later("Kaggle takes in its weights", notebook.at if notebook else self._context.clock.now())
+            raise self._later(
+                "Kaggle is processing its weights", notebook.at if notebook else self._context.clock.now()
+            )
         return ref
 
     async def _pushed(self, row: Submission, package: Package, data_set: str) -> NotebookState:
@@ -146,7 +148,7 @@ class Pushes:
         source = await self._notebooks.source(ref)
         if source is not None:
             if source.blob is None or sha not in source.blob.source:
-                raise self._failed(row, f"{ref} is at Kaggle already, and is another notebook")
+                raise self._failed(row, f"{ref} already exists at Kaggle and is another notebook")
             # Each package has a notebook of its own, so the version that runs is its first.
             return self._confirmed(row, ref, 1, data_set)
         if notebook is not None and notebook.stage == "pushing":
@@ -183,7 +185,7 @@ class Pushes:
             raise self._later(f"its notebook runs at Kaggle as {notebook.ref}", notebook.at)
         output = await self._notebooks.output(notebook.ref, notebook.version)
         if session.status is not SessionStatus.COMPLETE:
-            reason = session.failure_message or "no reason is given"
+            reason = session.failure_message or "no reason given"
             raise self._failed(
                 row, f"its notebook ended at Kaggle as {session.status.name.lower()}: {reason}", output.log
             )
@@ -193,7 +195,7 @@ class Pushes:
             raise self._failed(row, f"its notebook wrote no {name} at Kaggle", output.log)
         output_file = self._files.output_path(str(row.file_sha))
         if not await bring(self._client, url, output_file, _LARGEST):
-            raise SiteUnavailable(f"Kaggle does not hand out the {name} of {notebook.ref}")
+            raise SiteUnavailable(f"Kaggle does not provide the {name} of {notebook.ref}")
         checked = await self._files.check(output_file)
         if reason := checked.invalid or checked.copied or "":
             raise self._failed(row, f"what its notebook wrote at Kaggle cannot be submitted: {reason}", output.log)
@@ -225,7 +227,7 @@ class Pushes:
     def _failed(self, row: Submission, reason: str, log: str = "") -> InvalidSubmission:
         facts = {"node": row.node, "why": reason, "log": log[-_MAX_LOG:]}
         with self._context.store.write() as tx:
-            record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", why=reason, log=log)
+            record_stage(tx, row.run_id, row.node, str(row.file_sha), "failed", reason=reason, log=log)
             notify(tx, Notice("notebook.failed", self._context.card.slug, facts), row.run_id)
         return InvalidSubmission(reason)
 

@@ -159,9 +159,7 @@ async def refit_script(context: RunContext, node: int, worker: Worker, lease: Le
     executor = context.executor
     original = executor.submission_of(node, GUARDED)
     if executor.self_reported is not None:
-        return MadeFile(
-            original, "holdout", "the scored file, since no rows were withheld that a refit could learn from"
-        )
+        return MadeFile(original, "holdout", "the scored file, since no rows were withheld")
     try:
         # A step: after a restart less time is left, and another file would be handed in.
         refitted = await context.steps.once(REFIT, lambda: _refitted(context, node, worker, lease), Key(node))
@@ -216,8 +214,8 @@ def did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float) 
     if first_run.cpu_seconds < _BRIEF and _printed_the_same(first_run.output, rerun.output):
         return None
     return (
-        f"the refit took {rerun.cpu_seconds:.0f} s of processor time, where the scored run took {first_run.cpu_seconds:.0f} s "
-        "for fewer rows: it gave something up"
+        f"the refit took {rerun.cpu_seconds:.0f} s of CPU time, while the scored run took {first_run.cpu_seconds:.0f} s "
+        "for fewer rows, so it did less"
     )
 
 

@@ -103,7 +103,7 @@ class PublicScores:
         """Record what a reading shows; return whether that settles the submission."""
         status, score = reading.data.get("status"), number(reading.data.get("public_score"))
         if status == "ERROR":
-            words = str(reading.data.get("error_description") or "the file is invalid; the site gave no reason")
+            words = str(reading.data.get("error_description") or "invalid file; the site gave no reason")
             with self._context.store.write() as tx:
                 self._on_change(tx, advance_submission(tx, row.run_id, row.id, "refused", message=words))
             return True
@@ -126,7 +126,7 @@ class PublicScores:
         try:
             await self._once.score(row.id)
         except SubmissionRefused as error:
-            self._context.say(f"{row.tag} was found invalid: {error}")
+            self._context.say(f"{row.tag} is invalid: {error}")
         except (SiteUnavailable, KaggleError) as error:
             self._context.say(f"{row.tag} has no score yet: {error}")
 
@@ -145,7 +145,7 @@ class PublicScores:
         context, result = self._context, correlate(self.pairs())
         if result.warning is not None:
             facts = {"run": context.run_id, "pairs": result.pairs, "why": result.warning}
-            data: dict[str, Any] = {"pairs": result.pairs, "correlation": result.correlation, "why": result.warning}
+            data: dict[str, Any] = {"pairs": result.pairs, "correlation": result.correlation, "reason": result.warning}
             with context.store.write() as tx:
                 if notify(tx, Notice("submission.disagree", context.card.slug, facts), context.run_id):
                     tx.record("submission.relation_broken", run_id=context.run_id, **data)

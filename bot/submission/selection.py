@@ -31,3 +31,5 @@ class Selection(BaseModel):
     """In order; the first is chosen."""
     why: str
     """Why the first is chosen."""
+    eligible: tuple[int, ...] = ()
+    """All nodes that could be chosen."""

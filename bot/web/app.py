@@ -118,9 +118,9 @@ class Application:
     async def _act(self, request: Request) -> Response:
         form = await read_form(request)
         if form is None:
-            return refuse(413, "This is no form of the page, or too long, or it came too slowly.")
+            return refuse(413, "Bad request: not a form of this page, too large, or too slow.")
         if not same(form.get("csrf", ""), self._keys.csrf):
-            return refuse(403, "The form is of an earlier start of the page: load the page again.")
+            return refuse(403, "This form has expired: reload the page.")
         try:
             await run_in_threadpool(self._hands.act, request.path_params["name"], form)
         except UsageError as error:
@@ -142,7 +142,7 @@ def _back(form: Mapping[str, str]) -> str:
 
 async def _not_found(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    return refuse(status, f"There is no page {request.url.path} here.", "/")
+    return refuse(status, f"No such page: {request.url.path}", "/")
 
 
 async def _failed(_: Request, error: Exception) -> Response:
@@ -151,7 +151,7 @@ async def _failed(_: Request, error: Exception) -> Response:
 
 async def _broken(_: Request, error: Exception) -> Response:
     """Answer for a mistake of the page itself, which its log holds with the traceback."""
-    return refuse(500, f"The page has a fault: {type(error).__name__}. What the bot does is not touched by it.", "/")
+    return refuse(500, f"Internal error: {type(error).__name__}. The bot itself is not affected.", "/")
 
 
 async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:

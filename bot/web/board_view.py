@@ -88,7 +88,7 @@ def _ranks(ranks: list[tuple[datetime, float]]) -> Chart:
     up = score_axis([rank for _, rank in ranks], [rank for _, rank in ranks[1:]], falling=True)
     up = replace(up, form="{:,.0f}".format, least_step=1.0)
     series = [Series("", "ours", points, "steps"), Series("", "good pale", points)]
-    return Chart("Our rank over time, better upwards", time_axis(points[-1][0]), up, series, width=520)
+    return Chart("Our rank over time (up is better)", time_axis(points[-1][0]), up, series, width=520)
 
 
 def _moves(known: list[tuple[datetime, Mapping[str, Any]]]) -> list[Move]:

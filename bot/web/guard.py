@@ -100,14 +100,14 @@ class Guard:
     def _refusal(self, request: Request) -> Response | None:
         """Return why a request is refused whoever sends it; None: it is not."""
         if request.headers.get("host", "").lower() not in self._hosts or len(request.headers.getlist("host")) != 1:
-            return refuse(421, "This address is not one of the page's: bot.toml names others under [web], hosts.")
+            return refuse(421, "Unknown host. Add it to `hosts` under [web] in bot.toml.")
         if request.method not in ("GET", "HEAD", "POST"):
-            return refuse(405, "This page can only be read, and sent its own forms.")
+            return refuse(405, "Method not allowed: the page accepts GET requests and its own forms.")
         origin = request.headers.get("origin")
         if request.method == "POST" and (origin is None or urlsplit(origin).netloc.lower() not in self._hosts):
-            return refuse(403, "Another site sent this form, or none said that it did.")
+            return refuse(403, "This form came from another site, or without its origin.")
         if request.method == "POST" and request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return refuse(403, "Another site sent this form.")
+            return refuse(403, "This form came from another site.")
         return None
 
     def _knows(self, request: Request) -> bool:
@@ -117,7 +117,7 @@ class Guard:
         if request.method != "POST":
             return ask_for_token(200)
         form = await read_form(request)
-        return refuse(413, "That is too much for a form.") if form is None else self._welcome(form.get("token", ""))
+        return refuse(413, "The form is too large.") if form is None else self._welcome(form.get("token", ""))
 
     def _welcome(self, given: str, path: str = "/") -> Response:
         """Return the way to a page, without the token in the address; or the question for the token again."""

@@ -43,9 +43,9 @@ class Hands:
         """
         act, database = self._acts.get(name), self._sources.database
         if act is None:
-            raise UsageError(f"there is nothing called {name} that the page can do")
+            raise UsageError(f"unknown action: {name}")
         if database is None:
-            raise UsageError("there is no daemon's database yet: it is made when `bot run` starts")
+            raise UsageError("the daemon has no database yet: `bot run` creates it")
         with open_for_orders(database) as store:
             act(store, form)
 
@@ -75,7 +75,7 @@ class Hands:
         tags = [tag for field in ("first", "second") if (tag := form.get(field, ""))]
         with store.write() as tx:
             if (run := latest_runs(tx.session).get(name)) is None:
-                raise UsageError(f"there is no run on {name} yet")
+                raise UsageError(f"no run on {name} yet")
             choose_final(tx, run.id, tags, _by())
 
     def _competition(self, form: Mapping[str, str]) -> str:
@@ -88,13 +88,13 @@ class Hands:
 
 def _field(form: Mapping[str, str], name: str) -> str:
     if not (found := form.get(name, "").strip()):
-        raise UsageError(f"the form lacks its {name}")
+        raise UsageError(f"the form lacks the field {name}")
     return found
 
 
 def _one_of(form: Mapping[str, str], name: str, known: tuple[str, ...]) -> str:
     if (found := _field(form, name)) not in known:
-        raise UsageError(f"the form's {name} is none of {', '.join(known)}")
+        raise UsageError(f"the form's {name} must be one of {', '.join(known)}")
     return found
 
 

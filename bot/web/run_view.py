@@ -83,7 +83,7 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
         Series("public leaderboard", "ours", timed(public, begin)),
     ]
     across = time_axis((end - begin).total_seconds())
-    chart = Chart("Scores over time, better upwards", across, up, [one for one in series if one.points], width=520)
+    chart = Chart("Scores over time (up is better)", across, up, [one for one in series if one.points], width=520)
     return replace(chart, width=160, height=40, room=(3, 4, 3, 4), has_axes=False) if small else chart
 
 

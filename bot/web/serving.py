@@ -55,7 +55,7 @@ def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[
     """Serve the page until Ctrl-C or SIGTERM; `began` is called with the address once a browser can open it.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: the port is in use, or may not be used.
     """
     with _listening(settings) as listening, open_gpus() as gpus:
         port = listening.getsockname()[1]
@@ -103,6 +103,6 @@ def _listening(settings: WebSettings) -> socket.socket:
         listening.close()
         why = error.strerror or error
         raise UsageError(
-            f"{settings.listen}:{settings.port} cannot be had ({why}): choose another with --port"
+            f"cannot listen on {settings.listen}:{settings.port} ({why}): choose another port with --port"
         ) from error
     return listening

@@ -76,7 +76,7 @@ class Sources:
             StateUnavailable: it cannot be used now.
         """
         if (path := self.database) is None:
-            raise UsageError("there is no daemon's database yet: it is made when `bot run` starts")
+            raise UsageError("the daemon has no database yet: `bot run` creates it")
         return self.store(path)
 
     def store(self, path: Path) -> Store:

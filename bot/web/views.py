@@ -90,7 +90,7 @@ class Views:
         store = self.sources.daemon()
         status = status_of(store, self.sources.allowance, (slug,))
         if not status.competitions:
-            raise UsageError(f"the daemon knows no competition {slug}")
+            raise UsageError(f"unknown competition: {slug}")
         now, values = status.daemon.now, {"one": status.competitions[0], "daemon": status.daemon, "csrf": self.csrf}
         with store.read() as session:
             row = latest_runs(session).get(slug)
@@ -152,7 +152,7 @@ class Views:
                 run = RunRecord(session, row)
                 yield store, run, _live(run)
             else:
-                raise UsageError(f"there is no run on {name} yet")
+                raise UsageError(f"no run yet on {name}")
 
     def _gpus(self) -> Sequence[dict[str, Any]]:
         return [

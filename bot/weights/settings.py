@@ -13,9 +13,9 @@ class WeightsSettings(ClosedModel):
     """The section `[weights]` of bot.toml."""
 
     dir: SettingsPath | None = Field(
-        default=None, description="where weights lie; none: in the user's data folder", examples=["/srv/weights"]
+        default=None, description="folder of weights; none: in the user's data folder", examples=["/srv/weights"]
     )
-    offer: bool = Field(default=True, description="whether runs are given what is there")
+    offer: bool = Field(default=True, description="whether runs may use them")
 
     @property
     def folder(self) -> Path:

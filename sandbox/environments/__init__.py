@@ -125,7 +125,7 @@ def environment_named(folder: Path, name: str) -> ScriptEnvironment:
     """
     if environment := _read(folder / name):
         return environment
-    raise UsageError(f"there is no environment {name} in {folder}: `bot env create {name}` makes it")
+    raise UsageError(f"no environment {name} in {folder}: `bot env create {name}` makes it")
 
 
 def chosen_environment(folder: Path, name: str | None) -> ScriptEnvironment | None:

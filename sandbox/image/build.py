@@ -32,7 +32,7 @@ def main() -> int:
             _make(engine)
             size = engine.images.get(IMAGE).attrs["Size"]
     except (*ENGINE_FAILURES, subprocess.CalledProcessError) as error:
-        _say(f"no image was made: {say(error)}")
+        _say(f"the image was not built: {say(error)}")
         return 1
     _say(f"{IMAGE} is there: {size / 1e6:.0f} MB")
     return 0

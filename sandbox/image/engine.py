@@ -89,5 +89,5 @@ def say(error: Exception) -> str:
 
 def _advice(error: Exception) -> str:
     if isinstance(error, PermissionError):
-        return "this user may not speak to it (group docker, whose members are as good as root)"
+        return "this user has no access to it (group docker, whose members are as good as root)"
     return "install it (Debian package docker.io) and start it (systemctl start docker)"

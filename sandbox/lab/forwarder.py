@@ -31,14 +31,14 @@ def main() -> int:
         return MISUSED
     path = os.environ.get("GATEWAY_SOCKET") or SOCKET
     if not os.path.exists(path):  # noqa: PTH110 - standard library alone, and one look
-        print("gateway: there is none in this lab", file=sys.stderr)
+        print("gateway: this lab has no gateway", file=sys.stderr)
         return NO_ENGINE
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", int(os.environ.get("GATEWAY_PORT") or PORT)))
     except OSError as error:
-        print(f"gateway: its port cannot be had: {error.strerror}", file=sys.stderr)
+        print(f"gateway: its port is unavailable: {error.strerror}", file=sys.stderr)
         return NO_ENGINE
     listener.listen(_BACKLOG)
     threading.Thread(target=serve, args=(listener, path), daemon=True).start()

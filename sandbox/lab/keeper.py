@@ -213,10 +213,10 @@ class Keeper:
         """Hold the limits."""
         command = self._command
         if self._ending and now >= self._ending.deadline:
-            raise _Over("it did not carry out an order")
+            raise _Over("it did not carry out a request")
         if command and not command.exited and now >= command.deadline:
             if command.killed:
-                raise _Over("it did not carry out an order")
+                raise _Over("it did not carry out a request")
             self._stop(command.number)
         if self._busy and now >= self._due:
             if not self._ending:
@@ -280,7 +280,7 @@ class Keeper:
         except BlockingIOError:
             return
         except OSError as error:
-            raise _Over(f"it takes no orders ({error.strerror})") from error
+            raise _Over(f"it accepts no requests ({error.strerror})") from error
         del self._outgoing[:sent_bytes]
 
     def _hear(self, running: Running, chunk: bytes) -> None:
@@ -313,7 +313,7 @@ class Keeper:
             case agent.ENDED if self._ending:
                 self._all_ended(running, self._ending)
             case _:
-                raise NotUnderstood(f"it sent what nobody waits for ({frame.kind})")
+                raise NotUnderstood(f"it sent an unexpected answer ({frame.kind})")
 
     def _run(self, wanted: RunOrder) -> None:
         if not wanted.done.set_running_or_notify_cancel():
@@ -374,9 +374,9 @@ class Keeper:
                 return
             notice = f"{ending.breach.detail} All processes of the lab were ended."
             if self._watcher.overfull():
-                notice += f" Until less lies in {agent.WORK}, no file can be made larger than {FULL_FILE_BYTES} bytes."
+                notice += f" Until there is less in {agent.WORK}, no file can grow beyond {FULL_FILE_BYTES} bytes."
             if ending.cleaned:
-                notice += " What lay in /tmp and /dev/shm was removed, as were folders nested too deep."
+                notice += " Files in /tmp and /dev/shm were removed, and folders nested too deep."
             self._note(notice)
         self._ending = None
         if not self._busy:

@@ -42,7 +42,7 @@ def check_lab(request: LabRequest) -> None:
         raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
     for path in request.in_place:
         if not path.is_absolute() or request.folder.resolve().is_relative_to(path.resolve()):
-            raise ValueError(f"{path} cannot be mounted: it holds the lab's own folder, or is no absolute path")
+            raise ValueError(f"{path} cannot be mounted: it contains the lab's own folder, or is not an absolute path")
 
 
 def prepare(request: LabRequest) -> Path:

@@ -61,7 +61,7 @@ def public_addresses(first: str) -> Check:
             raise DownloadFailed(f"the download leads from {_place(requested)} to {_place(url)}, which is not safe")
         if url.host != requested.host and await _is_private(url.host) and not await _is_private(requested.host):
             raise DownloadFailed(
-                f"the download leads from {_place(requested)} to {_place(url)}, which is no public address"
+                f"the download leads from {_place(requested)} to {_place(url)}, which is not a public address"
             )
 
     return check
@@ -89,7 +89,7 @@ async def open_download(
             async with asyncio.timeout(_OPENING):
                 response = await http.send(request, stream=True, follow_redirects=False)
         except TimeoutError:
-            raise SiteUnavailable(f"{_place(address)} did not begin to answer within {_OPENING:g} s") from None
+            raise SiteUnavailable(f"{_place(address)} did not answer within {_OPENING:g} s") from None
         try:
             if response.next_request is None:
                 yield response

@@ -141,7 +141,7 @@ class Download:
             self.discard()
             if began_anew:
                 raise DownloadFailed(f"{self.name} is not the file of the list: its SHA-256 is {pin.sha256}")
-            raise TransientFailure("what was resumed does not fit together")
+            raise TransientFailure("the resumed part does not match")
         self.part.chmod(0o644)
         self.part.replace(self.target)
         self._note.unlink(missing_ok=True)
@@ -176,14 +176,14 @@ class Download:
             raise TransientFailure(f"the server answered {status}")
         if status in _EXPIRED and not asked_now:
             self._url = None
-            raise TransientFailure(f"the address was answered with {status}")
+            raise TransientFailure(f"the answer was {status}")
         if status == 416 and size:
             self.discard()
-            raise TransientFailure("the server has less than was fetched")
+            raise TransientFailure("the server's file is shorter than what was fetched")
         if status not in (200, 206):
             raise DownloadFailed(f"{self.name}: the server answered {status}")
         if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise DownloadFailed(f"{self.name}: the server sends it encoded, which was not asked for")
+            raise DownloadFailed(f"{self.name}: the server sent an encoding that was not requested")
 
     def _place(self, response: httpx2.Response, version: _Version | None, size: int) -> tuple[int, int | None]:
         """Return the offset of the response's body, and the file's length. Raises TransientFailure if it does not fit."""

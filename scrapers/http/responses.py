@@ -72,7 +72,7 @@ async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> As
         Also what httpx2 raises if the connection breaks.
     """
     if _codings(response):
-        raise httpx2.DecodingError("it is encoded, which was not asked for")
+        raise httpx2.DecodingError("it has an encoding that was not requested")
     now = asyncio.get_running_loop().time
     start, received = now(), 0
     async for part in response.aiter_bytes():

@@ -59,7 +59,7 @@ class Upload:
             failures = 0 if size_there > furthest else failures + 1
             furthest = max(furthest, size_there)
             if failures == ATTEMPTS:
-                raise SiteUnavailable(f"the upload broke off: {reason}")
+                raise SiteUnavailable(f"the upload was interrupted: {reason}")
             await self.sleep(2.0**failures)
 
     async def _send(self, start: int, size: int) -> None:
@@ -86,11 +86,11 @@ class Upload:
         status = response.status_code
         await response.aread()  # one that breaks off in the middle says nothing
         if response.headers.get("Content-Type", "").startswith("text/html"):
-            raise TransientFailure(f"it was answered with {status} and a web page, which says nothing of the file")
+            raise TransientFailure(f"the answer was {status} and a web page")
         if status in AGAIN:
-            raise TransientFailure(f"it was answered with {status}")
+            raise TransientFailure(f"the answer was {status}")
         if status not in (*_DONE, _INCOMPLETE):
-            raise SiteUnavailable(f"the upload was answered with {status}")
+            raise SiteUnavailable(f"the answer to the upload was {status}")
 
     async def _rest(self, start: int) -> AsyncIterator[bytes]:
         with self.file.open("rb") as content:

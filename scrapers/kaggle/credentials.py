@@ -84,7 +84,7 @@ def find_credentials(environment: Mapping[str, str] | None = None, home: Path | 
     variables = os.environ if environment is None else environment
     for credentials in _places(variables, home or Path(variables.get("HOME") or Path.home())):
         return credentials
-    raise UsageError(f"There is no key for Kaggle: {_HOW}.")
+    raise UsageError(f"No Kaggle key: {_HOW}.")
 
 
 def _places(variables: Mapping[str, str], home: Path) -> Iterator[Credentials]:

@@ -134,4 +134,4 @@ def _cleaned(answer: dict[str, Any]) -> Cleaned:
 def _cut_down(source: RawPost) -> Cleaned:
     """Return a shortened text that no child could clean, by quick and safe means."""
     text = readable(both_ends(source.text, 2 * LARGEST_TEXT))
-    return Cleaned(text, None, "cleaning it ended the process, or took too long")
+    return Cleaned(text, None, "cleaning it crashed or took too long")

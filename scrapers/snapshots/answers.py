@@ -77,7 +77,7 @@ def read_answers(
     answers = _Table.open(root, ANSWERS, [*rows, *labels], len(rows), problems)
     sample = _Table.open(root, SAMPLE, columns, len(rows), problems)
     if sample is not None and (extra := [name for name in sample.header if name not in columns]):
-        problems.add(SAMPLE, f"has columns that the manifest does not name: {_some(extra)}", 1)
+        problems.add(SAMPLE, f"has columns that are not in the manifest: {_some(extra)}", 1)
     if answers is None:
         return None
     parts = 1 + answers.length * len(columns) // cells_at_once

@@ -65,7 +65,7 @@ def _check_members(archive: zipfile.ZipFile, packed_bytes: int, name: str, probl
     try:
         broken = archive.testzip()
     except BROKEN as error:
-        problems.add(name, f"cannot be read to its end: {error}")
+        problems.add(name, f"cannot be read completely: {error}")
         return False
     if broken is not None:
         problems.add(name, f"its member {broken[:200]!r} is damaged")

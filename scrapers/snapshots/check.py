@@ -56,7 +56,7 @@ def check(
     manifest = read_manifest(path, problems)
     hashes = manifest.sha256 if manifest else {}
     if not community_only and not has_task(path):
-        problems.add(MANIFEST, "belongs to a community without a task, which can be read, but not worked on")
+        problems.add(MANIFEST, "belongs to a community without a task: it can be read, but no run can work on it")
         return Checked(manifest, [], Community(), problems.problems)
     for name in _REQUIRED[:1] if community_only else _REQUIRED[:2] if own_data else _REQUIRED:
         if name not in hashes and resolve_inside(path, name) is None:
@@ -83,12 +83,12 @@ def _misplaced(path: Path) -> str | None:
     if not path.is_dir():
         siblings = [sibling.name for sibling in _snapshots_in(path.parent)]
         suggestion = f"; {did_you_mean(path.name, siblings)}" if siblings else ""
-        return f"there is no folder {path}{suggestion}"
+        return f"no such folder: {path}{suggestion}"
     if (path / MANIFEST).exists():
         return None
     if within := _snapshots_in(path):
         names = ", ".join(str(snapshot) for snapshot in within[:_SHOWN]) + (", ..." if len(within) > _SHOWN else "")
-        return f"{path} holds {plural(len(within), 'snapshot')}, and is none itself: name {names}"
+        return f"{path} holds {plural(len(within), 'snapshot')}and is not a snapshot itself: name {names}"
     parent = next((folder for folder in path.absolute().parents if (folder / MANIFEST).is_file()), None)
     return None if parent is None else f"{path} is a part of the snapshot {parent}: name that"
 
@@ -116,7 +116,7 @@ def _check_data(root: Path, hashes: Mapping[str, str], problems: Problems) -> fr
             if is_archive(path) and not check_archive(path, name, problems):
                 damaged.add(name)
             elif name not in hashes and is_table(path.name) and ends_within_row(path):
-                problems.add(name, "ends in the middle of a row: its end is missing", kind="truncated")
+                problems.add(name, "ends in the middle of a row", kind="truncated")
     return frozenset(damaged)
 
 
@@ -125,7 +125,7 @@ def _check_metric(root: Path, manifest: Manifest, metrics: Mapping[str, Directio
     expected = metrics.get(metric.name)
     if expected is None and resolve_inside(root, GRADER) is None:
         suggestion = did_you_mean(metric.name, metrics)
-        problems.add(MANIFEST, f"the metric {metric.name!r} is unknown and there is no {GRADER}; {suggestion}")
+        problems.add(MANIFEST, f"the metric {metric.name!r} is unknown and the snapshot has no {GRADER}; {suggestion}")
     elif expected is not None and expected != metric.direction:
         problems.add(MANIFEST, f"the metric {metric.name!r} is to {expected}, but `direction` is {metric.direction}")
 

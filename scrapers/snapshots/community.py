@@ -45,7 +45,7 @@ TIERS = {
 def _of_strangers(reserved: str, value: str) -> str:
     """Return a value that does not begin as one that the bot gives to the owner's notes; raises ValueError."""
     if unicodedata.normalize("NFKC", clean(value)).strip().casefold().startswith(reserved.casefold()):
-        raise ValueError(f"{value[:40]!r} is kept for the owner's own notes, which come from their folder alone")
+        raise ValueError(f"{value[:40]!r} is reserved for the owner's notes, which come from their own folder")
     return value
 
 

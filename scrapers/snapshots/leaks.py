@@ -52,13 +52,13 @@ def _check_tables(path: Path, name: str, answers: Answers, problems: Problems) -
             else:
                 columns = leaked_columns(rows, answers)
                 names = ", ".join(repr(column) for column in columns[:5])
-                message = f"{place}gives the answers away: {names} is that of {ANSWERS} on all shared ids"
+                message = f"{place}reveals the answers: {names} is that of {ANSWERS} on all shared ids"
                 if columns:
                     problems.add(name, message, kind="answers by content")
     except NotCsv as error:
         problems.add(name, f"a table in it {error}" if is_archive(path) else str(error), error.line)
     except BROKEN as error:
-        problems.add(name, f"cannot be read to its end: {error}")
+        problems.add(name, f"cannot be read completely: {error}")
 
 
 def leaked_columns(rows: Rows, answers: Answers) -> list[str]:

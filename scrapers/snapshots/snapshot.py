@@ -72,9 +72,9 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         files = f"{plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
         lines.append(f"data: {files}; leaderboard: {plural(len(snapshot.leaderboard), 'team')}")
     else:
-        lines.append("data: none, so this community can be read, but no run can work on it")
+        lines.append("data: none (the community can be read, but no run can work on it)")
     if not (topics or messages or kernels):
-        return [*lines, "community: none (a run on this snapshot learns from nobody)"]
+        return [*lines, "community: none"]
     lines.append(
         f"community: {_counted(len(topics), len(messages), len(kernels))} of "
         f"{plural(len({kernel.ref for kernel in kernels}), 'kernel')}, "
@@ -85,7 +85,7 @@ def format_summary(snapshot: Snapshot) -> list[str]:
             f"public leaderboard by day: {plural(len({row.team for row in board}), 'team')}, {len(board):,} scores"
         )
     if snapshot.manifest.exact_dates:
-        lines.append("dates: exact; every post, vote, score and tier has one, none before what it belongs to")
+        lines.append("dates: exact for every post, vote, score and tier")
     undated = (
         sum(topic.posted_at is None for topic in topics),
         sum(message.posted_at is None for message in messages),

@@ -55,7 +55,7 @@ def refuse_packed(head: bytes) -> None:
     """Raise NotCsv if these first bytes are an archive's."""
     for signature, kind in _ARCHIVES:
         if head.startswith(signature):
-            raise NotCsv(f"is {kind}, whatever its name: unpack it")
+            raise NotCsv(f"is {kind}, despite its name: unpack it")
 
 
 def ends_within_row(path: Path) -> bool:

@@ -76,7 +76,7 @@ class Unpacking:
             raise DownloadFailed(f"{self.name} {too_large}")
         if wrong := list(_wrong(members)):
             and_more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
-            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_SHOWN])}{and_more}: nothing of it is unpacked")
+            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_SHOWN])}{and_more}: nothing was unpacked")
         return [member for member in members if not is_litter(member.filename)]
 
     def _ask_for_room(self, size: int) -> None:
@@ -98,7 +98,7 @@ class Unpacking:
         with archive.open(member) as source, target.open("xb") as file:
             while chunk := source.read(_CHUNK):
                 if self.stopped():
-                    raise DownloadFailed(f"{self.name} was not unpacked completely, as that was cancelled")
+                    raise DownloadFailed(f"{self.name} was only partly unpacked: cancelled")
                 size += len(chunk)
                 digest.update(chunk)
                 file.write(chunk)
@@ -145,7 +145,7 @@ def members_of(archive: Path) -> dict[str, int]:
         with zipfile.ZipFile(archive) as zip_file:
             return {member.filename: member.file_size for member in zip_file.infolist() if not member.is_dir()}
     except BROKEN as error:
-        raise DownloadFailed(f"{archive.name} is no zip that can be read: {error}") from error
+        raise DownloadFailed(f"{archive.name} is not a readable zip: {error}") from error
 
 
 def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
         elif any(ord(character) < 32 or ord(character) == 127 for character in name):
             yield f"{name[:200]!r}, which has control characters in its name"
         elif len(path.parts) > _DEEPEST:
-            yield f"{name[:200]!r}, which lies too deep"
+            yield f"{name[:200]!r}, which is nested too deeply"
         elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
             yield f"{name[:200]!r}, which is a link or no plain file"
         elif str(path) in paths:

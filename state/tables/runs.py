@@ -47,6 +47,8 @@ class Node(SQLModel, table=True):
     ended_at: datetime | None = None
     seconds: float | None = None
     model: str | None = None
+    withdrawn: bool = False
+    """Whether a coder took it out of the choice: it stays on the board, and nothing is made of it."""
 
 
 class Lab(SQLModel, table=True):
@@ -95,8 +97,6 @@ class ExperimentRow(SQLModel, table=True):
     """A `ScoredExperiment` of the evaluator."""
     seconds: float | None = None
     """That it took, as its coder says."""
-    withdrawn: bool = False
-    """Whether a coder took it out of the choice: it stays on the board, and nothing is made of it."""
     logged_at: datetime
 
 

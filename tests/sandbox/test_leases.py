@@ -174,7 +174,7 @@ async def test_waiting_is_sentences_and_can_be_cancelled(tmp_path: Path) -> None
 async def test_who_has_waited_long_enough_shares_a_core(tmp_path: Path) -> None:
     leases, said = Leases(tmp_path, cores=[0]), list[str]()
     async with leases.hold(1, seconds=1), leases.hold(1, seconds=60, share_after=0.05, say=said.append) as lease:
-        assert lease.cpus == (0,) and said == ["running on a core that others use, too"]
+        assert lease.cpus == (0,) and said == ["running on a core shared with others"]
     async with leases.hold(1, seconds=1):
         pass
 
@@ -220,7 +220,7 @@ def test_what_a_killed_process_leaves_to_a_child_for_a_moment_is_waited_for(tmp_
 @pytest.mark.parametrize("make", [lambda path: path.symlink_to("/etc/passwd"), os.mkfifo, lambda path: path.mkdir()])
 async def test_a_trap_laid_in_the_shared_folder_is_an_error_and_not_followed(tmp_path: Path, make) -> None:
     make(tmp_path / "cpu-0")
-    with pytest.raises(InfrastructureFailure, match="Leases cannot be had"):
+    with pytest.raises(InfrastructureFailure, match="Leases cannot be stored"):
         async with Leases(tmp_path, cores=[0]).hold(1, seconds=1):
             pass
 

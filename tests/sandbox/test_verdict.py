@@ -82,7 +82,7 @@ def test_a_process_killed_for_memory_is_the_reason_of_a_failure_and_a_note_on_a_
     assert verdict(1, out_of_memory=True).reason is ExitReason.OUT_OF_MEMORY
     finished = verdict(0, out_of_memory=True)
     assert finished.reason is ExitReason.FINISHED
-    assert finished.notes == ["Something in it ran out of memory, though it ended well."]
+    assert finished.notes == ["Part of it ran out of memory, but it exited normally."]
     late = verdict(137, breach=Breach(ExitReason.TIMED_OUT, "late"), out_of_memory=True)
     assert (late.reason, len(late.notes)) == (ExitReason.TIMED_OUT, 1)
 
@@ -118,7 +118,7 @@ def still(rules: Rules, seconds: float, **more: object) -> Breach | None:
 
 def test_a_script_that_neither_prints_nor_works_is_ended() -> None:
     breach = still(Rules(RuleSettings(), request()), 700)
-    assert "printed nothing and used no processor time for 10 minutes" in breach.detail
+    assert "printed nothing and used no CPU time for 10 minutes" in breach.detail
 
 
 def test_silent_work_is_work() -> None:
@@ -128,6 +128,7 @@ def test_silent_work_is_work() -> None:
     assert still(Rules(RuleSettings(), request()), 3000, cpu_seconds=None) is None
     assert still(Rules(RuleSettings(), request()), 3000, gpu_busy=0.4) is None
     assert still(Rules(RuleSettings(silent_minutes=0), request()), 3000) is None
+    assert still(Rules(RuleSettings(), replace(request(), idle=True)), 3000) is None
 
 
 def test_a_print_now_and_then_is_a_sign_of_life() -> None:

@@ -138,19 +138,19 @@ def test_a_hard_link_is_refused(folders: tuple[Path, Path]) -> None:
 
 def test_a_fifo_blocks_nobody(folders: tuple[Path, Path]) -> None:
     os.mkfifo(folders[0] / NAME)
-    assert take(folders).notes == [f"{NAME} was not kept: it is no plain file but a FIFO"]
+    assert take(folders).notes == [f"{NAME} was not kept: it is not a plain file but a FIFO"]
 
 
 def test_a_folder_is_refused(folders: tuple[Path, Path]) -> None:
     (folders[0] / NAME).mkdir()
-    assert take(folders).notes == [f"{NAME} was not kept: it is no plain file but a folder"]
+    assert take(folders).notes == [f"{NAME} was not kept: it is not a plain file but a folder"]
 
 
 def test_a_socket_is_refused(folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folders[0])  # paths of sockets are short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(NAME)
-        assert take(folders).notes == [f"{NAME} was not kept: it is no plain file but a socket"]
+        assert take(folders).notes == [f"{NAME} was not kept: it is not a plain file but a socket"]
 
 
 def test_a_large_file_is_refused_even_if_sparse(folders: tuple[Path, Path]) -> None:

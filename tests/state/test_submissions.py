@@ -114,9 +114,9 @@ def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id:
 def test_what_was_withdrawn_is_told_with_the_reason(store: Store, run_id: str, row: Submission) -> None:
     with store.write() as tx:
         ask_approval(tx, run_id, row.id, reason="a gain")
-        advance_submission(tx, run_id, row.id, "withdrawn", message="a better file replaced it")
+        advance_submission(tx, run_id, row.id, "withdrawn", message="replaced by a better file")
         decide_approval(tx, 1, "moot", "bot")
-    with pytest.raises(UsageError, match="1 was withdrawn: a better file replaced it"), store.write() as tx:
+    with pytest.raises(UsageError, match="1 was withdrawn: replaced by a better file"), store.write() as tx:
         decide_approval(tx, 1, "approved", "ann")
 
 
@@ -172,7 +172,7 @@ def test_a_package_stands_where_its_last_event_says_and_keeps_what_earlier_ones_
     with store.write() as tx:
         record_stage(tx, run_id, 3, ONE, "uploaded", data_set="me/weights")
         record_stage(tx, run_id, 4, OTHER, "pushing", ref="me/other")
-        record_stage(tx, "another run", 3, ONE, "failed", why="x")
+        record_stage(tx, "another run", 3, ONE, "failed", reason="x")
     clock.pass_by(60)
     with store.write() as tx:
         record_stage(tx, run_id, 3, ONE, "pushed", ref="me/one", version=1)
@@ -194,9 +194,9 @@ def test_what_is_removed_stands_where_it_stood(store: Store, run_id: str) -> Non
 
 def test_the_last_reason_of_a_node_counts_whether_it_was_rehearsed_or_pushed(store: Store, run_id: str) -> None:
     with store.write() as tx:
-        record_stage(tx, run_id, 3, ONE, "failed", why="it ran out of memory", log="a" * 9_000 + "the end")
-        tx.record(REFUSED, run_id=run_id, node=4, why="it is too slow")
-        tx.record(REFUSED, run_id=run_id, node=4, why="it hard-codes its rows")
+        record_stage(tx, run_id, 3, ONE, "failed", reason="it ran out of memory", log="a" * 9_000 + "the end")
+        tx.record(REFUSED, run_id=run_id, node=4, reason="it is too slow")
+        tx.record(REFUSED, run_id=run_id, node=4, reason="it hard-codes its rows")
     with store.read() as session:
         assert failures_of(session, run_id) == {3: "it ran out of memory", 4: "it hard-codes its rows"}
     log = states(store, run_id)[ONE].log
@@ -206,6 +206,6 @@ def test_the_last_reason_of_a_node_counts_whether_it_was_rehearsed_or_pushed(sto
 def test_every_stage_has_its_sentence(store: Store, run_id: str) -> None:
     for stage in get_args(Stage):
         with store.write() as tx:
-            record_stage(tx, run_id, 3, ONE, stage, ref="me/one", version=1, why="no reason")
+            record_stage(tx, run_id, 3, ONE, stage, ref="me/one", version=1, reason="no reason")
         sentence = states(store, run_id)[ONE].sentence
         assert sentence.startswith("it") and not sentence.endswith(".")

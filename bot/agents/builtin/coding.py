@@ -117,9 +117,12 @@ def _repairs(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     config, error = config_in(last.code) or plain, f"{last.error or ''}\n{last.output}".lower()
     if any(word in error for word in ("timed out", "time limit", "timeout", "memory", "killed")):
         cheap = [u for u in config.use if u not in _COSTLY and u not in config.families[2:]]
-        yield "It took too much: fewer models, features and folds.", config.using((*cheap, FEW_FOLDS))
-        yield "It took too much: one model in three folds.", config.using((*config.families[:1], FEW_FOLDS))
-    yield from _seeds("It failed: back to the safest model and plain features.", plain, rng)
+        yield "It needed too much time or memory: fewer models, features and folds.", config.using((*cheap, FEW_FOLDS))
+        yield (
+            "It needed too much time or memory: one model with three folds.",
+            config.using((*config.families[:1], FEW_FOLDS)),
+        )
+    yield from _seeds("It failed: fall back to the safest model and plain features.", plain, rng)
 
 
 def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
@@ -136,7 +139,7 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     for first in range(0, len(costly), 2):
         new = [*free, *costly[first : first + 2]]
         yield f"Add: {', '.join(new)}.", config.using((*useful, *new))
-    yield from _seeds("Nothing known is left to add: other folds.", config.using((*useful, *free)), rng)
+    yield from _seeds("Nothing left to add: other folds.", config.using((*useful, *free)), rng)
 
 
 def _by_luck(prompt: WriteScript, rng: random.Random) -> list[Technique]:
@@ -158,5 +161,5 @@ def repair_kernel(prompt: RepairKernel) -> str:
     for old, new in _RENAMED:
         script = old.sub(new, script)
     if script == prompt.script:
-        raise ModelRefused("no name in the script is known to be replaced in newer packages")
-    return f"Names that newer packages have replaced.\n\n```python\n{script}```\n"
+        raise ModelRefused("no name in the script has a known replacement in newer packages")
+    return f"Names replaced for newer packages.\n\n```python\n{script}```\n"

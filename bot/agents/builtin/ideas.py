@@ -51,7 +51,7 @@ def propose(prompt: ProposeIdeas) -> str:
         "merge": [
             {"ideas": numbers, "text": _text(prompt, numbers[0]), "why": "one technique"} for numbers in duplicates
         ],
-        "retire": [{"idea": i.number, "why": "measured to bring nothing"} for i in prompt.ideas if i.has_no_gain],
+        "retire": [{"idea": i.number, "why": "measured without a gain"} for i in prompt.ideas if i.has_no_gain],
     }
     return json.dumps(answer, ensure_ascii=False)
 
@@ -63,10 +63,10 @@ def _why_not(
     if title in pool:
         return "in the pool"
     if title in useless_titles:
-        return "measured to bring nothing"
+        return "measured without a gain"
     if not suits(title, _kinds(prompt.task), prompt.task.metric):
         return "no effect on such data or metric"
-    return "" if support >= _BELIEVED else "a post that is hardly to be believed"
+    return "" if support >= _BELIEVED else "an implausible post"
 
 
 def _path(title: str) -> str:
@@ -117,7 +117,7 @@ def _draft(
     titles = [title for i in draft_ideas for title in named_in(i.text)[:1]] or pair
     start = "Keep what the given script does, and add:" if base else "Start from a plain solution, and use:"
     lines = [f"- {text[:1_200]}" for text in [i.text for i in draft_ideas] or map(how, pair)]
-    end = "Cross-validate each on the labels that can be seen, print one table, and hand in the best."
+    end = "Cross-validate each on the visible labels, print one table, and submit the best."
     return {
         "title": textwrap.shorten(f"{'Extended: ' if base else ''}{', '.join(titles)}", 80, placeholder=" …"),
         "aim": f"A gain on node {base.node}." if base else ", ".join(titles) if draft_ideas else "",

@@ -49,7 +49,7 @@ def _findings(document: Document) -> dict[str, object]:
     failed = list(dict.fromkeys(sentence for post in sound for sentence in failures(post)))[:_MOST_FAILS]
     hostile = {"suspicion": "gives orders to its readers"} if len(sound) < len(document.posts) else {}
     if not sentences and not failed:
-        return {"summary": "Holds orders to its readers; nothing of it is used.", **hostile} if hostile else {}
+        return {"summary": "Gives orders to its readers; not used.", **hostile} if hostile else {}
     uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in sentences)
     return {
         "summary": f"{document.title}: speaks of {', '.join(sentences) or 'what did not help'}."[:4_000],

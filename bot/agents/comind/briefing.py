@@ -30,8 +30,8 @@ from state.knowledge import reproductions
 from state.tables import Draft
 
 _PLAIN = (
-    "A long, generic script for any kind of table, written before anything was known of this task: "
-    "something to beat, and mostly nothing to build on."
+    "A long, generic script for any kind of table, written without knowledge of this task: a score to beat "
+    "rather than code to build on."
 )
 
 
@@ -147,7 +147,7 @@ class CoMindBriefing:
         later = context.answer_seconds + sum(context.asker.longest_answer(role, 0.0) for role in roles)
         seconds = context.budget.execution_seconds(best_seconds(context, tree), later)
         if seconds is None:
-            raise BudgetExceeded("no time is left to plan, write and run another script")
+            raise BudgetExceeded("no time left to plan, write and run another script")
         return seconds
 
     async def _write_reports(self, drafts: Iterable[int], tree: Tree) -> None:

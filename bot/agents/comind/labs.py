@@ -9,7 +9,7 @@ from bot.agents.comind.insights import insights, lacks
 from bot.agents.comind.lineage import resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
-from bot.community.drafts.planning import draft_row, draft_text, kernel_texts, plan_drafts, provenance
+from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance
 from bot.community.drafts.prompts import Room
 from bot.community.drafts.reporting import measured_parts
 from bot.community.ideas.pool import idea_texts
@@ -35,18 +35,18 @@ _IDEA = 1500
 """Characters of an idea in a lab."""
 _FIRST = "A first solution"
 _FIRST_TEXT = "Begin with the task alone: log a simple model early, then add features and other families of models."
-_PUBLISHED_TEXT = "What others posted is read meanwhile; a draft that is planned from it may reach you as news."
+_PUBLISHED_TEXT = "What others posted is read meanwhile; the draft that is planned from it reaches you as news."
 _FIRST_START = (
     "Its coder has worked on the task alone since the run began, while the posts were read, and goes on: plan what the posts add "
     "to that. `codebase` is null, or the node of a public notebook."
 )
-_CONTINUATION = "On from the best"
+_CONTINUATION = "Build on the best"
 _CONTINUATION_TEXT = "Continue from the best experiment: find what the ensemble lacks, and add it."
 _NEW = "A new start"
 _NEW_TEXT = "Start from scratch, with features or a family of models that no experiment of this run has used."
 _BUILT, _EXPERIMENTS, _FILES = 5, 12, 40
 """Of a lab, that its report names: the best experiments, the clearest comparisons, and what files it left."""
-_PLAIN = "A safe baseline, written before anything was known of this task: something to beat."
+_PLAIN = "A safe baseline, written without knowledge of this task: a score to beat."
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class LabsBriefing:
             keep_report(context, None, "Baseline", answer, [first], context.card.enabled_at)
         seconds = context.budget.execution_seconds(best)
         if seconds is None:
-            raise BudgetExceeded("no time is left to plan and run another lab")
+            raise BudgetExceeded("no time left to plan and run another lab")
         await plan_drafts(
             context,
             draft_id,
@@ -159,12 +159,10 @@ class LabsBriefing:
             self._intake.begin_after_reading(partial(self._plan_first, action, node))
 
     async def _plan_first(self, action: Action, node: int) -> None:
-        """Have a model plan the first lab's draft if posts gave ideas: its coder, who works already, learns of it as news."""
+        """Have a model plan the draft of the first lab, which works already: its coder learns of it as news."""
         context = self._context
         draft, row = draft_row(context, 1), lab(context.store, context.run_id, node)
         if draft is None or draft.title != _FIRST or row is None or row.ended_at is not None:
-            return
-        if not (idea_texts(context) or kernel_texts(context)):
             return
         await plan_drafts(
             context,
@@ -208,7 +206,7 @@ class LabsBriefing:
         attempts = [attempt(context, n) for n in nodes]
         report = row.report
         stated_components = report.get("components")
-        stated = [ComponentNote(name="as its coder says", analysis=stated_components)] if stated_components else []
+        stated = [ComponentNote(name="according to its coder", analysis=stated_components)] if stated_components else []
         answer = ReportAnswer(
             method=(report.get("method") or built(context, node, attempts) or draft.description)[:6_000],
             components=(

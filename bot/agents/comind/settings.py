@@ -12,9 +12,7 @@ class RoundsSettings(ClosedModel):
 
     drafts_per_round: int = Field(default=2, ge=2, description="number of drafts in a round")
     steps_per_draft: int = Field(default=20, ge=1, description="maximum number of scripts for one draft")
-    draft_share: float = Field(
-        default=0.12, gt=0, le=1, description="share of the run for a draft whose plan does not set one"
-    )
+    draft_share: float = Field(default=0.12, gt=0, le=1, description="default share of the run for a draft")
     patience: int = Field(
         default=2, ge=1, description="number of scored scripts in a row without a gain after which a draft ends"
     )

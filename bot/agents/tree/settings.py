@@ -18,7 +18,10 @@ class TreeSearchSettings(ClosedModel):
         default=None, ge=0, le=1, description="probability of repairing a failed leaf if there is one", examples=[0.5]
     )
     max_debug_depth: int | None = Field(
-        default=None, ge=0, description="number of repairs in a row after which a failed leaf is given up", examples=[3]
+        default=None,
+        ge=0,
+        description="number of failed repairs in a row after which a leaf is abandoned",
+        examples=[3],
     )
     greedy_prob: float | None = Field(
         default=None,
@@ -52,5 +55,5 @@ class AdaptiveSettings(ClosedModel):
     rewrites: int = Field(
         default=3,
         ge=0,
-        description="number of times that a substep is rewritten after errors before the plan is given up",
+        description="number of rewrites of a failing substep before the plan is abandoned",
     )

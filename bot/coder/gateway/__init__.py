@@ -140,9 +140,9 @@ class Gateway:
     def _take_turn(self) -> None:
         """Count a request before anything is done for it; raises GatewayRefusal where there is no turn left."""
         if self.closed is None and self.turns_taken == self._turns:
-            self._close(f"its {self._turns} requests were used up")
+            self._close(f"its {self._turns} requests are used up")
         if self.closed is not None:
-            raise GatewayRefusal(403, f"no more requests of this lab are answered: {self.closed}", "insufficient_quota")
+            raise GatewayRefusal(403, f"this lab gets no more answers: {self.closed}", "insufficient_quota")
         self.turns_taken += 1
 
     def _checked(self, request: Request) -> tuple[Json, Mapping[str, str]]:
@@ -155,7 +155,7 @@ class Gateway:
             raise GatewayRefusal(405, f"only POST /v1{self._dialect.path} leads anywhere here")
         headers = {name: request.headers[name] for name in _PASSED_HEADERS if name in request.headers}
         if wrong := [name for name, value in headers.items() if not checked_header(value)]:
-            raise GatewayRefusal(400, f"the header {wrong[0]} is not passed on as it is")
+            raise GatewayRefusal(400, f"the header {wrong[0]} is not passed on")
         return checked(self._redactor.own_bytes(request.body), self._dialect, self._models), headers
 
     async def _pass_on(self, exchange: Exchange) -> None:
@@ -186,7 +186,7 @@ class Gateway:
             self._refused_in_a_row += 1
             if self._refused_in_a_row == _MOST_REFUSED:
                 self._close(f"the endpoint refused {_MOST_REFUSED} of its requests in a row")
-            raise GatewayRefusal(400, outcome.refused or "no model that can answer a coding agent is configured")
+            raise GatewayRefusal(400, outcome.refused or "no model for coding agents is configured")
 
     async def _refuse(self, connection: Connection, refusal: GatewayRefusal) -> None:
         body = self._dialect.error(refusal.kind, str(refusal))

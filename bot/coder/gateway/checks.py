@@ -47,19 +47,19 @@ def checked(content: bytes, dialect: Dialect, models: Collection[str]) -> Json:
         json.dumps(body, allow_nan=False)
         _check_arguments(body)
     except ValueError as error:
-        raise GatewayRefusal(400, f"the request is not JSON that can be passed on: {line(error)}") from None
+        raise GatewayRefusal(400, f"the request is not valid JSON: {line(error)}") from None
     if not isinstance(body, dict):
-        raise GatewayRefusal(400, "the request is no JSON object")
+        raise GatewayRefusal(400, "the request is not a JSON object")
     if body.get("model") not in models:
         model = next(iter(models))
         raise GatewayRefusal(
-            404, f"the model {line(body.get('model'))!r} is not offered here: ask for {model!r}", "not_found_error"
+            404, f"the model {line(body.get('model'))!r} is not available here: request {model!r}", "not_found_error"
         )
     for name in dialect.stored_fields:
         if body.get(name) is not None:
-            raise GatewayRefusal(400, f"{name} is not passed on: the endpoint keeps no conversation, so send it whole")
+            raise GatewayRefusal(400, f"{name} is not supported: no conversation is stored, so send all of it")
     if body.get("n") not in (None, 1):
-        raise GatewayRefusal(400, "n is not passed on: one answer is given to a request")
+        raise GatewayRefusal(400, "`n` is not supported: each request gets one answer")
     _check_limits(body, dialect)
     _check_conversation(body, dialect)
     try:
@@ -93,7 +93,7 @@ def _check_limits(body: Json, dialect: Dialect) -> None:
     for name in dialect.limits:
         limit = body.get(name)
         if limit is not None and (type(limit) is not int or not 0 < limit <= MOST_TOKENS):
-            raise GatewayRefusal(400, f"{name} is no number of tokens")
+            raise GatewayRefusal(400, f"{name} is not a number of tokens")
 
 
 def _check_conversation(body: Json, dialect: Dialect) -> None:
@@ -101,14 +101,16 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
     messages = body.get(main)
     plain = main == "input" and isinstance(messages, str)
     if not plain and not (isinstance(messages, list) and messages and all(isinstance(m, dict) for m in messages)):
-        raise GatewayRefusal(400, f"{main} is no list of messages")
+        raise GatewayRefusal(400, f"{main} is not a list of messages")
     for message in () if plain else messages or ():
         # By its id alone, the endpoint would take a message that it has kept.
         if not ("role" in message or (main == "input" and "type" in message)):
             raise GatewayRefusal(400, f"{main} holds a message that has no role")
     for name in dialect.conversation:
         for key in _addresses(body.get(name)):
-            raise GatewayRefusal(400, f"{key} is not passed on: send the data itself, as nothing is fetched for a lab")
+            raise GatewayRefusal(
+                400, f"{key} is not supported: send the data itself, since nothing is fetched for a lab"
+            )
 
 
 def _addresses(value: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ from state.errors import ModelUnavailable
 
 NAME = "gateway"
 """Of the prompt, and of its step."""
-_TIMED_OUT = "the endpoint's answer did not end in time"
+_TIMED_OUT = "the endpoint's answer exceeded its time limit"
 _BETWEEN = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MOST_EVENT = 4 * 1024 * 1024
 _SLACK = 1.5
@@ -112,7 +112,7 @@ class Exchange:
         self._heard = PartialAnswer()
         if answer.kind != STREAM:
             return await self._read_whole(answer)
-        broken = "the endpoint's answer broke off"
+        broken = "the endpoint's answer was interrupted"
         try:
             async with asyncio.timeout_at(answer.ends) as self._limit:
                 await self._stream(answer)
@@ -142,7 +142,9 @@ class Exchange:
         if isinstance(body := decode_answer(content), dict):
             self._dialect.read_answer(self._heard, body)
         if not self._heard.ended:
-            raise NotACompletion(f"what came back is no answer to {self._dialect.path}: does the endpoint speak it?")
+            raise NotACompletion(
+                f"the endpoint's answer is not one to {self._dialect.path}: does the endpoint speak it?"
+            )
         self.begun = True
         await self._connection.begin(200, "application/json")
         await self._connection.send(content)
@@ -152,7 +154,7 @@ class Exchange:
     async def _stream(self, answer: Answer) -> None:
         """Pass events on; the first one decides whether it is an answer at all."""
         if not self._request.get("stream"):
-            raise NotACompletion("a stream came back that was not asked for")
+            raise NotACompletion("the endpoint streamed without being asked to")
         async with aclosing(split_events(answer.pieces)) as events:
             async for event in events:
                 await self._event(event, _data(event))

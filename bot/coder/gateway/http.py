@@ -57,11 +57,11 @@ class Connection(Client):
                     if len(body) > MOST_BYTES:
                         raise _too_large()
                 if not isinstance(part, h11.EndOfMessage):
-                    raise GatewayRefusal(400, "the request broke off")
+                    raise GatewayRefusal(400, "the request was interrupted")
         except TimeoutError:
-            raise GatewayRefusal(408, f"the request did not come within {_REQUEST_SECONDS:.0f} s") from None
+            raise GatewayRefusal(408, f"the request did not arrive within {_REQUEST_SECONDS:.0f} s") from None
         except h11.RemoteProtocolError as error:
-            raise GatewayRefusal(400, f"the request is not HTTP as it is spoken here: {line(error)}") from None
+            raise GatewayRefusal(400, f"the request is not valid HTTP: {line(error)}") from None
         path, _, query = head.target.decode("ascii").partition("?")
         return Request(head.method.decode("ascii"), path, query, headers, bytes(body))
 
@@ -108,6 +108,4 @@ class Connection(Client):
 
 
 def _too_large() -> GatewayRefusal:
-    return GatewayRefusal(
-        413, f"the request is longer than {MOST_BYTES:,} bytes, the most that is passed on", "request_too_large"
-    )
+    return GatewayRefusal(413, f"the request is longer than {MOST_BYTES:,} bytes, the limit", "request_too_large")

@@ -89,7 +89,7 @@ def announced(first: bytes) -> tuple[Arguments, tuple[Announced, ...]]:
     except ValidationError as error:
         raise NotTaken(f"the call's first line is wrong: {_wrong(error)}") from None
     if (kind := _COMMANDS.get(header.command)) is None:
-        raise NotTaken(f"there is no command {line(header.command)!r}; there are {', '.join(_COMMANDS)}")
+        raise NotTaken(f"no command {line(header.command)!r}; there are {', '.join(_COMMANDS)}")
     try:
         arguments: Arguments = kind.validate_python(header.arguments)
     except ValidationError as error:
@@ -136,7 +136,7 @@ def _check_arrays(files: list[Announced], required: tuple[str, ...], allowed: tu
         if file.bytes == 0:
             raise NotTaken(f"{file.role}: the file is empty")
         if file.bytes > _ARRAY_BYTES:
-            raise NotTaken(f"{file.role}: the file has {file.bytes} bytes, and {_ARRAY_BYTES} are the most")
+            raise NotTaken(f"{file.role}: the file has {file.bytes} bytes; the limit is {_ARRAY_BYTES}")
     for role in required:
         if role not in roles:
             raise NotTaken(f"{role} is missing")
@@ -144,9 +144,9 @@ def _check_arrays(files: list[Announced], required: tuple[str, ...], allowed: tu
 
 def _check_sources(files: list[Announced]) -> None:
     if len(files) > _SOURCES:
-        raise NotTaken(f"{len(files)} sources were named, and {_SOURCES} are the most")
+        raise NotTaken(f"{len(files)} sources were named; the limit is {_SOURCES}")
     if (size := sum(file.bytes for file in files)) > _SOURCES_BYTES:
-        raise NotTaken(f"the sources have {size} bytes, and {_SOURCES_BYTES} are the most")
+        raise NotTaken(f"the sources have {size} bytes; the limit is {_SOURCES_BYTES}")
     names, folders = set[str](), set[str]()
     for file in files:
         shown_name = line(file.name, 80)
@@ -156,7 +156,7 @@ def _check_sources(files: list[Announced]) -> None:
                 f"a source cannot be named {shown_name!r}: a relative path of plain names in at most {_DEEPEST} parts is taken"
             )
         if file.bytes > _SOURCE_BYTES:
-            raise NotTaken(f"{shown_name} has {file.bytes} bytes, and {_SOURCE_BYTES} are the most for a source")
+            raise NotTaken(f"{shown_name} has {file.bytes} bytes; the limit is {_SOURCE_BYTES} for a source")
         if file.name in names:
             raise NotTaken(f"two sources are named {shown_name!r}")
         names.add(file.name)
@@ -173,7 +173,7 @@ def _check_scripts(files: list[Announced]) -> None:
         if name not in (SCRIPT, INFER):
             raise NotTaken(f"it takes {SCRIPT} and {INFER}, and no {line(name, 80)!r}")
         if size > _SCRIPT_BYTES:
-            raise NotTaken(f"the script has {size} bytes, and {_SCRIPT_BYTES} are the most")
+            raise NotTaken(f"the script has {size} bytes; the limit is {_SCRIPT_BYTES}")
 
 
 def _wrong(error: ValidationError) -> str:

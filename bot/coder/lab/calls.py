@@ -65,7 +65,7 @@ def _plain(text: str) -> str:
     if text and not any(map(str.isalpha, name)):
         raise ValueError("a name without a letter reads as a score; add one")
     if name == "index.csv":
-        raise ValueError("index.csv is the list of experiments; take another name")
+        raise ValueError("index.csv is the list of experiments; choose another name")
     return name
 
 

@@ -4,7 +4,7 @@ from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment, experiment_name, rank_experiments
 from bot.engine.results import BlendSoFar
 from bot.engine.rounding import rounded, rounded_score, with_error
-from bot.engine.tree import BASELINE
+from bot.engine.tree import BASELINE, BASELINE_NAME
 from bot.evaluation.answers import Gain, NodeScore
 from bot.models.quoting import in_quotes, line
 from state.knowledge import reproductions
@@ -59,7 +59,7 @@ def board(context: RunContext, everything: bool = False, with_kernels: bool = Fa
     lines += [_script_line(context, node) for node in _scripts(context)]
     if with_kernels:
         lines += [f"public {row.id} · {text}" for row, text in measured_notebooks(context)[:_MAX_PUBLIC]]
-    return [_COLUMNS, *lines] if lines else ["nothing has been logged yet"]
+    return [_COLUMNS, *lines] if lines else ["nothing logged yet"]
 
 
 def _scripts(context: RunContext) -> list[int]:
@@ -70,7 +70,7 @@ def _scripts(context: RunContext) -> list[int]:
 
 def _script_line(context: RunContext, node: int) -> str:
     result = next(result for result in context.results if result.node == node)
-    author = "the engine's baseline" if node == BASELINE else f"script of node {node}"
+    author = f"{BASELINE_NAME} (the engine's)" if node == BASELINE else f"script of node {node}"
     score = result.score or NodeScore(0.0)
     figure = with_error(rounded_score(score.value, score.std_error), score.std_error)
     return f"{author} · {figure} on validation rows · {in_quotes(result.title, _REMARK)}"
@@ -144,7 +144,7 @@ def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False
     if checked or result.check == "gains less than its folds promise":
         lines.append(f"check against leaks, on validation rows: {result.check}")
     if result.arrays.test is None:
-        lines.append("without test predictions it cannot be used; log it again with --test")
+        lines.append("without test predictions it cannot be submitted; log it again with --test")
     return "\n".join(lines)
 
 

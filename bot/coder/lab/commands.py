@@ -90,7 +90,7 @@ class Commands:
         if isinstance(arguments, Ideas):
             ideas = self.ideas()
             self.ideas_shown += [item for _, item in ideas]
-            return LabAnswer(0, "\n".join(text for text, _ in ideas) or "there are no ideas yet")
+            return LabAnswer(0, "\n".join(text for text, _ in ideas) or "no ideas yet")
         if isinstance(arguments, StatusCommand):
             return LabAnswer(0, self.status())
         if isinstance(arguments, BoardCommand):
@@ -131,7 +131,7 @@ class Commands:
         context = self.context
         if context.experiments is None:
             raise ScriptRefused(
-                "no experiments can be scored in this run: no labels could be withheld; use `lab score`"
+                "experiments cannot be scored in this run, as no labels could be withheld; use `lab score`"
             )
         if "validation" not in call.files:
             raise ScriptRefused(
@@ -150,7 +150,8 @@ class Commands:
             check=arguments.check,
             families=families_of(sources),
         )
-        experiment = await context.experiments.log(logged, self._position, present_ensemble(context.steps))
+        ensemble = present_ensemble(context.steps, context.experiments.withdrawn())
+        experiment = await context.experiments.log(logged, self._position, ensemble)
         context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
         if not experiment.has_score:
@@ -176,12 +177,12 @@ class Commands:
         """Wait for fits as long as the lab has time, and return what came of them."""
         context = self.context
         if context.fits is None or not any(name in ("", fit.name) for fit in context.fits.requests()):
-            return "no fit of this name was asked for" if name else "no fit was asked for"
+            return "no fit has this name" if name else "no fit was requested"
         with suppress(TimeoutError):
             await context.fits.wait(name, max(0.0, self.seconds_left() - _RESERVED_SECONDS))
         lines = [line for line in board(context, everything=True) if "/" in line.partition(" ")[0]]
         model_lines = [line for line in lines if not name or line.startswith(f"{name}/")]
-        return "\n".join(model_lines) or "no model was fitted in time"
+        return "\n".join(model_lines) or "no model finished in time"
 
     @property
     def _position(self) -> LabPosition:
@@ -194,7 +195,7 @@ class Commands:
             raise ScriptRefused("scripts are not scored in this run: log predictions with `lab log`")
         script, infer = call.text(SCRIPT) or "", call.text(INFER)
         if infer is not None and not context.takes_notebooks:
-            raise ScriptRefused("this competition takes files, not notebooks: score the script without --infer")
+            raise ScriptRefused("this competition accepts files, not notebooks: score the script without --infer")
         async with self.lease.hold() as lease:
             await self.bring_home()
             own_lease = lease if self.lease.shared_with_scores else None
@@ -204,16 +205,22 @@ class Commands:
         context = self.context
         row = lab(context.store, context.run_id, self.number)
         if row is not None and len(row.notes) >= _MOST_NOTES:
-            raise InvalidSubmission(f"{_MOST_NOTES} notes were left, which is the most a lab keeps")
+            raise InvalidSubmission(f"{_MOST_NOTES} notes were written, the maximum of a lab")
         with context.store.write() as tx:
             add_note(tx, context.run_id, self.number, text)
         return "noted"
 
     def _withdraw(self, withdrawn: Withdraw) -> str:
         if self.context.experiments is None:
-            raise ScriptRefused("nothing is logged in this run")
-        self.context.experiments.withdraw(withdrawn.name, withdrawn.note)
-        return f"{withdrawn.name} is withdrawn: it is neither in the ensemble nor handed in"
+            raise ScriptRefused("this run logs no experiments")
+        log, fits, name = self.context.experiments, self.context.fits, withdrawn.name
+        if fits is not None and fits.withdraw(name):
+            for experiment in log.all():
+                if experiment.name.startswith(f"{name}/"):
+                    log.withdraw(experiment.name, withdrawn.note)
+            return f"{name} is withdrawn with all its models: no more are fitted, and none will be submitted"
+        log.withdraw(name, withdrawn.note)
+        return f"{name} is withdrawn: it is out of the ensemble and will not be submitted"
 
     def _end(self, report: DoneCommand) -> str:
         if not self._asked_again and not self.scripts.nodes:

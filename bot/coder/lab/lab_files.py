@@ -23,7 +23,7 @@ MOST_BYTES = 400_000
 _BEST_MEASURED, _BEST_KERNELS, _MOST_VOTED = 3, 2, 8
 _MOST_FILES = 2_000
 """Of a lab's work that its child begins with."""
-_MARK = "a note of our team's"
+_MARK = "a note of our team"
 _SUFFIX = {"python": "py", "r": "R", "markdown": "md"}
 
 
@@ -148,7 +148,7 @@ def write_knowledge(retrieved: RetrievedEntries, folder: Path) -> None:
     if not retrieved.entries:
         return
     folder.mkdir(exist_ok=True)
-    index = ["# What helped with tasks of this kind elsewhere, the most fitting first", ""]
+    index = ["# What helped in similar tasks, most similar first", ""]
     for entry in retrieved.entries:
         name, sources = (
             f"{entry.id}.md",

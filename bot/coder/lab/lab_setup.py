@@ -50,9 +50,9 @@ def array_shape(card: TaskCard, data: Path) -> str:
     if kind == "label" and len(columns) == 1 and classes.is_file():
         class_count = len(json.loads(classes.read_text(encoding="utf-8")))
         in_order = f"`(rows, {class_count})`, probabilities in the order of `/lab/classes.json`"
-        return f"{in_order}; class indices `(rows,)` will do, but combine less well"
+        return f"{in_order}; class indices `(rows,)` are accepted, but combine less well"
     if kind != "number":
-        return "CSV files in the form of the submission, with a row for each row that is predicted"
+        return "CSV files in the form of the submission, one row for each row to predict"
     if len(columns) == 1:
         return f"`(rows,)`, of the column `{line(columns[0], 80)}`"
     column_names = line(", ".join(columns[:12]), 300) + (", …" if len(columns) > 12 else "")

@@ -47,7 +47,7 @@ class LabLease:
                 await lease_in_use.stack.aclose()
 
 
-_RESTARTED = "the sandbox was started anew: background jobs and what lay in /tmp are gone"
+_RESTARTED = "the sandbox was restarted: background jobs and files in /tmp are gone"
 
 
 class LabSandbox:
@@ -76,7 +76,7 @@ class LabSandbox:
                 result = await self._lab.run(turn, command, seconds=seconds, cpus=lease.cpus, gpus=lease.gpus)
         except LabDied as error:
             await self.close()
-            reason = f"the sandbox died and is started again, with what there is of work/: {error}"
+            reason = f"the sandbox died and is restarted with what remains of work/: {error}"
             return CommandResult("", None, 0.0, False, reason, 0)
         return replace(result, ended="; ".join(filter(None, (_RESTARTED, result.ended)))) if restarted else result
 

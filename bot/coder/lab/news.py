@@ -150,7 +150,7 @@ class LabNews:
         rows = [a for a in self._query(analyses) if a.id in new and a.effectiveness >= _STRONG]
         rows = sorted(rows, key=lambda analysis: (-analysis.effectiveness, analysis.id))[:_MAX_LINES]
         self.items += [Item(row.id, row.known_at) for row in rows]
-        return [f"posted ({row.id}), as we read it: {in_quotes(row.summary, 300)}" for row in rows]
+        return [f"posted ({row.id}), summary: {in_quotes(row.summary, 300)}" for row in rows]
 
     def _ideas(self, events: list[Event]) -> list[str]:
         """Return a line on the ideas that were added, with their numbers and first words, but for those that were known."""

@@ -16,7 +16,7 @@ SHELL = Tool(
     name="sh",
     description="Run one command in the lab's bash and see what it prints.",
     parameter="command",
-    parameter_description="The command, of one line or many.",
+    parameter_description="The command, on one or more lines.",
 )
 
 

@@ -47,7 +47,7 @@ def script_seconds(context: RunContext, room: float) -> float:
     """
     seconds = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     if seconds is None or room < _MIN_SECONDS:
-        raise ScriptRefused("no time is left to run a script")
+        raise ScriptRefused("no time left to run a script")
     return min(seconds, room)
 
 
@@ -104,7 +104,7 @@ class ScoredScripts:
             if (node := self.node_of(script, infer)) is not None:
                 return f"this script was scored before. {self.answer(node)}"
             if len(self.nodes) >= _MAX_SCRIPTS:
-                raise ScriptRefused(f"{_MAX_SCRIPTS} scripts of this lab were run, which is the most")
+                raise ScriptRefused(f"{_MAX_SCRIPTS} scripts of this lab were run, the maximum")
             seconds = script_seconds(self.context, self.seconds_left())
             node = await self._begin(script, infer, note)
             await self._run(node, script, infer, note, seconds, lease)
@@ -199,8 +199,8 @@ class ScoredScripts:
         if rehearsal is None:
             return "without --infer its notebook would train again on Kaggle, which takes long there"
         return (
-            f"its notebook passed the dress rehearsal in {rehearsal.seconds:.1f} s; {rehearsal.scaled:,.0f} s are reckoned for "
-            f"{rehearsal.rows:,} hidden rows, of {self.context.notebook_limits.seconds:,.0f} s at the most"
+            f"its notebook passed its local check in {rehearsal.seconds:.1f} s; {rehearsal.scaled:,.0f} s are expected for "
+            f"{rehearsal.rows:,} hidden rows; the limit is {self.context.notebook_limits.seconds:,.0f} s"
         )
 
     def answer(self, node: int) -> str:

@@ -72,7 +72,7 @@ class LabServer:
 
     async def _serve(self, connection: socket.socket) -> None:
         """Serve one connection."""
-        answer = LabAnswer(1, "the engine failed on this call; what you sent may be fine")
+        answer = LabAnswer(1, "the engine failed on this call; your input may be fine")
         arguments: Arguments | None = None
         try:
             arguments, files, body_start = await _header(connection)
@@ -196,7 +196,7 @@ class _Body:
 
 
 def _no_room(error: OSError) -> NotTaken:
-    return NotTaken(f"the engine cannot keep the files, which says nothing of them: {error.strerror}", 1)
+    return NotTaken(f"the engine could not store the files (a fault of the engine): {error.strerror}", 1)
 
 
 def _write(file: IO[bytes], content: bytes) -> None:

@@ -36,13 +36,13 @@ _MAX_OUTPUT = 16_000
 """Characters of the end of what an agent printed that are kept with its turn."""
 _REASON_CHARACTERS = 300
 _TASK_AGAIN = (
-    "# You begin again\n"
-    "You were started in this lab before, and that start was ended: {why}. /lab/work/ is as it was left, with scripts and notes: "
-    "read them first. {left:.0f} s are left, whatever is said below.\n\n"
+    "# You start again\n"
+    "You worked in this lab before, until {why}. /lab/work/ is as you left it, with scripts and notes: read "
+    "them first. {left:.0f} s are left, whatever is said below.\n\n"
 )
-_CLOCK = "Your time is over at {at:%H:%M:%S} by `date -u`.\n\n"
-_CODER_DONE = "its coder was done"
-_INTERRUPTED = "the bot was restarted meanwhile"
+_CLOCK = "Your time ends at {at:%H:%M:%S} by `date -u`.\n\n"
+_CODER_DONE = "its coder finished"
+_INTERRUPTED = "the bot was restarted"
 # A login shell, in which some agents run commands, would begin with the system's PATH, on which there is no `lab`.
 _START = 'printf "export PATH=%q\\n" "$PATH" >"$HOME/.profile"; exec gateway bash -c {command}'
 
@@ -121,7 +121,7 @@ class AgentSession:
             before = result.stop_reason
             failed += before != _INTERRUPTED
             if failed == _MOST_FAILED:
-                return f"its coder failed {failed} times, at last so: {before}"
+                return f"its coder failed {failed} times; the last error: {before}"
 
     async def _turn(self, turn: int, before: str, box: LabSandbox, gateway: Gateway, lease: LabLease) -> TurnResult:
         """Run the agent once, unless that was begun before; return `reason` if the lab is over, else `why` it is not."""
@@ -185,7 +185,7 @@ class AgentSession:
             return _CODER_DONE if time.monotonic() > self._done_at + _GRACE else None
         if gateway.over is not None:
             return str(gateway.over)
-        return "its time was used up" if self.seconds_left() <= 0 else gateway.closed
+        return "its time was up" if self.seconds_left() <= 0 else gateway.closed
 
     def _end_of_lab(self, result: CommandResult, gateway: Gateway, turns_taken: int) -> tuple[str | None, str]:
         """Return why the lab is over, its agent having ended by itself; else how it failed."""
@@ -194,10 +194,10 @@ class AgentSession:
         if gateway.closed is not None:
             return gateway.closed, ""
         if result.exit_code == 0:
-            return "its coder ended by itself", ""
+            return "its coder exited", ""
         last = line(result.output.strip().rpartition("\n")[2], _REASON_CHARACTERS)
         description = line(result.ended or "", _REASON_CHARACTERS) or f"it ended with status {result.exit_code}: {last}"
-        return (None if turns_taken else f"its coder asked its model nothing: {description}"), description
+        return (None if turns_taken else f"its coder sent no request to its model: {description}"), description
 
     def _write_task(self, before: str) -> None:
         """Write TASK.md in place, as the file itself is mounted: most agents see no clock, and know only that of the machine."""

@@ -15,8 +15,8 @@ class LabSettings(BaseModel):
         default=0.12,
         gt=0,
         le=1,
-        description="share of the run, or of a day if that is shorter, for one lab: at least 25 minutes, and all of a run "
-        "of up to two hours",
+        description="share of the run (or of a day, if shorter) for one lab; at least 25 minutes, and all of a run of up to "
+        "two hours",
     )
     labs_per_day: int = Field(
         default=2, ge=1, description="maximum number of labs for one live competition on one day (UTC)"

@@ -81,8 +81,8 @@ _KEPT_TURNS = 8
 _MENTIONED = 60
 """Most commands of older turns that are mentioned."""
 _EARLIER = (
-    "# What you did before\nOlder turns are left out here; the files that they wrote are in work/, their whole output in "
-    "logs/. Their commands began with:"
+    "# What you did before\nOlder turns are left out. Their files are in work/, their full output in logs/. "
+    "Their commands started with:"
 )
 
 

@@ -57,13 +57,13 @@ _SHORTEST = 5.0
 """Seconds that a command has, however little is left."""
 _LOOKED_AT = 2.0
 """Seconds after which it is looked again whether a command still has time."""
-_OVER = "the lab's time is over"
+_OVER = "the lab's time is up"
 _STALE_EXPERIMENTS, _STALE_SECONDS = 12, 1800.0
 """Experiments and seconds without a gain of one standard error that close a lab of a longer run."""
 _WARNING = 180.0
 """Seconds before the end at which a coder is warned."""
 _INTERRUPTED = (
-    "[interrupted: the bot was restarted while this command ran, and it was not run again; work/ is as it was {left}, and "
+    "[interrupted: the bot was restarted while this command ran. It was not run again; work/ is as it was {left}, and "
     "background jobs are gone]"
 )
 _ENDING = (
@@ -72,11 +72,11 @@ _ENDING = (
 )
 _ENDING_SCRIPTS = "[Your time is nearly over: score your best script if it was not scored, and end with `lab done`.]"
 _ENDING_ALONE = (
-    "[Your time is nearly over: see that /lab/work/submission.csv is your best file, and begin nothing long.]"
+    "[Your time is nearly over: make sure that /lab/work/submission.csv is your best file, and start nothing long.]"
 )
 _PROSE = "No command was found in your reply. Call the tool `sh`, or end your reply with one block fenced with ```sh and ```."
 _DONE_HINT = "When you have nothing left to do: `lab done`."
-_DONE_ALONE = "If you have nothing left to do, that is as it should be: three such replies in a row end your work."
+_DONE_ALONE = "Three such replies in a row end your work."
 
 
 @dataclass
@@ -242,16 +242,16 @@ class Work:
         while True:
             turn = conversation.length + 1
             if self.commands.done:
-                return "its coder was done"
+                return "its coder finished"
             if turn > self.settings.turns:
                 return f"its {self.settings.turns} turns were used up"
             seconds_left = self._seconds_left()
             if seconds_left <= 0:
-                return "its time was used up"
+                return "its time was up"
             if (stale := self._stale()) is not None:
                 return stale
             if prose >= (_MOST_PROSE_ALONE if self.assignment.alone else _MOST_PROSE):
-                return f"{prose} replies in a row held no command"
+                return f"{prose} replies in a row had no command"
             await self._shorten(turn)
             start = time.monotonic()
             try:
@@ -260,7 +260,7 @@ class Work:
                         conversation.prompt(), role="coder", name=f"turn:{turn}{'+' * refusals}", node=self.number
                     )
             except TimeoutError:
-                return "its time was used up"
+                return "its time was up"
             except ModelRefused as error:
                 refusals += 1
                 if refusals == _MOST_REFUSED:
@@ -353,7 +353,7 @@ class Work:
         output = marking.output(redacted(result.output), self.commands.take_answers())
         parts = []
         if result.timed_out:
-            parts.append(f"ended at its time limit of {seconds:.0f} s; run what takes longer in the background")
+            parts.append(f"ended at its time limit of {seconds:.0f} s; run longer work in the background")
         if result.ended:
             parts.append(" ".join(marking.foreign(result.ended).split()))
         parts.append(f"exit {result.exit_code}" if result.exit_code is not None else "no exit status")
@@ -368,7 +368,7 @@ class Work:
         return output, f"[{'; '.join(parts)}]", facts
 
     async def _in_time(self, running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
-        """Return a command's result; it is ended when the lab's time is over."""
+        """Return a command's result; it is ended when the lab's time is up."""
         task, start = asyncio.create_task(running), time.monotonic()
         try:
             while not (await asyncio.wait({task}, timeout=_LOOKED_AT))[0]:

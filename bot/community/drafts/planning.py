@@ -72,7 +72,7 @@ async def plan_drafts(
     try:
         answer = await context.asker.ask(prompt, role="coordinator", name=f"plan:{first}")
     except ModelRefused as error:
-        context.say(f"no plan, so that a plain draft is used: {error}")
+        context.say(f"no plan; using a plain draft: {error}")
         answer = plain_drafts(prompt)
     _keep(context, round_number, first, prompt, answer, begun=begun)
 
@@ -114,7 +114,7 @@ def plain_drafts(prompt: PlanDrafts) -> DraftsAnswer:
     starts_fresh = bool(prompt.start) and not prompt.parents
     extends = bool(scored_reports) and not starts_fresh and all(draft.codebase is None for draft in prompt.others)
     start = (
-        "Improve the script that you are given." if extends else "Start anew, with another kind of model or features."
+        "Improve the script that you are given." if extends else "Start over, with another kind of model or features."
     )
     draft = DraftPlan(
         title="Plain extension" if extends else "Plain start",

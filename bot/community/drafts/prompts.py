@@ -149,7 +149,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
                 )
             if self.share(draft) < self.room.least - 0.005:
                 raise Unparsable(
-                    f"draft {draft.title!r} has a share of {draft.share}, in which no script fits: at least {self.room.least:.2f}"
+                    f"draft {draft.title!r} has a share of {draft.share}, too little for a script: at least {self.room.least:.2f}"
                 )
         if (total := sum(map(self.share, answer.drafts))) > 1.005:
             raise Unparsable(f"the shares sum to {total:.2f}: they are parts of what is left, at most 1 in all")

@@ -44,7 +44,7 @@ class WriteReport(TemplatePrompt[ReportAnswer]):
         unknown = [part.idea for part in answer.components if part.idea is not None and part.idea not in known_ideas]
         if unknown:
             raise Unparsable(
-                f"the draft was not made of idea {unknown[0]}: `idea` is one of {sorted(known_ideas)}, or null"
+                f"the draft does not use idea {unknown[0]}: `idea` is one of {sorted(known_ideas)}, or null"
             )
         return answer
 
@@ -74,7 +74,7 @@ async def report_on(
     try:
         answer = await context.asker.ask(prompt, role="reporter", name=f"report:{draft.id}")
     except ModelRefused as error:
-        answer = ReportAnswer(method=draft.description, limitations=f"no report was written: {error}")
+        answer = ReportAnswer(method=draft.description, limitations=f"no report: {error}")
     parts = await measured_parts(context, attempts, codebase_node)
     measured_ideas = {part.idea for part in answer.components if part.gain is not None}
     # One comparison is not to count twice.

@@ -82,7 +82,7 @@ BASES: Mapping[str, str] = {
     "kernel": "kernel run",
     "report": "draft measured",
     "claimed": "claimed",
-    "built": "built, not measured apart",
+    "built": "built, but not measured separately",
     "none": "not judged",
 }
 """A basis in words."""

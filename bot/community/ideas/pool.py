@@ -13,6 +13,7 @@ from bot.community.ideas.evidence import IdeaEvidence, pool_evidence
 from bot.community.ideas.prompts import MOST_ADDED, Failure, IdeasAnswer, ProposedIdea, ProposeIdeas, shown_suggestions
 from bot.community.ideas.similarity import Similarity, repetitions
 from bot.community.prompt_views import IdeaText, item_time
+from bot.community.reading.allowance import may_read
 from bot.community.reading.batches import AnalysisText, analysis_texts, known_analyses
 from bot.community.report_pool import report_texts, reports_of
 from bot.community.settings import ReadingSettings
@@ -175,6 +176,11 @@ def _situation(context: RunContext) -> Situation:
             family for row in context.results if members is None or row.node in members for family in row.families
         ),
     )
+
+
+def may_propose(context: RunContext) -> bool:
+    """Return whether `propose_ideas` costs nothing, or something of the allowance for reading is left."""
+    return context.budget.one_lab_a_slot or may_read(context)
 
 
 async def propose_ideas(context: RunContext, name: str, seconds: float | None = None) -> None:

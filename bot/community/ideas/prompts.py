@@ -155,7 +155,7 @@ class ProposeIdeas(TemplatePrompt[IdeasAnswer]):
         """Read the JSON answer; sources that are no item of this prompt are left out, every number must be an idea of it."""
         answer = json_answer(text, IdeasAnswer).with_sources({item.id for item in self.items()})
         if unknown := {*answer.named()} - {idea.number for idea in self.ideas}:
-            raise Unparsable(f"there is no idea {min(unknown)}: name only ideas that the text above shows")
+            raise Unparsable(f"no idea {min(unknown)}: name only ideas that the text above shows")
         return answer
 
     def items(self) -> Sequence[Item]:

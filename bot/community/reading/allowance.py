@@ -98,8 +98,10 @@ def may_read(context: RunContext) -> bool:
     if not remaining.is_used_up:
         return True
     share = context.settings_of(ReadingSettings).share
-    reason = "the run ends soon" if remaining.is_late else f"reading, ideas and plans have had {share:.0%} of the run"
-    sentence = f"no more posts are read by a model: {reason}"
+    reason = (
+        "the run is about to end" if remaining.is_late else f"reading, ideas and plans have used {share:.0%} of the run"
+    )
+    sentence = f"the model reads no more posts: {reason}"
     with context.store.write() as tx:
         query = select(Event.id).where(Event.run_id == context.run_id, Event.type == USED_UP)
         if tx.session.exec(query).first() is None:

@@ -235,7 +235,7 @@ async def _ask(context: RunContext, unread_documents: Sequence[Document], name: 
     try:
         answer = await context.asker.ask(prompt, role="analyst", name=name)
     except ModelRefused as error:
-        context.say(f"{len(unread_documents)} documents were not read: {error}")
+        context.say(f"{len(unread_documents)} documents could not be read: {error}")
         return {}
     return {**dict.fromkeys(answer.nothing, Findings()), **{findings.id: findings for findings in answer.documents}}
 

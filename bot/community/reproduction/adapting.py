@@ -108,9 +108,9 @@ def python_of(text: str, language: str | None) -> KernelScript:
     if not any(code.strip() for code in codes):
         raise UnsupportedKernel("it holds no Python code")
     if _CUT.search(text if cells else codes[0]):
-        raise UnsupportedKernel("it was too long, and is not complete here")
+        raise UnsupportedKernel("it was too long and is incomplete here")
     if any("[encoded data left out]" in code for code in codes):
-        raise UnsupportedKernel("its code holds encoded data, which was left out here")
+        raise UnsupportedKernel("its code contains encoded data, which was left out here")
     plain = [plain_cell(code) for code in codes]
     code = _FUTURE.sub("", "\n\n".join(cell.code.rstrip("\n") for cell in plain)).strip() + "\n"
     try:
@@ -138,4 +138,4 @@ def _fault(codes: Sequence[str], error: BaseException) -> str:
     if _PYTHON_2.search(line) or message.startswith("Missing parentheses in call to"):
         return f"it is written in Python 2: {place}{line.strip()[:80]}"
     line_prefix = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
-    return f"it is no valid Python 3: {place}{line_prefix}{message}"
+    return f"it is not valid Python 3: {place}{line_prefix}{message}"

@@ -94,13 +94,13 @@ def check_needs(
         raise UnsupportedKernel(f"it blends submission files of other people: {_listed(submission_files)}")
     if missing:
         sets = list(dict.fromkeys(missing_file.split("/")[0] for missing_file in missing))
-        raise UnsupportedKernel(f"it reads what is not among the competition's files: {_listed(sets)}")
+        raise UnsupportedKernel(f"it reads files that are not the competition's: {_listed(sets)}")
     for command in dropped_commands:
         if command_match := _SHELL_NETWORK.match(command):
             raise UnsupportedKernel(f"it needs the network: {command_match[1]}")
     idle = unused_packages(tree)
     if missing_packages := [package for package in dict.fromkeys(_lacking(tree, packages)) if package not in idle]:
-        raise UnsupportedKernel(f"it needs packages that are not here: {_listed(missing_packages)}")
+        raise UnsupportedKernel(f"it needs packages that are not installed: {_listed(missing_packages)}")
     if call := next(_network_calls(tree), None):
         raise UnsupportedKernel(f"it needs the network: {call}")
     if not (writes_predictions(tree, code) or trains(tree, code)):

@@ -79,7 +79,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
             return ()
         kernel_items = await _choose(context, files, context.settings_of(ReproductionSettings).kernels)
         if not kernel_items:
-            await _give_up(context, number, "nobody has published another one that can run here")
+            await _give_up(context, number, "no other published kernel can run here")
         return tuple(kernel_items)
 
     kernel_items = await context.steps.once(_CHOSEN, choose, Key(attempt=number))
@@ -114,11 +114,11 @@ def why_no_more(context: RunContext) -> str | None:
 def _barred(context: RunContext) -> str | None:
     """Return why the settings allow no kernel; None: they allow some."""
     if context.settings_of(ReproductionSettings).kernels == 0:
-        return "the settings say so"
+        return "as configured"
     if not context.executor.contains:
-        return "they are strangers' code, and this sandbox contains nothing"
+        return "they are strangers' code, and this sandbox isolates nothing"
     if context.executor.self_reported is not None:
-        return "the evaluator scores nothing here, so that none could be measured"
+        return "nothing can be scored here, so none could be measured"
     return None
 
 
@@ -127,7 +127,7 @@ async def _give_up(context: RunContext, number: int, reason: str) -> None:
 
     async def note() -> str:
         if not context.steps.all(_NONE):
-            context.say(f"no further public kernel is run: {reason}")
+            context.say(f"no more public kernels: {reason}")
         return reason
 
     await context.steps.once(_NONE, note, Key(attempt=number))
@@ -290,7 +290,7 @@ async def _run(
         return ScriptTimeLimits(_seconds(context, shares_cores))
 
     seconds = (await context.steps.once(LIMITS, limit, Key(node, attempt=attempt))).seconds
-    context.say(f"node {node}: runs {item}, for {seconds:.0f} s at the most")
+    context.say(f"node {node}: runs {item}, for {seconds:.0f} s at most")
     # Beside labs it has the processor time that they leave.
     return await context.executor.execute(node, script, REPRODUCED, seconds, attempt=attempt, idle=shares_cores)
 
@@ -302,12 +302,14 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
         BudgetExceeded: too little is left of the share of the run that kernels may take, or of the run.
     """
     share = context.settings_of(ReproductionSettings).share * context.budget.seconds
-    spent_seconds = sum(execution.seconds for execution in context.steps.all(EXECUTED, part=REPRODUCED).values())
-    run = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
-    limit = min(_PER_KERNEL * share, share - spent_seconds, run or 0.0)
+    runs = context.steps.all(EXECUTED, part=REPRODUCED).values()
+    # In idle time a kernel may wait for long; what it waited is not spent.
+    spent_seconds = sum(min(run.seconds, run.cpu_seconds or run.seconds) for run in runs)
+    remaining = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
+    limit = min(_PER_KERNEL * share, share - spent_seconds, remaining or 0.0)
     least_seconds = _LEAST_SHARED if shares_cores else _LEAST
     if limit < least_seconds:
-        raise BudgetExceeded(f"{limit:.0f} s are left for them, and one needs {least_seconds:.0f} s at least")
+        raise BudgetExceeded(f"{max(limit, 0.0):.0f} s are left for them, but one needs {least_seconds:.0f} s at least")
     return limit
 
 
@@ -317,15 +319,15 @@ def _reason(execution: ExecutionRecord) -> str | None:
         return None
     fault, output = execution.fault or "", execution.output
     if execution.reason is ExitReason.TIMED_OUT:
-        return f"it takes longer than {execution.limit or 0:.0f} s, the most that one kernel may take here"
+        return f"it takes longer than {execution.limit or 0:.0f} s, the limit for one kernel here"
     if execution.reason not in (ExitReason.ERROR, ExitReason.FINISHED):
         return fault
     if (absent := _NO_MODULE.search(fault)) and "." not in absent[1] and absent[1] not in REMOVED_MODULES:
-        return f"it needs the package {absent[1]}, which is not here"
+        return f"it needs the package {absent[1]} that is not installed"
     if _OFFLINE.search(fault) or _OFFLINE.search(output[:2_000]):
         return f"it needs the network: {fault}"
     if _NO_NLTK.search(output[:2_000]):
-        return "it needs a package's data or models that are not here"
+        return "it needs data or models of a package that are not installed"
     return None
 
 
@@ -356,12 +358,12 @@ async def _repaired(
         _seconds(context, shares_cores)
         code = await context.asker.ask(prompt, role="coder", name="repair", node=node)
         if code.split() == script.split():
-            context.say(f"node {node}: {post.item} is not repaired: the model found nothing to mend")
+            context.say(f"node {node}: {post.item} cannot be repaired: the model found nothing to fix")
             return attempt
         mended = with_head(code, post.item, files, context.card.slug)
         return _Ran(mended, await _run(context, node, post.item, mended, 1, shares_cores), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
-        context.say(f"node {node}: {post.item} is not repaired: {error}")
+        context.say(f"node {node}: {post.item} cannot be repaired: {error}")
         return attempt
 
 

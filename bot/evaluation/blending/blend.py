@@ -47,7 +47,7 @@ def blend(
     if metric is not None and metric.unblended:
         raise NoBlend(metric.unblended)
     if metric is None and prediction_kind(card) != "number":
-        raise NoBlend("How to combine texts that only the competition's grader scores is not known.")
+        raise NoBlend("Texts that only the competition's grader scores cannot be combined.")
     if len(members) < 2:
         raise NoBlend("Fewer than two scripts have a score.")
     with closing(open_scorer(card, view.grader)) as scorer:
@@ -57,7 +57,7 @@ def blend(
         except InvalidSubmission as error:
             raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
         if truth.ids is None:
-            raise NoBlend(f"The {scorer.name} scores whole files only, so that no part of the rows can check a blend.")
+            raise NoBlend(f"The {scorer.name} scores whole files only, so no rows are left to check a blend.")
 
         def scores(values: NDArray[Any], sets: Sequence[NDArray[Any] | None], truth_of: Truth = truth) -> list[float]:
             if not as_files:

@@ -95,7 +95,7 @@ def candidates(
             values = form.read(member.predictions)
             # Nearly always the sample shows that they differ; to compare all texts takes long.
             if len(values) > 1 and (values[sample] == values[0]).all() and (values == values[0]).all():
-                raise InvalidSubmission("It predicts the same for all withheld rows.")
+                raise InvalidSubmission("Constant on all withheld rows.")
         except InvalidSubmission as error:
             rejected[member.node] = str(error)
             continue
@@ -103,7 +103,7 @@ def candidates(
             # Of equal ones the faster stays.
             ranking.append((-value, member.seconds, member.node, member))
         else:
-            rejected[member.node] = "Its predictions have no score."
+            rejected[member.node] = "No score."
     distinct: list[tuple[Member, Values, Values]] = []
     for *_, member in sorted(ranking, key=lambda entry: entry[:3]):
         try:
@@ -115,7 +115,7 @@ def candidates(
         comparable = place(member, values)
         twin = next((earlier.node for earlier, _, previous in distinct if _nearly_equal(previous, comparable)), None)
         if twin is not None:
-            rejected[member.node] = f"Its predictions are those of node {twin}, or nearly."
+            rejected[member.node] = f"Its predictions are those of node {twin}, or nearly so."
             continue
         distinct.append((member, values, comparable))
         if len(distinct) == max_members:

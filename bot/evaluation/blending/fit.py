@@ -93,9 +93,7 @@ class EnsembleFit:
         input_kind = None if metric is None else metric.input_kind
         clusters, _ = clusters_of(holdout.view, holdout.truth.ids or ())
         if len(clusters) < FOLDS:
-            raise NoBlend(
-                f"The hold-out rows are of {len(clusters)} groups: too few to fit on some and check on others."
-            )
+            raise NoBlend(f"The hold-out rows have {len(clusters)} groups: too few to fit on some and check on others.")
         info = view_info(holdout.view.labels)
         self._in_time = info is not None and info.split_kind == "time"
         self._of_experiments = all(member.validation is not None for member in members)
@@ -119,7 +117,7 @@ class EnsembleFit:
             lambda member, values: self._numbers.get(member.node, enter(self._spaces[0], values, self._card)),
         )
         if len(self.pool.members) < 2:
-            raise NoBlend("Fewer than two scripts have predictions that differ and can be used.")
+            raise NoBlend("Fewer than two scripts have different, usable predictions.")
         self.members: Mapping[int, Member] = {member.node: member for member in self.pool.members}
         sampled = dict(zip(self.members, self.pool.sample, strict=True))
         values_in = cache(

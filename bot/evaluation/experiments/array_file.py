@@ -75,12 +75,12 @@ def read_header(file: IO[bytes], name: str, most_values: int = MOST_VALUES) -> H
         read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
         shape, by_column, dtype = read(begin)
     except UNREADABLE as error:
-        raise InvalidSubmission(f"{name} is no array that numpy.save wrote.") from error
+        raise InvalidSubmission(f"{name} is not a file written by numpy.save.") from error
     if dtype.hasobject or dtype.kind not in "fiub" or dtype.itemsize > _WIDEST or dtype.subdtype is not None:
         kind = "objects" if dtype.hasobject else f"values of kind {dtype.kind!r} in {dtype.itemsize} bytes"
-        raise InvalidSubmission(f"{name} has {kind}; float16 to float64, integers and booleans are taken.")
+        raise InvalidSubmission(f"{name} has {kind}; allowed: float16 to float64, integers and booleans.")
     if len(shape) > _MOST_SIDES:
-        raise InvalidSubmission(f"{name} has {len(shape)} dimensions; at most {_MOST_SIDES} are taken.")
+        raise InvalidSubmission(f"{name} has {len(shape)} dimensions; the limit is {_MOST_SIDES} are taken.")
     if any(type(side) is not int or side < 0 for side in shape):
         raise InvalidSubmission(f"{name} has a shape that is not of whole numbers from 0.")
     if math.prod(shape) > most_values or max(shape, default=0) > _LONGEST_SIDE:

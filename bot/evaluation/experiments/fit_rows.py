@@ -43,7 +43,7 @@ def write_fit_rows(view: LabelledView, folds: LabelledView, features: Mapping[st
     card, layout = view.card, read_layout(view.data, view.card)
     row_lists = [list(layout.prediction_rows(row)) if layout.has_label(row) else [] for row in range(len(layout.ids))]
     if any(len(rows) != 1 for rows in row_lists):
-        raise InvalidSubmission("The portfolio learns one answer a row, and some rows here have several or none.")
+        raise InvalidSubmission("The portfolio needs one label per row; some rows here have several or none.")
     cells = [rows[0].truth for rows in row_lists]
     kind, classes = _kind(cells, card.metric.name, prediction_kind(card), folds.data)
     np.save(out / "target.npy", _target(cells, kind, classes))
@@ -76,7 +76,7 @@ def write_all_fit_rows(
     ids += read_table(view.data / "sample_validation.csv").keys(view.card.row_columns)
     place, row_ids = {id: row for row, id in enumerate(ids)}, read_layout(sealed.data, view.card).ids
     if len(place) < len(ids) or not place.keys() >= set(row_ids):
-        raise InvalidSubmission("Ids do not tell the labelled rows apart.")
+        raise InvalidSubmission("Ids of labelled rows are not unique.")
     (out / "features").mkdir()
     _write_rows([features["train"], features["validation"]], [place[id] for id in row_ids], out / "features/train.npz")
     for role in ("validation", "test"):
@@ -111,14 +111,16 @@ def _shape(role: str, path: Path) -> tuple[int, ...]:
             with file.open("shape.npy") as shape:
                 return tuple(map(int, np.lib.format.read_array(shape, allow_pickle=False)[:3]))
     except UNREADABLE:
-        raise InvalidSubmission(f"{role} is no .npz file with features `x`, or of scipy.sparse.save_npz.") from None
+        raise InvalidSubmission(
+            f"{role} is neither an .npz file with an array `x` nor one of scipy.sparse.save_npz."
+        ) from None
 
 
 def _header(role: str, file: zipfile.ZipFile, name: str) -> Header:
     """Return what an array's header claims, if its values are there."""
     entry = file.getinfo(name)
     if entry.file_size > _MOST_BYTES:
-        raise InvalidSubmission(f"{role} has an array of {entry.file_size:,} bytes, and {_MOST_BYTES:,} are the most.")
+        raise InvalidSubmission(f"{role} has an array of {entry.file_size:,} bytes; the limit is {_MOST_BYTES:,}.")
     with file.open(entry) as member:
         header = read_header(member, role, _MOST_BYTES)
     if entry.file_size != header.begins + math.prod(header.shape) * header.dtype.itemsize:
@@ -141,7 +143,7 @@ def _kind(cells: list[tuple[str, ...]], metric: str, predictions: str, folds: Pa
     """Return the kind of a target, and its classes where there are more than two."""
     known_metric = METRICS.get(metric)
     if predictions == "text":
-        raise InvalidSubmission("The portfolio learns numbers and classes, and here texts are predicted.")
+        raise InvalidSubmission("The portfolio predicts numbers and classes, not texts.")
     if predictions == "label":
         if known_metric is not None and "ordinal" in known_metric.spaces:
             return "ordered", []

@@ -108,7 +108,7 @@ def _is_array(path: Path, name: str) -> bool:
     with path.open("rb") as file:
         is_array = file.read(len(_MAGIC)) == _MAGIC
     if not is_array and path.suffix == ".npy":
-        raise InvalidSubmission(f"{name} is no array that numpy.save wrote.")
+        raise InvalidSubmission(f"{name} is not a file written by numpy.save.")
     return is_array
 
 
@@ -146,7 +146,7 @@ def _present(raw: Values, lines: TrainingRows) -> tuple[NDArray[np.bool_], tuple
     _refuse(lacks_values & ~np.isin(lines.fold, absent_folds), "NaN", "oof", lines.line)
     present_folds = tuple(int(fold) for fold in folds if fold not in absent_folds)
     if not present_folds:
-        raise InvalidSubmission("oof is NaN in all folds; at least one whole fold is to be predicted.")
+        raise InvalidSubmission("oof is NaN in all folds; predict at least one whole fold.")
     return ~lacks_values, present_folds
 
 
@@ -160,7 +160,7 @@ def _refuse(wrong: NDArray[np.bool_], value_name: str, name: str, line: NDArray[
         return
     numbers = np.unique(line[wrong])
     shown_rows = ", ".join(map(str, numbers[:_MAX_SHOWN])) + (", …" if len(numbers) > _MAX_SHOWN else "")
-    allowed = "; it is allowed in fold -1 and in whole folds that are left out" if value_name == "NaN" else ""
+    allowed = "; NaN is allowed only in fold -1 and in whole folds that are left out" if value_name == "NaN" else ""
     raise InvalidSubmission(f"{name} has {value_name} in {len(numbers):,} rows (from 0: {shown_rows}){allowed}.")
 
 

@@ -62,7 +62,7 @@ def shifts(oof: Values | None, validation: Values | None, test: Values | None, c
             others_words = f" and {len(clear) - 1} more columns" if len(clear) > 1 else ""
             name = columns[worst] if worst < len(columns) else f"number {worst}"
             sentences.append(
-                f"Predictions of {second} rows are distributed otherwise than those of {first} rows ({name}{others_words}; "
+                f"Predictions of {second} rows are distributed differently from those of {first} rows ({name}{others_words}; "
                 f"distance {distances[worst]:.2f} of 1): check their order and scale."
             )
     return sentences
@@ -114,15 +114,13 @@ def score_experiment(
         SnapshotError: the competition's grader cannot be used.
     """
     if folds is None and "oof" in files:
-        raise InvalidSubmission("No folds could be cut from this data: send predictions of validation rows alone.")
+        raise InvalidSubmission("This data has no folds: log predictions of validation rows only.")
     if not {"oof", "validation"} & files.keys():
-        raise InvalidSubmission("Neither oof nor validation was given; one of them is needed for a score.")
+        raise InvalidSubmission("Neither oof nor validation was given; a score needs one of them.")
     with ExitStack() as stack:
         data = open_rows(folds, view, stack)
         if data.holdout.truth.ids is None:
-            raise InfrastructureFailure(
-                "The grader scores whole files only, so that no part of the rows can be scored."
-            )
+            raise InfrastructureFailure("The grader scores whole files only, not parts of the rows.")
         return _Scoring(data, receive(data, files, bank, seed), bank, seed).experiment(
             comparison, reference if check else None, ensemble
         )
@@ -141,7 +139,7 @@ def take_test(
     with ExitStack() as stack:
         name = receive(open_rows(folds, view, stack), {"test": file}, bank, seed, oof).arrays.test
     if name is None:
-        raise InvalidSubmission("There are no test predictions.")
+        raise InvalidSubmission("No test predictions.")
     return name
 
 
@@ -167,7 +165,7 @@ class _Scoring:
             else (data.holdout, holdout, None)
         )
         if rows is None or predictions is None:
-            raise InvalidSubmission("Neither oof nor validation was given; one of them is needed for a score.")
+            raise InvalidSubmission("Neither oof nor validation was given; a score needs one of them.")
         score = rows.score(predictions, subset)
         if not math.isfinite(score):
             fault = rows.truth.fault(subset) or rows.truth.why_not(predictions, subset)

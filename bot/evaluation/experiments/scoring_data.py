@@ -175,7 +175,7 @@ def _of_registry(views: tuple[tuple[str, str, Version, Version], ...], card: str
     task = TaskCard.model_validate_json(card)
     view, folds = [*(LabelledView(Path(data), Path(labels), task) for data, labels, *_ in views), None][:2]
     if view is None:
-        raise InfrastructureFailure("There is no view.")
+        raise InfrastructureFailure("No view is open.")
     return _open_rows(view, folds, open_scorer(task, None), ExitStack())
 
 

@@ -188,7 +188,7 @@ class GraderProcess:
             reply = self._receive(self._count, self._limits.seconds)
             if (failed := reply.get("failed")) and failed["kind"] == _NO_MEMORY:
                 allowed = self._limits.memory_bytes / 1024**3
-                raise GraderStopped(f"grade.py ran out of memory ({allowed:g} GiB are allowed).")
+                raise GraderStopped(f"grade.py ran out of memory ({allowed:g} GiB allowed).")
         except ConnectionError as error:
             reason = self._how_it_ended()
             self.close()
@@ -234,7 +234,7 @@ class GraderProcess:
         if self._channel is None:
             reason = self._begin(contained=False)
         if self._channel is None:
-            raise InfrastructureFailure(f"The grader's process does not start: {reason}")
+            raise InfrastructureFailure(f"The grader's process did not start: {reason}")
         try:
             reply = self._receive(_READY, self._limits.start_seconds)
         except BaseException:

@@ -33,7 +33,7 @@ def unusable(grade_py: Path, failed: dict[str, Any]) -> SnapshotError:
     name = f"{grade_py.parent.name}/{grade_py.name}"
     fault = f"cannot be loaded: {failed['kind']}: {shorten(failed['text'])}"
     if failed["module"] is not None:
-        fault = f"needs {failed['module']!r}, which is not to be had: {shorten(failed['text'])}"
+        fault = f"needs {failed['module']!r}, which is not available: {shorten(failed['text'])}"
     return SnapshotError([Problem(name, failed["line"], fault)])
 
 

@@ -144,7 +144,9 @@ def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
     if not board or board_is_lower_better(board) == card.lower_is_better:
         return None
     if board[0] == board[-1]:
-        return "the first and last scores of the leaderboard are equal, so that MLE-bench would take higher ones for better"
+        return (
+            "the first and last scores of the leaderboard are equal, so MLE-bench would take higher scores for better"
+        )
     return f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"
 
 

@@ -152,5 +152,5 @@ def copied_submission(guard: str, traces: Traces) -> GuardFinding:
             continue  # it is gone, or was invalid
         if same_values(traces.submitted, values, labels=labels):
             return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
-    sentence = f"it is like none of {copy.file_count} public files and {len(traces.earlier_nodes)} other nodes"
+    sentence = f"it resembles none of {copy.file_count} public files and {len(traces.earlier_nodes)} other nodes"
     return guard_passed(guard, sentence, public=copy.file_count, nodes=len(traces.earlier_nodes))

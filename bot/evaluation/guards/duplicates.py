@@ -33,7 +33,7 @@ def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
     a quantity shows a copy: it is the same to the last digit.
     """
     if not view.features:
-        return guard_passed(guard, "rows have no columns to compare them by")
+        return guard_passed(guard, "rows have no columns to compare")
     train, validation = _keys(view.train), _keys(view.validation)
     sides = np.isin(validation, train), np.isin(_keys(view.test), train)
     # Where too few rows are repeated, nothing is known of their labels.
@@ -46,7 +46,7 @@ def duplicates_of_training(guard: str, view: GuardedView) -> GuardFinding:
     copies = _copies(view)
     if copies.sum() >= FEWEST and copies.mean() >= SHARE:
         share = f"{copies.mean():.1%} of the validation rows"
-        sentence = f"{share} stand among the training rows too, with the same label and another id"
+        sentence = f"{share} also occur among the training rows, with the same label and another id"
         return suspicious(guard, sentence, copies=round(float(copies.mean()), 4), **evidence)
     if not has_many:
         return guard_passed(guard, summary, **evidence)
@@ -66,7 +66,7 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     """
     view = traces.view
     if not view.features:
-        return guard_passed(guard, "rows have no columns to compare them by")
+        return guard_passed(guard, "rows have no columns to compare")
     rows = zip(view.prediction_places, np.isin(_keys(view.validation), _keys(view.train)), strict=True)
     repeats = {place for places, repeats_training in rows if repeats_training for place in places}
     if len(repeats) < max(FEWEST, SHARE * len(traces.ids)):
@@ -78,10 +78,10 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
         )
     new_rows = np.array([row for row in range(len(traces.ids)) if row not in repeats])
     if len(new_rows) < FEWEST:
-        return suspicious(guard, "nearly all validation rows repeat training rows: the score is one of memory")
+        return suspicious(guard, "nearly all validation rows repeat training rows: the score measures memory")
     without = traces.score_of_rows(new_rows)
     if without is None:
-        return guard_passed(guard, "the metric is not defined without the repeated rows")
+        return guard_passed(guard, "the metric is undefined without the repeated rows")
     worse = traces.oriented(traces.score) - traces.oriented(without)
     sentence = f"without the {len(repeats)} validation rows that repeat training rows the score is {without:.6g}"
     evidence = {"repeated": len(repeats), "without": without, "score_error": traces.error}

@@ -97,9 +97,9 @@ def labels_by_id(guard: str, view: GuardedView) -> GuardFinding:
     """Predict the validation rows' labels by the training rows whose ids are nearest, or have the same words."""
     ids, train = view.ids, view.train_ids
     if len(ids) < FEWEST:
-        return guard_passed(guard, f"{len(ids)} validation rows are too few to try ids on", rows=len(ids))
+        return guard_passed(guard, f"{len(ids)} validation rows are too few to test ids", rows=len(ids))
     if parse_times(train) is not None:
-        return guard_passed(guard, "ids are times, which may go with labels by right")
+        return guard_passed(guard, "ids are times, which may rightly correlate with labels")
     best, part_name, label = 0.0, "", ""
     for target in view.targets:
         for name, known_parts, new_parts in _numbers(train, ids):
@@ -110,8 +110,10 @@ def labels_by_id(guard: str, view: GuardedView) -> GuardFinding:
             best, part_name, label = max((best, part_name, label), (found_skill, name, target.name))
     min_skill = max(MIN_SKILL, _ERRORS / np.sqrt(len(ids)))
     if best < min_skill:
-        return guard_passed(guard, f"ids do not go with labels (skill {best:.2f})", skill=round(best, 4))
-    sentence = f"{label!r} can be foretold by {part_name} of the id with a skill of {best:.2f} (random ids have none)"
+        return guard_passed(guard, f"ids do not predict labels (skill {best:.2f})", skill=round(best, 4))
+    sentence = (
+        f"{label!r} can be predicted from {part_name} of the id with a skill of {best:.2f} (random ids have none)"
+    )
     return suspicious(guard, sentence, skill=round(best, 4), by=part_name)
 
 
@@ -165,15 +167,15 @@ def labels_by_row_order(guard: str, view: GuardedView) -> GuardFinding:
     A table that is sorted by one of its columns, such as a time, passes: its order is known at prediction anyway.
     """
     if len(view.train_ids) < FEWEST:
-        return guard_passed(guard, f"{len(view.train_ids)} training rows are too few to look at their order")
+        return guard_passed(guard, f"{len(view.train_ids)} training rows are too few to test their order")
     if (column := _sorted_by(view)) is not None:
         return guard_passed(guard, f"training rows are sorted by {column!r}, which every row has")
     best, label = max(((_skill(target), target.name) for target in view.targets), default=(0.0, ""))
     if best < LEAST_ORDER:
         return guard_passed(
-            guard, f"rows say nothing of their neighbours' labels (skill {best:.2f})", skill=round(best, 4)
+            guard, f"rows do not predict their neighbours' labels (skill {best:.2f})", skill=round(best, 4)
         )
-    sentence = f"training rows are sorted by {label!r}: neighbours in the table foretell it with a skill of {best:.2f}"
+    sentence = f"training rows are sorted by {label!r}: neighbouring rows predict it with a skill of {best:.2f}"
     return suspicious(guard, sentence, skill=round(best, 4))
 
 
@@ -216,7 +218,7 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
     """
     start, tried_count = time.monotonic(), 0
     if len(view.ids) < FEWEST:
-        return guard_passed(guard, f"{len(view.ids)} validation rows are too few to try columns on", rows=len(view.ids))
+        return guard_passed(guard, f"{len(view.ids)} validation rows are too few to test columns", rows=len(view.ids))
     best, column, label = 0.0, "", ""
     for name in view.features:
         if time.monotonic() - start > seconds:
@@ -234,12 +236,12 @@ def target_in_features(guard: str, view: GuardedView, seconds: float = SECONDS) 
         return not_run(guard, f"{tried_count} of {len(view.features)} columns could be tried within {seconds:g} s")
     if best < REVEALING_SKILL:
         best_of_all = (
-            f"no column foretells a target by itself; the best, {column!r}, has a skill of {best:.2f}" if column else ""
+            f"no single column predicts a target; the best, {column!r}, has a skill of {best:.2f}" if column else ""
         )
         return guard_passed(
-            guard, best_of_all or "no column says anything by itself", skill=round(best, 4), column=column
+            guard, best_of_all or "no single column predicts a target", skill=round(best, 4), column=column
         )
     varies = view.test[column].nunique() > 1 if len(view.test) else True
-    in_test = "" if varies else f"; the test rows all have the same {column!r}, so that it says nothing of them"
-    sentence = f"the column {column!r} by itself foretells {label!r} with a skill of {best:.3f} (1 is always){in_test}"
+    in_test = "" if varies else f"; the test rows all have the same {column!r}, so it does not help there"
+    sentence = f"the column {column!r} alone predicts {label!r} with a skill of {best:.3f} (1: always right){in_test}"
     return suspicious(guard, sentence, skill=round(best, 4), column=column)

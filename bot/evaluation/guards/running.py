@@ -51,7 +51,7 @@ def _run(guards: Mapping[str, str], looked_at: Any, seconds: float) -> tuple[Gua
     findings = []
     for name, path in guards.items():
         if time.monotonic() - start > seconds:
-            findings.append(not_run(name, f"no time was left for it within {seconds:g} s"))
+            findings.append(not_run(name, f"skipped: no time left within {seconds:g} s"))
         else:
             findings.append(_run_guard(name, path, looked_at))
     return tuple(findings)
@@ -63,7 +63,7 @@ def _run_guard(name: str, path: str, looked_at: Any) -> GuardFinding:
     try:
         return guard(name, looked_at)
     except BotError as error:
-        return not_run(name, f"it could not be run: {shorten(error)}")
+        return not_run(name, f"it failed: {shorten(error)}")
     except Exception as error:  # a supervision boundary: a guard that cannot run has not passed
         reason = f"{type(error).__name__}: {shorten(error)}"
-        return not_run(name, "it could not be run, by a fault of its own on data like this", error=reason)
+        return not_run(name, "it failed on this data", error=reason)

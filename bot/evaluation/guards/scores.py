@@ -34,14 +34,14 @@ def too_good(guard: str, traces: Traces) -> GuardFinding:
     """
     share = traces.unexplained(traces.score)
     if share is None:
-        return guard_passed(guard, "a blind guess is as good as the labels, so that no score is too good")
+        return guard_passed(guard, "a constant scores as well as the labels, so no score is too good")
     best = max(traces.earlier_nodes, key=lambda node: traces.oriented(node.score), default=None)
     doubt = _beyond_board(guard, traces, share) or (
         _beyond_others(guard, traces, share, best) if best else _perfect(guard, traces, share)
     )
     if doubt is not None:
         return doubt
-    sentence = f"{share:.1%} of what a blind guess gets wrong is still wrong"
+    sentence = f"{share:.1%} of the constant baseline's error remains"
     return guard_passed(guard, sentence, unexplained=round(share, 6), blind=traces.blind, score_error=traces.error)
 
 
@@ -54,7 +54,7 @@ def _beyond_others(guard: str, traces: Traces, share: float, best: OtherNode) ->
     if gain <= ERRORS * noise:
         return None
     sentence = (
-        f"{share:.2%} of what a blind guess gets wrong is still wrong, where the best before it, node {best.node}, left "
+        f"{share:.2%} of the constant baseline's error remains; the previous best, node {best.node}, left "
         f"{best_share:.0%}; the gain of {gain:.3g} is more than {ERRORS:g} standard errors of {noise:.2g}"
     )
     return suspicious(guard, sentence, unexplained=round(share, 6), best_other=round(best_share, 6), noise=noise)
@@ -65,9 +65,7 @@ def _perfect(guard: str, traces: Traces, share: float) -> GuardFinding | None:
         return None
     if traces.board and traces.unexplained(traces.board[:10][-1]) == 0:
         return None
-    sentence = (
-        f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is none to compare it with"
-    )
+    sentence = f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is no other to compare it with"
     return suspicious(guard, sentence, unexplained=round(share, 6))
 
 
@@ -106,12 +104,12 @@ def printed_otherwise(guard: str, traces: Traces) -> GuardFinding:
     """
     claims = list(_claims(traces.output, traces.view.card.metric.name))
     if not claims:
-        return guard_passed(guard, "the script printed no score that could be compared")
+        return guard_passed(guard, "the script printed no comparable score")
     text, value = claims[-1]
     claim = abs(value) if traces.score >= 0 else value
     file_share, claim_share = traces.unexplained(traces.score), traces.unexplained(claim)
     if file_share is None or claim_share is None:
-        return guard_passed(guard, "scores cannot be compared where a blind guess is perfect")
+        return guard_passed(guard, "scores cannot be compared where a constant is perfect")
     off = abs(claim - traces.score)
     noise = traces.error or 0.0
     evidence = {"printed": claim, "evaluated": traces.score, "score_error": traces.error}

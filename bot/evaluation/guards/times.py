@@ -18,10 +18,10 @@ def split_unlike_the_test(guard: str, view: GuardedView) -> GuardFinding:
     """Report where the split could not follow how the test rows were split off, as the view's builder found it."""
     info = view_info(view.labels)
     if info is None:
-        return not_run(guard, "it is not known how the rows were split")
+        return not_run(guard, "how the rows were split is unknown")
     if info.unlike:
         return suspicious(guard, "; ".join(info.unlike))
-    return guard_passed(guard, f"nothing shows that the test rows were split off in another way ({info.split_kind})")
+    return guard_passed(guard, f"no sign that the test rows were split differently ({info.split_kind})")
 
 
 MAX_FUTURE_SHARE = 0.1
@@ -60,9 +60,9 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
             )
         time_column = time_column or name
     if time_column is None:
-        return guard_passed(guard, "no column shows that time parts training and test rows")
+        return guard_passed(guard, "no column separates training and test rows by time")
     return guard_passed(
-        guard, f"time, by {time_column!r}, parts the validation rows from the training rows as it does the test rows"
+        guard, f"time, by {time_column!r}, separates validation rows from training rows as it does test rows"
     )
 
 

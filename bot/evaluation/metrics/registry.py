@@ -110,7 +110,9 @@ def _function(place: str) -> Any:
     return getattr(importlib.import_module(f"bot.evaluation.metrics.{file}"), name)
 
 
-_LOGARITHMS = Bounds(low=0.0, reason="the metric takes logarithms of 1 + prediction and refuses negative ones")
+_LOGARITHMS = Bounds(
+    low=0.0, reason="the metric takes the logarithm of 1 + prediction, so negative ones are not allowed"
+)
 _SHARES = Bounds(low=0.0, reason="probabilities cannot be negative")
 _PROBABILITIES = Bounds(low=0.0, high=1.0, reason="probabilities lie between 0 and 1")
 
@@ -251,7 +253,7 @@ def nearest_metric(name: str) -> str:
 def metric_named(name: str) -> Metric:
     """Return the metric of that name. Raises UsageError: no metric has that name."""
     if name not in METRICS:
-        raise UsageError(f"The metric {name!r} is not known; {nearest_metric(name)}")
+        raise UsageError(f"The metric {name!r} is unknown; {nearest_metric(name)}")
     return METRICS[name]
 
 

@@ -66,7 +66,7 @@ def _continuous_lines(sentences: Sequence[str], targets: Sequence[Column], featu
         coarse = [c for c in likely if c.numbers and c.rows >= _ROWS and len(c.values) <= _FEW_VALUES]
         if coarse:
             counts = [f"{clean(column.name)} ({len(column.values)})" for column in coarse]
-            yield f"It calls them continuous, but they have few distinct values: {join_some(counts, 5)}."
+            yield f"It calls these columns continuous, but they have few distinct values: {join_some(counts, 5)}."
             return
 
 
@@ -90,7 +90,7 @@ def _complete_lines(sentences: Sequence[str], columns: Sequence[Column]) -> Iter
     incomplete = [column for column in columns if column.missing]
     if incomplete and any(_COMPLETE.search(sentence) for sentence in sentences):
         names = ", ".join(f"{clean(column.name)} ({percent(column.missing, column.rows)})" for column in incomplete[:5])
-        yield f"It says that no values are missing, but some are: {names}."
+        yield f"It claims that no values are missing, but some are: {names}."
 
 
 def _class_lines(card: TaskCard, targets: Sequence[Column]) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _class_lines(card: TaskCard, targets: Sequence[Column]) -> Iterator[str]:
     claimed = {int(number.replace(",", "")) for number in _CLASSES.findall(card.description)}
     if classes > 2 and claimed and min(claimed) > 1 and not claimed & {classes - 1, classes, classes + 1}:
         claims = " or ".join(f"{number:,}" for number in sorted(claimed)[:3])
-        yield f"It speaks of {claims} classes, but the labels are of {classes:,}."
+        yield f"It mentions {claims} classes, but the labels have {classes:,}."
 
 
 def _file_lines(description: str, files: Iterable[str]) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _file_lines(description: str, files: Iterable[str]) -> Iterator[str]:
         if not mentioned:
             return
     if mentioned:
-        yield f"It names files that are not here: {', '.join(map(clean, sorted(mentioned.values())[:6]))}."
+        yield f"It mentions files that do not exist: {', '.join(map(clean, sorted(mentioned.values())[:6]))}."
 
 
 def _plain(name: str) -> str:

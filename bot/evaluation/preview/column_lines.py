@@ -85,7 +85,7 @@ def _missing_note(column: Column) -> str:
 
 
 def _content(column: Column, few: bool = True) -> str:
-    kind = "text of digits, zeros in front" if column.coded else column.kind
+    kind = "digits with leading zeros, as text" if column.coded else column.kind
     if column.kind == "empty":
         return "empty"
     if len(column.values) <= _FEW_VALUES:
@@ -235,4 +235,4 @@ def _apart_lines(columns: Sequence[Column]) -> Iterator[str]:
                     f"{clean(column.name)} is {value:g} in {percent(often, column.rows)}, else {next_value:g} or beyond"
                 )
     if sentinels:
-        yield f"Values that stand apart, and may stand for missing ones: {join_some(sentinels, _NAMES, '; ')}"
+        yield f"Outlying values that may mean missing: {join_some(sentinels, _NAMES, '; ')}"

@@ -136,7 +136,7 @@ def _images_line(images: Sequence[Callable[[], IO[bytes]]]) -> str:
             sizes[image.size] += 1
             modes[image.mode] += 1
     if not sizes:
-        return f"  of {len(images)} looked at, none is an image"
+        return f"  of {len(images)} checked, none is an image"
     widths, heights = zip(*sizes, strict=True)
     common = " × ".join(map(str, sizes.most_common(1)[0][0]))
     extent = f"{min(widths)} to {max(widths)} wide, {min(heights)} to {max(heights)} high, most often {common}"

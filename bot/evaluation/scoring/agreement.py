@@ -53,9 +53,9 @@ def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, pe
     card, sample = view.card, view.data / "sample_submission.csv"
     original_values, new, *peer_values = (read_predicted(path, sample, card) for path in (original, refit, *peers))
     if read_numbers(original) is not None and read_numbers(refit) is None:
-        return Agreement(False, "it has labels alone, where the scored run has what they were made of")
+        return Agreement(False, "it has only labels, while the scored run also has the values behind them")
     if _is_constant(original_values) and not _is_constant(new):
-        return Agreement(True, "the scored run gave every row the same answer")
+        return Agreement(True, "the scored run predicted the same for every row")
     labels, holdout_values = _holdout(view, predictions)
     faults = []
     for distance_name, distance, sure in _distances(card, original_values):

@@ -88,7 +88,7 @@ class _GraderTruth:
         except GraderStopped as error:
             self._control(rows)
             raise InvalidSubmission(
-                f"The grader does not come to an end with {predictions.name}, though it does with {self.sample.name}: {error}"
+                f"The grader does not finish on {predictions.name}, though it does on {self.sample.name}: {error}"
             ) from error
 
     def draws(self, predictions: PredictionSet) -> Callable[[Rows], float]:
@@ -97,12 +97,12 @@ class _GraderTruth:
     def fault(self, rows: Rows | None = None) -> str | None:
         with closing(self.perfect(self.path)) as right:
             try:
-                return None if self.score(right, rows) is not None else "even right predictions have none"
+                return None if self.score(right, rows) is not None else "even correct predictions get no score"
             except InvalidSubmission as error:
-                return f"it refuses even right predictions: {str(error).rstrip('.')}"
+                return f"it rejects even correct predictions: {str(error).rstrip('.')}"
 
     def why_not(self, predictions: PredictionSet, rows: Rows | None = None) -> str:
-        return "it is not defined on these predictions"
+        return "the metric is undefined for these predictions"
 
     def _control(self, rows: Rows | None) -> None:
         """Score the sample, to learn whose fault it is; raises GraderStopped where it is not the predictions'."""

@@ -85,7 +85,7 @@ def validation_interval(
         truth = labels_of(view, scorer)
         parsed = truth.read(predictions)
         if truth.ids is None:
-            note = f"the {scorer.name} scores whole files only, so that nothing can be drawn"
+            note = f"the {scorer.name} scores whole files only, so rows cannot be resampled"
             return Interval(None, None, note, 0, None, test_rows)
         clusters, group = clusters_of(view, truth.ids)
         draws = _Draws(truth, parsed, clusters, len(truth.ids), test_rows)
@@ -125,12 +125,12 @@ def _test_rows(view: LabelledView) -> int:
 def _why_not(scores: NDArray[np.float64], score: float) -> str | None:
     """Return why the draws allow no conclusion; None if they do."""
     if not math.isfinite(score):
-        return "gives the validation rows as a whole no score"
+        return "gives no score for the validation rows as a whole"
     if len(scores) < FEWEST:
         return f"gave a score on {len(scores)} draws of the validation rows; {FEWEST} are needed"
     off, spread = abs(float(scores.mean()) - score), float(scores.std())
     if off > _OFF * spread and off > _ROUNDING * max(1.0, abs(score)):
-        return f"scores parts of the rows otherwise than all of them (by {off:.3g} on average): it is no mean over rows"
+        return f"scores parts of the rows differently from all of them (by {off:.3g} on average): it is not a mean over rows"
     return None
 
 

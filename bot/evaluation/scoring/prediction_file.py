@@ -128,7 +128,7 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
         if kind != "number":
             room -= sum(map(sys.getsizeof, cells))
             if room < 0:
-                raise InvalidSubmission(f"{rows.name}, row {number}: up to here its predictions take too much memory.")
+                raise InvalidSubmission(f"{rows.name}, row {number}: its predictions need too much memory up to here.")
     if (missing_id := places.first_free()) is not None:
         raise InvalidSubmission(
             f"{rows.name} has {count} rows where {len(ids)} are expected; the first missing id is {_short_key(missing_id)}."

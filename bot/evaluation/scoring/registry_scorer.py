@@ -147,13 +147,13 @@ class _Values:
             return None
         faulty = [column for column in range(truth.shape[1]) if not _scores_alone(metric, truth[:, [column]], params)]
         columns = self.card.prediction_columns
-        return _constants("truth", truth, faulty, columns) or "even right predictions have none"
+        return _constants("truth", truth, faulty, columns) or "even correct predictions get no score"
 
     def why_not(self, predictions: PredictionSet, rows: Rows | None = None) -> str:
         assert predictions.values is not None  # noqa: S101 - read by this class
         values = predictions.values if rows is None else predictions.values[rows]
         constants = _constants("prediction", values, range(values.shape[1]), self.card.prediction_columns)
-        return constants or "it is not defined on these predictions"
+        return constants or "the metric is undefined for these predictions"
 
 
 def _scores_alone(metric: Metric, truth: Values, params: Params) -> bool:

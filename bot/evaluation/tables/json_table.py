@@ -31,7 +31,7 @@ class JsonTable(Rows):
             with reading(self.path) as file:
                 for text, value in json_values(file):
                     if not isinstance(value, dict):
-                        raise UnsupportedLayout(f"{self.path.name} is no table: it holds something else than records.")
+                        raise UnsupportedLayout(f"{self.path.name} is not a table: it does not hold records.")
                     yield text, value
         except ValueError as error:
             raise UnsupportedLayout(f"{self.path.name} cannot be read as JSON: {error}.") from error
@@ -67,7 +67,7 @@ def read_json_table(path: Path) -> JsonTable:
     for _, record in JsonTable(path, ()).records():
         keys.update(dict.fromkeys(record))
     if not keys:
-        raise UnsupportedLayout(f"{path.name} holds no records.")
+        raise UnsupportedLayout(f"{path.name} has no records.")
     with reading(path) as file:
         return JsonTable(path, tuple(keys), lines=file.read(_CHUNK).lstrip(_BLANK)[:1] != "[")
 

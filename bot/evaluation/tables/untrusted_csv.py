@@ -81,7 +81,7 @@ class UntrustedRows:
                 raise InvalidSubmission(f"{self.name} grows while it is read.")
             yield line
         if self._pending:
-            raise InvalidSubmission(f"{self._place()} opens a quote that is never closed.")
+            raise InvalidSubmission(f"{self._place()} has an opening quote without a closing one.")
 
     def _place(self) -> str:
         return f"{self.name}, row {self._number + 1}" if self._number >= 0 else f"{self.name}: its header"
@@ -157,7 +157,7 @@ def _fault_of_head(head: bytes) -> str | None:
     for beginning, file_type in _NOT_TEXT:
         if head.startswith(beginning):
             return f"is not CSV: it is {file_type}"
-    return "holds a NUL byte, which no text in UTF-8 has" if 0 in head else None
+    return "contains a NUL byte, so it is not UTF-8 text" if 0 in head else None
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def _open_untrusted(path: Path, name: str) -> Iterator[io.FileIO]:
 
 def _reason(path: Path, error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
-        return "does not exist: no file can have such a name"
+        return "is not a valid file name"
     if error.errno == errno.ENOENT and path.is_symlink():
         return "is a link to nothing"
     return _ERRORS.get(error.errno or 0, f"cannot be read: {error.strerror or error}")

@@ -158,4 +158,4 @@ def _shared_group(layout: Layout) -> RowSimilarity | None:
     column, share, rows = shared_group
     cells = layout.train.column(column)
     keys = [None if cell.strip().lower() in NO_LABEL else cell for cell in cells]
-    return RowSimilarity(f"are of a {column!r} that training rows have", keys, share, rows)
+    return RowSimilarity(f"belong to a {column!r} that training rows have", keys, share, rows)

@@ -78,7 +78,7 @@ def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding
     similarities, unlike = likenesses(layout), list[str]()
     split = _by_time(layout, labelled, shares, budget, seeded(seed, version, "latest rows"))
     if split is not None and not _keeps_ids(layout, split.parts):
-        unlike.append(f"the test rows were split off by time ({split.column}), which would part rows of one id")
+        unlike.append(f"the test rows were split off by time ({split.column}), which would separate rows of one id")
         split = None
     if split is None:
         split = _by_likeness(
@@ -192,7 +192,7 @@ def _group_column(layout: Layout, unlike: list[str]) -> tuple[str | None, str | 
     if fold_column is None:
         return None, None
     divides_ids = not _keeps_ids(layout, layout.train.column(fold_column))
-    reason = "" if group_column else "training rows are of too few for whole ones to be withheld"
+    reason = "" if group_column else "the training rows have too few for whole ones to be withheld"
     if group_column and divides_ids:
         reason = "rows of one id are of several"
     if reason:
@@ -272,7 +272,7 @@ def _of_strata(layout: Layout, labelled: Sequence[int], units: Units, budget: Bu
     rng.shuffle(dealt)
     drawn_units = draw_units(dealt, lambda unit: _size(layout, unit), budget, 1)
     if min(count_halves(drawn_units)) < len(strata):
-        note += ", as far as the few rows that are withheld allow it"
+        note += ", as far as the few withheld rows allow"
     drawn_units = add_smallest(
         drawn_units, [unit for stratum in dealt for unit in stratum], lambda unit: _size(layout, unit)
     )
@@ -294,7 +294,7 @@ def _size(layout: Layout, unit: Sequence[int]) -> int:
 
 
 def _joined_note(units: Units) -> str:
-    return f"; {units.joined:,} rows that are like others stay on one side with these" if units.joined else ""
+    return f"; {units.joined:,} near-duplicate rows stay on the same side" if units.joined else ""
 
 
 def _withhold(layout: Layout, units: Sequence[Sequence[int]], shares: tuple[float, float], parts: list[Part]) -> None:

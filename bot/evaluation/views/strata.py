@@ -37,11 +37,11 @@ def strata_of(
         bins = {f"{i:02d}": order[len(order) * i // count : len(order) * (i + 1) // count] for i in range(count)}
         return bins, "stratified", f"each tenth of {layout.label_columns[0]} in every part"
     if not layout.is_classification and (layout.form is not ONE_BY_ONE or prediction_kind(layout.card) == "text"):
-        return {"all": labelled}, "random", "the labels are neither classes nor numbers to order rows by"
+        return {"all": labelled}, "random", "the labels are neither classes nor numbers"
     classes = by_class(layout, labelled)
     large_classes = {name: rows for name, rows in classes.items() if len(rows) >= min_rows}
     if sum(map(len, large_classes.values())) * 2 < len(labelled):
-        return {"all": labelled}, "random", "most classes are too small to part"
+        return {"all": labelled}, "random", "most classes are too small to split"
     small = len(classes) - len(large_classes)
     note = f"each of {len(large_classes)} classes in every part"
     few_words = "one or two" if min_rows == PART_COUNT else f"fewer than {min_rows}"

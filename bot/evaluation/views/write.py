@@ -77,7 +77,7 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
             isinstance(layout.form, KeyedRowMapping) and set(layout.card.row_columns) <= set(test.header)
         )
         if not same_format or absent or (not one_by_one and layout.card.id_column in test.header):
-            raise UnsupportedLayout(f"Training rows cannot stand in for those of {test.path.name}.")
+            raise UnsupportedLayout(f"Training rows cannot replace those of {test.path.name}.")
         table.write_chosen(out / test.path.relative_to(data_dir), columns, rows.validation)
     write_sample(layout, rows, out / SAMPLE)
     write_labels(layout, rows, labels_dir)

@@ -88,11 +88,11 @@ class ReadCard(TemplatePrompt[CardReading]):
         """Read the reply; raises Unparsable, too, where a quote stands on no page, or a metric or column does not exist."""
         reading = json_answer(text, CardReading)
         if reading.metric is not None and reading.metric not in METRIC_DIRECTIONS:
-            raise Unparsable(f"{reading.metric!r} is none of the metrics listed; {nearest_metric(reading.metric)}")
+            raise Unparsable(f"{reading.metric!r} is not one of the metrics listed; {nearest_metric(reading.metric)}")
         if reading.metric is not None and not reading.quotes:
             raise Unparsable("`quotes` is empty: quote the sentences that name the metric, or answer null")
         if missing := not_found(reading.quotes, self.pages):
-            raise Unparsable(f"this does not stand on the pages word for word: {missing[0]!r}")
+            raise Unparsable(f"not quoted word for word from the pages: {missing[0]!r}")
         if reading.prediction_columns == (ALL_OTHERS,):
             key_names = {reading.id_column, *reading.key_columns}
             others = tuple(name for name in self.sample if name not in key_names)
@@ -103,7 +103,7 @@ class ReadCard(TemplatePrompt[CardReading]):
             *reading.prediction_columns,
         )
         if self.sample and (wrong := [name for name in columns if name not in self.sample]):
-            raise Unparsable(f"{wrong[0]!r} is no column of the sample submission")
+            raise Unparsable(f"{wrong[0]!r} is not a column of the sample submission")
         return reading
 
 

@@ -51,7 +51,7 @@ class ReadRules(TemplatePrompt[RulesReading]):
         """Read the reply; raises Unparsable, too, where a quote does not stand on the page, or a topic comes twice."""
         reading = json_answer(text, RulesReading)
         if missing := not_found([line.quote for line in reading.lines], [self.page]):
-            raise Unparsable(f"this does not stand on the page word for word: {missing[0]!r}")
+            raise Unparsable(f"not quoted word for word from the page: {missing[0]!r}")
         topics = [line.topic for line in reading.lines]
         if twice := [topic for topic in topics if topics.count(topic) > 1]:
             raise Unparsable(f"there are several lines for {twice[0]!r}: write one")
@@ -72,9 +72,9 @@ async def ask_rules(shared: Shared, settings: CompetitionSettings, evidence: Evi
     page = next((page for page in evidence.pages if page.name.lower() == "rules" and page.content.strip()), None)
     lines, note = ((), "") if page is None else await _read(shared, settings, evidence, ReadPage("rules", page.content))
     command = f"bot approve {slug} --rules"
-    of_page = "the model has read its rules" if lines else "nobody has read its rules"
-    state = of_page if page is not None else "the site gave no page of its rules"
-    sentence = f"{slug}: {state}: read {url}, and confirm by `{command}`; nothing is sent before"
+    of_page = "the model has read its rules" if lines else "its rules have not been read"
+    state = of_page if page is not None else "the site has no rules page"
+    sentence = f"{slug}: {state}: read {url}, and confirm with `{command}`; nothing is submitted before that"
     topics = {line.topic for line in lines}
     facts = {
         "url": url,

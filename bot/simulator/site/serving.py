@@ -66,7 +66,7 @@ def serving(site: Site, port: int = 0) -> Iterator[str]:
         The base address, such as `http://127.0.0.1:8899`.
 
     Raises:
-        UsageError: the port cannot be had.
+        UsageError: the port is in use, or may not be used.
     """
     try:
         listening = _listen(port)
@@ -106,5 +106,7 @@ def _listen(port: int) -> socket.socket:
         listening.listen(128)
     except OSError as error:
         listening.close()
-        raise UsageError(f"port {port} cannot be had: {error.strerror or error}; choose another with --port") from error
+        raise UsageError(
+            f"cannot listen on port {port} ({error.strerror or error}): choose another with --port"
+        ) from error
     return listening

@@ -110,9 +110,9 @@ def _numbers(label: str, value: Any) -> Any:
         if array.dtype.kind == "O" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
             array = array.astype(numpy.float64)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise LabError(f"{label} is no array of numbers: {error}") from None
+        raise LabError(f"{label} is not an array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise LabError(f"{label} is no array of numbers, but of {array.dtype}; labels are numbered as in classes.json")
+        raise LabError(f"{label} is an array of {array.dtype}, not of numbers; labels are numbered as in classes.json")
     _check_size(label, array.size * min(array.dtype.itemsize, 4))
     array = numpy.ascontiguousarray(array)
     return _shortened(array) if array.dtype.itemsize > 4 and array.dtype.kind == "f" else array
@@ -142,12 +142,12 @@ def _bytes_part(role: str, suffix: str, content: list[Any]) -> FilePart:
 
 def _check_size(label: str, size: int) -> None:
     if size > ARRAY_BYTES:
-        raise LabError(f"{label} has {size} bytes, and {ARRAY_BYTES} are the most")
+        raise LabError(f"{label} has {size} bytes; the limit is {ARRAY_BYTES}")
 
 
 def _numpy() -> Any:
     try:
         import numpy
     except ImportError:
-        raise LabError("arrays need numpy, which this Python has not; give the paths of files") from None
+        raise LabError("arrays need numpy, which this Python lacks; pass paths of files") from None
     return numpy

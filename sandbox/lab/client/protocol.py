@@ -66,7 +66,7 @@ def call(command: str, arguments: dict[str, Any], parts: Sequence[FilePart] = ()
         # Halves of characters, which arguments may hold, are nothing that UTF-8 can say.
         first = header.encode("utf-8", "replace") + b"\n"
         if len(first) > _HEADER_BYTES:
-            raise LabError(f"the text is too long: {len(first)} bytes, and {_HEADER_BYTES} are the most")
+            raise LabError(f"the text is too long: {len(first)} bytes; the limit is {_HEADER_BYTES}")
         with connect(os.environ.get("LAB_SOCKET") or SOCKET) as connection:
             try:
                 connection.sendall(first)
@@ -130,7 +130,7 @@ def _keep(folder: Path, arguments: dict[str, Any], parts: Sequence[FilePart]) ->
         if part.role != "source":
             place.mkdir(parents=True, exist_ok=True)
             (place / part.name).write_bytes(part.content.read() if part.is_file else b"".join(part.content))
-    return {"status": 0, "text": "kept; in this run nobody answers"}
+    return {"status": 0, "text": "saved; nobody answers in this run"}
 
 
 def open_plain(path: str, limit: int) -> io.BufferedReader:
@@ -143,7 +143,7 @@ def open_plain(path: str, limit: int) -> io.BufferedReader:
     if not stat.S_ISREG(status.st_mode):
         problem = "it is not a regular file"
     elif status.st_size > limit:
-        problem = f"it has {status.st_size} bytes, and {limit} are the most"
+        problem = f"it has {status.st_size} bytes; the limit is {limit}"
     else:
         return open(descriptor, "rb")  # noqa: PTH123 - by its descriptor
     os.close(descriptor)

@@ -33,9 +33,7 @@ class Missing:
 
     def __str__(self) -> str:
         section, line = f"[competitions.{toml_key(self.competition)}]", self.brief or self.line
-        return (
-            f"{self.competition}: {self.field} is not certain: {self.why}; write into bot.toml, below {section}: {line}"
-        )
+        return f"{self.competition}: {self.field} is uncertain: {self.why}; add to bot.toml, under {section}: {line}"
 
 
 @dataclass(frozen=True)

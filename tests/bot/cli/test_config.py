@@ -51,7 +51,7 @@ def test_every_mistake_is_a_line_on_stderr_and_the_exit_status_is_2(here, monkey
     assert (ended.value.code, shown.out) == (2, "")
     assert shown.err.splitlines() == [
         f"{here}/bot.toml:2: unknown key 'free_bg' in [disk]; did you mean 'free_gb'?",
-        f"{here}/bot.toml:5: weights.offer must be true or false, not 3 (whether runs are given what is there)",
+        f"{here}/bot.toml:5: weights.offer must be true or false, not 3 (whether runs may use them)",
     ]
 
 
@@ -91,7 +91,7 @@ def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: p
     done = config("check")
     assert done.exit_code == 0
     assert done.stdout.splitlines() == [
-        f"{here}/bot.toml: nothing is wrong; it sets 6 keys",
+        f"{here}/bot.toml: valid; it sets 6 keys",
         "  run.steps = 4",
         '  models.model = "large"',
         '  models.fallback.1.key = "OTHER_API_KEY"',
@@ -111,7 +111,7 @@ def test_what_is_configured_is_summed_up_without_keys(here: Path, monkeypatch: p
 
 def test_without_a_file_there_is_nothing_wrong() -> None:
     done = config("check")
-    assert (done.exit_code, done.stdout.startswith("there is no bot.toml here: all settings are the defaults")) == (
+    assert (done.exit_code, done.stdout.startswith("no bot.toml here: all settings have their defaults")) == (
         0,
         True,
     )

@@ -112,7 +112,7 @@ def test_bubblewrap_that_works_is_ok() -> None:
         (200, ("gpt-x", "other"), "ok", "gpt-x at"),
         (200, ("other",), "warning", "does not list gpt-x"),
         (401, (), "fails", "refuses the key"),
-        (404, (), "ok", "lists no models"),
+        (404, (), "ok", "the list of models failed: status"),
     ],
 )
 def test_the_models_endpoint_is_asked(monkeypatch, status, names, verdict, word) -> None:
@@ -214,7 +214,7 @@ def test_a_fallback_whose_key_is_not_set_is_reported_once(monkeypatch: pytest.Mo
 
 
 def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:
-    assert doctor()[1]["configuration"]["found"] == "there is no bot.toml: all settings are the defaults"
+    assert doctor()[1]["configuration"]["found"] == "no bot.toml: all settings have their defaults"
     (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[weights]\noffer = 3\n")
     done = CliRunner().invoke(app, ["doctor", "--json"], catch_exceptions=False)
     checks = json.loads(done.stdout)["checks"]
@@ -243,7 +243,7 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     assert next(check_devices(gpus, tmp_path)).found == "missing: nvidia-uvm"
     (tmp_path / "nvidia-uvm").touch()
     (tmp_path / "nvidia-uvm").chmod(0o660)
-    assert next(check_devices(gpus, tmp_path)).found == "not for everybody: nvidia-uvm"
+    assert next(check_devices(gpus, tmp_path)).found == "not readable by every user: nvidia-uvm"
     (tmp_path / "nvidia-uvm").chmod(0o666)
     assert next(check_devices(gpus, tmp_path)).status == "ok"
 
@@ -280,7 +280,10 @@ def test_a_full_disk_and_a_folder_that_is_none_are_told(monkeypatch: pytest.Monk
 def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brings_it() -> None:
     _, checks = doctor()
     assert checks["environment"]["status"] == "warning"
-    assert "without LightGBM" in checks["environment"]["found"]
+    assert (
+        "none: scripts use the bot's own packages, which lack LightGBM, XGBoost, CatBoost and torch"
+        in checks["environment"]["found"]
+    )
     assert checks["environment"]["fix"].startswith("bot env create")
 
 

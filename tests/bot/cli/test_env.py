@@ -37,10 +37,10 @@ def test_environments_lie_in_the_data_folder_or_where_the_file_says(tmp_path: Pa
     ("arguments", "sentence"),
     [
         (["create", "--with", "text,sound"], r"--with takes tabular, text, vision, audio or all.* not sound"),
-        (["create", "../x"], r"no name for an environment"),
-        (["check"], r"there is no environment default in .*: `bot env create default` makes it"),
-        (["check", "mine"], r"there is no environment mine in .*: `bot env create mine` makes it"),
-        (["remove", "mine"], r"there is no environment mine"),
+        (["create", "../x"], r"is not a valid environment name: use letters, digits, dots and dashes"),
+        (["check"], r"no environment default in .*: `bot env create default` makes it"),
+        (["check", "mine"], r"no environment mine in .*: `bot env create mine` makes it"),
+        (["remove", "mine"], r"no environment mine"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(arguments: list[str], sentence: str) -> None:

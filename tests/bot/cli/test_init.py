@@ -80,7 +80,7 @@ def test_without_a_key_it_names_the_command_that_keeps_one(monkeypatch: pytest.M
 
 def test_with_none_entered_it_says_so(tmp_path: Path) -> None:
     with served(tiny(tmp_path), SiteSettings(entered=False)) as site:
-        assert "you have entered no running competition" in refused(
+        assert "you have not entered any running competition: enter one on kaggle.com and accept its rules" in refused(
             "--config", "new.toml", "--url", f"{site.client.url}/v1"
         )
 
@@ -101,6 +101,6 @@ def test_on_a_terminal_it_asks_which_and_ends_with_the_next_command(tmp_path: Pa
     listed = [line.split()[-1] for line in output.splitlines() if line.strip()[:2] in ("1 ", "2 ")]
     assert set(listed) == {SLUG, TWIN}
     assert list(read_settings(Path("new.toml").resolve()).competitions) == [listed[1]]
-    assert "how it is scored is to be confirmed" in output
+    assert "entered; please confirm how it is scored" in output
     assert "Kaggle's key comes from this shell's KAGGLE_API_TOKEN: `bot run` needs that, too" in output
     assert output.splitlines()[-2] == "next: bot run --config new.toml"

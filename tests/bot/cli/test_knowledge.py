@@ -58,7 +58,7 @@ def test_an_entry_is_shown_as_its_file_has_it():
     shown = parse_entry(invoke("show", "entity-embeddings").stdout)
     assert shown.competitions == ("rossmann-store-sales",)
     assert json.loads(invoke("show", "entity-embeddings", "--json").stdout)["id"] == "entity-embeddings"
-    with pytest.raises(UsageError, match="there is no entry nothing"):
+    with pytest.raises(UsageError, match="no entry named nothing"):
         invoke("show", "nothing")
 
 

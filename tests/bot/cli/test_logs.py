@@ -45,7 +45,7 @@ def test_events_are_lines_for_people_and_it_is_said_where_the_log_is() -> None:
     done = logs()
     shown = [line[20:] for line in done.stdout.splitlines()]
     assert shown == [
-        f"  {'titanic':30} the run {RUN} begins with comind and builtin",
+        f"  {'titanic':30} run {RUN} starts with comind and builtin",
         f"  {'titanic node 1':30} node 1: draft",
         f"! {'titanic node 1':30} a worker failed: ValueError: [2Jwrong",
     ]
@@ -90,5 +90,5 @@ def test_who_follows_sees_what_another_process_writes_until_he_stops(tmp_path: P
 
 def test_without_a_database_it_shows_where_one_would_be(tmp_path: Path) -> None:
     (tmp_path / "state" / "bot.db").unlink()
-    with pytest.raises(UsageError, match=r"there is no database .*bot\.db"):
+    with pytest.raises(UsageError, match=r"no database .*bot\.db"):
         logs()

@@ -63,7 +63,7 @@ def test_no_submission_is_named_where_there_is_none(capsys: pytest.CaptureFixtur
 
 def test_own_data_has_no_table_of_medals(capsys) -> None:
     text = printed(capsys, own_data=True, n_teams=0, score=None, validation_score=0.25, baseline_handed_in=True)
-    assert text.startswith("The validation score is 0.25, on rows that its scripts did not see.\nexpected on new rows")
+    assert text.startswith("The validation score is 0.25, on rows withheld from its scripts.\nexpected on new rows")
     assert "medal" not in text and "predictions: runs/a/submission.csv" in text
 
 
@@ -115,6 +115,6 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[
 
 def test_without_a_key_a_terminal_is_told_what_to_do(told: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(told().split())
-    assert "There is no key for Kaggle" in text and "`bot keys set KAGGLE_API_TOKEN` in another shell" in text
+    assert "No Kaggle key" in text and "`bot keys set KAGGLE_API_TOKEN` in another shell" in text
     monkeypatch.setenv("KAGGLE_API_TOKEN", "a-token")
     assert told() == ""

@@ -43,14 +43,14 @@ def test_a_folder_below_a_file_is_one_sentence(bot: Bot, tmp_path: Path) -> None
     status, _, said = bot("note", "titanic", "look", cwd=tmp_path)
     assert status == 2
     (line,) = said.splitlines()
-    assert line.startswith("bot: ") and "notes.txt" in line and "a part of the path is a file" in line
+    assert line.startswith("bot: ") and "notes.txt" in line and "part of the path is a file" in line
 
 
 def test_an_error_that_names_no_place_is_not_taken_for_one() -> None:
     assert of_place(OSError(28, "No space left on device")) is None
     assert of_place(BrokenPipeError(32, "Broken pipe", "x")) is None
     full = of_place(OSError(28, "No space left on device", "runs/a"))
-    assert full == "runs/a cannot be used (No space left on device): free some space, or name a place on another disk"
+    assert full == "runs/a cannot be used (No space left on device): free some space, or choose a path on another disk"
 
 
 def test_a_second_daemon_is_refused_before_anything_else_is_read(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_second_daemon_is_refused_before_anything_else_is_read(tmp_path: Path)
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     lock.release()
     assert done.returncode == 78
-    assert done.stderr.startswith("bot: another daemon works in ") and len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("bot: another daemon is running in ") and len(done.stderr.splitlines()) == 1
     assert done.stdout == "False\n"
 
 
@@ -78,9 +78,9 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("place", "sentence"),
     [
-        ("", "holds 1 snapshot, and is none itself: name {folder}/digits"),
+        ("", "holds 1 snapshotand is not a snapshot itself: name {folder}/digits"),
         ("digits/data", "is a part of the snapshot {folder}/digits: name that"),
-        ("digit", "there is no folder {folder}/digit; did you mean digits?"),
+        ("digit", "no such folder: {folder}/digit; did you mean digits?"),
     ],
 )
 def test_a_path_beside_a_snapshot_is_answered_with_the_right_one(bot, snapshots, place, sentence) -> None:

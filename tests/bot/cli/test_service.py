@@ -32,7 +32,7 @@ def test_install_writes_units_and_a_first_configuration_that_names_the_services_
 def test_where_systemd_does_not_run_there_is_no_service(arguments: tuple[str, ...]) -> None:
     if Path("/run/systemd/system").is_dir():
         pytest.skip("systemd runs here")
-    with pytest.raises(UsageError, match="systemd does not run here"):
+    with pytest.raises(UsageError, match="systemd is not running here"):
         service(*arguments)
 
 

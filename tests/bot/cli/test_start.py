@@ -115,7 +115,7 @@ def test_status_reads_a_database_with_little_more_than_what_reads_it(tmp_path: P
     parts.busy(tmp_path / "state")
     done, imported = bot(tmp_path, "status")
     assert done.returncode == 0, done.stderr
-    assert "stopped without ending in order" in " ".join(done.stdout.split())
+    assert "stopped unexpectedly" in " ".join(done.stdout.split())
     assert imported & SLOW == set()
 
 

@@ -86,7 +86,7 @@ def test_every_status_is_shown(out: Path) -> None:
         "failed": "failed",
         "killed": "stopped",
     }
-    assert "process is gone" in found["killed"]["note"]
+    assert "its process has ended; the run can be resumed" in found["killed"]["note"]
     assert found["finished"]["best_score"] == 0.75
     assert found["finished"]["budget"]["wall_seconds"] == {"cap": 1000, "spent": 100, "left": 900, "projected": None}
 
@@ -102,7 +102,7 @@ def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> No
         assert other.stdout.readline() == "held\n"
         one = status(folder.path)["busy"]
         shown = CliRunner().invoke(app, ["status", str(out)], catch_exceptions=False).stdout
-        with pytest.raises(UsageError, match="run by another process"), running(folder):
+        with pytest.raises(UsageError, match="is in use by another process"), running(folder):
             pass
         other.communicate()
     assert one["status"] == "running"
@@ -147,7 +147,9 @@ def test_a_run_of_the_daemons_is_named_as_such_and_is_nothing_to_audit(out: Path
     with pytest.raises(UsageError, match="is a live run of the daemon"):
         CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
     run.config.write_text(json.dumps({"run_id": "older", "settings": {"agent": "comind"}}))
-    with pytest.raises(UsageError, match=r"is not a replay's folder of this version: config\.json: .*snapshot"):
+    with pytest.raises(
+        UsageError, match=r"is not the folder of a replay made by this version: config\.json: .*snapshot"
+    ):
         CliRunner().invoke(app, ["audit", str(run.path)], catch_exceptions=False)
 
 

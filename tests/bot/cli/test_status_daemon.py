@@ -75,7 +75,7 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     parts.busy(folder)
     shown = invoke().stdout
     texts = [line for line in shown.splitlines() if line[:1] not in "┏┡├└┃│"]
-    assert len(texts) > 20 and max(map(len, texts)) <= 80
+    assert len(texts) > 20 and not [t for t in texts if len(t) > 80 and str(folder) not in t]
     assert max(map(len, shown.splitlines())) <= 100
     assert "84 of 1241" in shown
     assert "bronze" in shown
@@ -101,7 +101,7 @@ def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: 
         assert lines(invoke().stdout, "daemon")[0].startswith("stopped 2026-11-20")
         with store.write() as tx:
             for slug in (SPOOKY, NOMAD):
-                tx.record("entry.over", run_id=NO_RUN, competition=slug, why="")
+                tx.record("entry.over", run_id=NO_RUN, competition=slug, reason="")
         (daemon,) = lines(invoke().stdout, "daemon")
     assert daemon.startswith("finished 2026-11-20") and f"rank 84 of 1241, bronze on {SPOOKY}" in daemon
     assert f"no rank on {NOMAD}" in daemon
@@ -120,7 +120,7 @@ def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_t
         UsageError, match=f"titanic is neither a folder nor a competition .*: known are {NOMAD}, {SPOOKY}"
     ):
         invoke("titanic")
-    with pytest.raises(UsageError, match="there is no folder runs/titanic"):
+    with pytest.raises(UsageError, match="no such folder: runs/titanic"):
         invoke("runs/titanic")
 
 
@@ -139,7 +139,7 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
 @pytest.mark.integration
 def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Path) -> None:
     parts.busy(folder)
-    assert "stopped without ending in order" in " ".join(invoke().stdout.split())
+    assert "stopped unexpectedly" in " ".join(invoke().stdout.split())
     lock = take(folder / LOCK)
     assert status()["daemon"]["running"]
     assert "running since 2026-11-19 10:00 UTC" in invoke().stdout

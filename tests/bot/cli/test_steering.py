@@ -55,14 +55,14 @@ def texts(here: Path, competition: str = "titanic") -> list[str]:
 
 def test_a_note_is_kept_before_there_is_a_daemon_and_the_answer_notes_that_none_runs(here: Path) -> None:
     done = bot("note", "titanic", "look", "at the tickets")
-    assert done.stdout == "note 1 on titanic is kept; no daemon runs: it takes effect when one starts\n"
+    assert done.stdout == "note 1 on titanic saved; no daemon is running: it takes effect when one starts\n"
     assert texts(here) == ["look at the tickets"]
     assert (here / "state").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.usefixtures("daemon")
 def test_the_answer_notes_that_a_running_daemon_will_see_it() -> None:
-    assert "the daemon sees it within seconds" in bot("note", "titanic", "look").stdout
+    assert "the daemon will see it within seconds" in bot("note", "titanic", "look").stdout
     assert printed("pause", "titanic")["daemon_running"] is True
 
 
@@ -88,7 +88,7 @@ def test_a_note_of_several_lines_comes_from_stdin(here: Path) -> None:
     ],
 )
 def test_what_looks_like_a_secret_is_refused_and_not_repeated(here: Path, secret: str, what: str) -> None:
-    with pytest.raises(UsageError, match=f"the note holds {what}, and notes go into prompts") as refused:
+    with pytest.raises(UsageError, match=f"the note holds {what}, but notes go into prompts") as refused:
         bot("note", "titanic", "try", secret, "there")
     assert secret not in str(refused.value)
     assert not (here / "state" / "bot.db").exists()
@@ -109,7 +109,7 @@ def test_notes_are_listed_oldest_first_for_people_and_for_programs() -> None:
     lines = [json.loads(line) for line in bot("note", "--list", "titanic", "--json").stdout.splitlines()]
     assert [(line["note"], line["text"]) for line in lines] == [(1, "one\ntwo"), (2, "three")]
     assert lines[0]["at"] == added["at"]
-    assert bot("note", "--list", "spaceship-titanic").stdout == "there are no notes on spaceship-titanic\n"
+    assert bot("note", "--list", "spaceship-titanic").stdout == "no notes on spaceship-titanic\n"
 
 
 def test_a_competition_is_paused_goes_on_and_is_stopped(here: Path) -> None:
@@ -164,7 +164,7 @@ def test_without_a_configuration_it_asks_for_one(here: Path) -> None:
 
 
 def test_what_is_only_looked_at_makes_no_database(here: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is no database .*bot\.db: it is made when `bot run` starts"):
+    with pytest.raises(UsageError, match=r"no database .*bot\.db"):
         bot("note", "--list", "titanic")
     assert not (here / "state").exists()
 

@@ -48,7 +48,7 @@ def store(here: Path) -> Iterator[Store]:
         with opened.write() as tx:
             one = intend_submission(tx, RUN, node=1, handed_in="refit", file_sha="ab" * 32)
             answer = {"decision": "send", "until": None, "of_file": False, "state": "x"}
-            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, why="it is the first", **answer)
+            tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, reason="first submission, with", **answer)
             advance_submission(tx, RUN, one.id, "sending")
             advance_submission(tx, RUN, one.id, "confirmed", ref="7")
             update_submission(tx, RUN, one.id, score=0.65)
@@ -66,31 +66,31 @@ def bot(*arguments: str, status: int = 0) -> Result:
 @pytest.mark.usefixtures("store")
 def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
     table = bot("submissions").stdout
-    assert "it is the first" in " ".join(table.split())
+    assert "first submission, with" in " ".join(table.split())
     first, second = (json.loads(line) for line in bot("submissions", "titanic", "--json").stdout.splitlines())
     assert (first["node"], first["validation"], first["public"], first["status"]) == (1, 0.7, 0.65, "confirmed")
-    assert (first["how"], first["why"], first["approval"]) == ("refit", "it is the first", None)
+    assert (first["how"], first["why"], first["approval"]) == ("refit", "first submission, with", None)
     assert (second["status"], second["approval"]) == ("held", 1)
     assert "held until you approve it, `bot approve 1`" in second["why"] and "a gain of 0.1" in second["why"]
-    with pytest.raises(UsageError, match="there is no run on wine"):
+    with pytest.raises(UsageError, match="no run on wine"):
         bot("submissions", "wine")
 
 
 def test_what_was_decided_against_is_shown_too(store: Store) -> None:
     with store.write() as tx:
         answer = {"decision": "never", "until": None, "of_file": False, "state": "x", "submission": None}
-        tx.record(CONSIDERED, run_id=RUN, node=2, why="the gain is too small", **answer)
+        tx.record(CONSIDERED, run_id=RUN, node=2, reason="the gain is too small", **answer)
     assert "node 2 is not sent: the gain is too small" in bot("submissions").stdout
 
 
 def test_without_a_database_each_reports_it() -> None:
     for command in (("submissions",), ("approve", "1"), ("submit", "titanic", "2")):
-        with pytest.raises(UsageError, match="there is no database"):
+        with pytest.raises(UsageError, match="no database"):
             bot(*command)
 
 
 def test_an_approval_is_written_down_for_the_daemon_once(store: Store) -> None:
-    assert "submission 1 is approved; no daemon runs now" in bot("approve", "1").stdout
+    assert "submission 1 is approved; no daemon is running" in bot("approve", "1").stdout
     bot("approve", "1")
     with pytest.raises(UsageError, match="was approved already, by ada"):
         bot("approve", "1", "--refuse")
@@ -127,7 +127,7 @@ def test_what_does_not_wait_is_said_with_what_does() -> None:
 
 
 def test_rules_are_accepted_as_they_were_read_with_what_was_read_of_them(store: Store) -> None:
-    with pytest.raises(UsageError, match="were not read yet"):
+    with pytest.raises(UsageError, match="have not been read yet"):
         bot("approve", "titanic", "--rules")
     line = RuleLine(topic="external data", allowed="no", sentence="None may be used.", quote="No external data.")
     with store.write() as tx:
@@ -143,7 +143,7 @@ def test_rules_are_accepted_as_they_were_read_with_what_was_read_of_them(store: 
 
 
 def test_a_proposed_card_is_confirmed_by_its_competition(store: Store) -> None:
-    with pytest.raises(UsageError, match="no task card is proposed for titanic"):
+    with pytest.raises(UsageError, match="no task spec is proposed for titanic"):
         bot("approve", "titanic", "--card")
     with store.write() as tx:
         propose(tx, "titanic", CardProposal(says={"metric": "rmse"}, quotes=("On RMSE.",), by="the model"))
@@ -156,7 +156,7 @@ def test_a_proposed_card_is_confirmed_by_its_competition(store: Store) -> None:
 def test_a_wish_that_nobody_has_answered_is_kept_and_shown_so(store: Store) -> None:
     done = bot("submit", "titanic", "2", "--wait", "0", status=1)
     assert done.stdout.strip() == (
-        "node 2 on titanic is requested; no daemon runs: it will be decided when `bot run` starts"
+        "node 2 on titanic is requested; no daemon is running: `bot run` will decide when it starts"
     )
     answer = json.loads(bot("submit", "titanic", "2", "--wait", "0", "--json", status=1).stdout)
     assert (answer["wish"], answer["seen"], answer["state"]) == (1, False, "open")

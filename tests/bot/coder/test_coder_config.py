@@ -48,7 +48,7 @@ def test_a_command_of_ones_own_needs_a_dialect_and_no_preset(tmp_path: Path) -> 
 def test_what_is_not_installed_is_named_with_the_line_that_installs_it(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs the `folder`"):
         own_coder(name, {name: CoderSection()}, CHOICE)
-    with pytest.raises(UsageError, match=f"is not there; install it by `.*{tmp_path}/none"):
+    with pytest.raises(UsageError, match=f"which does not exist; install it by `.*{tmp_path}/none"):
         own_coder(name, {name: CoderSection(folder=tmp_path / "none")}, CHOICE)
     with pytest.raises(UsageError, match=f"in {tmp_path}; install it by"):
         own_coder(name, {name: CoderSection(folder=tmp_path)}, CHOICE)
@@ -74,4 +74,4 @@ def test_the_file_is_checked_as_a_whole(tmp_path: Path) -> None:
     file.write_text('[coders.lab]\nfolder = "codex"\n')
     with pytest.raises(ConfigurationError) as wrong:
         read_settings(file)
-    assert "must be a plain name, and none of lab, script" in str(wrong.value)
+    assert "must be a plain name other than lab, script" in str(wrong.value)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -135,3 +136,16 @@ async def test_reading_ideas_and_the_first_plan_take_few_tokens(tmp_path: Path) 
     tokens = sum(call.prompt_tokens + call.completion_tokens for call in calls)
     print(f"tokens before the first draft: {tokens}")
     assert tokens <= MOST_TOKENS
+
+
+async def test_where_one_lab_lasts_for_the_run_suggestions_become_ideas_though_nothing_is_left_for_reading(
+    snapshot, tmp_path, monkeypatch
+) -> None:
+    async with reading(snapshot, tmp_path) as (context, clock, _):
+        object.__setattr__(context, "budget", replace(context.budget, labs=True, seconds=2_700.0))
+        clock.move(clock.at(0.2))
+        monkeypatch.setattr("bot.community.ideas.pool.may_read", lambda context: False)
+        await Intake(context).ready("posts", 1)
+        with context.store.read() as session:
+            roles = {call.role for call in session.exec(select(ModelCall)).all()}
+        assert sources(context) and roles == {"analyst"}

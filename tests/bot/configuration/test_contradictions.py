@@ -27,7 +27,7 @@ def mistakes(folder: Path, text: str) -> list[str]:
 def test_under_a_cap_on_money_every_model_has_a_price(tmp_path: Path, cap: str) -> None:
     assert mistakes(tmp_path, MODELS) == []
     (sentence,) = mistakes(tmp_path, MODELS + cap)
-    assert sentence.startswith("2: models.model names a model without a known price")
+    assert sentence.startswith("2: models.model names a model of unknown price")
     assert mistakes(tmp_path, MODELS.replace("nobody-sells-this", "gpt-4o") + cap) == []
 
 
@@ -103,9 +103,9 @@ def test_tables_are_held_against_each_other_though_a_third_is_wrong(tmp_path: Pa
             "2: competitions.c.metric must be a metric that can be computed, or the path of a grade.py",
         ),
         ('metric = "nosuchmetric"', "2: competitions.c.metric must be a metric"),
-        ('metric = "/x/grader.py"', "2: competitions.c.metric must be the path of a file called grade.py"),
-        ('metric = "grader.py"', "2: competitions.c.metric must be the path of a file called grade.py"),
-        ('metric = "/x/grade"', "2: competitions.c.metric must be the path of a file called grade.py"),
+        ('metric = "/x/grader.py"', "2: competitions.c.metric must be the path of a file named grade.py"),
+        ('metric = "grader.py"', "2: competitions.c.metric must be the path of a file named grade.py"),
+        ('metric = "/x/grade"', "2: competitions.c.metric must be the path of a file named grade.py"),
         (
             'metric = "/x/grade.py"\nmetric_params = { predictions = "txt" }',
             '3: competitions.c.metric_params.predictions must be one of "number", "label", "text"',

@@ -11,9 +11,9 @@ from tests.bot.configuration.test_contradictions import mistakes
 @pytest.mark.parametrize("name", ["builtn", "built-in", "Builtin"])
 def test_a_model_that_is_nearly_the_built_in_one_is_caught(tmp_path: Path, name: str) -> None:
     (sentence,) = mistakes(tmp_path, f'[models]\nmodel = "{name}"\n')
-    assert sentence == '2: models.model is the name of no model; did you mean "builtin"?'
+    assert sentence == '2: models.model is not a model; did you mean "builtin"?'
     (sentence,) = mistakes(tmp_path, f'[competitions.c]\nroles.coder = "{name}"\n')
-    assert sentence.startswith("2: competitions.c.roles.coder is the name of no model")
+    assert sentence == '2: competitions.c.roles.coder is not a model; did you mean "builtin"?'
     assert mistakes(tmp_path, '[competitions.c]\nmodel = "builtin"\n') == []
 
 

@@ -92,7 +92,7 @@ def test_a_key_that_is_found_later_or_changes_is_used_only_with_a_claim_for_its_
 
     def find() -> Credentials:
         if not found:
-            raise UsageError("There is no key for Kaggle")
+            raise UsageError("No Kaggle key")
         return found[-1]
 
     with Claims(SITE, find) as late, claims("anna") as anna, claims("berta") as berta:

@@ -64,7 +64,7 @@ async def test_what_takes_too_long_is_broken_off_and_the_trace_says_where_it_hun
 
     ended = await outcome(hang, longest=0.02)
     assert ended.kind == "failed"
-    assert str(ended.error) == "it took longer than 0.02 s"
+    assert str(ended.error) == "it exceeded its time limit of 0.02 s"
     assert isinstance(ended.error, TimeoutError) and isinstance(ended.error.__cause__, TimeoutError)
 
 

@@ -42,7 +42,7 @@ def test_two_labs_a_day_log_experiments_and_all_but_the_newest_leave_little(tmp_
         opened = labs_by_day(it)
         assert max(opened.values()) == 2
         closed = it.rows("SELECT id, reason, report FROM lab WHERE ended_at IS NOT NULL ORDER BY id")
-        assert {reason for _, reason, _ in closed} == {"its coder was done"}
+        assert {reason for _, reason, _ in closed} == {"its coder finished"}
         assert all("it is linear" in report for _, _, report in closed)
         scored = it.rows(
             "SELECT draft_id, count(*) FROM node WHERE status = 'valid' AND draft_id IS NOT NULL GROUP BY 1"

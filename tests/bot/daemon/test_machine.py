@@ -204,7 +204,7 @@ def test_the_problem_is_over_only_when_there_is_clearly_enough(store: Store, tmp
 def test_the_days_backup_ends_the_problem_that_there_was_none(store: Store) -> None:
     (store.path.parent / "backups").write_text("in the way")
     assert back_up_daily(store, 7) is None
-    assert problems(store)["backup"].startswith("there is no backup of this day: ")
+    assert problems(store)["backup"].startswith("today's backup failed: ")
     assert [event["type"] for event in store.export_events(NO_RUN)] == ["backup.failed", "problem.began"]
     (store.path.parent / "backups").unlink()
     made = back_up_daily(store, 7)

@@ -31,7 +31,7 @@ def test_agents_are_those_that_there_are_but_the_yardstick() -> None:
 
 def test_a_reserve_is_a_part_of_what_may_be_sent() -> None:
     assert CompetitionSettings(max_submissions=5, reserved_submissions=5).reserved_days == 3.0
-    with pytest.raises(ValidationError, match="give that as well"):
+    with pytest.raises(ValidationError, match="set max_submissions too"):
         CompetitionSettings(reserved_submissions=1)
     with pytest.raises(ValidationError, match="more reserved_submissions than max_submissions"):
         CompetitionSettings(max_submissions=1, reserved_submissions=2)

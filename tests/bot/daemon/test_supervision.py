@@ -136,7 +136,7 @@ async def test_loops_come_and_go_while_it_runs(store: Store, loops: Loops) -> No
     running = asyncio.create_task(made.run())
     await until(lambda: loops.log == ["first begins"])
     made.add("titanic", loops.steady("titanic"))
-    with pytest.raises(ValueError, match="already a loop titanic"):
+    with pytest.raises(ValueError, match="duplicate loop: titanic"):
         made.add("titanic", loops.steady("titanic"))
     await until(lambda: "titanic begins" in loops.log)
     assert made.loops == ("first", "titanic")
@@ -203,6 +203,6 @@ async def test_one_that_does_not_end_does_not_keep_the_others_from_it(store, loo
     await until(lambda: loops.log == ["first begins"])
     await cancelled(running)
     assert loops.log == ["first begins", "first ends"]
-    assert "the loop deaf does not end" in caplog.text
+    assert "the loop deaf does not stop" in caplog.text
     go.set()
     await until(lambda: len(asyncio.all_tasks()) == 1)

@@ -85,7 +85,7 @@ def test_of_two_daemons_of_one_file_started_in_two_folders_one_runs(tmp_path: Pa
     configure(tmp_path / "shared.toml", ["titanic"], port, 'dir = "state"\n')
     with daemon("../shared.toml", one, "titanic"):
         assert second("../shared.toml", other) == (
-            f"bot: another daemon works in {tmp_path / 'state'}: end it first, or name another folder ([daemon] dir)"
+            f"bot: another daemon is running in {tmp_path / 'state'}: stop it first, or set another folder ([daemon] dir)"
         )
     assert (tmp_path / "state" / "bot.db").is_file()
     # Each user has a folder of his own, unless the file names one.
@@ -123,7 +123,7 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         with daemon("bot.toml", one, "titanic") as holder:
             configure(other / "bot.toml", ["spooky", "titanic"], port)
             asked.send_signal(signal.SIGHUP)
-            left_alone = "it is left alone: another process already works on titanic"
+            left_alone = "skipped: another process already works on titanic"
             wait_for(lambda: left_alone in (other / "log").read_text(), 60, asked)
             wait_for(lambda: "another process already works on titanic" in _status(other), 60, asked)
             # A table that is gone lets others work on it.
@@ -135,7 +135,7 @@ def test_a_competition_that_is_added_while_another_daemon_works_on_it_is_left_al
         assert "works on titanic" not in _status(other)
         assert second("../other/bot.toml", one).startswith("bot: another process already works on spooky ")
         assert "running since" in _status(other)
-    assert "stopped without ending in order" in _status(other)
+    assert "stopped unexpectedly" in _status(other)
 
 
 def _status(folder: Path) -> str:

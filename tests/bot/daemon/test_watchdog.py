@@ -75,7 +75,7 @@ def pulse(store: Store) -> Pulse | None:
 
 def test_a_daemon_that_has_gone_on_is_alive_and_one_that_stands_still_is_not(watchdog, counter, listener) -> None:
     assert not watchdog.ping()
-    assert listener.hear() == ["STATUS=not well: the workers stand still"]
+    assert listener.hear() == ["STATUS=unhealthy: the workers have stopped"]
     counter.turns += 1
     assert watchdog.ping()
     assert listener.hear() == ["WATCHDOG=1\nSTATUS=polls titanic"]
@@ -121,7 +121,7 @@ async def test_workers_that_hang_are_noticed_though_the_loop_goes_on(store, addr
     watchdog = Watchdog(Systemd(address, 0.1), store, lambda: workers.turns, lambda: "idle")
     running = asyncio.create_task(watchdog.run())
     await until(lambda: bool(listener.hear()) and len(listener.heard) >= 3)
-    assert set(listener.heard) == {"STATUS=not well: the workers stand still"}
+    assert set(listener.heard) == {"STATUS=unhealthy: the workers have stopped"}
     running.cancel()
 
 

@@ -44,7 +44,7 @@ def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot)
     assert found.found.startswith("entered; its card is certain")
     assert (open_.status, open_.fix) == (
         "warning",
-        'confirm it when you are asked, or write into bot.toml: metric = "log_loss"',
+        'confirm it when asked, or add to bot.toml: metric = "log_loss"',
     )
 
 
@@ -93,15 +93,15 @@ def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot:
     with served(snapshot) as site:
         (found,) = checked(site, metric="accuracy", direction="minimize")
     assert found.status == "fails"
-    assert found.found.startswith("its card is not certain: ")
-    assert (found.fix or "").startswith(f"write into bot.toml, below [competitions.{SLUG}]: ")
+    assert found.found.startswith("its task spec is uncertain: ")
+    assert (found.fix or "").startswith(f"add to bot.toml, under [competitions.{SLUG}]: ")
 
 
 def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tmp_path: Path) -> None:
     grader = tmp_path / "grade.py"
     with served(snapshot) as site:
         (found,) = checked(site, metric=str(grader), direction="minimize")
-        assert (found.status, found.found) == ("fails", f"{grader} cannot be read: there is no such file")
+        assert (found.status, found.found) == ("fails", f"{grader} cannot be read: no such file")
         grader.write_text("def grade(submission, answers):\n    return 0.5\n")
         (found,) = checked(site, metric=str(grader), direction="minimize")
         assert found.status == "ok", found

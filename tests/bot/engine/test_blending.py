@@ -12,6 +12,7 @@ from bot.engine.attempts import blend_of, load_tree
 from bot.engine.results import BLENDED, newest_blend
 from bot.engine.strategy import Action
 from bot.engine.suspicion import last_failures
+from state.experiments import withdraw_node
 from state.progress import create_node, end_node
 from tests.bot.engine.blended import WRONG, blended_run, score
 from tests.bot.engine.parts import RUN
@@ -43,6 +44,25 @@ async def test_two_scripts_that_err_on_other_rows_are_blended_and_the_node_count
         assert context.executor.final_score(node.id) == kept.score.final
         shown = next(e for e in context.store.export_events(RUN) if e["type"] == BLENDED)
         assert "final" not in json.dumps(shown)
+
+
+@pytest.mark.asyncio
+@pytest.mark.integration
+async def test_after_a_withdrawal_a_blend_of_as_many_scripts_is_another(tmp_path: Path) -> None:
+    async with blended_run(tmp_path) as (context, blending):
+        for node, wrong in WRONG.items():
+            await score(context, node, wrong)
+        first = await blending.as_node()
+        assert first is not None and first.parents == (1, 2)
+        with context.store.write() as tx:
+            withdraw_node(tx, RUN, 1, "baseline", "learns from later rows")
+        assert await blending.as_node() is None and context.blend is None
+        assert [node.id for node in load_tree(context).candidates()] == [2]
+        await score(context, 4, WRONG[1])
+        second = await blending.as_node()
+        assert second is not None and second.parents == (2, 4)
+        assert context.blend is not None and context.blend.of == (2, 4)
+        assert first.id not in [node.id for node in load_tree(context).candidates()]
 
 
 @pytest.mark.asyncio
@@ -83,7 +103,7 @@ async def test_a_fit_that_runs_when_the_search_ends_is_not_begun_again(tmp_path:
         assert await blending.as_node() is not None
         assert context.blender.pid == worker
         begun = [event for event in context.store.export_events(RUN) if event["type"] == "step.started"]
-        assert sum(event["name"] == "blend" and event.get("node") is None for event in begun) == 1
+        assert sum(event["name"] == "holdout ensemble" for event in begun) == 1
 
 
 @pytest.mark.asyncio

@@ -36,7 +36,7 @@ with open("submission.csv", "w") as file:
     for n in range(60):
         print(rows[n]["id"], 0.5, sep=",", file=file)
 """,
-        f"infer.py failed in the dress rehearsal on 12 test rows: .*IndexError: list index out of range. {_THERE}",
+        f"infer.py failed in its local check on 12 test rows: .*IndexError: list index out of range. {_THERE}",
     ),
     "reads the training view by its path": (
         INFER.replace('Path(os.environ["BOT_DATA"])', 'Path("/solution/work/data")'),
@@ -79,7 +79,7 @@ async def test_what_is_wrong_with_a_notebook_is_found_before_kaggle_sees_it(tmp_
     async with notebook_run(tmp_path, BubblewrapSandbox(), NotebookLimits(hours=100 / 3600)) as context:
         for node, (infer, _) in enumerate(WRONG.values(), 1):
             await score(context, node, infer, solution)
-        refused = {e["node"]: e["why"] for e in context.store.export_events(RUN) if e["type"] == REFUSED}
+        refused = {e["node"]: e["reason"] for e in context.store.export_events(RUN) if e["type"] == REFUSED}
         for node, (infer, said) in enumerate(WRONG.values(), 1):
             found = attempt(context, node)
             assert re.match(f"solution.py works, but .*{said}", found.error or ""), found.error
@@ -131,9 +131,7 @@ async def test_without_a_second_script_the_notebook_trains_again_and_is_rehearse
         assert package.facts.runs == "train"
         assert [one.path for one in package.facts.weights] == ["sample_validation.csv", "validation.csv"]
         await score(context, 2, None, SOLUTION + "\nassert sum(1 for _ in open('data/test.csv')) == 61\n")
-        with pytest.raises(
-            InvalidSubmission, match=r"solution.py failed in the dress rehearsal on 12 test rows: .*Assert"
-        ):
+        with pytest.raises(InvalidSubmission, match=r"solution.py failed in its local check on 12 test rows: .*Assert"):
             await made_package(context, 2, worker, tmp_path / "packages")
 
 

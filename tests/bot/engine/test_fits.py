@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bot.agents.builtin.config import RecipeConfig, features_script
-from bot.coder.lab.calls import Fit, LabAnswer, LabCall, Wait
+from bot.coder.lab.calls import Fit, LabAnswer, LabCall, Wait, Withdraw
 from bot.coder.lab.commands import Commands
 from bot.engine.context import RunContext
 from bot.engine.fits import PLAIN, PortfolioFits
@@ -60,7 +60,7 @@ async def test_each_model_of_a_fit_becomes_an_experiment_and_a_restart_goes_on(t
     async with opened(tmp_path, 5, labs=True) as context:
         two, _ = await two_labs(context)
         await log(two, "mine", 0.1)
-        assert (await two(LabCall(Wait("none")))).text == "no fit of this name was asked for"
+        assert (await two(LabCall(Wait("none")))).text == "no fit has this name"
         answer, again = await fit(two, "basic"), await fit(two, "basic")
         assert answer.status == again.status == 0, (answer.text, again.text)
         assert "basic/MODEL" in answer.text and "basic-2/MODEL" in again.text
@@ -102,6 +102,23 @@ async def test_each_model_of_a_fit_becomes_an_experiment_and_a_restart_goes_on(t
 
 def _features(context: RunContext, place: Path) -> tuple[Path, Path]:
     return fits(context).folder / "basic/features/train.npz", place / "job/features/train.npz"
+
+
+async def test_a_fit_that_is_withdrawn_is_fitted_no_further_and_none_of_its_models_is_chosen(tmp_path: Path) -> None:
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, _ = await two_labs(context)
+        await fit(two, "late")
+        working = asyncio.create_task(fits(context).keep_fitting())
+        async with asyncio.timeout(200):
+            while not experiments(context).all():
+                await asyncio.sleep(0.1)
+        answer = await two(LabCall(Withdraw("late", "it learns from later rows")))
+        await asyncio.sleep(1.0)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        assert answer.status == 0 and fits(context).requests() == []
+        assert len(experiments(context).all()) == 1 and all(one.withdrawn for one in experiments(context).all())
+        assert (await fit(two, "late")).status == 0, "better features may have its name"
 
 
 async def test_features_that_do_not_fit_the_rows_are_refused_or_told_and_hold_up_nothing(tmp_path: Path) -> None:

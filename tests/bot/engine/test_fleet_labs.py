@@ -65,7 +65,7 @@ def labs_on(cluster: Nodes, file: str) -> list[str]:
 
 def logged(made: World) -> list[str]:
     """Return the names of the experiments so far."""
-    with suppress(sqlite3.OperationalError, IndexError):  # there is no run yet, or no table
+    with suppress(sqlite3.OperationalError, IndexError):  # no run yet, or no table
         return [name for (name,) in rows(made, "SELECT name FROM experiment WHERE kind = 'model' ORDER BY node")]
     return []
 
@@ -86,7 +86,7 @@ def test_a_lab_on_a_node_gives_the_conversation_and_nodes_of_one_here(
         "SELECT turns, reason, report, notes FROM lab",
     ):
         assert rows(there, query) == rows(here, query)
-    assert rows(there, "SELECT turns, reason FROM lab")[0] == (len(LabAnswers.COMMANDS), "its coder was done")
+    assert rows(there, "SELECT turns, reason FROM lab")[0] == (len(LabAnswers.COMMANDS), "its coder finished")
     assert list(cluster.folder.glob("n*/fleet/cache/files/*")), "nothing ran on the nodes"
 
 
@@ -110,7 +110,7 @@ def test_a_lab_survives_its_node_and_its_engine(cluster: Nodes, tmp_path: Path, 
     turns = [json.loads(one)["text"] for (one,) in steps]
     assert "was lost" in turns[1] and "no exit status" in turns[1]
     assert "[interrupted" in turns[2] and "copied back last" in turns[2]
-    assert rows(made, "SELECT turns, reason FROM lab") == [(len(turns), "its coder was done")]
+    assert rows(made, "SELECT turns, reason FROM lab") == [(len(turns), "its coder finished")]
     assert len(turns) in (len(WithDeaths.COMMANDS), len(WithDeaths.COMMANDS) + 1)
     nodes = rows(made, "SELECT id, status FROM node WHERE action NOT IN ('ensemble', 'reproduce') ORDER BY id")
     assert [status for _, status in nodes] == ["valid"] * 4

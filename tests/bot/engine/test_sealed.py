@@ -16,7 +16,16 @@ from bot.coder.lab.settings import LabSettings
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment, Kind
 from bot.engine.fits import PortfolioFits
-from bot.engine.sealed import SEALED_RUN, Retrained, SealedRuns, _copying, _test_array, retrainable_members, retrained
+from bot.engine.sealed import (
+    SEALED_RUN,
+    Retrained,
+    SealedRuns,
+    _copying,
+    _Postponed,
+    _test_array,
+    retrainable_members,
+    retrained,
+)
 from bot.engine.strategy import Strategy
 from bot.engine.tree import Tree
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
@@ -209,6 +218,40 @@ async def test_a_run_for_little_makes_way_for_one_that_counts_twice_as_much_once
         await asyncio.gather(running, return_exceptions=True)
 
 
+async def test_a_run_that_needs_the_memory_of_labs_waits_for_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.engine.sealed._PAUSE", 0.01)
+    known, finished = [experiment(2), experiment(3)], list[int]()
+    with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
+        with store.write() as tx:
+            create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
+        context: Any = SimpleNamespace(
+            steps=Steps(store, RUN),
+            blend=None,
+            experiments=SimpleNamespace(all=lambda: known, ranked=lambda: known, card=CARD),
+            budget=SimpleNamespace(elapsed=SimpleNamespace(wall=lambda: 60.0), seconds=100.0),
+        )
+        runs = SealedRuns(context)
+
+        async def run(one: Experiment) -> Retrained:
+            if one.node == 2 and not runs.labs_ended:
+                raise _Postponed
+            finished.append(one.node)
+            return Retrained(None, "")
+
+        runs._run = run  # type: ignore[method-assign]
+        running = asyncio.create_task(runs.keep_running())
+        await asyncio.sleep(0.2)
+        assert finished == [3] and retrained(context, 2) is None
+        runs.labs_ended = True
+        async with asyncio.timeout(10):
+            while finished != [3, 2]:
+                await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
 def test_work_is_copied_before_an_experiments_own_files_which_no_later_change_of_the_coder_touches() -> None:
     lines = [shlex.split(line) for line in _copying(experiment(2, sources=("fit.py", "a dir/my 'x'.py")))]
     assert lines[0][:3] == ["cp", "-r", "--no-preserve=ownership"]
@@ -350,7 +393,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert good is not None and good.file is not None, good
         assert (context.executor.folder.bank / good.file).is_file()
         assert good.file != kept["good"].result.arrays.test
-        assert bad is not None and bad.file is None and "unlike those logged" in bad.reason
+        assert bad is not None and bad.file is None and "differ too much from those logged" in bad.reason
         assert broken is not None and broken.file is None and "status 7" in broken.reason
         assert found["stack"] == Retrained(good.file, ""), (
             "it finds the lab's rows, and new test predictions of its member"
@@ -359,7 +402,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
         assert found["plain"] is None
         assert not list((tmp_path / "run/run/labs").glob("sealed*")), "nothing of it stays"
         said = "".join(message.content for message in model.sent[-1])
-        assert not any(word in said for word in (good.file, "sealed", "on all rows\n", "unlike those logged"))
+        assert not any(word in said for word in (good.file, "sealed", "on all rows\n", "differ too much"))
 
 
 @pytest.mark.integration

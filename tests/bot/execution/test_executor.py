@@ -288,7 +288,7 @@ async def test_a_script_that_its_limit_cuts_off_has_the_score_of_its_files_if_th
     assert (done.value is not None, done.fine) == (whole, whole)
     if whole:
         assert done.error is None
-        assert "killed at its time limit of 4 s; its files were complete, and count" in done.output
+        assert "killed at its time limit of 4 s; its files were complete and are used" in done.output
     else:
         assert done.error is not None
         assert "the script was killed at its time limit of 4 s" in done.error

@@ -33,7 +33,7 @@ async def test_a_view_lies_in_a_folder_of_its_name(tmp_path: Path, worker: Worke
     full = await found.view("full")
     assert full.data == tmp_path / "run" / "views" / "full"
     assert full.truth.is_file() and found.self_reported is None
-    with pytest.raises(UsageError, match="There is no view"):
+    with pytest.raises(UsageError, match="No view named"):
         await found.view("../holdout")
 
 
@@ -50,7 +50,7 @@ async def test_data_that_cannot_be_split_serves_every_view_whole(tmp_path: Path,
 async def test_without_a_sample_submission_nothing_can_be_run(tmp_path: Path, worker: Worker) -> None:
     competition(tmp_path / "data", [[f"r{n}", n, n] for n in range(50)], [["t", 0]])
     (tmp_path / "data" / "sample_submission.csv").unlink()
-    with pytest.raises(UnsupportedLayout, match=r"no sample_submission.csv"):
+    with pytest.raises(UnsupportedLayout, match=r"No sample_submission.csv"):
         await views(tmp_path, worker).view("holdout")
 
 

@@ -180,7 +180,7 @@ def test_what_is_written_is_read_back_the_same(title, claim, evidence, after, ch
         (('["method/ensembling"]', '["method/ensemble"]'), "did you mean method/ensembling?"),
         (('["method/ensembling"]', "[]"), "labels"),
         (('licence = "CC-BY-4.0"\n', ""), "licence: Field required"),
-        (('kind = "trick"', 'kind = "paper"'), "has the table [paper]"),
+        (('kind = "trick"', 'kind = "paper"'), "the table [paper]"),
         (('support = "measured"', 'support = "certain"'), "support"),
         (("Under AUC average the ranks of members, not their probabilities.", ""), "claim"),
         (("+++\nid", "id"), "must begin with +++"),

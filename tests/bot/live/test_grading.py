@@ -37,7 +37,7 @@ async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run
     assert "nothing was sent" in (run.folder.solution / "README.md").read_text()
     assert not run.folder.submission.exists()
     shown = page_of(run)
-    assert f"Nothing was handed in: nothing was sent; node {best} has the best validation score." in shown.prose
+    assert f"Nothing was submitted: nothing was submitted; node {best} has the best validation score." in shown.prose
     for words in ("The whole leaderboard was never read", "Nothing was sent.", "there is nothing to compare"):
         assert words in shown.prose
     assert "★" not in shown.prose.replace("★ the one that counts", "")
@@ -85,7 +85,7 @@ async def test_it_is_written_while_it_goes_on_and_anew_when_the_private_scores_a
         "Rank 31 of 200 teams on the public leaderboard with a score of 0.36: a silver medal as it stands.",
         "The private scores, which decide, are not known yet",
         "Wine, live",
-        "public leaderboard score (better to the right)",
+        "public leaderboard score (right is better)",
         found[0][1],
     ):
         assert words in shown.prose

@@ -107,7 +107,7 @@ async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another
         assert abs(twice - 2 * once) < 1e-9
         # The run before was brought to its end, so that nothing of it is left behind.
         assert run_of(here, first).status == "finished"
-        assert result_of(here, first)["stopped_by"] == "another run was begun"
+        assert result_of(here, first)["stopped_by"] == "another run was started"
         assert run_of(here, first).config["card"]["metric"]["name"] == "grade.py"
 
 
@@ -147,7 +147,7 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
         await asyncio.wait_for(task, 60)
         assert (entry.state, run_of(here, run_id).status) == ("stopped", "finished")
         result = result_of(here, run_id)
-        assert (result["stopped_by"], result["nodes"] > 0) == ("the owner has stopped it", True)
+        assert (result["stopped_by"], result["nodes"] > 0) == ("stopped by the owner", True)
         assert RunFolder(here.runs / run_id).report.is_file()
         with here.store.read() as session:
             assert [row.status for row in submissions_of(session, run_id)] == ["withdrawn"]
@@ -190,7 +190,7 @@ async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away
 async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_may_pass(tmp_path, monkeypatch) -> None:
     own = CompetitionSettings(model="openai:none")
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
-        await until(lambda: entry.why != "it has not been checked yet", task)
+        await until(lambda: entry.why != "not checked yet", task)
         assert notices(here) == ["problem.work"]
     async with working(tmp_path / "other", monkeypatch, CompetitionSettings(model="builtin", metric="log_loss")) as (
         site,

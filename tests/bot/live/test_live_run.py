@@ -102,7 +102,7 @@ async def test_a_model_that_is_not_ours_needs_a_sandbox_or_the_owners_consent(tm
         (tmp_path / "recording").mkdir()
         foreign = CompetitionSettings(model=f"recorded:{tmp_path / 'recording'}")
         async with shared(site, tmp_path / "auto") as here:
-            with pytest.raises(UsageError, match="there is no sandbox for what recorded:"):
+            with pytest.raises(UsageError, match="no sandbox for scripts of recorded:"):
                 begin_run(here, task, foreign)
             assert live_run_of(here.store, site.competition.slug) is None
         uncontained = Settings(run=ReplayOptions(sandbox="process"))
@@ -150,7 +150,7 @@ async def test_a_coding_agent_of_the_owners_works_in_the_labs_of_the_competition
             found = begin_run(walls, task, own.model_copy(update={"coder": "mine"})).settings.chosen_coder.own
             assert (found.name, found.model, found.dialect) == ("mine", "gpt-4o", "chat")
             assert begin_run(walls, task, own).settings.chosen_coder.own is None
-            with pytest.raises(UsageError, match="there is no coder 'mein': did you mean mine"):
+            with pytest.raises(UsageError, match="no coder named 'mein': did you mean mine"):
                 begin_run(walls, task, own.model_copy(update={"coder": "mein"}))
             with pytest.raises(UsageError, match="coder mine works in labs, which need a language model"):
                 begin_run(walls, task, OWN.model_copy(update={"coder": "mine"}))

@@ -126,7 +126,7 @@ async def test_answer_that_was_cut_off_is_gone_on_with_and_each_part_is_charged(
     third = endpoint.requests[2].body["messages"]
     assert [m["role"] for m in third[-2:]] == ["assistant", "user"]
     assert third[-2]["content"] == 'Here it is: {"value": 1'
-    assert "Go on exactly where it ends" in third[-1]["content"]
+    assert "Continue exactly where it stopped" in third[-1]["content"]
     assert asker.totals.calls == len(endpoint.requests) == 3
 
 
@@ -155,7 +155,7 @@ async def test_gives_up_after_two_repairs_and_stays_given_up_after_a_resume(tmp_
     with ScriptedEndpoint(["never JSON"]) as endpoint, open_run(tmp_path) as store:
         async with model_at(endpoint.url) as model:
             for _ in range(2):
-                with pytest.raises(ModelRefused, match="3 attempts: your answer held no JSON object"):
+                with pytest.raises(ModelRefused, match="3 attempts: your answer has no JSON object"):
                     await asker_of(model, store).ask(Question(), role="coder", name="write")
         assert len(endpoint.requests) == 3
 

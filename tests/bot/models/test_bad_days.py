@@ -61,8 +61,8 @@ async def test_a_passing_trouble_is_tried_again(bad: Reply) -> None:
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (failure(400, "Your credit balance is too low to access the API."), "no credit left"),
-        (failure(403, "Your team has used all available credits."), "no credit left"),
+        (failure(400, "Your credit balance is too low to access the API."), "out of credit"),
+        (failure(403, "Your team has used all available credits."), "out of credit"),
         (Reply(body={"error": {"message": "there is none such", "code": "model_not_found"}}), "name of the model"),
         (answer(error={"code": 401, "message": "upstream key"}), "check OPENAI_API_KEY"),
         (Reply(body=PAGE), "'502 Bad Gateway'; check OPENAI_BASE_URL"),

@@ -87,7 +87,8 @@ async def test_a_prompt_does_not_follow_to_another_host(status: int) -> None:
         with (
             ScriptedEndpoint([Reply(status=status, headers={"Location": address})]) as endpoint,
             pytest.raises(
-                ModelMisconfigured, match=rf"answered {status} .*redirects to http://localhost:\d+, where no prompt"
+                ModelMisconfigured,
+                match=rf"answered {status} .*redirects to http://localhost:\d+, and",
             ),
         ):
             await ask(endpoint)

@@ -164,7 +164,7 @@ async def test_if_none_answers_each_ones_words_are_told_and_it_may_pass() -> Non
 async def test_if_none_can_ever_answer_the_run_is_to_stop() -> None:
     with ScriptedEndpoint([NO_KEY]) as first, ScriptedEndpoint([BAD_DAYS["no credit"]]) as second:
         async with several(first.url, second.url) as models:
-            with pytest.raises(ModelMisconfigured, match=r"check OPENAI_API_KEY; m2: .*no credit left"):
+            with pytest.raises(ModelMisconfigured, match=r"check OPENAI_API_KEY; m2: .*out of credit"):
                 await models.ask()
 
 

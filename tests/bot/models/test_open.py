@@ -169,10 +169,10 @@ def test_key_that_could_not_be_sent_is_refused_without_being_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("OTHER_API_KEY", value)
-    with pytest.raises(UsageError, match=r"^OTHER_API_KEY: .*holds no key, or characters that no key has$"):
+    with pytest.raises(UsageError, match=r"^OTHER_API_KEY: .*is empty, or contains characters that no key has$"):
         settings(tmp_path, fallback("http://h/v1", 'key = "OTHER_API_KEY"')).resolve(None)
     monkeypatch.setenv("OPENAI_API_KEY", value)
-    with pytest.raises(UsageError, match=r"^OPENAI_API_KEY: .*holds no key, or characters that no key has$"):
+    with pytest.raises(UsageError, match=r"^OPENAI_API_KEY: .*is empty, or contains characters that no key has$"):
         Environment.read()
 
 
@@ -190,11 +190,11 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
         ('base_url = "http://h:99999/v1"', "4: models.fallback.1.base_url must hold a host, and a port"),
         (
             'base_url = "http://h/v1"\nkey = "other-42"',
-            r"5: models.fallback.1.key must be the name of a variable(?!.*42)",
+            r"5: models.fallback.1.key must be the name of an environment variable(?!.*42)",
         ),
         ('base_url = "http://h/v1"\nkey = "sk-s3cret"', r"5: models.fallback.1.key holds a model's key(?!.*sk-s3cret)"),
         ('base_url = "http://h/v1"\napi_key = "s"', r"5: unknown key 'api_key' in \[models\.fallback\.1\]"),
-        ("timeout = 5", "3: models.fallback.1 is the first endpoint once more"),
+        ("timeout = 5", "3: models.fallback.1 repeats the first endpoint"),
         ('model = "n"\ntimeout = 0', "5: models.fallback.1.timeout must be above 0, not 0"),
     ],
 )
@@ -225,8 +225,8 @@ async def test_change_of_who_answers_is_a_line_and_an_event_of_the_run(tmp_path:
             (event,) = session.exec(select(Event).where(Event.type == "model.changed")).all()
     before, after = f"gpt-x at {endpoint_name(first.url)}", f"fallback 1 (gpt-x at {endpoint_name(second.url)})"
     why = f"{before}: the endpoint answered 503 for gpt-x: down (tries: 1)"
-    assert event.data == {"before": before, "after": after, "why": why}
-    assert said == [f"model: {after} answers in place of {before}: {why}"]
+    assert event.data == {"before": before, "after": after, "reason": why}
+    assert said == [f"model: {after} replaces {before}: {why}"]
 
 
 def test_an_endpoints_name_holds_no_password() -> None:

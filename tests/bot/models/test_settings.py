@@ -100,7 +100,10 @@ def test_anything_else_is_no_model(tmp_path: Path, spec: str) -> None:
     ("text", "fault"),
     [
         ("[models]\ntemperature = 1", r"2: unknown key 'temperature' in \[models\]"),
-        ('[models]\napi_key = "sk"', r"2: unknown key 'api_key' in \[models\], and secrets stand in the environment"),
+        (
+            '[models]\napi_key = "sk"',
+            r"2: unknown key 'api_key' in \[models\]; secrets belong in environment variables",
+        ),
         ("[models.prices.x]\ninput = 1\noutput = 1\nper = 1", r"4: unknown key 'per' in \[models.prices.x\]"),
         ("[models.prices.x]\ninput = 1", "1: models.prices.x.output is missing"),
         ("[models]\ntimeout = -1", "2: models.timeout must be above 0, not -1"),

@@ -75,5 +75,5 @@ def test_repair_reads_and_is_named_as_its_original() -> None:
     assert (repair.name, repair.parse("x"), repair.items()) == ("template_sample", "x", ())
     assert [m.content for m in repair.messages()][2:] == [
         "(no text)",
-        "Your answer cannot be used: it was empty. Answer again, in full and in the form that was asked for.",
+        "Your answer cannot be used: it was empty. Answer again, in full and in the requested form.",
     ]

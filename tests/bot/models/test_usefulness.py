@@ -96,9 +96,9 @@ def test_a_run_that_asked_nothing_lacks_no_answer(store: Store) -> None:
     [
         ({"content": None}, "empty"),
         ({"content": ""}, "empty"),
-        ({"content": None, "reasoning_content": "I wonder."}, "reasoning alone"),
-        ({"content": None, "reasoning": "I wonder."}, "reasoning alone"),
-        ({"content": "<think>I wonder."}, "reasoning alone"),
+        ({"content": None, "reasoning_content": "I wonder."}, "only reasoning"),
+        ({"content": None, "reasoning": "I wonder."}, "only reasoning"),
+        ({"content": "<think>I wonder."}, "only reasoning"),
     ],
 )
 async def test_an_answer_without_text_is_an_error_by_name(message: dict[str, str | None], word: str) -> None:

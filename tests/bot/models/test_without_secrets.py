@@ -75,7 +75,7 @@ def test_secrets_go_from_wherever_in_a_prompt_and_its_kind_stays() -> None:
 
 
 def test_a_secret_that_cannot_be_taken_out_keeps_the_prompt_from_being_sent() -> None:
-    with pytest.raises(BotError, match=r"the prompt rich holds one of the bot's own secrets; it was not sent"):
+    with pytest.raises(BotError, match=r"the prompt rich contains one of the bot's secrets and was not sent"):
         without_secrets(Stubborn((), {}), REDACTOR)
 
 

@@ -11,7 +11,7 @@ from tests.tiny_snapshot import write_tiny
 
 MIDDLE_WORDS = "counting how often the second column repeats within groups of five rows gave a clear and stable gain"
 STEPS = 5
-"""Nodes, with which the clock stands at `STOOD_AT` before the second, the third and the fourth of them."""
+"""Nodes, with which the clock is at `STOOD_AT` before the second, the third and the fourth of them."""
 STOOD_AT = ("2020-01-25T00:00:00Z", "2020-02-18T00:00:00Z", "2020-03-01T00:00:00Z")
 POSTS = {"message/15": "2020-02-10T00:00:00Z", "message/16": "2020-02-25T00:00:00Z"}
 """Those that are posted between these, each in a topic of its own."""

@@ -39,7 +39,7 @@ def test_a_run_whose_first_endpoint_has_no_credit_goes_on_with_the_next(bot, tin
     assert models(result["run"]) == {"other"}
     (change,) = changes(result["run"])
     assert change["before"].startswith("scripted at") and change["after"].startswith("fallback 1 (other at")
-    assert "no credit left" in change["why"]
+    assert "out of credit" in change["reason"]
 
 
 @pytest.mark.integration

@@ -73,7 +73,7 @@ def test_a_recording_gives_the_same_conversation_and_nodes_and_the_log_can_be_fo
     for query in kept:
         assert rows(live, query) == rows(again, query)
     assert [row[3] for row in rows(live, kept[1]) if row[1] != "ensemble"] == ["valid"] * 3
-    assert rows(live, kept[2])[0][:2] == (len(LabAnswers.COMMANDS) + 2, "its coder was done")
+    assert rows(live, kept[2])[0][:2] == (len(LabAnswers.COMMANDS) + 2, "its coder finished")
     # What is handed in hangs on seconds: a recording is faster than a model.
     assert (again["llm"]["calls"], again["llm"]["cost_usd"]) == (len(rows(live, kept[0])), 0)
 

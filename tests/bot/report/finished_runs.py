@@ -268,7 +268,7 @@ def _result(run: FakeRun, scores: dict[int, float]) -> dict[str, Any]:
         "win_rate": 0.804 if valid else 0.0,
         "chosen_node": chosen,
         "handed_in": "refit" if valid else None,
-        "handed_in_note": "the refit" if valid else "no node has a score, so there is nothing to hand in",
+        "handed_in_note": "the refit" if valid else "no node has a score, so there is nothing to submit",
         "validation_score": scores[chosen] if chosen is not None else None,
         "final_score": 0.37 if valid else None,
         "wall_seconds": 4000.5,

@@ -61,7 +61,7 @@ def cautions(**changes: Any) -> list[str]:
 
 def test_a_clock_that_did_not_arrive_is_a_caution() -> None:
     (caution,) = cautions(pace="stream", stream=series("2017-12-14T00:00:00Z"))
-    assert caution == "The clock got no further than 2017-12-14 00:00 UTC: what was posted later was never known."
+    assert caution == "The clock stopped at 2017-12-14 00:00 UTC; later posts were never seen."
     assert cautions(pace="stream", stream=series()) == []
 
 

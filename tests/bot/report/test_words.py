@@ -37,7 +37,7 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ({"win_rate": 0.0}, "Scored 0.25: not above the median, no medal, strictly better than 0.0% of 10 teams."),
         (
             {"n_teams": 1, "gold_medal": True},
-            "Scored 0.25. There is nobody to compare with: the leaderboard has 1 team.",
+            "Scored 0.25. No comparison: the leaderboard has 1 team.",
         ),
         (
             {"gold_medal": True, "guards": [DOUBT]},
@@ -59,7 +59,7 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
                 "chosen_node": None,
                 "handed_in_note": "there is no submission",
             },
-            "Nothing was handed in: there is no submission.",
+            "Nothing was submitted: there is no submission.",
         ),
     ],
 )
@@ -157,8 +157,8 @@ LIVE = {"pace": "live", "cutoff": None, "n_teams": 900, "rank": 12, "score_kind"
         ),
         ({"score_kind": "private"}, "Rank 12 of 900 teams on the private leaderboard with a score of 0.25: no medal."),
         ({"rank": None}, "No rank yet on the public leaderboard with a score of 0.25: no medal as it stands."),
-        ({"rank": None, "score": None, "message": "it waits"}, "There is no score yet: it waits"),
-        ({"submission_exists": False, "handed_in_note": "submit is off"}, "Nothing was handed in: submit is off."),
+        ({"rank": None, "score": None, "message": "it waits"}, "No score yet: it waits"),
+        ({"submission_exists": False, "handed_in_note": "submit is off"}, "Nothing was submitted: submit is off."),
     ],
 )
 def test_the_verdict_on_a_live_run_is_of_the_leaderboard(changes: dict[str, Any], sentence: str):

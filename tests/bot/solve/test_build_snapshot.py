@@ -195,11 +195,11 @@ def leave_out_the_tables(folder):
 
 
 BROKEN = {
-    "no such folder": (lambda folder: leave_out_the_tables(folder) or folder.rmdir(), {}, "there is no folder or file"),
+    "no such folder": (lambda folder: leave_out_the_tables(folder) or folder.rmdir(), {}, "no such folder: or file"),
     "a snapshot": (
         lambda folder: leave_out_the_tables(folder) or (folder / "snapshot.json").write_text("{}"),
         {},
-        "is a snapshot: `bot replay` works on it",
+        "is a snapshot: use `bot replay`",
     ),
     "tables in a folder": (
         lambda folder: (
@@ -231,7 +231,7 @@ BROKEN = {
             folder / "train.csv", ["person_id", "visits", "colour", "pays"], ([*r[:3], "no"] for r in rows(20))
         ),
         {},
-        "the target `pays` has the one value 'no' in train.csv",
+        "the target `pays` has only the value 'no' in train.csv",
     ),
     "an empty target": (
         lambda folder: write(
@@ -257,12 +257,12 @@ BROKEN = {
         "train.csv:3: the row has fewer cells than the header, which has 2",
     ),
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: it is not known; did you mean rmse?"),
-    "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse takes numbers, but the target `pays` holds"),
+    "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse needs numbers, but the target `pays` holds"),
     "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has a value of it more than once"),
     "no time": (
         lambda folder: (folder / "test.csv").unlink(),
         {"target": "pays", "time": "colour"},
-        "--time-column colour: 'red' in row 1 of train.csv is no time such as 2017-10-25,",
+        "--time-column colour: 'red' in row 1 of train.csv is not a time such as 2017-10-25,",
     ),
     "too few rows": (
         lambda folder: write(folder / "train.csv", ["person_id", "visits", "colour", "pays"], rows(9)),

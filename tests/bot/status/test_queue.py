@@ -7,7 +7,7 @@ from state.store import Store
 from state.tasks import claim_task, finish_task, put_task, retry_task
 from tests.state.conftest import StandingClock
 
-NO_KEY = "There is no key for Kaggle."
+NO_KEY = "No Kaggle key."
 
 
 def give_up(store: Store, key: str, kind: str, error: str, competition: str = "wine") -> None:
@@ -29,10 +29,10 @@ def test_each_cause_is_one_line_that_is_gone_once_the_same_kind_succeeds(store: 
         give_up(store, f"poll:wine:{number}", "poll", NO_KEY)
     give_up(store, "learn:wine", "learn", NO_KEY)
     clock.pass_by(-60)
-    give_up(store, "poll:titanic", "poll", "it took longer than 600 s", "titanic")
+    give_up(store, "poll:titanic", "poll", "it exceeded its time limit of 600 s", "titanic")
     assert shown(store) == (
         GivenUp(NO_KEY, 26, ("learn of wine", "poll of wine"), begin + timedelta(minutes=25)),
-        GivenUp("it took longer than 600 s", 1, ("poll of titanic",), begin + timedelta(minutes=24)),
+        GivenUp("it exceeded its time limit of 600 s", 1, ("poll of titanic",), begin + timedelta(minutes=24)),
     )
     clock.pass_by(120)
     with store.write() as tx:

@@ -175,7 +175,7 @@ async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_
     run.node(2, 0.5)
     desk = run.desk(CompetitionSettings(submit=True))
     assert "the rules are not confirmed" in (await decide(desk)).reason
-    with run.store.write() as tx, pytest.raises(UsageError, match="were not read yet"):
+    with run.store.write() as tx, pytest.raises(UsageError, match="have not been read yet"):
         accept_rules(tx, run.context.card.slug, "ada")
     run.read("page", "description", content="A competition without a page of rules.")
     with run.store.write() as tx:
@@ -193,7 +193,7 @@ async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_
     ("facts", "why"),
     [
         ({"user_has_entered": False}, "not entered"),
-        ({"submissions_disabled": True}, "takes no more submissions"),
+        ({"submissions_disabled": True}, "accepts no more submissions"),
         ({"is_kernels_submissions_only": True}, "takes notebooks"),
         ({"deadline": "2020-01-10T11:00:00Z"}, "deadline was at"),
     ],
@@ -374,7 +374,7 @@ async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live)
     assert run.states() == [(2, "withdrawn"), (3, "intended")]
     assert approval(run).decision == "moot"
     assert len(run.notices("approval.asked")) == 1, "it is announced when the first would have been again"
-    with pytest.raises(UsageError, match="a better file replaced it; `bot approve 2` sends"), run.store.write() as tx:
+    with pytest.raises(UsageError, match="replaced by a better file; `bot approve 2` sends"), run.store.write() as tx:
         decide_approval(tx, 1, "approved", "ann")
 
 
@@ -385,7 +385,7 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
     with run.store.write() as tx:
         make_wish(tx, RUN, 3, "ann")
     decision = await decide(desk)
-    assert (decision.verdict, decision.reason) == ("send", "its owner asked for it")
+    assert (decision.verdict, decision.reason) == ("send", "requested by its owner")
     await desk.send()
     assert run.states() == [(3, "confirmed")]
     with run.store.read() as session:

@@ -117,7 +117,7 @@ async def test_over_quota_nothing_is_sent_and_the_intent_waits(tmp_path: Path) -
     file = a_file(tmp_path)
     with ScriptedSite(quota=0) as site:
         async with life(tmp_path, site) as now:
-            with pytest.raises(QuotaReached, match="takes no more submissions"):
+            with pytest.raises(QuotaReached, match="accepts no more submissions"):
                 await now.once.submit(file, node=1, source="refit")
             assert [row.status for row in rows(now.store)] == ["intended"]
     assert not any(line.startswith("act") for line in site.asked)

@@ -84,7 +84,7 @@ async def logged(
         files[role] = context.executor.folder.path / f"{name}-{role}.npy"
         np.save(files[role], 1 / (1 + np.exp(-lean)))
     position = LabPosition(LAB, None, (), "a lab", 1)
-    newest = present_ensemble(context.steps)
+    newest = present_ensemble(context.steps, ())
     done = await context.experiments.log(Logged(name, files, uses=uses), position, newest)  # type: ignore[arg-type]
     return done.node
 
@@ -144,7 +144,7 @@ async def test_an_ensemble_of_labels_is_made_of_their_probabilities(tmp_path: Pa
         assert kept.score.value < min(one.result.score for one in context.experiments.all()) - 0.05
         file = read(context.executor.submission_of(node.id, "holdout"))
         assert {row[1] for row in file[1:]} == {"0", "1"}
-        assert present_ensemble(context.steps) is not None
+        assert present_ensemble(context.steps, ()) is not None
         await logged(context, "later", sure=0.5, seed=9)
 
 

@@ -210,7 +210,7 @@ async def test_a_refit_of_shuffled_rows_is_not_handed_in(run: tuple[RunContext, 
     assert "the refit differs too much" in made.note
 
 
-@pytest.mark.integration  # seconds of processor time
+@pytest.mark.integration  # seconds of CPU time
 async def test_a_refit_that_gave_something_up_is_run_again_with_more_time(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
     done = await scored(context, 3, READS_ITS_CLOCK, 150.0)
@@ -222,22 +222,22 @@ async def test_a_refit_that_gave_something_up_is_run_again_with_more_time(run: t
     assert made.source == "refit" and made.file.parent.name == second.id
 
 
-@pytest.mark.integration  # seconds of processor time
+@pytest.mark.integration  # seconds of CPU time
 async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
     await scored(context, 3, READS_ITS_CLOCK.replace("> 200", "> 1000"), 150.0)
     made = await refit(context, 3, worker)
-    assert made.source == "holdout" and "it gave something up" in made.note
+    assert made.source == "holdout" and "so it did less" in made.note
 
 
-@pytest.mark.integration  # seconds of processor time
+@pytest.mark.integration  # seconds of CPU time
 @pytest.mark.parametrize("short", ["models = 1", "rows //= 2", "rounds //= 3", ""])
 async def test_a_refit_that_drops_models_rows_or_rounds_is_not_handed_in(run, short) -> None:
     context, worker = run
     await scored(context, 3, WORKS.replace("SHORT", short or "pass"), 150.0)
     made = await refit(context, 3, worker)
     assert (made.source == "refit") is (not short), made.note
-    assert short == "" or "it gave something up" in made.note
+    assert short == "" or "so it did less" in made.note
 
 
 MODELS = [f"model {name}: 0.5 after 1.2 s" for name in "ABCDE"]
@@ -286,7 +286,8 @@ async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(
     assert tree[3].fitness > tree[4].fitness
     done = await handed_in(context, worker, tmp_path / "submission.csv", over=True)
     assert done.second_look == (
-        "the final score of node 3 lies outside its interval; node 4, which has the best final score, is handed in instead"
+        "the internal-test score of node 3 is outside its interval; node 4, which has the best internal-test "
+        "score, is submitted instead"
     )
     assert (done.node, done.boldest) == (4, 3)
 

@@ -67,7 +67,7 @@ async def test_an_invalid_file_is_refused_with_the_sites_words_when_it_is_scored
 async def test_what_is_not_open_is_not_sent_to(tmp_path: Path) -> None:
     for name, settings, days, words in (
         ("a", SiteSettings(entered=False), 1.0, "accept its rules"),
-        ("b", QUICK, 80.0, "takes no more submissions"),
+        ("b", QUICK, 80.0, "accepts no more submissions"),
     ):
         with played(tmp_path / name, settings=settings, days=days) as site:
             async with site.submitter() as submitter:
@@ -79,7 +79,7 @@ async def test_what_is_not_open_is_not_sent_to(tmp_path: Path) -> None:
 async def test_a_competition_of_notebooks_is_recognised_before_anything_is_sent(tmp_path: Path) -> None:
     with played(tmp_path, kind="code") as site:
         async with site.submitter() as submitter:
-            with pytest.raises(NotebooksOnly, match="takes notebooks, not files"):
+            with pytest.raises(NotebooksOnly, match="accepts notebooks, not files"):
                 await submitter.submit(predictions(tmp_path), "tag")
         assert not site.site.requests["StartSubmissionUpload"]
 

@@ -55,9 +55,9 @@ def test_a_line_follows_a_notebook_from_its_push_to_its_score(store: Store) -> N
 
 def test_what_the_rehearsal_refused_and_what_failed_are_settled_with_their_reasons(store: Store) -> None:
     with store.write() as tx:
-        tx.record(REFUSED, run_id="r", node=3, why="it would take 11 hours of the 5.4 that it may")
-        record_stage(tx, "r", 7, SHA, "failed", why="its notebook wrote no submission.csv at Kaggle")
+        tx.record(REFUSED, run_id="r", node=3, reason="it would take 11 hours of the 5.4 that it may")
+        record_stage(tx, "r", 7, SHA, "failed", reason="its notebook wrote no submission.csv at Kaggle")
     assert [(one.node, one.settled, one.sentence) for one in lines(store)] == [
-        (3, True, "it is not pushed: it would take 11 hours of the 5.4 that it may"),
-        (7, True, "it is given up: its notebook wrote no submission.csv at Kaggle"),
+        (3, True, "not pushed: it would take 11 hours of the 5.4 that it may"),
+        (7, True, "abandoned: its notebook wrote no submission.csv at Kaggle"),
     ]

@@ -37,16 +37,14 @@ def test_a_large_gain_goes_at_once_and_the_sentence_has_the_figures() -> None:
 
 def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None:
     waits = replace(FACTS, best_waits=True, approved=True)
-    assert decide(waits, OPEN).reason == "a gain of 0.1 over the best that waits, with a standard error of 0.01"
-    assert decide(replace(waits, sent_count=0), OPEN).reason.startswith(
-        "it is the first to be sent, with a gain of 0.1 over"
-    )
+    assert decide(waits, OPEN).reason == "a gain of 0.1 over the best one waiting, with a standard error of 0.01"
+    assert decide(replace(waits, sent_count=0), OPEN).reason.startswith("first submission, with a gain of 0.1 over")
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"closed": "the site takes no more submissions"}, "takes no more submissions"),
+        ({"closed": "the site accepts no more submissions"}, "takes no more submissions"),
         ({"has_entered": False}, "not entered"),
         ({"rules_changed": True}, "rules page has changed"),
         ({"rules_confirmed": False}, "the rules are not confirmed"),
@@ -56,7 +54,7 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
         ({"now": DEADLINE}, "deadline was at 2026-04-01T00:00:00Z"),
         ({"score": 0.79}, "a gain of -0.01"),
         ({"score": None}, "no validation score"),
-        ({"remaining_total": 0}, "the site takes no more"),
+        ({"remaining_total": 0}, "the site accepts no more"),
         ({"self_reported": True}, "its score is self-reported"),
         ({"self_reported": True, "approved": True, "best_sent": None}, "its score is self-reported"),
     ],
@@ -88,7 +86,7 @@ def test_only_what_is_wrong_with_the_file_lets_another_node_go() -> None:
 
 
 def test_the_first_file_goes_whatever_its_score() -> None:
-    assert decide(replace(FACTS, best_sent=None, noise=None, score=-5.0), OPEN).reason == "it is the first"
+    assert decide(replace(FACTS, best_sent=None, noise=None, score=-5.0), OPEN).reason == "first submission"
 
 
 def test_a_gain_must_be_beyond_the_noise_and_less_so_in_the_last_days() -> None:

@@ -115,7 +115,7 @@ async def test_nothing_is_pushed_without_the_owners_word(run: Live) -> None:
 
 @pytest.mark.parametrize(
     ("code", "hours", "why"),
-    [(ONE_ROW, 9.0, "failed in the dress rehearsal"), (SLOW, 0.001, "did not end within 2 s")],
+    [(ONE_ROW, 9.0, "failed in its local check"), (SLOW, 0.001, "did not end within 2 s")],
     ids=["hard-coded rows", "too slow"],
 )
 async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_hears_why(run, code, hours, why) -> None:
@@ -192,7 +192,7 @@ async def test_while_kaggle_works_nothing_is_held_and_the_desk_says_when_to_look
     await desk.send()
     assert sum(run.site.site.requests.values()) == calls, "Kaggle was asked before it was time"
     assert run.clock.now() == before, "the desk waited"
-    await desk.give_up("the owner has stopped it")
+    await desk.give_up("stopped by the owner")
     assert run.states() == [(2, "withdrawn")]
 
 

@@ -139,16 +139,16 @@ async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.Asy
 @pytest.mark.parametrize(
     ("act", "fields", "why"),
     [
-        ("note", {"competition": SPOOKY, "text": " "}, "lacks its text"),
+        ("note", {"competition": SPOOKY, "text": " "}, "lacks the field text"),
         ("note", {"competition": SPOOKY, "text": "x" * 4_001}, "may have 4000"),
         ("note", {"competition": "titanic", "text": "x"}, "titanic is not among the competitions"),
-        ("control", {"competition": SPOOKY, "state": "gone"}, "state is none of"),
-        ("control", {"state": "paused"}, "lacks its competition"),
+        ("control", {"competition": SPOOKY, "state": "gone"}, "state must be one of"),
+        ("control", {"state": "paused"}, "lacks the field competition"),
         ("approve", {"id": "9", "verdict": "approved"}, "no submission 9 is waiting"),
-        ("approve", {"id": "1", "verdict": "expired"}, "verdict is none of"),
-        ("submit", {}, "nothing called submit"),
+        ("approve", {"id": "1", "verdict": "expired"}, "verdict must be one of"),
+        ("submit", {}, "unknown action: submit"),
         ("final", {"competition": SPOOKY, "first": "t3"}, "t3 is no submission of this run that the site has taken"),
-        ("final", {"competition": NOMAD, "first": "t1"}, "there is no run on"),
+        ("final", {"competition": NOMAD, "first": "t1"}, "no run on"),
     ],
 )
 async def test_what_cannot_be_done_is_refused_in_one_sentence(

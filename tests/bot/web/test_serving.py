@@ -88,5 +88,5 @@ def test_too_many_at_a_time_are_turned_away_until_the_others_have_gone(folder: P
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"127.0.0.1:{port} cannot be had"):
+        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port}"):
             serve(Sources(tmp_path / "bot.toml"), WebSettings(port=port), "t", print)

@@ -108,7 +108,7 @@ async def test_a_replay_is_shown_with_its_verdict_tree_and_files(owner: httpx2.A
     assert RUN_ID in text(await owner.get("/"), "runs")
     page = await owner.get(f"/run/{RUN_ID}")
     assert "finished" in text(page, "replay") and "report.html" in text(page, "replay")
-    assert "Baseline" in text(page, "tree") and "the run" in text(page, "events")
+    assert "Baseline" in text(page, "tree") and f"run {RUN_ID} is finished" in text(page, "events")
     report = await owner.get(f"/run/{RUN_ID}/file/report.html")
     assert "the report" in report.text
     assert "sandbox" in report.headers["content-security-policy"]

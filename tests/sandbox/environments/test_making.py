@@ -82,7 +82,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "one.jpg").touch()
     for act in (lambda: remove_environment(tmp_path, "photos"), lambda: make_environment(tmp_path, "photos", recipe)):
-        with pytest.raises(UsageError, match="is no environment of ours"):
+        with pytest.raises(UsageError, match="is not an environment made by the bot"):
             act()
     assert (tmp_path / "photos" / "one.jpg").exists()
 
@@ -90,7 +90,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
 @pytest.mark.integration
 def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
     lock = take(tmp_path / ".default.lock")
-    with pytest.raises(UsageError, match="another `bot env` makes or removes the environment default"):
+    with pytest.raises(UsageError, match="another `bot env` is working on the environment default"):
         make_environment(tmp_path, "default", recipe)
     lock.release(remove=True)
 

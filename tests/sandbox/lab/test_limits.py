@@ -52,7 +52,7 @@ async def test_a_job_that_goes_over_a_limit_is_named_in_the_next_result(containe
 async def test_files_in_memory_that_take_all_of_it_are_removed(contained: Shell) -> None:
     result = await contained.type("for i in $(seq 30); do yes | head -c 19000000 >/dev/shm/$i; done; sleep 9")
     assert result.exit_code is None
-    assert "/dev/shm was removed" in (result.ended or "")
+    assert "/dev/shm were removed" in (result.ended or "")
     assert await contained.prints("ls /dev/shm | wc -l") == "0"
 
 

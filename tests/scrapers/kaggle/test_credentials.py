@@ -26,7 +26,7 @@ def test_every_place_is_looked_in_in_order(tmp_path: Path) -> None:
     def source() -> str:
         return find_credentials(environment, home).source
 
-    with pytest.raises(UsageError, match=r"no key for Kaggle.*KAGGLE_API_TOKEN"):
+    with pytest.raises(UsageError, match=r"No Kaggle key.*KAGGLE_API_TOKEN"):
         source()
     write(home / ".config" / "kaggle" / "kaggle.json", LEGACY)
     assert source() == "kaggle.json"

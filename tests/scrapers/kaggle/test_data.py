@@ -201,7 +201,7 @@ async def test_a_damaged_zip_is_refused_and_fetched_anew(site: DataSite, tmp_pat
         damage
     ]
     site.serve(FILES, bad)
-    with pytest.raises(DownloadFailed, match=r"cannot be unpacked: Bad CRC-32|is no zip that can be read"):
+    with pytest.raises(DownloadFailed, match=r"cannot be unpacked: Bad CRC-32|is not a readable zip"):
         await fetch(site, tmp_path)
     assert not (tmp_path / "data").exists()
     site.serve(FILES, good, etag='"two"')

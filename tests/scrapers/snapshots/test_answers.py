@@ -69,7 +69,7 @@ def test_rows_that_are_problems_apart_by_two_columns_or_by_their_order_fit(tmp_p
     assert problems_after(tmp_path / "small", change) == []
     given_away = _sample(["id", "part", "y"], *([0, "a", 0], [0, "b", 0], [1, "a", 1], [1, "b", 1]))
     problems = problems_after(tmp_path / "other", lambda folder: (change(folder), given_away(folder)))
-    assert any("gives the answers away: 'y'" in one for one in problems)
+    assert any("reveals the answers: 'y'" in one for one in problems)
 
 
 def test_many_answers_are_gone_through_in_parts_that_see_every_id(tmp_path: Path) -> None:

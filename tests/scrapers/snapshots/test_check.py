@@ -62,7 +62,7 @@ def test_a_table_cut_within_a_row_is_named(tmp_path: Path) -> None:
         assert table.read_bytes().splitlines()[-1].count(b",") < 2
 
     (problem,) = problems_after(tmp_path / "s", cut)
-    assert problem == "data/train.csv: ends in the middle of a row: its end is missing"
+    assert problem == "data/train.csv: ends in the middle of a row"
 
 
 def _damage(name: str) -> Change:
@@ -106,7 +106,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "a named pipe": (lambda s: os.mkfifo(s / "data/pipe"), "data/pipe: is not a plain file"),
     "unknown metric": (
         lambda s: write_manifest(s, metric={"name": "glee", "direction": "minimize"}),
-        "snapshot.json: the metric 'glee' is unknown and there is no private/grade.py; known are accuracy, ",
+        "snapshot.json: the metric 'glee' is unknown and the snapshot has no private/grade.py; known are accuracy, ",
     ),
     "wrong direction": (
         lambda s: write_manifest(s, metric={"name": "rmse", "direction": "maximize"}),

@@ -1,4 +1,4 @@
-"""No file of data/ gives the answers away, wherever and however it would."""
+"""No file of data/ reveals the answers, wherever and however it would."""
 
 import bz2
 import gzip
@@ -160,7 +160,7 @@ def test_the_answers_are_found_in_whatever_form_a_file_has(tmp_path: Path, name:
 
     (problem,) = problems_after(tmp_path / "small", change)
     assert problem.startswith(f"data/{name}: ")
-    assert "gives the answers away" in problem
+    assert "reveals the answers" in problem
 
 
 def _wrong_once(header: tuple[str, str]) -> bytes:
@@ -223,7 +223,7 @@ def _train_of_equal_numbers(given: Callable[[int], int]) -> Callable[[Path], obj
 def test_a_train_table_with_the_numbers_of_the_test_is_a_leak_only_where_it_equals_all_answers(tmp_path: Path) -> None:
     assert problems_after(tmp_path / "honest", _train_of_equal_numbers(lambda id: id % 4)) == []
     (problem,) = problems_after(tmp_path / "leak", _train_of_equal_numbers(lambda id: id * 7 % 5))
-    assert problem.startswith("data/train.csv: gives the answers away: 'energy' is")
+    assert problem.startswith("data/train.csv: reveals the answers: 'energy' is")
 
 
 def test_labels_that_are_no_predictions_are_found_by_their_own_names_alone() -> None:
@@ -250,7 +250,7 @@ def test_an_id_that_repeats_does_not_hide_a_leak_whatever_the_order(tmp_path, ro
         write_csv(folder / "data/more.csv", ["id", "y", "x"], [[*row, 1] for row in rows])
 
     (problem,) = problems_after(tmp_path / "small", change)
-    assert problem.startswith("data/more.csv: gives the answers away: 'y'")
+    assert problem.startswith("data/more.csv: reveals the answers: 'y'")
 
 
 def test_where_all_ids_repeat_their_order_distinguishes_a_leak_from_an_honest_column(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_where_all_ids_repeat_their_order_distinguishes_a_leak_from_an_honest_co
 
     honest = [(id, str((int(y) + (n == 39)) % 5)) for n, (id, y) in enumerate(answers)]
     assert problems_after(tmp_path / "honest", change(honest)) == []
-    assert "gives the answers away" in problems_after(tmp_path / "leak", change(answers))[0]
+    assert "reveals the answers" in problems_after(tmp_path / "leak", change(answers))[0]
 
 
 ONE_HOT = Answers(("id",), ("EAP", "HPL"), {"a": (1.0, 0.0), "b": (0.0, 1.0), "c": (1.0, 0.0)})

@@ -99,7 +99,7 @@ async def test_the_pool_is_kept_in_order_repetitions_merged_failures_retired_and
     assert [merge.ideas for merge in found.merge] == [(1, 2)]
     assert [retire.idea for retire in found.retire] == [3]
     assert [(credit.idea, credit.sources) for credit in found.credit] == [(4, ("message/1",))]
-    assert [(one.idea, one.why) for one in found.dropped] == [("unit length", "measured to bring nothing")]
+    assert [(one.idea, one.why) for one in found.dropped] == [("unit length", "measured without a gain")]
     assert found.add == ()
     assert len(found.paths) >= 4
 

@@ -106,7 +106,7 @@ async def test_the_command_ends_as_what_it_runs_ends(tmp_path: Path) -> None:
         )
         assert (await forwarded(it))[0] == 64
         status, _, err = await forwarded(None, "true", path=tmp_path / "none")
-        assert (status, err) == (69, "gateway: there is none in this lab\n")
+        assert (status, err) == (69, "gateway: this lab has no gateway\n")
 
 
 async def test_a_signal_is_passed_on(tmp_path: Path) -> None:

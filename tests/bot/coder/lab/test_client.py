@@ -169,7 +169,7 @@ def _sparse(path: Path) -> None:
         (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
         (lambda path: path.symlink_to("loop"), "cannot read"),
         (lambda path: path.symlink_to(path.name), "symbolic links"),
-        (lambda path: path.write_bytes(b"x" * 100_001), "100000 are the most"),
+        (lambda path: path.write_bytes(b"x" * 100_001), "the limit is 100000"),
         (lambda path: path.write_bytes(b"\xff\xfe"), "not UTF-8"),
     ],
 )

@@ -13,6 +13,7 @@ from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.experiment import Experiment
 from bot.engine.experiments import MOST_BLAMES
+from bot.engine.tree import BASELINE
 from bot.execution.record import SCORED_EXPERIMENT
 from state.experiments import replace_result
 from tests.bot.coder.lab.experimenting import experiments, lab, log, predictions, two_labs
@@ -211,11 +212,13 @@ async def test_a_withdrawn_experiment_stays_on_the_board_and_is_chosen_for_nothi
         told = await three(LabCall(Withdraw("leaky", "the target is in it")))
         again = await three(LabCall(Withdraw("leaky")))
         unknown = await three(LabCall(Withdraw("nobody")))
+        baseline = await three(LabCall(Withdraw("baseline", "it breaks a rule")))
         later = await log(three, "later", 0.5)
         best, lines = experiments(context).best(), board(context)
         complete = {node.id for node in load_tree(context).nodes if node.complete}
         nodes = {one.name: one.node for one in experiments(context).all()}
-    assert (told.status, again.status, unknown.status) == (0, 0, 1)
+    assert (told.status, again.status, unknown.status, baseline.status) == (0, 0, 1, 0)
+    assert BASELINE not in complete
     assert best is not None and best.name == "later"
     assert "against honest, paired" in later.text
     assert any(line.startswith("leaky") and "withdrawn" in line for line in lines)

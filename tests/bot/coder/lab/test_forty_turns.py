@@ -112,11 +112,11 @@ def check_what_was_seen(seen: list[str]) -> None:
         20: ("ended at its time limit of 5 s", "characters left out", "/lab/logs/20.txt"),
         21: ("exit 137",),
         22: ("alive",),
-        23: (f"more than {WORK_BYTES} bytes of files", "no file can be made larger"),
+        23: (f"more than {WORK_BYTES} bytes of files", "no file can grow beyond"),
         24: ("File size limit exceeded", "exit 0"),
         25: ("room", "exit 0"),
         26: ("sandbox ended", "no exit status"),
-        27: ("/lab/work\nkept", "started anew: background jobs"),
+        27: ("/lab/work\nkept", "restarted: background jobs"),
         28: ("No command was found",),
         29: ("No command was found",),
         30: ("MemoryError", "exit 1"),
@@ -141,7 +141,7 @@ def check_what_was_seen(seen: list[str]) -> None:
 def check_what_was_kept(context: RunContext) -> None:
     """Check the rows of the life."""
     (row,) = labs(context.store, RUN)
-    assert (row.turns, row.reason) == (40, "its coder was done")
+    assert (row.turns, row.reason) == (40, "its coder finished")
     assert row.report == {"method": "linear", "components": "it works", "limitations": "made so"}
     assert context.experiments is not None
     kept, tree = context.experiments.all(), load_tree(context)
@@ -188,7 +188,7 @@ def nodes(store: Store) -> list[tuple[object, ...]]:
 
 def logged(store: Store) -> list[tuple[object, ...]]:
     with store.read() as session:
-        rows = experiments(session, RUN)
+        rows = [row for row, _ in experiments(session, RUN)]
         return [(one.node, one.name, one.kind, one.uses, one.sources, one.result, one.seconds) for one in rows]
 
 

@@ -86,11 +86,11 @@ async def test_a_coder_looks_around_experiments_and_reports(tmp_path: Path) -> N
     assert strong.result.score < weak.result.score
     assert "has the shape (9,)" in seen[4]
     assert "scripts are not scored in this run" in seen[4]
-    assert "no fit of this name was asked for" in seen[4]
+    assert "no fit has this name" in seen[4]
     assert "Read-only file system" in seen[5] and "stack" in seen[5].splitlines()
     assert row.report == {"method": "ridge", "components": "it works", "next": "trees"}
     assert row.notes == ["b helps"]
-    assert row.reason == "its coder was done"
+    assert row.reason == "its coder finished"
     assert [(node.id, node.state, node.parents, node.score) for node in tree.nodes[1:]] == [
         (2, "valid", (), weak.result.score),
         (3, "valid", (), strong.result.score),
@@ -116,7 +116,7 @@ async def test_a_lab_without_an_experiment_whose_work_is_taken_away_leaves_a_fai
     async with lived(tmp_path / "run", Careless(replies)) as context:
         (row,) = labs(context.store, RUN)
         assert "exit 1" in turns(context)[1]
-        assert row.reason == "10 replies in a row held no command"
+        assert row.reason == "10 replies in a row had no command"
         node = load_tree(context)[2]
         assert node.buggy
         assert "logged nothing" in str(context.results[-1].error)
@@ -172,7 +172,7 @@ async def test_a_lab_ends_with_what_it_logged_though_the_bot_was_away_when_its_t
     async with lived(tmp_path / "run", Interrupted(replies, a_night), agent=timed(time)) as context:
         (row,) = labs(context.store, RUN)
         assert "10368 s left" in turns(context)[0]
-        assert row.reason == "its time was used up"
+        assert row.reason == "its time was up"
         assert load_tree(context)[2].valid
 
 
@@ -190,8 +190,8 @@ async def test_a_command_is_ended_when_the_labs_time_is_over(tmp_path: Path) -> 
     async with lived(tmp_path / "run", Scripted(replies), agent=timed(Shrinking())) as context:
         (row,) = labs(context.store, RUN)
         (seen,) = turns(context)
-        assert "the lab's time is over" in seen and "typed on" not in seen
-        assert row.reason == "its time was used up"
+        assert "the lab's time is up" in seen and "typed on" not in seen
+        assert row.reason == "its time was up"
         assert load_tree(context)[2].valid
 
 
@@ -224,7 +224,7 @@ async def test_only_the_two_newest_labs_keep_what_can_be_made_again(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("seconds", "reason"), [(0.0, "its last 12 experiments gained nothing"), (1800.0, "its coder was done")]
+    ("seconds", "reason"), [(0.0, "its last 12 experiments gained nothing"), (1800.0, "its coder finished")]
 )
 async def test_a_lab_of_a_longer_run_is_closed_when_experiments_have_gained_nothing_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, reason: str
@@ -256,8 +256,8 @@ async def test_solo_has_the_competitions_own_files_and_hands_in_what_it_left(tmp
     assert "241" in seen[0], "all labelled rows"
     assert "validation" not in seen[0]
     assert "folds.csv" not in seen[0]
-    assert "exit 0" not in seen[0], "there is no command `lab`"
-    assert row.reason == "3 replies in a row held no command"
+    assert "exit 0" not in seen[0], "no command `lab`"
+    assert row.reason == "3 replies in a row had no command"
     assert (tree[2].state, tree[2].score) == ("valid", None)
     told = "".join(message.content for message in model.sent[0])
     assert "lab log" not in told and "lab score" not in told
@@ -284,7 +284,7 @@ async def test_solo_hands_in_what_it_left_though_its_model_is_silent_when_the_ti
         (row,) = labs(context.store, RUN)
         assert context.executor.submission_of(2, "holdout").is_file()
         assert load_tree(context)[2].state == "valid"
-    assert row.reason == "its time was used up"
+    assert row.reason == "its time was up"
 
 
 class Hesitant(Scripted):

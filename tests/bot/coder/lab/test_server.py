@@ -119,8 +119,8 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (b'{"command":["status"],"arguments":{}}\n', "command"),
         (b'{"command":"status","arguments":{},"x":1}\n', "x"),
         (b'{"command":"\\ud800","arguments":{}}\n', "Invalid JSON"),
-        (header("exec"), "there is no command"),
-        (header("exec\n\x1b[2J\u202e"), "there is no command"),
+        (header("exec"), "no command"),
+        (header("exec\n\x1b[2J\u202e"), "no command"),
         (header("s" * 5000), "command"),
         (header("status", all=True), "all"),
         (header("board", all="yes"), "all"),
@@ -135,19 +135,19 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (header("status", ("oof", "a.npy", 5)), "takes no file for oof"),
         (header("score"), "missing or empty"),
         (script(0), "missing or empty"),
-        (script(100_001), "100000 are the most"),
+        (script(100_001), "the limit is 100000"),
         (header("score", ("source", "other.py", 5)), "missing"),
         (header("score", ("source", "solution.py", 5), ("source", "other.py", 5)), "'other.py'"),
-        (header("score", ("source", "solution.py", 5), ("source", "infer.py", 10**18)), "the most"),
+        (header("score", ("source", "solution.py", 5), ("source", "infer.py", 10**18)), "the limit is 4000000"),
         (header("score", ("validation", "a.npy", 5), ("source", "solution.py", 5)), "no file for validation"),
         (script(4) + b"12345", "more than the announced 4 bytes"),
         (script(2) + b"\xff\xff", "not UTF-8"),
         (header("log", name="lgbm"), "validation is missing"),
         (header("log", ("oof", "o.npy", 5), name="lgbm"), "validation is missing"),
         (header("log", ("source", "a.py", 5), name="lgbm"), "validation is missing"),
-        (logged(validation=512_000_001), "512000000 are the most"),
-        (logged(("oof", "o.npy", 10**10)), "512000000 are the most"),
-        (logged(("test", "t.npy", 10**18)), "512000000 are the most"),
+        (logged(validation=512_000_001), "the limit is 512000000"),
+        (logged(("oof", "o.npy", 10**10)), "the limit is 512000000"),
+        (logged(("test", "t.npy", 10**18)), "the limit is 512000000"),
         (logged(validation=0), "empty"),
         (logged(validation=-1), "bytes"),
         (logged(("test", "t.npy", 1), ("test", "u.npy", 1)), "test is there twice"),
@@ -157,10 +157,10 @@ async def test_what_a_killed_bot_left_is_no_hindrance(tmp_path: Path, handler: R
         (logged(("test", "test.\n\x1b[2J", 1)), "suffix"),
         (logged(("test", "test.../../etc", 1)), "suffix"),
         (logged(("test", "t.npy" * 100, 1)), "files.1.name"),
-        (logged(*(("source", f"{n}.py", 1) for n in range(41))), "40 are the most"),
-        (logged(*(("source", f"{n}.py", 1) for n in range(900))), "40 are the most"),
-        (logged(*(("source", f"{n}.py", 1_000_000) for n in range(5))), "4000000 are the most"),
-        (source("a.py", 1_000_001), "1000000 are the most"),
+        (logged(*(("source", f"{n}.py", 1) for n in range(41))), "the limit is 40"),
+        (logged(*(("source", f"{n}.py", 1) for n in range(900))), "the limit is 40"),
+        (logged(*(("source", f"{n}.py", 1_000_000) for n in range(5))), "the limit is 4000000"),
+        (source("a.py", 1_000_001), "the limit is 1000000"),
         (source(""), "cannot be named"),
         (source("../a.py"), "cannot be named"),
         (source("/a.py"), "cannot be named"),
@@ -328,7 +328,7 @@ async def test_a_file_that_the_engine_cannot_write_is_refused(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (ended.status, handler.calls) == (1, [])
-    assert "cannot keep the files" in ended.err and "File too large" in ended.err
+    assert "could not store the files" in ended.err and "File too large" in ended.err
     assert list((socket.parent.parent / "spool").iterdir()) == []
 
 

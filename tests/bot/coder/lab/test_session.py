@@ -60,7 +60,7 @@ async def test_an_agent_looks_around_logs_improves_and_is_done(tmp_path: Path) -
         with context.store.read() as session:
             story = only_story(session)
             calls = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()
-    assert (row.reason, row.turns, row.report["method"]) == ("its coder was done", 1, "ridge")
+    assert (row.reason, row.turns, row.report["method"]) == ("its coder finished", 1, "ridge")
     assert [tree[node].valid for node in (2, 3)] == [True, True]
     assert "requests to your model left" in story.turns[0].observation
     assert "s left]" in story.turns[0].observation
@@ -71,7 +71,7 @@ async def test_an_agent_looks_around_logs_improves_and_is_done(tmp_path: Path) -
     assert calls[0].items
     assert not calls[1].items
     assert "You work alone on a Linux machine" in model.requests[0]
-    assert re.search(r"Your time is over at \d\d:\d\d:\d\d by `date -u`", model.requests[0])
+    assert re.search(r"Your time ends at \d\d:\d\d:\d\d by `date -u`", model.requests[0])
     assert "Your time is nearly over" not in "".join(model.requests)
 
 
@@ -81,9 +81,9 @@ async def test_an_agent_that_fails_is_started_anew_and_the_third_time_its_lab_is
         row, seen, tree = only_lab(context), turns(context), load_tree(context)
     assert row.turns == 3
     assert (row.reason or "").startswith(
-        "its coder failed 3 times, at last so: it ended with status 1: the tiny agent crashed"
+        "its coder failed 3 times; the last error: it ended with status 1: the tiny agent crashed"
     )
-    assert "You begin again" not in seen[0]
+    assert "You start again" not in seen[0]
     assert "that start was ended: it ended with status 1" in seen[1]
     assert tree[2].valid, "what it logged stays"
 
@@ -92,14 +92,17 @@ async def test_an_agent_that_fails_before_it_asks_for_anything_is_started_once(t
     command = "echo nothing here >&2; exit 3"
     async with worked(tmp_path / "run", tiny(command=command), ScriptedModel([])) as context:
         row = only_lab(context)
-    assert (row.reason, row.turns) == ("its coder asked its model nothing: it ended with status 3: nothing here", 1)
+    assert (row.reason, row.turns) == (
+        "its coder sent no request to its model: it ended with status 3: nothing here",
+        1,
+    )
 
 
 async def test_an_agent_is_warned_under_its_requests_and_ended_when_its_time_is_over(tmp_path: Path) -> None:
     model = ScriptedModel([logged("one", 0.5), *["sleep 1"] * 30, "sleep 300"])
     async with worked(tmp_path / "run", tiny(), model, partial(strategy, seconds=20.0)) as context:
         row, tree = only_lab(context), load_tree(context)
-    assert row.reason == "its time was used up"
+    assert row.reason == "its time was up"
     assert tree[2].valid, "what it logged stays"
     warned = ["Your time is nearly over" in request for request in model.requests]
     assert not warned[0] and warned[-1], "in the last fifth of its time"
@@ -111,7 +114,7 @@ async def test_an_agent_that_has_called_lab_done_is_not_warned_any_more(
     monkeypatch.setattr(Work, "_warning", lambda self, left: "Your time is nearly over")
     model = ScriptedModel([logged("one", 0.5), DONE, "true"])
     async with worked(tmp_path / "run", tiny(), model) as context:
-        assert only_lab(context).reason == "its coder was done"
+        assert only_lab(context).reason == "its coder finished"
     warned = [request.count("Your time is nearly over") for request in model.requests]
     # Under the request, and under the answer of `lab log`, which stays in the conversation.
     assert warned[0] == 1 and warned[-1] == 1
@@ -123,14 +126,14 @@ async def test_an_agent_that_does_not_end_after_lab_done_is_ended(
     monkeypatch.setattr("bot.coder.lab.session._GRACE", 1.0)
     model = ScriptedModel([logged("one", 0.5), DONE, "sleep 300"])
     async with worked(tmp_path / "run", tiny(), model) as context:
-        assert only_lab(context).reason == "its coder was done"
+        assert only_lab(context).reason == "its coder finished"
 
 
 async def test_requests_are_bounded_as_turns_are(tmp_path: Path) -> None:
     model = ScriptedModel(["true"] * 100)
     few = partial(strategy, settings=LabSettings(turns=3))
     async with worked(tmp_path / "run", tiny(), model, few) as context:
-        assert only_lab(context).reason == "its 3 requests were used up"
+        assert only_lab(context).reason == "its 3 requests are used up"
     assert len(model.requests) == 3
 
 
@@ -182,7 +185,7 @@ async def test_solo_with_an_agent_hands_in_what_it_left(tmp_path: Path) -> None:
     model = ScriptedModel([alone])
     async with worked(tmp_path / "run", tiny(), model, solo) as context:
         row, seen, tree = only_lab(context), turns(context), load_tree(context)
-    assert row.reason == "its coder ended by itself"
+    assert row.reason == "its coder exited"
     assert "the engine does not answer" in seen[0]
     assert tree[2].state == "valid"
     assert "lab score" not in model.requests[0]
@@ -199,9 +202,9 @@ async def test_after_a_kill_the_agent_begins_again_in_the_same_folder(tmp_path: 
         row, seen, tree = only_lab(context), turns(context), load_tree(context)
         with context.store.read() as session:
             calls = len(session.exec(select(ModelCall)).all())
-    assert (row.reason, row.turns) == ("its coder was done", 2)
-    assert "the bot was restarted meanwhile" in seen[0]
+    assert (row.reason, row.turns) == ("its coder finished", 2)
+    assert "the bot was restarted" in seen[0]
     assert "begun before the kill" in seen[1]
-    assert "You begin again" in model.requests[0]
+    assert "You start again" in model.requests[0]
     assert [tree[node].valid for node in (2, 3)] == [True, True]
     assert calls == len(model.requests) + 2, "what was asked before the kill is neither lost nor paid twice"

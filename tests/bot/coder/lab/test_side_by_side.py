@@ -42,7 +42,7 @@ async def test_two_labs_end_on_two_cores_and_share_what_they_log(tmp_path: Path,
         tree, rows = load_tree(context), labs(context.store, RUN)
         assert context.experiments is not None
         kept, folder = context.experiments.all(), context.experiments.folder
-        assert [row.reason for row in rows] == ["its coder was done"] * 2
+        assert [row.reason for row in rows] == ["its coder finished"] * 2
         # What both logged alike is there once, and belongs to whoever was first.
         assert sorted(one.name for one in kept) == ["again", "any", "any-2", "behind", "weak"]
         assert {one.lab for one in kept if one.name.startswith("any")} == {row.id for row in rows}

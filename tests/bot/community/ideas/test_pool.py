@@ -201,5 +201,5 @@ async def test_an_idea_that_open_work_has_built_is_judged_before_any_report(stor
         end_node(tx, RUN, 3, "valid", score=0.41)
         add_experiment(tx, RUN, 3, name="cat", kind="model", lab=3, note="idea 2", result=result, sources=sources)
     bases = {one.number: (one.basis, one.gains) for one in idea_texts(here)}
-    built = ("built, not measured apart", ())
+    built = ("built, but not measured separately", ())
     assert bases == {1: built, 2: ("measured", (0.02,)), 3: ("not judged", ()), 4: built}

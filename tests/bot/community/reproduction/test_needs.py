@@ -96,14 +96,14 @@ def test_a_cells_commands_are_left_out_and_named_and_its_python_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("x = 1\n    y = 2\n# print x", "it is no valid Python 3: line 2: unexpected indent"),
-        ("'''\nprint x\n'''\ndef f(:\n    pass", "it is no valid Python 3: line 4: "),
+        ("x = 1\n    y = 2\n# print x", "it is not valid Python 3: line 2: unexpected indent"),
+        ("'''\nprint x\n'''\ndef f(:\n    pass", "it is not valid Python 3: line 4: "),
         ("x = 1\nprint x", "it is written in Python 2: print x"),
         (
             "```python cell\nx = 1\n```\n\n```python cell\nprint x\n```",
             "it is written in Python 2: code cell 2, print x",
         ),
-        ("```python cell\nx = b'[encoded data left out]'\n```", "its code holds encoded data"),
+        ("```python cell\nx = b'[encoded data left out]'\n```", "its code contains encoded data"),
         ("# Title\n\n```python cell\n\n```", "it holds no Python code"),
         ("```julia cell\nx = 1\n```", "it is written in julia"),
     ],
@@ -139,11 +139,11 @@ def test_a_kernel_stays_that_writes_predictions_or_trains_a_model_that_could(cod
 
 def test_kernels_that_are_skipped_are_counted_by_reason_in_one_line() -> None:
     reasons = [
-        "it needs packages that are not here: keras, h2o",
+        "it needs packages that are not installed: keras, h2o",
         "it is written in R",
-        "it needs packages that are not here: keras",
+        "it needs packages that are not installed: keras",
     ]
-    assert skipped_line(reasons) == "needs packages that are not here (2: keras, h2o); is written in R (1)"
+    assert skipped_line(reasons) == "needs packages that are not installed (2: keras, h2o); is written in R (1)"
 
 
 def kernel(number: int, text: str, score: float | None, votes: int) -> Post:

@@ -191,7 +191,7 @@ async def test_nothing_is_run_where_it_is_turned_off(tmp_path: Path) -> None:
         assert why_no_more(context) is None
         assert await reproduce_batch(context, 1) == []
         assert context.decisions.count == 0
-        assert why_no_more(context) == "the settings say so"
+        assert why_no_more(context) == "as configured"
 
 
 async def test_strangers_code_is_not_run_where_nothing_contains_it(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_one_process_serves_many_scores_and_each_sees_the_tables_unspoilt(grader
 
 
 def test_a_module_that_is_not_there_is_the_snapshots_fault_and_named(grader: GraderProcess, place: Path) -> None:
-    with pytest.raises(SnapshotError, match=r"grade.py:\d+: needs 'pycocotools', which is not to be had"):
+    with pytest.raises(SnapshotError, match=r"grade.py:\d+: needs 'pycocotools', which is not available"):
         deed(grader, place, "missing")
 
 
@@ -211,7 +211,7 @@ def test_edit_distances_are_there_where_levenshtein_is_not_installed(tmp_path: P
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("import torchmetrics_of_old\n", "grade.py:1: needs 'torchmetrics_of_old', which is not to be had"),
+        ("import torchmetrics_of_old\n", "grade.py:1: needs 'torchmetrics_of_old', which is not available"),
         ("from mlebench.competitions.utils import no_such_name\n", "needs 'mlebench.competitions.utils'.*no_such_name"),
         ("def grade(:\n", "grade.py:1: cannot be loaded: SyntaxError"),
         ("x = 1\n", "cannot be loaded: AttributeError"),

@@ -75,7 +75,7 @@ def test_a_board_whose_ends_are_tied_is_noted_where_mle_bench_would_turn_it_roun
     write(snapshot / "leaderboard.csv", ["score"], [[1], [1]])
     path = submit(snapshot, 1, 3)
     report = grade(snapshot, card(), path)
-    assert report.is_lower_better and report.gold_medal and "MLE-bench would take higher ones" in report.note
+    assert report.is_lower_better and report.gold_medal and "MLE-bench would take higher scores" in report.note
     assert grade(snapshot, card("accuracy"), path).note is None
 
 
@@ -115,7 +115,7 @@ def test_what_is_no_plain_file_is_no_submission(snapshot):
     (snapshot / "folder.csv").mkdir()
     for name, expected in {
         "folder.csv": "is a folder",
-        "a\0.csv": "no file can have",
+        "a\0.csv": "is not a valid file name",
         "x" * 300 + ".csv": "too long",
     }.items():
         report = grade(snapshot, card(), snapshot / name)
@@ -132,7 +132,7 @@ def test_answers_that_do_not_cover_the_sample_are_the_snapshots_fault(snapshot):
 
 
 def test_an_unknown_metric_is_an_error_of_use(snapshot):
-    with pytest.raises(UsageError, match="'f1' is not known"):
+    with pytest.raises(UsageError, match="'f1' is unknown"):
         grade(snapshot, card("f1"), submit(snapshot, 1, 2))
 
 

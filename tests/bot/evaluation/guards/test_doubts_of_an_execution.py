@@ -51,7 +51,7 @@ def test_an_honest_execution_passes_all(here: Ground) -> None:
     assert doubts_of(found) is None
 
 
-@pytest.mark.parametrize(("others", "words"), [(True, "where the best before it, node 2, left"), (False, "is perfect")])
+@pytest.mark.parametrize(("others", "words"), [(True, "the previous best, node 2, left"), (False, "is perfect")])
 def test_a_score_out_of_nowhere_is_too_good(here: Ground, others: bool, words: str) -> None:
     def knows(labels: dict[str, float], _: object) -> list[float]:
         return list(labels.values())
@@ -152,7 +152,7 @@ def test_a_printed_score_that_is_not_the_files_is_found(here: Ground, line: str)
 )
 def test_what_is_no_score_of_the_tasks_metric_is_no_claim(here: Ground, line: str) -> None:
     assert honest(here, output=f"{line}\n").finding("printed score").sentence == (
-        "the script printed no score that could be compared"
+        "the script printed no comparable score"
     )
 
 

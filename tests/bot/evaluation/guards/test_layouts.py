@@ -57,8 +57,8 @@ def test_every_guard_of_an_execution_runs_and_there_is_an_interval(tmp_path: Pat
     ("leak", "guard", "words"),
     [
         (None, None, ""),
-        ("feature", "target in features", "the column 'angle' by itself foretells 'is_iceberg'"),
-        ("ids", "ids", "'is_iceberg' can be foretold by number 2 of the id"),
+        ("feature", "target in features", "the column 'angle' alone predicts 'is_iceberg'"),
+        ("ids", "ids", "'is_iceberg' can be predicted from number 2 of the id"),
         ("order", "row order", "training rows are sorted by 'is_iceberg'"),
         ("copies", "duplicate rows", "of repeated rows have the same label"),
     ],
@@ -98,7 +98,7 @@ def test_lists_of_labels_count_by_their_means(tmp_path: Path, leaks: bool) -> No
     write(data / "sample_submission.csv", ["place", "y"], [[id, 0] for id in ids])
     found = guards_of(data, task.model_copy(update={"id_column": "place", "metric": card("rmse").metric}))
     assert [one.guard for one in found.values() if not one.passed] == (["target in features"] if leaks else [])
-    assert "the column 'level' by itself" in found["target in features"].sentence or not leaks
+    assert "the column 'level' alone" in found["target in features"].sentence or not leaks
 
 
 @pytest.mark.parametrize("leaks", [False, True])
@@ -116,7 +116,7 @@ def test_columns_that_are_asked_for_in_rows_are_targets_each(tmp_path: Path, lea
     write(data / "sample_submission.csv", ["row_id", "fractured"], [[row[0], 0.5] for row in asked])
     found = guards_of(data, card("log_loss", ("fractured",), "row_id"))
     assert [one.guard for one in found.values() if not one.passed] == (["target in features"] if leaks else [])
-    assert "the column 'site' by itself foretells 'C2'" in found["target in features"].sentence or not leaks
+    assert "the column 'site' alone predicts 'C2'" in found["target in features"].sentence or not leaks
 
 
 @pytest.mark.parametrize("leaks", [False, True])
@@ -188,13 +188,13 @@ def test_a_guard_that_cannot_run_says_so_in_words(tmp_path: Path) -> None:
     sentences = {
         one.sentence for one in guard_view(LabelledView(view, labels.parent, task)) if one.verdict == "not run"
     }
-    expected = "it could not be run: The rows of validation.json are not those of sample_validation.csv."
+    expected = "it failed: The rows of validation.json are not those of sample_validation.csv."
     assert sentences == {expected}
     (view / "validation.json").unlink()
     (result,) = {
         one.sentence for one in guard_view(LabelledView(view, labels.parent, task)) if one.verdict == "not run"
     }
-    assert result == "it could not be run: The view holds no validation rows."
+    assert result == "it failed: The view holds no validation rows."
 
 
 def guards_of(data: Path, task: TaskCard) -> dict[str, GuardFinding]:

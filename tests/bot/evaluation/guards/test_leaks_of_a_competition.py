@@ -33,17 +33,17 @@ def test_a_clean_competition_passes_all(tmp_path: Path, kind: str) -> None:
             planted.repeated_rows,
             "quantity",
             "duplicate rows",
-            "stand among the training rows too, with the same label and another id",
+            "also occur among the training rows, with the same label and another id",
         ),
         (planted.repeated_in_test, "classes", "duplicate rows", "of the test rows repeat a training row"),
-        (planted.ids_by_label, "classes", "ids", "foretold by the number of the id"),
-        (planted.ids_by_label, "quantity", "ids", "foretold by the number of the id"),
-        (planted.ids_with_the_class, "classes", "ids", "foretold by word 1 of the id"),
+        (planted.ids_by_label, "classes", "ids", "predicted from the number of the id"),
+        (planted.ids_by_label, "quantity", "ids", "predicted from the number of the id"),
+        (planted.ids_with_the_class, "classes", "ids", "predicted from word 1 of the id"),
         (planted.sorted_by_label, "quantity", "row order", "sorted by 'y'"),
         (planted.test_later, "classes", "time", "by 'day' time parts test and training rows"),
-        (planted.target_copied, "quantity", "target in features", "the column 'z' by itself foretells 'y'"),
-        (planted.target_copied, "classes", "target in features", "the column 'z' by itself"),
-        (planted.target_encoded, "classes", "target in features", "the column 'code' by itself"),
+        (planted.target_copied, "quantity", "target in features", "the column 'z' alone predicts 'y'"),
+        (planted.target_copied, "classes", "target in features", "the column 'z' alone"),
+        (planted.target_encoded, "classes", "target in features", "the column 'code' alone"),
     ],
 )
 def test_a_planted_leak_is_found_and_nothing_else_is(
@@ -113,7 +113,7 @@ def test_a_table_that_is_sorted_by_a_time_may_have_labels_that_follow_it(tmp_pat
     view = LabelledView(tmp_path / "view", tmp_path / "labels", task)
     found = {one.guard: one for one in guard_view(view)}
     assert [one.sentence for one in found.values() if not one.passed] == []
-    assert "parts the validation rows from the training rows" in found["time"].sentence
+    assert "separates validation rows from training rows" in found["time"].sentence
     assert "sorted by 'id'" in found["row order"].sentence
 
 

@@ -34,7 +34,7 @@ PERFECT = {
 
 
 def test_an_unknown_metric_is_named():
-    with pytest.raises(UsageError, match="'f1' is not known"):
+    with pytest.raises(UsageError, match="'f1' is unknown"):
         metric_named("f1")
 
 

@@ -28,7 +28,7 @@ def claims(known, description, metric="rmse", files=()):
         ("The column `rating` is a continuous score.", "few distinct values: rating (4)"),
         ("The body age lies between 18 and 65.", "body_age the range 18 to 65, but it has 0 to 99.6667"),
         ("There are no missing values in this data.", "some are: gap (0.3%)"),
-        ("Join it with weather.csv and `train.csv`.", "files that are not here: weather.csv."),
+        ("Join it with weather.csv and `train.csv`.", "files that do not exist: weather.csv."),
     ],
 )
 def test_what_the_data_contradict_is_reported(known, description, contradicted):
@@ -52,7 +52,7 @@ def test_what_is_true_or_may_mean_something_else_is_not(known, description):
 
 
 def test_a_number_of_classes_that_the_labels_have_not_is_reported(known):
-    assert "speaks of 12 classes, but the labels are of 5" in claims(known, "It has 12 classes.", "accuracy")[0]
+    assert "mentions 12 classes, but the labels have 5" in claims(known, "It has 12 classes.", "accuracy")[0]
     assert claims(known, "It has 12 classes.") == []
 
 

@@ -35,7 +35,7 @@ def test_a_category_shows_what_is_most_common(tmp_path):
 def test_a_code_is_no_number(tmp_path):
     cells = [f"{n:03d}" for n in range(20)]
     assert lines(tmp_path, x=cells, y=cells)[0].startswith(
-        "x: text of digits, zeros in front of 3 characters, 20 distinct"
+        "x: digits with leading zeros, as text of 3 characters, 20 distinct"
     )
 
 

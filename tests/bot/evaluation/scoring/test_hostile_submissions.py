@@ -113,7 +113,7 @@ def test_no_file_makes_the_reader_of_numbers_take_more_than_fifty_megabytes(samp
     os.truncate(hole, 9_000_000)
     files = {
         sparse: "has 2,000,000,000 bytes; at most 10,002,100 are sensible.",
-        hole: "holds a NUL byte, which no text in UTF-8 has.",
+        hole: "contains a NUL byte, so it is not UTF-8 text.",
         made(tmp_path / "cell.csv", b"id,y\n1,", 9 * MEGABYTE): "row 1 is longer than 1,048,876 characters.",
         made(tmp_path / "header.csv", b"", 9 * MEGABYTE): "its header is longer than 1,048,876 characters.",
         made(tmp_path / "page.csv", b"<html>", 9 * MEGABYTE): "its header is longer than 1,048,876 characters.",

@@ -136,7 +136,7 @@ def test_a_graders_score_that_is_no_mean_over_rows_has_no_interval_and_none_goes
     grader = tmp_path / "grade.py"
     grader.write_text(ABSOLUTE.replace(".mean()", ".sum()"))
     found = interval_of(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
-    assert found.low is None and "it is no mean over rows" in found.note
+    assert found.low is None and "it is not a mean over rows" in found.note
     grader.write_text(ABSOLUTE)
     found = interval_of(tmp_path, card("grade.py"), grader=grader, seconds=1e6)
     assert found.low >= 0.0
@@ -151,7 +151,7 @@ def test_a_score_without_a_single_error_is_not_believed_to_the_last_digit(tmp_pa
 def test_a_metric_that_is_not_defined_has_no_interval_and_what_cannot_be_read_is_reported(tmp_path: Path) -> None:
     laid_out(tmp_path, np.ones(ROWS))
     assert (found := interval_of(tmp_path, card("roc_auc"))).low is None and found.draws == 0
-    assert "gives the validation rows as a whole no score" in found.note
+    assert "gives no score for the validation rows as a whole" in found.note
     (tmp_path / "own.csv").unlink()
     with pytest.raises(InvalidSubmission):
         interval_of(tmp_path)

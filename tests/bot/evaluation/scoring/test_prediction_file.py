@@ -35,7 +35,7 @@ def test_rows_and_columns_may_come_in_any_order(sample):
     ("content", "expected"),
     [
         ("", "is empty"),
-        (b"\xff\xfe\x00binary", "no text in UTF-8"),
+        (b"\xff\xfe\x00binary", "not UTF-8 text"),
         ("id\na\nb\nc\n", "lacks the column 'y'"),
         ("id,y,z\na,1,1\nb,1,1\nc,1,1\n", "should not have the column 'z'"),
         ("id,y,y\na,1,1\nb,1,1\nc,1,1\n", "more than once the column 'y'"),
@@ -71,7 +71,7 @@ def test_a_missing_file_is_reported_as_missing(sample):
 
 @pytest.mark.parametrize("metric", ["rmsle", "mean_columnwise_rmsle"])
 def test_a_negative_prediction_is_refused_where_logarithms_are_taken(sample, metric):
-    assert "'-0.1', but the metric takes logarithms" in rejection(sample, "id,y\na,1\nb,-0.1\nc,3\n", card(metric))
+    assert "'-0.1', but the metric takes the logarithm" in rejection(sample, "id,y\na,1\nb,-0.1\nc,3\n", card(metric))
 
 
 def test_a_probability_outside_zero_and_one_is_refused(sample):
@@ -125,6 +125,6 @@ def test_texts_may_not_take_much_more_memory_than_their_file_takes_on_disk(sampl
     assert read_submission(path, sample, task)[1].ravel().tolist() == [plain] * 3
     write(path, ["id", "y"], [[i, wide] for i in IDS])
     with pytest.raises(
-        InvalidSubmission, match=r"submission\.csv, row 2: up to here its predictions take too much memory"
+        InvalidSubmission, match=r"submission\.csv, row 2: its predictions need too much memory up to here"
     ):
         read_submission(path, sample, task)

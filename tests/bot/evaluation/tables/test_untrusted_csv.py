@@ -30,7 +30,7 @@ def test_what_is_no_plain_file_is_never_waited_for(sample, tmp_path):
         "gone\n.csv": "'gone\\n.csv' does not exist",
         "n" * 300 + ".csv": "name is too long",
         "folder.csv/x.csv": "x.csv does not exist",
-        "a\0b.csv": "no file can have such a name",
+        "a\0b.csv": "is not a valid file name",
     }.items():
         assert expected in rejection(tmp_path / name, sample)
 

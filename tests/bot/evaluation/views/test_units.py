@@ -52,7 +52,7 @@ def test_copies_stay_on_one_side_where_the_test_has_none(tmp_path: Path, seed: i
     layout, keys = copies(tmp_path, 0.0)
     split = split_of(layout, seed)
     assert apart(split, keys) == 0 and folds_apart(layout, split, keys) == 0
-    assert "340 rows that are like others stay on one side" in split.note
+    assert "340 near-duplicate rows stay on the same side" in split.note
     assert split.unlike == ()
     assert len(split.rows("holdout")) == pytest.approx(200, abs=4)
     assert len(split.rows("final")) == pytest.approx(100, abs=4)
@@ -66,7 +66,7 @@ def test_copies_are_drawn_one_by_one_where_the_test_has_as_many(tmp_path: Path) 
     layout, keys = copies(tmp_path, 0.3)
     split = split_of(layout)
     assert 0.15 < apart(split, keys) < 0.35
-    assert "like others" not in split.note and split.unlike == ()
+    assert "near-duplicate" not in split.note and split.unlike == ()
 
 
 def test_as_many_copies_stay_on_one_side_as_the_test_lacks(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_texts_are_equal_but_for_case_and_punctuation(tmp_path: Path) -> None:
 def test_cells_that_differ_in_case_or_sign_are_not_equal(tmp_path: Path) -> None:
     train = [[f"{side}{n}", f"{side if n % 2 else side.upper()}{n}", n % 3] for n in range(150) for side in ("c", "-")]
     layout = read_layout(competition(tmp_path, train, [["t", "none"]], default=("a",)), card("accuracy"))
-    assert "like others" not in split_of(layout).note
+    assert "near-duplicate" not in split_of(layout).note
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -118,7 +118,7 @@ def test_files_of_equal_bytes_stay_on_one_side(tmp_path: Path, zipped: bool) -> 
     layout = read_layout(tmp_path, card("accuracy"))
     split = split_of(layout)
     assert apart(split, [str(int(id) % 100) for id in layout.ids]) == 0
-    assert "200 rows that are like others" in split.note
+    assert "200 near-duplicate rows" in split.note
 
 
 @pytest.mark.parametrize("share", [1 / 3, 2 / 3])
@@ -153,7 +153,7 @@ def test_ids_that_a_cut_in_time_would_part_are_reported(tmp_path: Path) -> None:
     test = [[f"r{n % 100}", day] for n, day in enumerate(days[300:])]
     split = split_of(read_layout(competition(tmp_path, train, test), card("accuracy")))
     assert split.kind == "stratified"
-    assert split.unlike[0] == "the test rows were split off by time (x), which would part rows of one id"
+    assert split.unlike[0] == "the test rows were split off by time (x), which would separate rows of one id"
 
 
 def test_a_unit_grows_no_larger_than_it_may() -> None:

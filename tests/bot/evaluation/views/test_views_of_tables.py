@@ -218,7 +218,7 @@ def test_key_columns_of_a_layout_that_knows_none_are_beyond_views(tmp_path):
     header, *rows = read(data / "sample_submission.csv")
     paired = [[row[0], part, *row[1:]] for row in rows for part in ("left", "right")]
     write(data / "sample_submission.csv", [header[0], "part", *header[1:]], paired)
-    with pytest.raises(UnsupportedLayout, match="not identified by file and part"):
+    with pytest.raises(UnsupportedLayout, match="have no column file and part"):
         view_of(data, task.model_copy(update={"key_columns": ("part",)}))
 
 

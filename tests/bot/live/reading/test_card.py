@@ -126,9 +126,9 @@ async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_pro
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, PreparationBlocker)
             assert len(endpoint.requests) == 3
-            assert "does not stand on the pages word for word" in endpoint.requests[1].body["messages"][-1]["content"]
+            assert "not quoted word for word" in endpoint.requests[1].body["messages"][-1]["content"]
             assert "the model could not read the pages" in found.why
-            with here.store.write() as tx, pytest.raises(UsageError, match="no task card is proposed"):
+            with here.store.write() as tx, pytest.raises(UsageError, match="no task spec is proposed"):
                 confirm(tx, SLUG, "ada")
 
 

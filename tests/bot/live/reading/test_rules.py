@@ -49,7 +49,7 @@ async def test_the_owner_gets_the_rules_with_their_quotes_and_confirms_them_once
                 task = await prepare(here, SLUG, OWN)
                 assert isinstance(task, PreparedTask), "work goes on meanwhile; only nothing is sent"
             (sentence,) = problems(here)
-            assert f"confirm by `bot approve {SLUG} --rules`; nothing is sent before" in sentence
+            assert f"confirm by `bot approve {SLUG} --rules`; nothing is submitted before that" in sentence
             told = bodies(here)
             assert set(told) == {"problem.confirm", "model.samples"}
             assert f'external data (with conditions): Only public data. "{DATA}"' in told["problem.confirm"]
@@ -79,7 +79,7 @@ async def test_without_a_reading_the_owner_is_told_at_once_that_nothing_is_sent(
             site.competition.pages.content.pop("rules")
         async with shared(site, tmp_path / "state") as here:
             await prepare(here, SLUG, OWN.model_copy(update={"model": "builtin"}))
-            assert ("the site gave no page" in problems(here)[0]) != page
+            assert ("the site has no rules page" in problems(here)[0]) != page
             assert list(bodies(here)) == ["problem.confirm"]
             own = OWN.model_copy(update={"model": "builtin", "rules_read": True})
             await prepare(here, SLUG, own)

@@ -115,7 +115,8 @@ steps = 0
         "2: agents.2 names the unknown ablation 'no-blnd': did you mean no-blend?",
         "3: seeds must be at least 1, or a list, not 0 (their number, or a list of them)",
         "4: unknown key 'modles'; did you mean 'models'?",
-        "6: run.time must be a time above zero, such as 90s, 5m or 5h (wall time of a run until its exit, such as 90s, 5m or 5h)",
+        "6: run.time must be a positive duration, such as 90s, 5m or 5h (wall time of a run until its exit, such "
+        "as 90s, 5m or 5h)",
         "7: run.steps must be at least 1, not 0 (maximum number of nodes, including the baseline)",
     ]
 
@@ -132,7 +133,7 @@ sandbox = "process"
     nowhere, again, model = mistakes(place, text)
     assert nowhere.startswith("1: competitions.2 is no snapshot that can be used: snapshot.json: ")
     assert again == f"1: competitions.3 is {SLUG}-one once more: each competition is to be named once"
-    assert model.startswith("4: models.1 cannot be used: no model can be reached: set OPENAI_API_KEY")
+    assert model.startswith("4: models.1 cannot be used: no model is configured: set OPENAI_API_KEY")
 
 
 @pytest.mark.parametrize(

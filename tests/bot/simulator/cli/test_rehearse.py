@@ -86,7 +86,7 @@ def test_a_port_that_is_taken_is_a_usage_error(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = CliRunner().invoke(app, ["rehearse", str(write_tiny(tmp_path / "tiny")), "--port", str(port)])
     assert isinstance(done.exception, UsageError)
-    assert f"port {port} cannot be had" in str(done.exception)
+    assert f"cannot listen on port {port}" in str(done.exception)
 
 
 @pytest.mark.integration

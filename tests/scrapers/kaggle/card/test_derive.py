@@ -86,7 +86,7 @@ def test_the_metric_is_asked_with_what_the_field_names(field: str, line: str) ->
     (missing,) = derive(make_evidence("", field=field, board=board), METRIC_DIRECTIONS).missing
     assert missing.line.startswith(line)
     assert field in missing.why
-    assert "write into bot.toml, below [competitions.house-pricing]: metric = " in str(missing)
+    assert "add to bot.toml, under [competitions.house-pricing]: metric = " in str(missing)
 
 
 @pytest.mark.parametrize(
