@@ -195,7 +195,7 @@ def leave_out_the_tables(folder):
 
 
 BROKEN = {
-    "no such folder": (lambda folder: leave_out_the_tables(folder) or folder.rmdir(), {}, "no such folder: or file"),
+    "no such folder": (lambda folder: leave_out_the_tables(folder) or folder.rmdir(), {}, "no such file or folder:"),
     "a snapshot": (
         lambda folder: leave_out_the_tables(folder) or (folder / "snapshot.json").write_text("{}"),
         {},
@@ -256,7 +256,7 @@ BROKEN = {
         {},
         "train.csv:3: the row has fewer cells than the header, which has 2",
     ),
-    "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: it is not known; did you mean rmse?"),
+    "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse needs numbers, but the target `pays` holds"),
     "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has a value of it more than once"),
     "no time": (
@@ -542,7 +542,7 @@ def test_the_likelier_reading_is_taken_where_nobody_is_to_be_asked(task, tmp_pat
         [[f"{n % 5}.2", f"{n % 3}.1", ["setosa", "virginica"][n % 2]] for n in range(40)],
     )
     _, shown = grown(task / "iris.csv", tmp_path / "sure", yes=True)
-    assert shown["target"].startswith("`column_3`, the likeliest of 3 columns")
+    assert shown["target"].startswith("`column_3`, the most likely of 3 columns")
     with pytest.raises(UsageError, match="--target column_3"):
         grown(task / "iris.csv", tmp_path)
 
