@@ -45,7 +45,8 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ),
         (
             {"status": "running", "score": None, "validation_score": 0.3, "nodes": 2},
-            "The run is still going: best is node 1 with a validation score of 0.3, after 2 scripts. Nothing is graded before its end.",
+            "The run is still going: best is node 1 with a validation score of 0.3, after 2 scripts. "
+            "Nothing is graded before its end.",
         ),
         (
             {"valid_submission": False, "score": None, "message": "row 2 is missing."},
