@@ -70,7 +70,7 @@ UNION ALL
 SELECT t.Id, k.id, t.FirstForumMessageId, later(t.CreationDate, k.known_at)
 FROM ForumTopics AS t
 JOIN public_kernels AS k ON k.topic_id = t.Id
-QUALIFY row_number() OVER (PARTITION BY t.Id ORDER BY k.known_at DESC, k.id) = 1;
+QUALIFY row_number() OVER (PARTITION BY t.Id ORDER BY k.known_at, k.id) = 1;
 
 CREATE OR REPLACE TEMP TABLE messages AS
 SELECT
