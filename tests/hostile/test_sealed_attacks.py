@@ -177,10 +177,10 @@ async def test_no_label_leaves_a_run_on_all_rows(
     async def sealed_folds() -> Path:
         return folders["folds"]
 
-    async def taken(self: SealedRuns, one: object, file: Path | None) -> Retrained:
+    async def keep(self: SealedRuns, one: object, file: Path | None) -> Retrained:
         return Retrained(None if file is None else file.read_text(), "")
 
-    monkeypatch.setattr(SealedRuns, "_taken", taken)
+    monkeypatch.setattr(SealedRuns, "_keep", keep)
     limits = SimpleNamespace(memory_bytes=2_000_000_000, written_bytes=100_000_000, processes=64)
     executor: Any = SimpleNamespace(
         folder=SimpleNamespace(labs=folders["labs"], experiments=folders["experiments"]),

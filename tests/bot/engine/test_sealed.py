@@ -65,7 +65,7 @@ def due(
 ) -> int | None:
     """Return what is run next in a run of 100 seconds; experiments are given the best one first."""
     context: Any = SimpleNamespace(
-        experiments=SimpleNamespace(all=lambda: list(known), ranked=lambda: list(known), card=CARD),
+        experiments=SimpleNamespace(all=lambda: list(known), ranking=lambda: list(known), card=CARD),
         budget=SimpleNamespace(elapsed=SimpleNamespace(wall=lambda: at), seconds=100.0, usable=lambda best: usable),
         blend=None
         if weights is None
@@ -113,10 +113,10 @@ async def test_a_command_that_makes_several_experiments_is_run_once(
         (tmp_path / "work" / ".sealed" / name).mkdir(parents=True)
         (tmp_path / "work" / ".sealed" / name / "test.npy").write_bytes(name.encode())
 
-    async def taken(self: SealedRuns, one: Experiment, file: Path | None) -> Retrained:
+    async def keep(self: SealedRuns, one: Experiment, file: Path | None) -> Retrained:
         return Retrained(None if file is None else file.read_text(), "")
 
-    monkeypatch.setattr(SealedRuns, "_taken", taken)
+    monkeypatch.setattr(SealedRuns, "_keep", keep)
     with Store.open(tmp_path / "state.db", ReplayClock(datetime(2020, 3, 1, tzinfo=UTC))) as store:
         with store.write() as tx:
             create_run(tx, RUN, competition="c", agent="comind", model="m", seed=0, cutoff=None)
@@ -229,7 +229,7 @@ async def test_a_run_that_needs_the_memory_of_labs_waits_for_their_end(
         context: Any = SimpleNamespace(
             steps=Steps(store, RUN),
             blend=None,
-            experiments=SimpleNamespace(all=lambda: known, ranked=lambda: known, card=CARD),
+            experiments=SimpleNamespace(all=lambda: known, ranking=lambda: known, card=CARD),
             budget=SimpleNamespace(elapsed=SimpleNamespace(wall=lambda: 60.0), seconds=100.0),
         )
         runs = SealedRuns(context)
