@@ -50,7 +50,7 @@ class RoundsPolicy:
         unclosed = {d: nodes for d, nodes in idle.items() if not self.is_closed(nodes, budget)}
         return [self._continue(d, unclosed[d]) for d in sorted(unclosed, key=lambda d: (len(unclosed[d]), d))]
 
-    def of(self, draft_id: int | None) -> RoundsSettings:
+    def settings_of(self, draft_id: int | None) -> RoundsSettings:
         """Return the settings of one draft."""
         return self.settings
 
@@ -80,7 +80,7 @@ class RoundsPolicy:
 
     def left(self, nodes: Sequence[NodeView], budget: Remaining, draft_id: int | None = None) -> DraftLeft:
         """Return what is left of a draft, whose ended nodes come oldest first; its number, where there may be none yet."""
-        settings = self.of(nodes[0].draft_id if nodes else draft_id)
+        settings = self.settings_of(nodes[0].draft_id if nodes else draft_id)
         scripts, seconds = settings.steps_per_draft, None
         share = next((n.draft_share for n in nodes if n.draft_share is not None), None)
         if budget.steps_total is not None:
@@ -111,7 +111,7 @@ class RoundsPolicy:
         `first` is the number of the first of them, with its opening node in the tree, and `openings` begin side by
         side at most.
         """
-        settings = self.of(first)
+        settings = self.settings_of(first)
         open_drafts = [nodes for draft, nodes in tree.by_draft().items() if draft < first]
         going_on = [remaining for nodes in open_drafts if not (remaining := self.left(nodes, budget)).is_over]
         if budget.steps_total is not None:
