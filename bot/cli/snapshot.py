@@ -21,7 +21,7 @@ def check(
 
     Example: bot snapshot check snapshots/spooky-author-identification
     """
-    existing([snapshot], quiet=json)
+    existing([snapshot], quiet=True)
     # Imported here: the help, and a wrong path, need none of it.
     from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
     from scrapers.snapshots.answers import ANSWERS

@@ -88,7 +88,7 @@ def _misplaced(path: Path) -> str | None:
         return None
     if within := _snapshots_in(path):
         names = ", ".join(str(snapshot) for snapshot in within[:_SHOWN]) + (", ..." if len(within) > _SHOWN else "")
-        return f"{path} holds {plural(len(within), 'snapshot')}and is not a snapshot itself: name {names}"
+        return f"{path} holds {plural(len(within), 'snapshot')} and is not a snapshot itself: name {names}"
     parent = next((folder for folder in path.absolute().parents if (folder / MANIFEST).is_file()), None)
     return None if parent is None else f"{path} is a part of the snapshot {parent}: name that"
 

@@ -78,7 +78,7 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("place", "sentence"),
     [
-        ("", "holds 1 snapshotand is not a snapshot itself: name {folder}/digits"),
+        ("", "holds 1 snapshot and is not a snapshot itself: name {folder}/digits"),
         ("digits/data", "is a part of the snapshot {folder}/digits: name that"),
         ("digit", "no such folder: {folder}/digit; did you mean digits?"),
     ],
