@@ -453,7 +453,7 @@ def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
     elif reply.refusal:
         why = f"it refused: {endpoint_words(reply.refusal)}"
     elif reply.blank and not charged.cut:
-        why = "its answer was reasoning alone" if reply.reasoned else "its answer was empty"
+        why = "its answer contains only reasoning" if reply.reasoned else "its answer was empty"
     if why is not None:
         kind = EmptyAnswer if _is_empty(reply) else ModelRefused
         refused = kind(f"{charged.model} will not answer this prompt: {why}")
