@@ -183,8 +183,8 @@ def test_what_is_written_is_read_back_the_same(title, claim, evidence, after, ch
         (('kind = "trick"', 'kind = "paper"'), "the table [paper]"),
         (('support = "measured"', 'support = "certain"'), "support"),
         (("Under AUC average the ranks of members, not their probabilities.", ""), "claim"),
-        (("+++\nid", "id"), "must begin with +++"),
-        (('id = "rank-average"', 'id = "rank-average'), "is no TOML"),
+        (("+++\nid", "id"), "must start with +++"),
+        (('id = "rank-average"', 'id = "rank-average'), "is not TOML"),
         (('id = "rank-average"', 'id = "rank-average"\nvotes = 3'), "votes"),
     ],
 )
