@@ -129,8 +129,9 @@ def _find_people(export: Export, code: Path | None) -> tuple[list[AliasedAuthor]
         if source := _source_file(row["id"], code):
             candidates.update(find_names(_read_source(source), is_code=True))
     other_names = export.connection.execute(
-        "SELECT name FROM (SELECT unnest(?) AS name) "
-        "WHERE name IN (SELECT DisplayName FROM Users) OR lower(name) IN (SELECT UserName FROM Users)",
+        "WITH candidates AS MATERIALIZED (SELECT unnest(?) AS name) "  # users are too many to be kept, so they stream by
+        "SELECT name FROM candidates JOIN Users ON DisplayName = name "
+        "UNION SELECT name FROM candidates JOIN Users ON UserName = lower(name)",
         [list(candidates)],
     ).fetchall()
     return [AliasedAuthor(*row) for row in rows], [name for (name,) in other_names]
