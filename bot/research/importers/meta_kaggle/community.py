@@ -129,9 +129,8 @@ def _find_people(export: Export, code: Path | None) -> tuple[list[AliasedAuthor]
         if source := _source_file(row["id"], code):
             candidates.update(find_names(_read_source(source), is_code=True))
     other_names = export.connection.execute(
-        "WITH candidates AS MATERIALIZED (SELECT unnest(?) AS name) "  # users are too many to be kept, so they stream by
-        "SELECT name FROM candidates JOIN Users ON DisplayName = name "
-        "UNION SELECT name FROM candidates JOIN Users ON UserName = lower(name)",
+        "WITH candidates AS MATERIALIZED (SELECT unnest(?) AS name) SELECT name FROM candidates JOIN Users ON name = DisplayName "
+        "UNION SELECT name FROM candidates JOIN Users ON lower(name) = UserName",  # users stream by: they are too many to keep
         [list(candidates)],
     ).fetchall()
     return [AliasedAuthor(*row) for row in rows], [name for (name,) in other_names]
