@@ -80,7 +80,7 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("", "holds 1 snapshot and is not a snapshot itself: name {folder}/digits"),
         ("digits/data", "is a part of the snapshot {folder}/digits: name that"),
-        ("digit", "no such folder: {folder}/digit; did you mean digits?"),
+        ("digit", "{folder}/digit: not found; did you mean digits?"),
     ],
 )
 def test_a_path_beside_a_snapshot_is_answered_with_the_right_one(bot, snapshots, place, sentence) -> None:
