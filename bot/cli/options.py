@@ -1,7 +1,6 @@
 """The options and arguments that many commands have, and those that are fields of settings."""
 
 import inspect
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -45,7 +44,8 @@ def existing(paths: Iterable[Path], *, quiet: bool = False) -> None:
     """
     for path in paths:
         if not path.exists():
-            near = get_close_matches(path.name, os.listdir(path.parent) if path.parent.is_dir() else (), 1)
+            names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
+            near = get_close_matches(path.name, names, 1)
             raise UsageError(f"{path}: not found{f'; did you mean {near[0]}?' if near else ''}")
         if not quiet:
             typer.echo(f"reading {path}", err=True)
