@@ -65,7 +65,7 @@ async def test_time_counts_too_and_that_of_calls_side_by_side_once(tmp_path: Pat
 
 async def test_in_the_last_minutes_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with community(tmp_path, Analyst()) as (context, _):
-        monkeypatch.setattr(type(context.budget), "left", lambda budget: 119.0)
+        monkeypatch.setattr(type(context.budget), "seconds_left", lambda budget: 119.0)
         assert context.budget.seconds == 600.0
         assert not may_read(context)
 
