@@ -215,7 +215,7 @@ def beside_simple(result: RunResult) -> Iterator[str]:
 
 def verdict(result: RunResult) -> str:
     """Sum up the run's outcome in one sentence, after one that names a constant."""
-    constant = "A constant was handed in: all rows have one prediction. " if result.constant_handed_in else ""
+    constant = "A constant was submitted: all rows have the same prediction. " if result.constant_handed_in else ""
     return constant + _verdict(result)
 
 
@@ -290,7 +290,7 @@ def cautions(result: RunResult) -> list[str]:
         found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
     if result.self_reported:
         found.append(
-            "Validation scores are self-reported: only what scripts print counts, and nobody checks it. "
+            "Validation scores are self-reported: they are what scripts print, unchecked. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:

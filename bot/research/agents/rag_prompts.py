@@ -85,7 +85,7 @@ class SummarisePost(TemplatePrompt[str]):
         """Return the prose; raises Unparsable where there is none."""
         summary = text.strip()
         if not summary:
-            raise Unparsable("there is no summary: answer in prose")
+            raise Unparsable("no summary: answer in prose")
         return summary[:_SUMMARY_CHARACTERS]
 
     def items(self) -> Sequence[Item]:

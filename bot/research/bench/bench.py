@@ -136,7 +136,7 @@ class _Checked:
             first, *further = error.problems
             further_words = f", and {len(further)} more" if further else ""
             self.mistakes.append(
-                (path, f"is no snapshot that can be used: {first}{further_words} (bot snapshot check {folder})")
+                (path, f"is not a usable snapshot: {first}{further_words} (bot snapshot check {folder})")
             )
             return
         except UsageError as error:
@@ -184,7 +184,7 @@ def _agree(folder: RunFolder, started: ReplaySettings, planned: ReplaySettings) 
         was, now = getattr(started, name), getattr(planned, name)
         if was != now:
             raise UsageError(
-                f"{folder.path} was begun with {name} {was}, and the plan says {now}: runs of both would not compare. Give the "
+                f"{folder.path} was started with {name} {was}, but the plan says {now}: such runs are not comparable. Give the "
                 "plan another `out`, or move that folder away"
             )
 

@@ -109,9 +109,9 @@ def _by_category(
     return PaperTable(
         title,
         published["source"]["comind"],
-        "In brackets, how many competitions a figure of ours is over. A run that handed in the engine's baseline beats nobody "
-        "and has no code. Theirs are over 20 of these 22, with another model, time "
-        "and machine: not comparable, but for orientation.",
+        "In brackets: the number of competitions behind our figure. A run that submitted the engine's baseline beats no team "
+        "and has no code. The published figures cover 20 of these 22, with another model, time and machine: they are for "
+        "orientation, not comparable.",
         (*columns, *((name, "published") for name in comind["systems"])),
         tuple(rows),
     )

@@ -65,7 +65,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
     """Read the results of runs in folders, or in folders with such.
 
     Raises:
-        UsageError: there is no such folder, or there is no finished replay in any.
+        UsageError: there is no such folder, or no finished replay in any.
     """
     cells: dict[Block, dict[Contender, tuple[RunResult, ...]]] = {}
     unfinished, live, unreadable = 0, 0, []
@@ -92,7 +92,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
         *unreadable,
     ]
     if not cells:
-        raise UsageError(". ".join([f"there is no finished replay in {', '.join(map(str, paths))}", *incomplete]))
+        raise UsageError(". ".join([f"no finished replay in {', '.join(map(str, paths))}", *incomplete]))
     return Runs(cells, tuple(incomplete))
 
 

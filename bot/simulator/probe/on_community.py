@@ -69,7 +69,7 @@ def _deleted(answers: ProbeAnswers) -> ProbeFinding:
 def _texts(answers: ProbeAnswers) -> ProbeFinding:
     present = [m for m in _all_messages(answers) if not m.is_deleted]
     if not present:
-        return unsure("there is no message")
+        return unsure("no message")
     html, markdown = sum(bool(m.content) for m in present), sum(bool(m.raw_markdown) for m in present)
     text = f"of {len(present)} messages {html} have HTML, {markdown} rawMarkdown"
     return finding(all(m.content or m.raw_markdown for m in present), text)
@@ -105,7 +105,7 @@ def _kernel_order(answers: ProbeAnswers) -> ProbeFinding:
 def _version_numbers(answers: ProbeAnswers) -> ProbeFinding:
     kernels = answers.read("kernels", KernelPage).kernels
     if not kernels:
-        return unsure("there is no kernel")
+        return unsure("no kernel")
     count = sum(k.current_version_number is not None for k in kernels)
     return finding(count == len(kernels), f"{count} of {len(kernels)} kernels have their version's number")
 
@@ -117,7 +117,7 @@ def _documents(answers: ProbeAnswers) -> list[SearchResult]:
 def _search_finds(answers: ProbeAnswers) -> ProbeFinding:
     kernels, documents = answers.read("kernels", KernelPage).kernels, _documents(answers)
     if not kernels:
-        return unsure("there is no kernel")
+        return unsure("no kernel")
     in_both = {item.id for item in kernels} & {item.id for item in documents}
     return finding(
         bool(in_both), f"{len(in_both)} of the {len(kernels)} kernels listed are among {len(documents)} found"

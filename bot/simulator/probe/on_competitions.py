@@ -28,7 +28,7 @@ def _fields(answers: ProbeAnswers) -> ProbeFinding:
 def _page_format(answers: ProbeAnswers) -> ProbeFinding:
     pages = answers.read("pages", Pages)
     if not pages.pages:
-        return unsure("there is no page")
+        return unsure("no page")
     forms = sorted({p.mime_type or "no mimeType" for p in pages.pages})
     wrong = [
         page.name

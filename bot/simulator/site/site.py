@@ -111,7 +111,7 @@ class Site:
 
 def _check(snapshots: Sequence[Snapshot], faults: Faults) -> None:
     if not snapshots:
-        raise UsageError("there is no snapshot to play back")
+        raise UsageError("no snapshot to play back")
     slugs = Counter(s.card.slug for s in snapshots)
     twice = [slug for slug, count in slugs.items() if count > 1]
     if twice:

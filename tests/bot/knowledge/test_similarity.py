@@ -109,7 +109,7 @@ async def test_a_failure_is_named_and_a_process_that_died_is_started_again(simil
     async with aclosing(similarity):
         with pytest.raises(InfrastructureFailure, match="out of memory"):
             await similarity.scores("a", ["fail"])
-        with pytest.raises(InfrastructureFailure, match="unavailable"):
+        with pytest.raises(InfrastructureFailure, match="embeddings are unavailable"):
             await similarity.scores("a", ["die"])
         assert await similarity.scores("a", ["a"]) == pytest.approx([1.0])
 

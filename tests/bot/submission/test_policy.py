@@ -44,7 +44,7 @@ def test_a_gain_over_a_file_that_only_waits_is_none_over_what_was_sent() -> None
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"closed": "the site accepts no more submissions"}, "takes no more submissions"),
+        ({"closed": "the site accepts no more submissions"}, "accepts no more submissions"),
         ({"has_entered": False}, "not entered"),
         ({"rules_changed": True}, "rules page has changed"),
         ({"rules_confirmed": False}, "the rules are not confirmed"),

@@ -35,7 +35,7 @@ def test_a_correct_snapshot_has_no_problems(tmp_path: Path) -> None:
 def test_a_folder_that_does_not_exist_is_one_problem(tmp_path: Path) -> None:
     problems = check(tmp_path / "nothing", METRICS).problems
     assert [p.file for p in problems] == ["snapshot.json"]
-    assert "there is no folder" in problems[0].message
+    assert "no such folder" in problems[0].message
 
 
 def test_an_empty_folder_lacks_each_required_file(tmp_path: Path) -> None:

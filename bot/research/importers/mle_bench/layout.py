@@ -77,7 +77,7 @@ def _files(files: PreparedFiles, omitted: list[str]) -> Iterator[tuple[Path, str
         elif source.is_dir():
             omitted.append(f"{name} is a link to a folder")
         elif not stat.S_ISREG(source.stat().st_mode):
-            omitted.append(f"{name} is no plain file")
+            omitted.append(f"{name} is not a plain file")
         else:
             yield source, name
 

@@ -39,11 +39,11 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
         UsageError: a folder does not exist or holds no competition, an id is in two places, or a wanted one in none.
     """
     if package is not None and not package.is_dir():
-        raise UsageError(f"--package: there is no folder {package}")
+        raise UsageError(f"--package: no such folder: {package}")
     place_of: dict[str, PreparedCompetition] = {}
     for folder in folders:
         if not folder.is_dir():
-            raise UsageError(f"there is no folder {folder}")
+            raise UsageError(f"no such folder: {folder}")
         places = list(_places_below(Path(os.path.abspath(folder)), package))  # noqa: PTH100 -- a link's own name is the id
         if not places:
             raise UsageError(f"{folder} holds no competition: no <id>/{DATA_FOLDER}/ lies in it")

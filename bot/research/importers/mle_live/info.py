@@ -81,7 +81,7 @@ def read_text(folder: Path, name: str, largest: int = LARGEST_FILE) -> Decoded |
     """Return the text of a file; a link that leads out of the folder is not followed."""
     if (path := resolve_inside(folder, name)) is None:
         is_there = (folder / name).is_symlink() or (folder / name).exists()
-        return Unread("whose file is no plain file of its folder" if is_there else "whose file is missing")
+        return Unread("whose file is not a plain file in its folder" if is_there else "whose file is missing")
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)

@@ -131,7 +131,7 @@ models = ["openai:some", "builtin"]
 sandbox = "process"
 """
     nowhere, again, model = mistakes(place, text)
-    assert nowhere.startswith("1: competitions.2 is no snapshot that can be used: snapshot.json: ")
+    assert nowhere.startswith("1: competitions.2 is not a usable snapshot: snapshot.json: ")
     assert again == f"1: competitions.3 is {SLUG}-one once more: each competition is to be named once"
     assert model.startswith("4: models.1 cannot be used: no model is configured: set OPENAI_API_KEY")
 
@@ -195,9 +195,7 @@ def test_a_plan_may_grow_and_runs_that_left_it_are_let_be(place: Path) -> None:
 
 def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(place: Path) -> None:
     prepare_bench(planned(place), HERE, 0, NOW)
-    with pytest.raises(
-        UsageError, match=r"was begun with time 60.0, and the plan says 120.0: runs of both would not compare"
-    ):
+    with pytest.raises(UsageError, match=r"was started with time 60.0, but the plan says 120.0"):
         planned(place, PLAN.replace("1m", "2m"))
 
 

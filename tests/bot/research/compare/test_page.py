@@ -130,7 +130,7 @@ def test_what_cannot_be_compared_is_said_in_one_sentence(bot: Bot, tmp_path: Pat
     with pytest.raises(UsageError, match="nowhere is no folder: name a run"):
         bot("compare", tmp_path / "nowhere")
     (tmp_path / "runs" / "one").mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"there is no finished replay in .*runs$"):
+    with pytest.raises(UsageError, match=r"no finished replay in .*runs$"):
         bot("compare", tmp_path / "runs")
     (tmp_path / "runs" / "one" / "result.json").write_text("{}")
     with pytest.raises(UsageError, match="one is left out, as its result cannot be read"):

@@ -55,7 +55,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
         "1 files of kernels/ that are not MLE-Live's (left.ipynb)",
         "1 kernels whose file is empty (204)",
         "1 kernels whose file is missing (201)",
-        "1 kernels whose file is no plain file of its folder (205)",
+        "1 kernels whose file is not a plain file in its folder (205)",
     ]
     assert sorted(map(str, counts.remarks)) == [
         "1 kernels whose text is not UTF-8, read as Windows-1252 (203)",

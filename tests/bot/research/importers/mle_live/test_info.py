@@ -99,7 +99,7 @@ def test_a_list_that_is_no_file_is_broken(tmp_path: Path):
     remarks, broken = ReasonCounter(), ReasonCounter()
     assert read_info(tmp_path, "kernels", ReasonCounter(), remarks, broken) == {}
     assert remarks.reasons == ()
-    assert str(broken.reasons[0]).startswith("1 list of kernels whose file is no plain file of its folder")
+    assert str(broken.reasons[0]).startswith("1 list of kernels whose file is not a plain file in its folder")
 
 
 def test_a_missing_list_is_reported(tmp_path: Path):
