@@ -117,7 +117,7 @@ def test_a_file_that_was_withdrawn_is_told_in_words() -> None:
 
 def test_known_types_are_sentences_and_others_tell_what_they_hold(store: Store) -> None:
     sentences = [one.sentence for one in EventLog(store).newest(100)]
-    assert sentences[0] == "the run titanic-comind-1 begins with comind and builtin"
+    assert sentences[0] == "run titanic-comind-1 starts with comind and builtin"
     assert sentences[-3:] == [
         "note 1 from ada",
         "ada changed wine from running to paused",

@@ -34,7 +34,10 @@ CASES: dict[str, tuple[Change, str]] = {
     "empty": (_answers(["id", "y"]), "private/answers.csv: has no rows"),
     "usage": (_answers(["id", "y", "Usage"], [100, 1, "Other"]), "private/answers.csv:2: `Usage` is 'Other'"),
     "sample without": (_sample(["id"], [100]), "data/sample_submission.csv:1: has no column 'y'"),
-    "sample with more": (_sample(["id", "y", "z"], [100, 1, 2]), "data/sample_submission.csv:1: has columns that the"),
+    "sample with more": (
+        _sample(["id", "y", "z"], [100, 1, 2]),
+        "data/sample_submission.csv:1: has columns that are not in the manifest",
+    ),
     "sample twice": (
         _sample(["id", "y"], [100, 1], [100, 1]),
         "data/sample_submission.csv: has the id '100' 2 times, but 1 times in private/answers.csv",

@@ -61,7 +61,7 @@ def test_members_are_there_with_their_hashes_and_read_only(tmp_path: Path) -> No
         ("..\\evil", "leads out"),
         ("C:/evil", "leads out"),
         ("a\nb", "control characters"),
-        ("/".join("a" * 50), "lies too deep"),
+        ("/".join("a" * 50), "nested too deeply"),
         (special("link", stat.S_IFLNK | 0o777), "'link', which is a link or no plain file"),
         (special("pipe", stat.S_IFIFO | 0o644), "which is a link or no plain file"),
         (special("disk", stat.S_IFBLK | 0o644), "which is a link or no plain file"),
