@@ -181,7 +181,7 @@ def disbelief(result: RunResult) -> str | None:
     """Return why the score counts for no medal, as a clause; None where nothing speaks against it."""
     doubting = [one.guard for one in result.doubts if one.verdict == "suspicious" and one.node is not None]
     if doubting:
-        return f"{'a guard doubts' if len(doubting) == 1 else 'guards doubt'} it ({', '.join(doubting)})"
+        return f"{'a guard warns' if len(doubting) == 1 else 'guards warn'} ({', '.join(doubting)})"
     if result.cutoff_note:
         return "the run may know what was published after the deadline"
     return "it saw knowledge from after its clock" if result.knowledge.younger else None

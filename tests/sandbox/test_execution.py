@@ -210,7 +210,7 @@ async def test_the_exit_code_is_the_scripts(run: Run, code: str) -> None:
 async def test_a_signal_is_named(run: Run) -> None:
     outcome = await run("import os; os.kill(os.getpid(), 11)")
     assert (outcome.reason, outcome.exit_code) == (ExitReason.ERROR, 139)
-    assert outcome.detail == "It was ended by SIGSEGV."
+    assert outcome.detail == "It was killed by SIGSEGV."
 
 
 PROGRAM = """

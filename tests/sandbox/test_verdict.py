@@ -75,7 +75,7 @@ def test_a_full_disk_is_the_engines_failure() -> None:
 
 def test_a_kill_by_the_kernel_for_memory_is_out_of_memory() -> None:
     assert verdict(137, host_oom=True).reason is ExitReason.OUT_OF_MEMORY
-    assert verdict(137).detail == "It was ended by SIGKILL."
+    assert verdict(137).detail == "It was killed by SIGKILL."
 
 
 def test_a_process_killed_for_memory_is_the_reason_of_a_failure_and_a_note_on_a_good_end() -> None:

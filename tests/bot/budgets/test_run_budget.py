@@ -59,7 +59,7 @@ def test_each_level_starts_with_what_was_spent_there_before(tmp_path: Path) -> N
     assert wall == [100, 220, 220]
     assert (competition.usage[Kind.EXECUTIONS], day.usage[Kind.CALLS]) == (3, 3)
     (sentence,) = sentences
-    assert "left out" in sentence
+    assert "spending is missing" in sentence
     assert "broken" in sentence
 
 

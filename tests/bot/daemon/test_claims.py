@@ -57,7 +57,11 @@ def test_what_another_process_works_on_is_refused_until_that_is_killed() -> None
 @pytest.mark.parametrize(
     "other",
     [claims("berta"), claims(None, "token"), claims(site="http://127.0.0.1:8899/v1")],
-    ids=["another account", "a token", "a rehearsal"],
+    ids=[
+        "another account",
+        "a token",
+        "a rehearsal",
+    ],
 )
 def test_another_account_and_a_rehearsal_do_not_clash(other: Claims) -> None:
     with claims() as own, other:
@@ -98,7 +102,7 @@ def test_a_key_that_is_found_later_or_changes_is_used_only_with_a_claim_for_its_
     with Claims(SITE, find) as late, claims("anna") as anna, claims("berta") as berta:
         late.take("titanic")
         anna.take("titanic")
-        with pytest.raises(UsageError, match="no key"):
+        with pytest.raises(UsageError, match="No Kaggle key"):
             late.credentials()
         found.append(Credentials("key", "anna"))
         with pytest.raises(UsageError, match="works on titanic"):

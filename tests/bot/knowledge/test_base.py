@@ -102,7 +102,7 @@ def test_a_wrong_file_is_named_and_left_out(tmp_path):
     base = KnowledgeBase.read(tmp_path)
     broken, misnamed = map(str, base.problems)
     assert "broken.md:1" in broken
-    assert "must be called some-id.md" in misnamed
+    assert "must be named some-id.md" in misnamed
     assert [one.id for one in base.entries if one not in KnowledgeBase.read().entries] == ["good-one"]
 
 

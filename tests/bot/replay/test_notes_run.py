@@ -91,7 +91,8 @@ def test_a_lab_finds_notes_among_the_communitys_files(bot, tiny, tmp_path, monke
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), [(("--no-community",), "contradict"), (("{tiny}",), "one snapshot"), ((), "no such folder")]
+    ("options", "words"),
+    [(("--no-community",), "exclude each other"), (("{tiny}",), "one snapshot"), ((), "no such folder")],
 )
 def test_notes_that_make_no_sense_are_one_clear_sentence(bot, tiny, tmp_path, options, words) -> None:
     more = [one.format(tiny=tiny) for one in options]

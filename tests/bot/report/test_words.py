@@ -41,7 +41,7 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ),
         (
             {"gold_medal": True, "guards": [DOUBT]},
-            "Scored 0.25, strictly better than 100.0% of 10 teams. It counts for no medal: a guard doubts it (copies).",
+            "Scored 0.25, strictly better than 100.0% of 10 teams. It counts for no medal: a guard warns (copies).",
         ),
         (
             {"status": "running", "score": None, "validation_score": 0.3, "nodes": 2},

@@ -247,7 +247,7 @@ async def test_a_missing_file_is_reported_with_its_name(server: FileServer, tmp_
 
 async def test_what_comes_encoded_is_refused(server: FileServer, tmp_path: Path) -> None:
     server.encoding = "gzip"
-    with pytest.raises(DownloadFailed, match="encoded"):
+    with pytest.raises(DownloadFailed, match="encoding"):
         await fetch(server, tmp_path / "m", None)
 
 

@@ -183,7 +183,7 @@ def test_a_table_never_takes_the_place_of_another(tmp_path: Path) -> None:
 
 
 def test_a_broken_zip_within_stays(tmp_path: Path) -> None:
-    unpack(tmp_path, pack([("a.zip", b"no zip")]))
+    unpack(tmp_path, pack([("a.zip", b"is not a readable zip")]))
     assert names(tmp_path / "out") == ["a.zip"]
 
 

@@ -144,7 +144,7 @@ def test_a_test_of_other_groups_than_the_few_of_the_training_rows_is_reported(tm
     split = split_of(read_layout(competition(tmp_path, train, test), card("accuracy")))
     assert split.kind == "stratified"
     (found,) = split.unlike
-    assert found.startswith("no 'x' of the test rows is among the training rows, but training rows are of too few")
+    assert found.startswith("no 'x' of the test rows is among the training rows, but the training rows have too few")
 
 
 def test_ids_that_a_cut_in_time_would_part_are_reported(tmp_path: Path) -> None:
