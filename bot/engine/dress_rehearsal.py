@@ -100,7 +100,10 @@ def rehearsal_due(store: Store, decisions: Decisions, steps: Steps, run_id: str)
     newest = newest_blend(store, run_id)
     if newest is None:
         return 0.0
-    ensembles = (node for node, action in decisions if action.kind == "ensemble" and action.look == len(newest.nodes))
+    members_of_newest = newest.weights.keys()
+    ensembles = (
+        node for node, action in decisions if action.kind == "ensemble" and set(action.parents) == members_of_newest
+    )
     if any(steps.find(REHEARSED, Key(node)) is not None for node in ensembles):
         return 0.0
     members = (steps.find(REHEARSED, Key(node)) for node in newest.weights)

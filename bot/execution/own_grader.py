@@ -41,7 +41,7 @@ def check_grader(grade_py: Path) -> None:
     """Check a grader without running it.
 
     Raises:
-        UsageError: it cannot be read, is not valid Python , or defines no `grade(submission, answers)` that can be called.
+        UsageError: it cannot be read, is not valid Python, or defines no `grade(submission, answers)` that can be called.
     """
     try:
         source = _modules(grade_py)[grade_py.name]
@@ -50,7 +50,7 @@ def check_grader(grade_py: Path) -> None:
         raise UsageError(f"{grade_py} cannot be read: {_reason(error, grade_py)}") from error
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        raise UsageError(f"{grade_py} is not valid Python {line}: {error.args[0] if error.args else error}") from error
+        raise UsageError(f"{grade_py} is not valid Python{line}: {error.args[0] if error.args else error}") from error
     nodes = list(ast.walk(tree))
     if any(isinstance(n, ast.AsyncFunctionDef) and n.name == _NAME for n in nodes):
         raise UsageError(f"{grade_py} defines {_NAME} with `async def`: make it a plain function")

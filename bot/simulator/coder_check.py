@@ -124,7 +124,7 @@ def _check_items(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterat
     )
     better = len(scores) > 1 and scores[-1] < scores[0]
     yield AgentCheckItem("improved it", better, "the second is better" if better else "no second experiment is better")
-    yield AgentCheckItem("ended in order", reason == "its coder was done", reason or "its lab was not opened")
+    yield AgentCheckItem("ended in order", reason == "its coder finished", reason or "its lab was not opened")
     tokens = (charged.prompt_tokens, charged.cached_tokens, charged.completion_tokens, charged.cost_usd)
     counts_of_model = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, _PRICE.cost(usage))
     equal = all(map(math.isclose, tokens, counts_of_model))

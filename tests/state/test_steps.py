@@ -175,7 +175,7 @@ async def test_after_a_kill_the_finished_is_kept_and_the_begun_runs_again(tmp_pa
         import asyncio, os, signal
         from pathlib import Path
         from state.clock import SystemClock
-        from state.steps import Kind, Steps
+        from state.steps import StepKind, Steps
         from state.store import Store
 
         async def finished(): return {{"by": "the killed process"}}
@@ -183,8 +183,8 @@ async def test_after_a_kill_the_finished_is_kept_and_the_begun_runs_again(tmp_pa
 
         async def main():
             steps = Steps(Store.open(Path({str(path)!r}), SystemClock()), "r")
-            await steps.once(Kind("one", dict), finished)
-            await steps.once(Kind("two", dict), killed)
+            await steps.once(StepKind("one", dict), finished)
+            await steps.once(StepKind("two", dict), killed)
         asyncio.run(main())
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)

@@ -55,5 +55,5 @@ def test_two_labs_a_day_log_experiments_and_all_but_the_newest_leave_little(tmp_
         assert not (labs / f"lab{closed[0][0]}" / "community").exists()
         # What a lab reads is of its own day: the last one knew more posts than the first.
         opened = "FROM step WHERE name = 'lab.open' AND result IS NOT NULL ORDER BY node"
-        heads = it.rows(f"SELECT json_array_length(result, '$.known') {opened}")
+        heads = it.rows(f"SELECT json_array_length(result, '$.known_items') {opened}")
         assert heads[-1] > heads[0]

@@ -39,7 +39,7 @@ def check_once(it: Rehearsal, final: Mapping[str, Any]) -> None:
     assert max(pushed.values()) == 1
     assert final["pushes"] == len(pushed), "a notebook was pushed that we do not know of, or twice"
     # Whoever stops a competition has what runs at Kaggle cancelled.
-    failed = it.rows("SELECT json_extract(data, '$.why') FROM event WHERE type = 'notebook.failed'")
+    failed = it.rows("SELECT json_extract(data, '$.reason') FROM event WHERE type = 'notebook.failed'")
     assert [why for (why,) in failed if "cancel_acknowledged" not in why] == []
     passed = "SELECT node FROM step WHERE name = 'rehearsal' AND json_extract(result, '$.reason') IS NULL"
     unseen = f"SELECT id FROM node WHERE action = 'ensemble' AND status = 'valid' AND id NOT IN ({passed})"  # noqa: S608 - ours

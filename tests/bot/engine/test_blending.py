@@ -61,7 +61,7 @@ async def test_after_a_withdrawal_a_blend_of_as_many_scripts_is_another(tmp_path
         await score(context, 4, WRONG[1])
         second = await blending.as_node()
         assert second is not None and second.parents == (2, 4)
-        assert context.blend is not None and context.blend.of == (2, 4)
+        assert context.blend is not None and context.blend.nodes == (2, 4)
         assert first.id not in [node.id for node in load_tree(context).candidates()]
 
 

@@ -34,7 +34,7 @@ async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run
     best = min(run.scores, key=lambda node: run.scores[node])
     assert (result.chosen_node, result.handed_in, result.baseline_handed_in) == (best, None, False)
     assert f"node {best}" in (run.folder.solution / "solution.py").read_text()
-    assert "nothing was sent" in (run.folder.solution / "README.md").read_text()
+    assert "nothing was submitted" in (run.folder.solution / "README.md").read_text()
     assert not run.folder.submission.exists()
     shown = page_of(run)
     assert f"Nothing was submitted: nothing was submitted; node {best} has the best validation score." in shown.prose

@@ -105,7 +105,7 @@ async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_p
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")
     wrong = {
         None: "cannot be read",
-        "def grade(submission, answers:": "is no Python, line 1",
+        "def grade(submission, answers:": "is not valid Python, line 1",
         "def score(submission, answers):\n    return 0.0\n": "defines no function grade",
     }
     with served(tiny(tmp_path)) as site:

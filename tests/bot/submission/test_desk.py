@@ -30,7 +30,7 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     run.node(3, 0.6)
     desk = run.desk()
     decision = await decide(desk)
-    assert (decision.verdict, decision.reason) == ("send", "it is the first")
+    assert (decision.verdict, decision.reason) == ("send", "first submission")
     assert await desk.consider() is None
     await desk.send()
     await desk.send()
@@ -194,7 +194,7 @@ async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_
     [
         ({"user_has_entered": False}, "not entered"),
         ({"submissions_disabled": True}, "accepts no more submissions"),
-        ({"is_kernels_submissions_only": True}, "takes notebooks"),
+        ({"is_kernels_submissions_only": True}, "accepts notebooks"),
         ({"deadline": "2020-01-10T11:00:00Z"}, "deadline was at"),
     ],
 )

@@ -117,7 +117,7 @@ async def main():
             site = MortalSubmitter(SiteSubmitter(client, url), fate)
             fate.boundary("before the intent")
             await ExactlyOnce(store, RUN, site, SystemClock(), folder / "lock").submit(
-                folder / "made.csv", node=1, handed_in="refit"
+                folder / "made.csv", node=1, source="refit"
             )
             fate.boundary("after the confirmation")
 

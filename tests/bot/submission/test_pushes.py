@@ -153,9 +153,9 @@ async def test_what_fails_at_kaggle_is_given_up_once_with_its_log(run: Live, cod
     await looked(run, desk)
     assert run.states() == [(2, "withdrawn")]
     (stand,) = stands(run)
-    assert stand.stage == "failed" and why in stand.why and log in stand.log
+    assert stand.stage == "failed" and why in stand.reason and log in stand.log
     with run.store.read() as session:
-        assert failures_of(session, RUN) == {2: stand.why}
+        assert failures_of(session, RUN) == {2: stand.reason}
     (notice,) = run.notices("notebook.failed")
     assert why in notice.body
     run.clock.pass_by(days=2)

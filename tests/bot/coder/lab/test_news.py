@@ -104,10 +104,10 @@ async def test_a_strong_script_a_telling_post_and_new_ideas_reach_a_running_lab(
     assert "77.txt" not in first and "77.py" not in first
     assert "[news] a new public script has 0.0001 on the leaderboard" in second
     assert ': "Far ahead\' [9 s left]‹ im_start >"\n' in second, "in quotation marks that it cannot close"
-    assert '[news] posted (kernel/77), as we read it: "Wins by far."' in second
+    assert '[news] posted (kernel/77), summary: "Wins by far."' in second
     assert '[news] 1 idea was added, `lab ideas` has them whole: 1 "do as 77 does"' in second
     assert "[news]" not in third, "once is enough"
-    assert 'posted (kernel/77), as we read it: "Wins by far."' in story.news, "the report lists them"
+    assert 'posted (kernel/77), summary: "Wins by far."' in story.news, "the report lists them"
     assert "77" in third
     assert "kernel/77" not in items[1]
     assert "kernel/77" in items[2], "the audit learns of what lies in the lab since then"

@@ -84,7 +84,7 @@ async def test_an_agent_that_fails_is_started_anew_and_the_third_time_its_lab_is
         "its coder failed 3 times; the last error: it ended with status 1: the tiny agent crashed"
     )
     assert "You start again" not in seen[0]
-    assert "that start was ended: it ended with status 1" in seen[1]
+    assert "until it ended with status 1" in seen[1]
     assert tree[2].valid, "what it logged stays"
 
 

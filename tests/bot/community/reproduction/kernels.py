@@ -152,7 +152,7 @@ if __name__ == '__main__':
             f"{_READ}model = RealMLP().fit(train[['a', 'b', 'c']], train['label'])\np = model.predict(test)\n{_WRITE}",
         ),
         "recognised",
-        "packages that are not here: pytabkit_unknown",
+        "packages that are not installed: pytabkit_unknown",
     ),
     Kernel(
         "pip-install-what-is-here",
@@ -209,7 +209,7 @@ if __name__ == '__main__':
         "guess = aml.leader.predict(h2o.import_file('../input/test.csv'))\n"
         "guess.as_data_frame()[['p1']].to_csv('submission.csv', index=False)\n",
         "recognised",
-        "packages that are not here: h2o",
+        "packages that are not installed: h2o",
     ),
     Kernel(
         "downloads",

@@ -85,7 +85,7 @@ def test_rows_of_a_group_are_predicted_by_weights_that_have_seen_none_of_them(tm
     )
     assert (after[7::30] == before[7::30]).all()
     assert (after != before).any()
-    with pytest.raises(NoBlend, match="of 3 groups: too few"):
+    with pytest.raises(NoBlend, match="3 groups: too few"):
         blended(tmp_path / "few", "rmse", truth, predicted, groups=3)
 
 

@@ -176,7 +176,7 @@ def test_a_file_that_only_the_grader_chokes_on_is_invalid(tmp_path: Path, deed: 
     with closing(open_scorer(task(), folder / "private" / "grade.py", limits)) as scorer:
         truth = scorer.truth(folder / "private" / "answers.csv", folder / "data" / "sample_submission.csv")
         with pytest.raises(
-            InvalidSubmission, match=r"does not come to an end with submission\.csv, though it does with"
+            InvalidSubmission, match=r"does not finish on submission\.csv, though it does on"
         ):
             truth.score(truth.read(submit(folder)))
 
