@@ -26,8 +26,8 @@ DAILY = "You may submit at most 5 entries per day, and select up to 2 final subm
 
 
 def answer(quote: str = DATA) -> str:
-    data = {"topic": "external data", "allowed": "with conditions", "says": "Only public data.", "quote": quote}
-    daily = {"topic": "daily submissions", "number": 3, "says": "Three a day.", "quote": DAILY}
+    data = {"topic": "external data", "allowed": "with conditions", "sentence": "Only public data.", "quote": quote}
+    daily = {"topic": "daily submissions", "number": 3, "sentence": "Three a day.", "quote": DAILY}
     return json.dumps({"lines": [data, daily]})
 
 
