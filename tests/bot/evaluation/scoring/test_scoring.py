@@ -146,7 +146,7 @@ def test_a_grader_that_needs_more_columns_than_labels_have_cannot_score_views(tm
     )
     assert grade(folder, task(answers="whole.csv"), submit(folder, 3.0)).score == 1.5
     labels, data = view(tmp_path, [["a", 1], ["b", 2]])
-    with pytest.raises(UnsupportedLayout, match=r"columns id, y\): it refuses even right .*KeyError.*'keep'"):
+    with pytest.raises(UnsupportedLayout, match=r"columns id, y\): it rejects even correct .*KeyError.*'keep'"):
         check_view_scorable(LabelledView(data, labels, task(), folder / "private" / "grade.py"))
 
 
