@@ -90,7 +90,7 @@ def check_what_was_seen(seen: list[str]) -> None:
             "experiments",
             "sample_validation.csv",
             "replies left",
-            "the engine's baseline",
+            "baseline (the engine's)",
             "no ideas",
             "row,id,fold",
         ),

@@ -181,7 +181,7 @@ if __name__ == '__main__':
             f"{_READ}{_FIT}{_WRITE}",
         ),
         "recognised",
-        "not among the competition's files: glove840b300dtxt",
+        "files that are not the competition's: glove840b300dtxt",
     ),
     Kernel(
         "prints-test-rows",
