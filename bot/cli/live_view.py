@@ -125,7 +125,7 @@ class RunView:
     def panel(self) -> Panel:
         """Return all that is known of the run, for one alone."""
         lines = [(f"{time:%H:%M:%S}", line, "") for time, line in self._lines]
-        hint = f"Ctrl-C ends it in order, `bot resume {self._folder.path.parent}` continues"
+        hint = f"Ctrl-C stops it cleanly; `bot resume {self._folder.path.parent}` continues"
         return run_panel(self._read(), datetime.now(UTC), self.title, lines, hint)
 
 

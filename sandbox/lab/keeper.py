@@ -397,7 +397,7 @@ class Keeper:
         before, self._ooms = self._ooms, oom_kills()
         if self._ooms > before and exited.code == _KILLED and not command.killed and not command.ended:
             limit = self._request.limits.memory_bytes
-            self._note(f"The kernel killed a process for memory; {limit} bytes are allowed.")
+            self._note(f"The kernel killed a process for memory; {limit} bytes allowed.")
 
     def _note(self, sentence: str) -> None:
         self._notice = f"{self._notice} {sentence}" if self._notice else sentence
