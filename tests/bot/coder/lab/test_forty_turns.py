@@ -106,7 +106,7 @@ def check_what_was_seen(seen: list[str]) -> None:
         14: ("step 1\nstep 2\nstep 3", "ended", "exit 0"),
         15: ("best-2: log_loss", "log it again with --test", "late: log_loss"),
         16: ("nothing_such", "exit 1"),
-        17: ("nowhere.py", "scripts are not scored", "invalid choice", "no experiment 'nobody'"),
+        17: ("nowhere.py", "scripts are not scored", "invalid choice", "no experiment named 'nobody'"),
         18: ("exit 5",),
         19: ("unexpected EOF",),
         20: ("ended at its time limit of 5 s", "characters left out", "/lab/logs/20.txt"),
