@@ -140,7 +140,7 @@ class Retriever:
             query = f"{topic}\n{self._task.query}"
             by_words = f"{self._task.query}\n{self._task.preview[:_PREVIEW]}"
             labels = labels_in(by_words) if by_rules else await self._labels()
-            if (by_rules or varies) and labels:
+            if by_rules or varies:
                 visible = [entry for entry in visible if _suits(entry, labels)]
             if varies:
                 shown = {entry.id for search in self._steps.all(_FOUND, part=name).values() for entry in search.entries}
@@ -199,9 +199,9 @@ async def ranked(
 
 
 def _suits(entry: Entry, task_labels: Sequence[str]) -> bool:
-    """Return whether an entry is on data of the task's kind, or on a method for any data."""
-    data = {_top(label) for label in entry.labels} - {"method"}
-    return not data or not data.isdisjoint(map(_top, task_labels))
+    """Return whether an entry is on data of the task's kind, or on a method for any data; true where no kind is known."""
+    entry_data, task_data = ({_top(label) for label in labels} - {"method"} for labels in (entry.labels, task_labels))
+    return not entry_data or not task_data or not entry_data.isdisjoint(task_data)
 
 
 def _top(label: str) -> str:

@@ -161,7 +161,7 @@ async def test_its_limit_counts_the_processor_time_of_all_its_processes(run: Run
         seconds=1.5,
     )
     assert (outcome.reason, outcome.output) == (ExitReason.TIMED_OUT, "slept\n")
-    assert "processor" in (outcome.detail or "")
+    assert "CPU time" in (outcome.detail or "")
     assert outcome.cpu_seconds and 1.5 <= outcome.cpu_seconds < 10
 
 

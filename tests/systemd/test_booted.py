@@ -275,4 +275,4 @@ def test_uninstalled_it_leaves_configuration_and_state_alone(machine: Booted) ->
     assert machine.run("find", "/etc", "-name", "*kaggle-bot*").stdout.split() == [str(CONFIGURATION)]
     assert machine.run("test", "-f", STATE / "bot.db").status == 0
     machine.bot("service", "uninstall")
-    assert "problem: it is not installed" in machine.bot("service", "status", status=1).stdout
+    assert "not installed" in machine.bot("service", "status", status=1).stdout

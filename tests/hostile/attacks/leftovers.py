@@ -95,7 +95,7 @@ SUBMISSIONS = (
         attempt("fifo", os.mkfifo, "submission.csv")
         """,
         {"fifo": "got"},
-        notes="no plain file but a FIFO",
+        notes="not a plain file but a FIFO",
         reduced=True,
     ),
     Attack(
@@ -105,7 +105,7 @@ SUBMISSIONS = (
         attempt("socket", socket.socket(socket.AF_UNIX).bind, "submission.csv")
         """,
         {"socket": "got"},
-        notes="no plain file but a socket",
+        notes="not a plain file but a socket",
     ),
     Attack(
         "folder",
@@ -115,7 +115,7 @@ SUBMISSIONS = (
         attempt("file", write, "submission.csv/submission.csv")
         """,
         {"file": "got"},
-        notes="no plain file but a folder",
+        notes="not a plain file but a folder",
     ),
     Attack(
         "device",

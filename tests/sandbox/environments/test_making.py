@@ -149,7 +149,7 @@ def test_a_killed_attempt_is_made_anew_by_the_same_command(tmp_path: Path) -> No
     assert environments_in(tmp_path) == ([], ["default"])
     made = make_environment(tmp_path, "default", recipe)
     assert chosen_environment(tmp_path, None) == made
-    with pytest.raises(UsageError, match="the environment default is there"):
+    with pytest.raises(UsageError, match="the environment default already exists"):
         make_environment(tmp_path, "default", recipe)
     remove_environment(tmp_path, "default")
     assert environments_in(tmp_path) == ([], [])
@@ -159,7 +159,7 @@ def test_a_killed_attempt_is_made_anew_by_the_same_command(tmp_path: Path) -> No
 def test_what_the_installer_cannot_do_is_reported_and_nothing_is_complete(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy==0.0.1\n")
     recipe = Recipe((), cuda=False, requirements=tmp_path / "requirements.txt", installer="uv")
-    with pytest.raises(InfrastructureFailure, match="uv ended with 1; its output is above"):
+    with pytest.raises(InfrastructureFailure, match="uv ended with 1; see its output above"):
         make_environment(tmp_path / "environments", "default", recipe)
     assert environments_in(tmp_path / "environments") == ([], ["default"])
 

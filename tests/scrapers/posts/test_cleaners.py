@@ -153,10 +153,10 @@ async def test_the_event_loop_goes_on_while_a_large_text_is_read(cleaners: Clean
 
 ORPHAN = """
 import asyncio, os
-from scrapers.posts.cleaners import Cleaners, Source
+from scrapers.posts.cleaners import Cleaners, RawPost
 async def main():
     cleaners = Cleaners(1, seconds=3, program="tests.scrapers.deadly_cleaner")
-    task = asyncio.create_task(cleaners.clean([Source("markdown", "HANG")]))
+    task = asyncio.create_task(cleaners.clean([RawPost("markdown", "HANG")]))
     while not cleaners.pids:
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.5)
