@@ -32,7 +32,7 @@ _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 
 _SHORTEST_SEARCH = 30.0
 """Seconds that are left for the search in any case, however long reading took."""
-_LARGE_BYTES, _SECONDS_PER_MB = 20_000_000, 0.1
+_LARGE_BYTES, _SECONDS_PER_MB = 20_000_000, 0.05
 """Of data from which on reading takes a while, and how long on one core."""
 _LINE_SECONDS = 15.0
 """Seconds between two lines on progress if there is no terminal."""
