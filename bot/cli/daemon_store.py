@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.configured import configured, settings_file
+from bot.cli.configured import configured, daemon_folder, settings_file
 from state.errors import UsageError
-from state.settings_paths import state_folder
 
 if TYPE_CHECKING:
     from state.store import Store
@@ -14,9 +13,8 @@ if TYPE_CHECKING:
 
 def daemon_database(config: Path | None) -> Path:
     """Return where the daemon's database is, or will be."""
-    # Without a file nothing can be wrong, and what would check it takes long to import.
-    folder = configured(config).daemon.folder if settings_file(config) else state_folder(None)
-    return folder / "bot.db"
+    # To check all of bot.toml takes long: it is done only where the folder cannot be read from it.
+    return (daemon_folder(settings_file(config)) or configured(config).daemon.folder) / "bot.db"
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":

@@ -55,8 +55,8 @@ class DaemonView:
         """Begin; the daemon makes the database when it starts."""
         self._database, self._settings, self._log = database, settings, log
         web, self._page = settings.web, "`bot web` serves the page"
-        if web.enabled:
-            self._page = f"the page: {address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
+        if web.enabled:  # on a line of its own, which a terminal of 80 columns does not break
+            self._page = f"the page:\n{address_of(web.listen, web.port, read_token(settings.daemon.folder))}"
 
     def __rich__(self) -> Group:
         try:
@@ -67,7 +67,7 @@ class DaemonView:
         # Of their times the hours will do.
         log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
         lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in log[-_LAST_LINES:]]
-        hint = f"Ctrl-C stops it in order, and `bot run` continues; {self._page}; `bot status` shows more"
+        hint = f"Ctrl-C stops it in order, `bot run` continues, `bot status` shows more; {self._page}"
         return Group(*parts, Text("last events", style="bold"), *lines, Text(hint, style="dim"))
 
     def _competitions(self, store: Store) -> Iterator[RenderableType]:

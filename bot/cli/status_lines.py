@@ -66,7 +66,7 @@ def detail_lines(status: CompetitionStatus, now: datetime, *, running: bool = Tr
         if status.run
         else ": no run yet"
     )
-    yield from textwrap.wrap(status.competition + run, _WIDTH, subsequent_indent="  ")
+    yield from textwrap.wrap(status.competition + run, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     yield from _state(status, now, running=running)
     if status.deadline is not None:
         yield from _wrapped("ends", f"{moment(status.deadline)}, {_time_to_end(status)}")

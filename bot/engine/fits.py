@@ -30,6 +30,8 @@ _SHARE, _MIN_SECONDS = 0.15, 60.0
 """Most processor seconds of one model, as a share of the run's time, and the least (seconds)."""
 _PAUSE = 2.0
 _MOST_FITS = 40
+IMPORTANCES = "importances.json"
+"""The file of a portfolio model with its feature importances, shares by name."""
 PLAIN = "plain"
 """Name of the fit on features that the engine makes itself."""
 # The script expects its folder to be its own; the sandbox has it read-only as data.
@@ -237,6 +239,7 @@ class PortfolioFits:
                 f"{request.name}/{model}",
                 {role: arrays / f"{role}.npy" for role in ROLES},
                 note=request.note,
+                sources={IMPORTANCES: json.dumps(shares)} if (shares := meta.get("importances")) else {},
                 seconds=meta.get("cpu_seconds"),
                 kind="portfolio",
                 families=(model.partition("-")[0],),

@@ -199,6 +199,12 @@ class Executor:
         id, score = (_execution_id(node, GUARDED), None) if execution is None else (execution.id, execution.score)
         return readable_files(self.folder, id, score)[0]
 
+    def oof_of(self, node: int) -> Path | None:
+        """Return the path of a node's out-of-fold predictions of the training rows; None: none are stored."""
+        execution = self._kept_execution(node)
+        score = None if execution is None else execution.score
+        return self.folder.bank / score.oof if score is not None and score.oof else None
+
     def _kept_execution(self, node: int, view: str = GUARDED) -> ExecutionRecord | None:
         with self.store.read() as session:
             return kept_execution(session, self.run_id, node, view)

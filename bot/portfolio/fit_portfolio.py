@@ -52,6 +52,7 @@ class _Fit:
     seed: int
     cpus: int
     deadline: float  # in this process's processor seconds
+    importances: list[Array]  # of the columns of x, by the models that know any
 
     def is_late(self, *_: Any) -> bool:
         return time.process_time() > self.deadline
@@ -90,9 +91,10 @@ def _lightgbm(fit: _Fit, settings: dict[str, Any]) -> Fitted:
         if fit.is_late():
             raise library.callback.EarlyStopException(state.iteration, state.evaluation_result_list)
 
-    settings |= {"n_estimators": ROUNDS, "n_jobs": fit.cpus, "random_state": fit.seed}
+    settings |= {"n_estimators": ROUNDS, "n_jobs": fit.cpus, "random_state": fit.seed, "importance_type": "gain"}
     model, calls = fit.model(library, "LGBM", **settings), [library.early_stopping(PATIENCE, verbose=False), stop_late]
     model.fit(fit.x, fit.y, eval_set=[(fit.x_stop, fit.y_stop)], categorical_feature=fit.categories, callbacks=calls)
+    fit.importances.append(model.feature_importances_)
     return fit.predict(model, fit.asked), model.best_iteration_
 
 
@@ -104,6 +106,7 @@ def _xgboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     settings |= {"n_estimators": ROUNDS, "n_jobs": fit.cpus, "random_state": fit.seed, "callbacks": [stop_late]}
     model = fit.model(library, "XGB", early_stopping_rounds=PATIENCE, feature_types=types, **settings)
     model.fit(fit.x, fit.y, eval_set=[(fit.x_stop, fit.y_stop)], verbose=False)
+    fit.importances.append(model.feature_importances_)
     return fit.predict(model, fit.asked), model.best_iteration + 1
 
 
@@ -121,6 +124,7 @@ def _catboost(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     settings |= {"iterations": ROUNDS, "thread_count": fit.cpus, "random_seed": fit.seed}
     model, stop = fit.model(library, "CatBoost", **settings), pool(fit.x_stop, fit.y_stop)
     model.fit(pool(fit.x, fit.y), eval_set=stop, early_stopping_rounds=PATIENCE, callbacks=[stop_late])
+    fit.importances.append(model.feature_importances_)
     return fit.predict(model, pool(fit.asked)), model.tree_count_
 
 
@@ -137,6 +141,7 @@ def _forest(fit: _Fit, settings: dict[str, Any]) -> Fitted:
     while count < trees and not (count and fit.is_late()):  # few at a time, so that they need little memory
         forest = fit.model(ensemble, name, n_estimators=25, n_jobs=fit.cpus, random_state=fit.seed + count, **settings)
         total, count = total + fit.on_all(forest), count + 25
+        fit.importances.append(forest.feature_importances_)
     return total / (count // 25), count
 
 
@@ -183,6 +188,14 @@ def _stacked(*parts: Array) -> Array:
     return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
+def _read_names(path: Path) -> list[str]:
+    try:
+        with np.load(path) as file:
+            return [str(name) for name in file["names"].ravel()]
+    except (KeyError, ValueError):  # there are none, or they are no text
+        return []
+
+
 def _read_features(path: Path) -> Array:
     with np.load(path) as file:
         if "x" not in file:
@@ -222,6 +235,7 @@ class PortfolioTask:
 
     def __init__(self, folder: Path) -> None:
         self.job: dict[str, Any] = json.loads((folder / "job.json").read_text())
+        self.names, self.importances = _read_names(folder / "features" / "train.npz"), list[Array]()
         parts = [_read_features(folder / "features" / f"{name}.npz") for name in ("train", "validation", "test")]
         self.ends, x = np.cumsum([part.shape[0] for part in parts]), _stacked(*parts)
         coded = sorted({*self.job["categories"], *self.job["encode"]})
@@ -290,7 +304,8 @@ class PortfolioTask:
             fit, (family, style) = rows[~stop], FAMILIES[model["family"]]
             x, categories = self.features(style, fit, y[~stop], seed)
             parts = x[fit], y[~stop], x[rows[stop]], y[stop], x[ids], categories, len(present)
-            predictions, size = family(_Fit(*parts, seed, self.job["cpus"], deadline), dict(model["settings"]))
+            fit_job = _Fit(*parts, seed, self.job["cpus"], deadline, self.importances)
+            predictions, size = family(fit_job, dict(model["settings"]))
         if not self.classes:
             return np.clip(predictions, y.min() - np.ptp(y) / 4, y.max() + np.ptp(y) / 4), size
         chances = np.full((len(ids), self.classes), 1 / (len(rows) + self.classes))
@@ -321,6 +336,12 @@ class PortfolioTask:
             all_rows = np.maximum(np.expm1(all_rows), 0) if self.logarithmic else all_rows
         return (all_rows[:, 0] if self.target.ndim == width == 1 else all_rows).astype(np.float32), notes
 
+    def mean_importances(self) -> dict[str, float]:
+        """Return the largest importances over all fits as shares, by the feature's name; none where features have no names."""
+        shares = [part / part.sum() for part in self.importances if len(part) == len(self.names) and part.sum()]
+        mean = np.mean(shares, axis=0) if shares else np.zeros(0)
+        return {self.names[place]: round(float(mean[place]), 4) for place in np.argsort(-mean)[:20] if mean[place] > 0}
+
 
 def main(folder: Path) -> None:
     """Fit the job's models, in their order, until its processor seconds are spent."""
@@ -335,6 +356,7 @@ def main(folder: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         meta = dict(model)
+        task.importances.clear()
         try:
             predictions, meta["chosen"] = task.fit(model, max(seconds_left / 2, budget / 8))
             for name, rows in zip(("oof", "validation", "test"), np.split(predictions, task.ends[:-1]), strict=True):
@@ -343,6 +365,7 @@ def main(folder: Path) -> None:
             meta["skipped"] = str(error)
         except Exception:  # a model's fault must not end the others
             meta["failed"] = traceback.format_exc()
+        meta["importances"] = task.mean_importances()
         meta["cpu_seconds"] = time.process_time() - start
         seconds_left -= meta["cpu_seconds"]
         (partial / "meta.json").write_text(json.dumps(meta, default=str))

@@ -65,36 +65,47 @@ def _guards(result: RunResult) -> Iterator[str]:
 
 
 def why_it_won(data: ReportData) -> Iterator[str]:
-    """Yield what was chosen, from what it came, and by what it beats the rest."""
+    """Yield two sentences: the features and models that were chosen, and by how much they are better than the rest."""
     result = data.result
     chosen = next((node for node in data.nodes if node.id == result.chosen_node), None)
     if chosen is None:
         yield "No node has a score." if result.goes_on else "Nothing was chosen."
         return
-    if chosen.id == 1 and not chosen.blend:
-        yield "Nothing was better than the baseline, which fixed rules write."
-    else:
-        yield from _made_of(data, chosen)
-    baseline = next((node for node in data.nodes if node.id == 1 and node.validation is not None), None)
-    if baseline is not None and baseline.id != chosen.id and chosen.validation is not None:
-        yield (
-            f"Its CV score is {words.score(chosen.validation)}, that of the baseline {words.score(baseline.validation)}."
-        )
+    is_baseline = chosen.id == 1 and not chosen.blend
+    yield (
+        "Nothing was better than the baseline, which fixed rules write." if is_baseline else f"{_made_of(data, chosen)}."
+    )
+    if better := [*_better_by(data, chosen)]:
+        yield words.sentence("; ".join(better))
 
 
-def _made_of(data: ReportData, chosen: NodeRow) -> Iterator[str]:
-    """Yield the features and models of the chosen node or of its ensemble's heaviest members, and where its ideas come from."""
+def _made_of(data: ReportData, chosen: NodeRow) -> str:
+    """Return the features and models of the chosen node, or of its ensemble's heaviest members."""
     ensemble, nodes = data.result.blend if chosen.blend else None, {node.id: node for node in data.nodes}
     notes = {e.node: f"{e.name}{f': {e.note}' if e.note else ''}" for lab in data.labs for e in lab.experiments}
+    top = [words.first_words(name, 40) for name in islice(data.importances, _SHOWN)]
+    subject = "it" if data.importance_node == chosen.id else f"node {data.importance_node}"
+    features = " and ".join(filter(None, [", ".join(top[:-1]), *top[-1:]]))
+    suffix = f"; {subject} relies most on {features}" if features else ""
     if ensemble is None:
-        yield f"It is {_in_words(chosen, notes)}."
-        yield from _draft(data, chosen)
-        return
+        return f"It is {_in_words(chosen, notes)}{suffix}"
     heaviest = sorted(ensemble.weights.items(), key=lambda item: -abs(item[1]))[:_SHOWN]
     members = [f"{_in_words(nodes[id], notes)} (weight {weight:.2f})" for id, weight in heaviest if id in nodes]
     lighter = len(ensemble.weights) - len(members)
-    yield f"An ensemble of {'; '.join(members)}{f'; and {lighter} lighter ones' if lighter else ''}."
-    yield words.sentence(words.blend(data.result).removesuffix("."))
+    return f"It is an ensemble of {'; '.join(members)}{f'; and {lighter} lighter ones' if lighter else ''}{suffix}"
+
+
+def _better_by(data: ReportData, chosen: NodeRow) -> Iterator[str]:
+    """Yield, as clauses, the score beside the baseline's, what an ensemble gains, and where the ideas come from."""
+    baseline = next((node for node in data.nodes if node.id == 1 and node.validation is not None), None)
+    if baseline is not None and baseline.id != chosen.id and chosen.validation is not None:
+        yield f"its CV is {words.score(chosen.validation)}, that of the baseline {words.score(baseline.validation)}"
+    ensemble = data.result.blend if chosen.blend else None
+    if ensemble is not None and ensemble.gain is not None:
+        error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
+        over = "its best member" if len(ensemble.weights) > 1 else "its member as it is"
+        yield f"its gain over {over} is {ensemble.gain:+.3g}{error}"
+    yield from _draft(data, chosen)
 
 
 def _in_words(node: NodeRow, notes: Mapping[int, str]) -> str:
@@ -118,7 +129,7 @@ def _draft(data: ReportData, chosen: NodeRow) -> Iterator[str]:
     }
     if sources:
         more = f" and {plural(len(sources) - _SHOWN, 'other post')}" if len(sources) > _SHOWN else ""
-        yield f"Its ideas come from {', '.join(islice(sources.values(), _SHOWN))}{more}."
+        yield f"its ideas come from {', '.join(islice(sources.values(), _SHOWN))}{more}"
 
 
 def what_next(data: ReportData) -> Sequence[str]:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers import Gain, HiddenScore
+from bot.evaluation.answers.diagnostics import Diagnostics
 from bot.evaluation.client.worker import Worker
 from bot.execution.guarding import node_findings, view_findings
 from bot.execution.record import GUARDED
@@ -41,6 +42,18 @@ async def expected_interval(
         return None, str(found.note)
     together = f", with rows of the same {found.together!r} drawn together" if found.together else ""
     return (found.low, found.high), f"{found.draws} draws of {found.test_rows} test rows{together}"
+
+
+async def diagnose(context: RunContext, node: int | None, worker: Worker) -> Diagnostics | None:
+    """Return how the chosen node's predictions err; None where that cannot be computed."""
+    executor = context.executor
+    if node is None or executor.self_reported is not None:
+        return None
+    try:
+        view, folds = await executor.view(GUARDED), await executor.fold_view()
+        return await worker.diagnose(folds, view, executor.predictions_of(node), executor.oof_of(node))
+    except BotError:
+        return None
 
 
 def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFinding]:

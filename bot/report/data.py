@@ -3,15 +3,17 @@
 import contextlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from sqlmodel import Session
 
+from bot.engine.fits import IMPORTANCES
 from bot.engine.run_record import LabStory, RunRecord
 from bot.evaluation.answers.board import read_leaderboard
 from bot.execution.folder import RunFolder
@@ -32,6 +34,10 @@ from state.store import Store
 from state.tables import Reproduction
 
 _ALL_TIME = datetime.max.replace(tzinfo=UTC)
+_PRINTED = re.compile(r"^feature importances: (\{.{1,20000}\})$", re.MULTILINE)
+"""The line by which a script says its feature importances."""
+_SHARES = TypeAdapter(dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]])
+_MAX_FEATURES = 15
 LONGEST_CODE = 150_000
 """Most characters of the submitted script on a page."""
 
@@ -64,6 +70,10 @@ class ReportData:
     """The posts and reports that the page names, by item."""
     brought: tuple[tuple[Source, PostCredit], ...]
     """What came of each post that an idea was drawn from or that was reproduced, the most useful first."""
+    importances: Mapping[str, float]
+    """Feature importances as shares, the largest first; empty: none were stored."""
+    importance_node: int | None
+    """The node that they are of: the chosen one, or the heaviest of its ensemble that has any."""
     labs: tuple[LabStory, ...]
     notebooks: tuple[NotebookLine, ...]
     """Of a live run in a competition of notebooks: where each stands."""
@@ -100,6 +110,7 @@ def _read(store: Store, session: Session, run: RunRecord, result: RunResult, con
     posts = sorted(
         () if result.stream is None else result.stream.posts, key=lambda use: (not use.nodes, use.posted, use.item)
     )
+    importance_node, importances = _importances(run, result)
     pool, sources = read_ideas(store, run, _ALL_TIME)
     sources |= find_sources(store, result.competition_id, {*credits, *(use.item for use in posts)}, _ALL_TIME)
     return ReportData(
@@ -110,6 +121,8 @@ def _read(store: Store, session: Session, run: RunRecord, result: RunResult, con
         knowledge=read_knowledge(run, pool, result, nodes),
         sources=sources,
         brought=tuple((sources[item], credit) for item, credit in credits.items()),
+        importances=importances,
+        importance_node=importance_node,
         labs=tuple(run.lab(row) for row in run.labs),
         notebooks=tuple(notebook_lines(session, run.id)),
         kernels=tuple(sorted(run.kernels, key=lambda row: (_place(row, result), row.id))),
@@ -146,6 +159,21 @@ def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tup
         competition = Competition.model_validate({"title": slug, **config.get("card", {}), "url": url})
     board = read_board(session, slug, lower_is_better=result.is_lower_better)
     return competition, tuple(board.scores) if board and board.complete else ()
+
+
+def _importances(run: RunRecord, result: RunResult) -> tuple[int | None, Mapping[str, float]]:
+    """Return the feature importances that a script printed or the portfolio stored, and the node that they are of."""
+    blend, stored = result.blend, {e.node: e.sources[IMPORTANCES] for e in run.experiments if IMPORTANCES in e.sources}
+    weights = (
+        blend.weights if blend is not None and blend.node == result.chosen_node else {result.chosen_node or 0: 1.0}
+    )
+    for node in sorted(weights, key=lambda member: -abs(weights[member])):
+        texts = [run.text(stored[node])] if node in stored else _PRINTED.findall(run.last_log(node))
+        for text in texts[-1:]:
+            with contextlib.suppress(ValidationError):
+                shares = _SHARES.validate_json(text)
+                return node, dict(sorted(shares.items(), key=lambda item: -item[1])[:_MAX_FEATURES])
+    return None, {}
 
 
 def _place(row: Reproduction, result: RunResult) -> float:

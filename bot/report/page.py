@@ -7,7 +7,7 @@ from bot.execution.folder import RunFolder
 from bot.report import words
 from bot.report.answers import how_good, how_sure, what_next, why_it_won
 from bot.report.data import ReportData, read_run
-from bot.report.plots import agreement_chart, count_outside, leaderboard_charts, time_charts
+from bot.report.plots import agreement_chart, count_outside, error_charts, leaderboard_charts, time_charts
 from bot.report.templates import page_environment
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH, tree_drawing
 from state.files import write_whole
@@ -50,6 +50,8 @@ def render(data: ReportData) -> str:
             outside=count_outside(data.board, result) if data.board else 0,
             progress=time_charts(result, data.nodes),
             agreement=agreement_chart(result, data.nodes),
+            diagnostics=result.diagnostics,
+            error_charts=[] if result.diagnostics is None else error_charts(result.diagnostics),
             tree=tree_drawing(data.nodes, {one.row.id: one.row.title for one in data.knowledge.drafts}, result),
             shown_posts=SHOWN_POSTS,
             shown_sources=SHOWN_SOURCES,

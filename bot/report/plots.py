@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.evaluation.answers.diagnostics import Diagnostics
 from bot.report import words
 from bot.report.charts import Axis, Chart, Point, Series, score_axis, time_axis
 from bot.report.nodes import NodeRow
@@ -139,6 +140,35 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
     series = [*equal, *_scripts_and_blends(places), *_named(places, result)]
     title = f"Validation score against {test} score, a point a node"
     return Chart(title, across, up, series, height=340)
+
+
+def error_charts(found: Diagnostics) -> Sequence[Chart]:
+    """Draw the share that is true over the predicted probability, or residuals over predictions; none where neither applies."""
+    charts = []
+    if found.calibration:
+        across, up = (
+            Axis(-0.03, 1.03, label, "{:.0%}".format) for label in ("predicted probability", "share that is true")
+        )
+        points = [(chance, share) for chance, share, _ in found.calibration]
+        notes = [
+            f"{chance:.0%} predicted, {share:.0%} true, of {count:,}" for chance, share, count in found.calibration
+        ]
+        series = [
+            Series("perfect", "muted dashed", [(0.0, 0.0), (1.0, 1.0)], "line"),
+            Series("this run", "good", points, "line"),
+            Series("", "good", points, notes=notes),
+        ]
+        charts.append(
+            Chart("Calibration: the share that is true, by predicted probability", across, up, series, height=300)
+        )
+    if found.residuals:
+        across = score_axis([prediction for prediction, _ in found.residuals], label="prediction")
+        up = score_axis([residual for _, residual in found.residuals], [0.0], label="residual: truth less prediction")
+        zero = Series("", "muted dashed", [(across.low, 0.0), (across.high, 0.0)], "line")
+        charts.append(
+            Chart("Residuals, by prediction", across, up, [zero, Series("", "good pale", found.residuals)], height=300)
+        )
+    return charts
 
 
 def _scripts_and_blends(places: dict[NodeRow, Point]) -> list[Series]:

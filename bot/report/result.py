@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from bot.budgets.figures import Figure
 from bot.community.reproduction.reproducing import KernelFigures
 from bot.evaluation.answers import GradeReport
+from bot.evaluation.answers.diagnostics import Diagnostics
 from bot.evaluation.answers.findings import GuardFinding
 from bot.execution.folder import RunFolder
 from bot.knowledge.settings import Shown
@@ -228,6 +229,8 @@ class RunResult(LiveGrade):
     """What guards found in the data and in the chosen node, and what did not pass in others."""
     simple_models: tuple[SimpleModel, ...] = ()
     """What a result on own data is compared with, the best first."""
+    diagnostics: Diagnostics | None = None
+    """How the chosen node's predictions err; None: unknown."""
     final_score: float | None = None
     """The chosen node's on rows that its search never went by; None where none were withheld, or the run may go on."""
     code_length: int | None = None

@@ -23,7 +23,7 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
 from bot.knowledge.retrieval import SHOWN
-from bot.report.confidence import compare_with_simple, expected_interval, findings_of_run
+from bot.report.confidence import compare_with_simple, diagnose, expected_interval, findings_of_run
 from bot.report.export import export_events, export_prompts
 from bot.report.gains import figures_of, gains
 from bot.report.posts import stream_record, suspicious_posts
@@ -131,8 +131,10 @@ async def _result(ended: EndedRun, handed: FinalSubmission, graded: GradedRun, w
     with ended.stopwatch.measure("evaluation"):
         interval = await expected_interval(context, handed, worker)
         simple = await compare_with_simple(context, handed.node, graded.nodes)
+        diagnostics = await diagnose(context, handed.node, worker)
     with context.store.read() as session:
-        return _read_result(ended, handed, graded, session, interval, simple)
+        result = _read_result(ended, handed, graded, session, interval, simple)
+    return result.model_copy(update={"diagnostics": diagnostics})
 
 
 def _read_result(

@@ -1,15 +1,19 @@
 """How a page writes numbers, times and the verdict; an unknown value becomes a dash, or the word `unknown`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.engine.results import members_in_words
-from bot.evaluation.answers.board import Medal
 from bot.evaluation.answers.findings import grouped_findings
-from bot.report.credits import MeasuredGain
-from bot.report.result import RoleFigures, RunResult
 from state.words import plural
+
+if TYPE_CHECKING:  # commands that write a number only need not load what a run's result consists of
+    from bot.evaluation.answers.board import Medal
+    from bot.report.credits import MeasuredGain
+    from bot.report.result import RoleFigures, RunResult
 
 NONE = "–"
 """Stands for a missing value."""
@@ -128,6 +132,8 @@ def came_of(figures: RoleFigures) -> str:
 
 def blend(result: RunResult) -> str:
     """State what the run's blend is made of, and what it gained over the best of its members."""
+    from bot.engine.results import members_in_words
+
     one = result.blend
     if one is None:
         return "no scripts were blended"

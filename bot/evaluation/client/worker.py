@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bot.evaluation.answers import Agreement, GradeReport, HiddenScores, Interval, NodeScore, PublicCopy, ScoredFiles
 from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.answers.choices import CandidateRanking
+from bot.evaluation.answers.diagnostics import Diagnostics
 from bot.evaluation.answers.experiments import FitRows, ScoredExperiment
 from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.client.process import Remote, WorkerProcess
@@ -16,7 +17,7 @@ from bot.evaluation.client.process import Remote, WorkerProcess
 if TYPE_CHECKING:
     from bot.evaluation import choosing, preview
     from bot.evaluation.blending import blend
-    from bot.evaluation.experiments import fit_rows
+    from bot.evaluation.experiments import diagnose, fit_rows
     from bot.evaluation.experiments import score as experiments
     from bot.evaluation.grading import grade
     from bot.evaluation.guards import copies, running
@@ -49,6 +50,7 @@ class Worker(WorkerProcess):
     validation_interval = Remote("bot.evaluation.scoring.interval", Interval, lambda: interval.validation_interval)
     agree = Remote("bot.evaluation.scoring.agreement", Agreement, lambda: agreement.agree)
     score_experiment = Remote(_EXPERIMENTS, ScoredExperiment, lambda: experiments.score_experiment)
+    diagnose = Remote("bot.evaluation.experiments.diagnose", Diagnostics | None, lambda: diagnose.diagnose)
     take_test = Remote(_EXPERIMENTS, str, lambda: experiments.take_test)
     write_fit_rows = Remote(_FIT_ROWS, FitRows, lambda: fit_rows.write_fit_rows)
     write_all_fit_rows = Remote(_FIT_ROWS, FitRows, lambda: fit_rows.write_all_fit_rows)

@@ -41,12 +41,12 @@ def verdict(comparison: Comparison) -> str:
     settled = [pair for pair in comparison.pairs if pair.settled]
     if not settled:
         nearest = (comparison.against_leader or comparison.pairs)[0]
-        names, size = [comparison.title(contender) for contender in (nearest.first, nearest.second)], _size(nearest)
-        if size.startswith("0.0 "):
-            return f"No significant difference: {names[0]} is level with {names[1]}."
+        names = [comparison.title(contender) for contender in (nearest.first, nearest.second)]
+        if points(nearest.win_rate.mean) == "0.0":
+            return f"{names[0]} is level with {names[1]}: both beat as many teams."
         count = competitions_needed(comparison, nearest)
         suffix = "" if count == NONE else f"; a difference of this size needs about {count} competitions"
-        return f"No significant difference: {names[0]} is ahead of {names[1]} by {size}{suffix}."
+        return f"{names[0]} is ahead of {names[1]} by {_size(nearest)}, which may be chance{suffix}."
     by_winner: dict[Contender, list[Pair]] = {}
     for pair in settled:
         by_winner.setdefault(pair.first, []).append(pair)
@@ -86,8 +86,10 @@ def competitions_needed(comparison: Comparison, pair: Pair) -> str:
 
 def _size(pair: Pair) -> str:
     comparison = pair.win_rate
-    within = f"95% interval {interval(comparison)}, " if interval(comparison) else ""
-    return f"{abs(100 * comparison.mean):.1f} points of teams beaten ({within}p = {percentage(pair.chance)})"
+    size = f"{abs(100 * comparison.mean):.1f} points of teams beaten"
+    if not interval(comparison):
+        return f"{size} on {plural(comparison.competitions, 'competition')}"
+    return f"{size} (95% interval {interval(comparison)}, p = {percentage(pair.chance)})"
 
 
 def _join_names(names: Sequence[str]) -> str:

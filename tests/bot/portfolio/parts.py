@@ -25,6 +25,7 @@ def write_job(
     folds: Any = None,
     order: Any = None,
     groups: Any = None,
+    columns: tuple[str, ...] = (),
     logarithmic: bool = False,
     cpu_seconds: float = 600,
     **said: Any,
@@ -35,7 +36,7 @@ def write_job(
     rows = len(target)
     for name, part in (("train", x[:rows]), ("validation", x[rows : rows + 3]), ("test", x[rows + 3 :])):
         path = folder / "features" / f"{name}.npz"
-        sparse.save_npz(path, part) if sparse.issparse(part) else np.savez(path, x=part)
+        sparse.save_npz(path, part) if sparse.issparse(part) else np.savez(path, x=part, names=np.array(columns, str))
     np.save(folder / "target.npy", target)
     np.save(folder / "folds.npy", np.arange(rows) % 3 if folds is None else folds)
     for name, values in (("order", order), ("groups", groups)):

@@ -30,6 +30,14 @@ def test_several_numbers_are_predicted_column_by_column(tmp_path: Path) -> None:
     assert np.corrcoef(found["oof"][:, 1], x[:ROWS, 1])[0, 1] > 0.9
 
 
+def test_trees_say_which_named_features_matter(tmp_path: Path) -> None:
+    x = features()
+    folder = write_job(tmp_path, x[:ROWS, 1], ("extra-trees", "linear"), x=x, columns=("age", "size", "place"))
+    shares = fitted(folder, "extra-trees")["meta"]["importances"]
+    assert next(iter(shares)) == "size" and sum(shares.values()) == pytest.approx(1, abs=0.01)
+    assert json.loads((folder / "out" / "linear" / "meta.json").read_text())["importances"] == {}
+
+
 @pytest.mark.parametrize("name", ["linear", "neighbours"])
 def test_a_fold_is_predicted_without_its_own_rows(tmp_path: Path, name: str) -> None:
     x, target = features(), np.zeros(ROWS)

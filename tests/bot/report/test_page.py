@@ -12,7 +12,7 @@ from bot.execution.folder import RunFolder
 from bot.report.page import write_report
 from bot.report.result import RunResult, write_result
 from state.errors import UsageError
-from state.progress import update_node
+from state.progress import end_execution, start_execution, update_node
 from state.store import Store
 from tests.bot.replay.conftest import Bot, bot, results, tiny
 from tests.bot.report.finished_runs import RUN, FakeRun, write_run
@@ -302,6 +302,30 @@ def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path)
     assert not re.search("(gold|silver|bronze|no) medal", prose.partition("The run Agent")[0])
     write_result(RunFolder(folder), RunResult.model_validate(finished))
     assert not (folder / "so-far.json").exists(), "and the end takes its place"
+
+
+@pytest.mark.integration
+def test_features_and_errors_are_shown_where_they_are_known(tmp_path: Path, usual: Page) -> None:
+    groups = [{"name": "north", "rows": 30, "score": 0.9}, {"name": "south", "rows": 70, "score": 0.4}]
+    found = {"rows": 100, "out_of_fold": True, "groupings": [{"column": "place", "groups": groups}]}
+    found |= {"columns_compared": 4, "calibration": [[0.1, 0.2, 50], [0.9, 0.7, 50]], "residuals": []}
+    folder = write_run(tmp_path / "run", FakeRun(changes={"chosen_node": 3, "diagnostics": found}))
+    with Store.open(folder / "state.db", StandingClock(START)) as store, store.write() as tx:
+        start_execution(tx, RUN, "n3-full-0", node=3, view="full")
+        log = 'feature importances: {"old": 1}\nfeature importances: {"<b>age</b>": 0.25, "size": 0.75}\nthe end\n'
+        end_execution(tx, RUN, "n3-full-0", reason="finished", exit_code=0, seconds=1.0, log=log)
+    write_report(folder)
+    shown = Page((folder / "report.html").read_text(encoding="utf-8"))
+    for sentence in (
+        "Feature importances of node 3 Feature Share size 75.0% <b>age</b> 25.0%",
+        "Error by place , the column whose groups differ most",
+        "north 30 0.9 south 70 0.4",
+        "Calibration: the share that is true, by predicted probability",
+        "Out-of-fold predictions of 100 training rows by the chosen node",
+        "; it relies most on size and <b>age</b>.",
+    ):
+        assert sentence in shown.prose
+    assert "Features and errors" not in usual.prose
 
 
 @pytest.mark.parametrize("sheet", sorted(path.relative_to(ROOT) for path in (ROOT / "bot").rglob("*.css*")), ids=str)

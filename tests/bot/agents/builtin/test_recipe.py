@@ -1,5 +1,6 @@
 """The recipe on small data of each kind: always two valid files, and predictions that beat a guess."""
 
+import json
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -88,6 +89,9 @@ def test_the_baseline_predicts_classes_from_a_table(tmp_path: Path) -> None:
     told = run(tmp_path, baseline_script(TASK, "").code)
     assert log_loss(valid["kind"], told.validation) < 0.7
     assert "linear model C=1 on table" in told.output
+    (line,) = re.findall(r"^feature importances: (.*)$", told.output, re.MULTILINE)
+    shares = json.loads(line)
+    assert sum(shares.values()) == pytest.approx(1, abs=0.01) and next(iter(shares)) in ("w1", "w2")
 
 
 @pytest.mark.integration
