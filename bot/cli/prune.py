@@ -44,7 +44,7 @@ def prune(
         _forget(forget, database, dry_run=dry_run, json=json)
         return
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}: name the one that holds the runs")
+        raise UsageError(f"{folder}: not found; name the folder that holds the runs")
     settings = configured(config).disk
     days = settings.keep_days if keep_days is None else keep_days
     from bot.execution.disk_space import free_bytes  # here: the help needs neither

@@ -19,6 +19,7 @@ from bot.report.words import beside_simple, disbelief, duration, interval, made_
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 from sandbox.leftovers import left_by_killed
+from state.words import plural
 
 _COLUMNS = (
     *("competition", "agent", "seed", "score", "expected (95%)"),
@@ -154,13 +155,15 @@ def _medal(result: RunResult) -> str:
     if result.n_teams < 2:
         return "one team"
     if disbelief(result):
-        return "doubted"
+        return "not counted"
     return medal(result) or ("above median" if result.above_median else "none")
 
 
 def _spending(result: RunResult) -> str:
     cost = "unknown cost" if result.llm.cost_usd is None else f"${result.llm.cost_usd:.2f}"
-    return f"{result.wall_seconds:.0f} s, {result.nodes} nodes, {result.llm.calls} model calls, {cost}"
+    return (
+        f"{result.wall_seconds:.0f} s, {plural(result.nodes, 'node')}, {plural(result.llm.calls, 'model call')}, {cost}"
+    )
 
 
 def _expected(result: RunResult) -> str:

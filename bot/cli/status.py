@@ -48,7 +48,7 @@ def status(
             typer.echo(f"folders of runs also exist: `bot status {_RUNS}` shows them")
     elif names:
         raise UsageError(
-            f"there is no folder {names[0]}, and no daemon's database with a competition of that name: name a run, the "
+            f"{names[0]}: not found, neither as a folder nor as a competition of a daemon; name a run, the "
             "folder that holds the runs, or with --config the bot.toml that `bot run` uses"
         )
     elif _RUNS.is_dir():

@@ -32,7 +32,7 @@ def web(
     Example: bot web runs
     """
     if missing := [path for path in paths or () if not path.is_dir()]:
-        raise UsageError(f"there is no folder {missing[0]}: name a run, or the folder that holds the runs")
+        raise UsageError(f"{missing[0]}: not found; name a run, or the folder that holds the runs")
     file = settings_file(config)
     settings = configured(file)
     from bot.web.token import address_of, read_token

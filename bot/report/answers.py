@@ -73,7 +73,9 @@ def why_it_won(data: ReportData) -> Iterator[str]:
         return
     is_baseline = chosen.id == 1 and not chosen.blend
     yield (
-        "Nothing was better than the baseline, which fixed rules write." if is_baseline else f"{_made_of(data, chosen)}."
+        "Nothing was better than the baseline, which fixed rules write."
+        if is_baseline
+        else f"{_made_of(data, chosen)}."
     )
     if better := [*_better_by(data, chosen)]:
         yield words.sentence("; ".join(better))

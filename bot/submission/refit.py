@@ -182,7 +182,7 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
     if first_run is None:
         return Refitted(reason="it has no scored run")
     limit, before = budget.refit_limit(first_run.limit or first_run.seconds, first_run.seconds), 0.0
-    reason = "too little time was left for a run on `full`"
+    reason = "too little time was left to run it on all data"
     await executor.view("full")
     for attempt in range(_RUNS):
         # How much time there is shows once a core is free.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -109,21 +110,18 @@ def _columns(view: LabelledView, data: ScoringData, *, out_of_fold: bool) -> Ite
 def _levels(column: pd.Series) -> NDArray[np.object_] | None:
     """Return the level of each row, or the quarter that its number lies in; None: there is one level, or too many."""
     cells = column.fillna("").astype(str)
-    if 2 <= cells.nunique() <= _MAX_LEVELS:
-        return cells.replace("", "missing").to_numpy(object)
-    numbers = pd.to_numeric(cells, errors="coerce")
-    if numbers.isna().sum() > (cells == "").sum():
+    levels: NDArray[np.object_] = cells.replace("", "missing").to_numpy(object)
+    if (level_count := cells.nunique()) <= _MAX_LEVELS:
+        return levels if level_count > 1 else None
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(float)
+    if np.isnan(numbers).sum() > (cells == "").sum():
         return None
-    _, edges = pd.qcut(numbers, _QUARTERS, retbins=True, duplicates="drop")
+    edges = np.unique(np.nanquantile(numbers, np.linspace(0, 1, _QUARTERS + 1)))
     if len(edges) < 3:
         return None
-    names = [f"{low:.4g} to {high:.4g}" for low, high in zip(edges[:-1], edges[1:], strict=True)]
-    return (
-        pd.cut(numbers, edges, labels=names, include_lowest=True, ordered=False)
-        .astype(object)
-        .fillna("missing")
-        .to_numpy(object)
-    )
+    names = np.array([f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges)], dtype=object)
+    quarters = np.clip(np.searchsorted(edges, numbers) - 1, 0, len(names) - 1)
+    return np.where(np.isnan(numbers), "missing", names[quarters])
 
 
 def _chance(levels: NDArray[np.object_], errors: NDArray[np.float64]) -> float:

@@ -117,7 +117,7 @@ def difference_chart(comparison: Comparison) -> Chart | None:
     values = [0.0, *(value for pair in pairs for value in _values(pair))]
     margin = 0.06 * (max(values) - min(values)) or 0.01
     leader = comparison.title(comparison.leader)
-    label = f"percentage points of teams beaten; to the right {leader} is ahead"
+    label = f"points of teams beaten (right: {leader} is ahead)"
     x_axis = Axis(min(values) - margin, max(values) + margin, label, _signed, unit=0.01)
     rows = [(-float(number), f"over {comparison.title(pair.second)}") for number, pair in enumerate(pairs)]
     up = Axis(rows[-1][0] - 0.5, 0.5, names=rows)

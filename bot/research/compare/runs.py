@@ -111,7 +111,7 @@ def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:
     seen_folders = set()
     for path in paths:
         if not path.is_dir():
-            raise UsageError(f"{path} is no folder: name a run, or the folder that holds the runs")
+            raise UsageError(f"{path}: not found; name a run, or the folder that holds the runs")
         own_folder = [path] if any((path / name).is_file() for name in ("config.json", "result.json")) else []
         files = [*path.glob("*/config.json"), *path.glob("*/result.json")]
         for folder in own_folder or sorted({file.parent for file in files}):

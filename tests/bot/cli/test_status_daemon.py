@@ -120,7 +120,7 @@ def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_t
         UsageError, match=f"titanic is neither a folder nor a competition .*: known are {NOMAD}, {SPOOKY}"
     ):
         invoke("titanic")
-    with pytest.raises(UsageError, match="there is no folder runs/titanic"):
+    with pytest.raises(UsageError, match="runs/titanic: not found"):
         invoke("runs/titanic")
 
 

@@ -42,7 +42,7 @@ def test_the_column_whose_rows_err_more_is_shown_with_the_metric_of_each_level(t
         of, *(of.truth(role).astype(float) - errors[role] for role in ("oof", "validation")), stored=stored
     )
     (grouping,) = found.groupings
-    assert (grouping.column, [group.name for group in grouping.groups][0]) == ("x", "b")
+    assert (grouping.column, grouping.groups[0].name) == ("x", "b")
     assert [group.score for group in grouping.groups] == pytest.approx([3.0, 0.1, 0.1])
     assert (found.out_of_fold, sum(group.rows for group in grouping.groups)) == (stored, found.rows)
     assert {round(residual, 6) for _, residual in found.residuals} == {3.0, 0.1}

@@ -127,7 +127,7 @@ def test_with_a_plan_only_its_comparisons_are_made(bot: Bot, tmp_path: Path) -> 
 
 
 def test_what_cannot_be_compared_is_said_in_one_sentence(bot: Bot, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere is no folder: name a run"):
+    with pytest.raises(UsageError, match="nowhere: not found; name a run"):
         bot("compare", tmp_path / "nowhere")
     (tmp_path / "runs" / "one").mkdir(parents=True)
     with pytest.raises(UsageError, match=r"no finished replay in .*runs$"):
