@@ -142,16 +142,17 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
     return Chart(title, across, up, series, height=340)
 
 
-def error_charts(found: Diagnostics) -> Sequence[Chart]:
+def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
     """Draw the share that is true over the predicted probability, or residuals over predictions; none where neither applies."""
     charts = []
-    if found.calibration:
+    if diagnostics.calibration:
         across, up = (
             Axis(-0.03, 1.03, label, "{:.0%}".format) for label in ("predicted probability", "share that is true")
         )
-        points = [(chance, share) for chance, share, _ in found.calibration]
+        points = [(chance, share) for chance, share, _ in diagnostics.calibration]
         notes = [
-            f"{chance:.0%} predicted, {share:.0%} true, of {count:,}" for chance, share, count in found.calibration
+            f"{chance:.0%} predicted, {share:.0%} true, of {count:,}"
+            for chance, share, count in diagnostics.calibration
         ]
         series = [
             Series("perfect", "muted dashed", [(0.0, 0.0), (1.0, 1.0)], "line"),
@@ -161,12 +162,20 @@ def error_charts(found: Diagnostics) -> Sequence[Chart]:
         charts.append(
             Chart("Calibration: the share that is true, by predicted probability", across, up, series, height=300)
         )
-    if found.residuals:
-        across = score_axis([prediction for prediction, _ in found.residuals], label="prediction")
-        up = score_axis([residual for _, residual in found.residuals], [0.0], label="residual: truth less prediction")
+    if diagnostics.residuals:
+        across = score_axis([prediction for prediction, _ in diagnostics.residuals], label="prediction")
+        up = score_axis(
+            [residual for _, residual in diagnostics.residuals], [0.0], label="residual: truth less prediction"
+        )
         zero = Series("", "muted dashed", [(across.low, 0.0), (across.high, 0.0)], "line")
         charts.append(
-            Chart("Residuals, by prediction", across, up, [zero, Series("", "good pale", found.residuals)], height=300)
+            Chart(
+                "Residuals, by prediction",
+                across,
+                up,
+                [zero, Series("", "good pale", diagnostics.residuals)],
+                height=300,
+            )
         )
     return charts
 

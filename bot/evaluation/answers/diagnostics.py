@@ -4,22 +4,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class ErrorGroup:
-    """Rows of one class, level or range of a column."""
-
-    name: str
-    rows: int
-    score: float
-    """In the metric's own sign."""
-
-
-@dataclass(frozen=True)
 class Grouping:
     """All groups of one column, the worst first."""
 
     column: str
     """Empty: the label itself."""
-    groups: tuple[ErrorGroup, ...]
+    groups: tuple[tuple[str, int, float], ...]
+    """The class, level or range, its number of rows, and its score in the metric's own sign."""
 
 
 @dataclass(frozen=True)

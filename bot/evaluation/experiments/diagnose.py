@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.diagnostics import Diagnostics, ErrorGroup, Grouping
+from bot.evaluation.answers.diagnostics import Diagnostics, Grouping
 from bot.evaluation.experiments.scoring_data import ScoringData, open_rows
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.scored_rows import ScoredRows, Values
@@ -138,8 +138,8 @@ def _grouping(rows: ScoredRows, predicted: PredictionSet, column: str, levels: N
     for level in np.unique(levels.astype(str)):
         members = np.flatnonzero(levels == level)
         if level and len(members) >= _MIN_ROWS and np.isfinite(score := rows.score(predicted, members)):
-            groups.append(ErrorGroup(level, len(members), score))
-    return Grouping(column, tuple(sorted(groups, key=lambda group: rows.card.oriented(group.score))))
+            groups.append((str(level), len(members), score))
+    return Grouping(column, tuple(sorted(groups, key=lambda group: rows.card.oriented(group[2]))))
 
 
 def _calibration(rows: ScoredRows, values: Values) -> tuple[tuple[float, float, int], ...]:

@@ -306,7 +306,7 @@ def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path)
 
 @pytest.mark.integration
 def test_features_and_errors_are_shown_where_they_are_known(tmp_path: Path, usual: Page) -> None:
-    groups = [{"name": "north", "rows": 30, "score": 0.9}, {"name": "south", "rows": 70, "score": 0.4}]
+    groups = [["north", 30, 0.9], ["south", 70, 0.4]]
     found = {"rows": 100, "out_of_fold": True, "groupings": [{"column": "place", "groups": groups}]}
     found |= {"columns_compared": 4, "calibration": [[0.1, 0.2, 50], [0.9, 0.7, 50]], "residuals": []}
     folder = write_run(tmp_path / "run", FakeRun(changes={"chosen_node": 3, "diagnostics": found}))

@@ -42,9 +42,9 @@ def test_the_column_whose_rows_err_more_is_shown_with_the_metric_of_each_level(t
         of, *(of.truth(role).astype(float) - errors[role] for role in ("oof", "validation")), stored=stored
     )
     (grouping,) = found.groupings
-    assert (grouping.column, grouping.groups[0].name) == ("x", "b")
-    assert [group.score for group in grouping.groups] == pytest.approx([3.0, 0.1, 0.1])
-    assert (found.out_of_fold, sum(group.rows for group in grouping.groups)) == (stored, found.rows)
+    assert (grouping.column, grouping.groups[0][0]) == ("x", "b")
+    assert [score for _, _, score in grouping.groups] == pytest.approx([3.0, 0.1, 0.1])
+    assert (found.out_of_fold, sum(count for _, count, _ in grouping.groups)) == (stored, found.rows)
     assert {round(residual, 6) for _, residual in found.residuals} == {3.0, 0.1}
     assert found.calibration == ()
 
@@ -67,4 +67,4 @@ def test_probabilities_stand_beside_the_share_of_rows_that_are_positive(tmp_path
     assert (chance, count, found.residuals) == (pytest.approx(0.62), found.rows, ())
     assert share == pytest.approx(np.mean(of.truth("oof").astype(float)))
     (by_class,) = found.groupings
-    assert [(group.name, round(group.score, 3)) for group in by_class.groups] == [("0", 0.968), ("1", 0.478)]
+    assert [(name, round(score, 3)) for name, _, score in by_class.groups] == [("0", 0.968), ("1", 0.478)]
