@@ -24,11 +24,12 @@ LIMITS = {
     # A live view of runs and of the daemon, questions answered on the page, imports put off to the first output.
     # Forecasts of own data: past targets, last values, a confidence for each line that was detected.
     # Ensembles and final selections follow withdrawals.
-    "lines of bot": 65_340,
+    # The report's diagnostics: error by group, calibration, residuals, feature importances.
+    "lines of bot": 65_670,
     "lines of bot/fleet": 1_940,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
-    "lines of bot/research": 8_913,
+    "lines of bot/research": 8_915,
     "lines of bot/simulator": 5_840,
     "lines of sandbox": 7_910,
     "lines of scrapers": 10_250,
