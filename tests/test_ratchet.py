@@ -25,7 +25,8 @@ LIMITS = {
     # Forecasts of own data: past targets, last values, a confidence for each line that was detected.
     # Ensembles and final selections follow withdrawals.
     # The report's diagnostics: error by group, calibration, residuals, feature importances.
-    "lines of bot": 65_670,
+    # Own data: footers, repeated headers, dates in either order, copies of the target.
+    "lines of bot": 65_990,
     "lines of bot/fleet": 1_940,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.

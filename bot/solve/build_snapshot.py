@@ -5,11 +5,12 @@ import json
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import eq
 from pathlib import Path
 
 from bot.evaluation.metrics.registry import ABBREVIATIONS
 from bot.solve.class_folders import index_folders
-from bot.solve.columns import NUMBER_COLUMNS, id_of, refuse_answers, target_of
+from bot.solve.columns import NUMBER_COLUMNS, copies_of, id_of, refuse_answers, target_of
 from bot.solve.input_files import CollectedFiles, InputFiles, find_tables, refuse_formats
 from bot.solve.solve_options import DetectedTask, SolveOptions
 from bot.solve.tables import NA_WORDS, PLAIN, TableError, UserTable, is_table
@@ -84,6 +85,9 @@ def build_snapshot(
             f"{source} holds no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders of files by class"
         )
     rows = _leave_out_answers(_rows(files, options, detected), detected)
+    if other_names := list(rows.files.other_files):
+        first_names = ", ".join(other_names[:3]) + (", ..." if len(other_names) > 3 else "")
+        detected.add("other files", f"{len(other_names):,}, which scripts may read too: {first_names}")
     folder.mkdir()
     _write_data(rows, folder)
     _write_task(rows, folder, slug, now)
@@ -114,6 +118,13 @@ def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _
     if test is not None:
         refuse_answers(test, target)
     task = task_of(train, target, options.metric, detected)
+    copies = [name for name in copies_of(train, target) if test is None or name in test.header]
+    duplicates = [name for name in copies if test is None and all(map(eq, train.column(name), train.column(target)))]
+    if duplicates:
+        raise UsageError(f"`{duplicates[0]}` is the same as the target `{target}`: remove it from {train.name}")
+    if copies:
+        names = ", ".join(f"`{name}`" for name in copies[:3])
+        detected.add("caution", f"{names} says the same as `{target}`: remove it unless new rows have it", "a guess")
     id_column = id_of(train, test, target, options, detected)
     if id_column is not None:  # it stands in the predictions, as it is written
         train = train.without_formats([id_column])

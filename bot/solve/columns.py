@@ -3,9 +3,11 @@
 import re
 import shlex
 from collections import Counter
+from collections.abc import Set
 
 from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
-from bot.solve.tables import UserTable
+from bot.solve.tables import NA_WORDS, UserTable
+from scrapers.snapshots.tables import finite_number
 from state.errors import UsageError
 from state.words import did_you_mean, plural
 
@@ -22,6 +24,8 @@ _GROUP = re.compile(
     re.IGNORECASE,
 )
 _MAX_SHOWN = 12
+_SAMPLED_ROWS, _ROWS_OF_COPY = 2000, 10
+"""Rows by which copies of the target are told, and how many there are at least of each value, or on a line."""
 _MEAN_SIZE, _FEWEST = 2.0, 10
 """Rows that a group has on average, and groups that there are, at least."""
 
@@ -34,7 +38,9 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
     """
     if options.target is not None:
         return _column("--target", options.target, train)
-    not_in_test = tuple(name for name in train.header if test is not None and name not in test.header)
+    not_in_test = tuple(
+        name for name in train.header if test is not None and name not in test.header and not _numbers_rows(train, name)
+    )
     likely = not_in_test or train.header
     target_like = [name for name in likely if name.lower() in _TARGETS]
     if test is not None and len(not_in_test) == 1:
@@ -43,7 +49,7 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
     if len(target_like) == 1 and (test is None or target_like[0] in not_in_test):
         detected.add("target", f"`{target_like[0]}`, by its name", "likely")
         return target_like[0]
-    empty = [] if test is None or not_in_test else [n for n in train.header if not any(test.column(n))]
+    empty = [] if test is None or not_in_test else [n for n in train.header if not _holds_values(test, n)]
     if len(empty) == 1:
         detected.add("target", f"`{empty[0]}`, which is empty in {test.name}", "likely")  # type: ignore[union-attr]
         return empty[0]
@@ -66,13 +72,52 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
     raise UsageError(f"{reason}: pass --target COLUMN, such as --target {shlex.quote(likely[-1])} ({candidates})")
 
 
+def copies_of(train: UserTable, target: str) -> list[str]:
+    """Return the columns that say the same as the target in other words or units, in a sample of rows."""
+    stride = max(1, train.length // _SAMPLED_ROWS)
+    rows = [cells for row, cells in enumerate(train.rows()) if row % stride == 0]
+    place = train.header.index(target)
+    return [
+        name
+        for number, name in enumerate(train.header)
+        if number != place
+        and _is_copy({(row[number], row[place]) for row in rows if row[number] and row[place]}, len(rows))
+    ]
+
+
+def _is_copy(pairs: Set[tuple[str, str]], rows: int) -> bool:
+    """Whether each value has one partner, and many rows say so, or all lie on a line."""
+    if len(pairs) < 2 or len({a for a, _ in pairs}) < len(pairs) or len({b for _, b in pairs}) < len(pairs):
+        return False
+    if rows >= _ROWS_OF_COPY * len(pairs):
+        return True
+    numbers = [(finite_number(a), finite_number(b)) for a, b in pairs]
+    points = sorted((a, b) for a, b in numbers if a is not None and b is not None)
+    if len(points) < max(len(pairs), _ROWS_OF_COPY):
+        return False
+    (first_x, first_y), (last_x, last_y) = points[0], points[-1]
+    slope = (last_y - first_y) / (last_x - first_x)
+    return all(abs(first_y + slope * (a - first_x) - b) <= 1e-6 * abs(last_y - first_y) for a, b in points)
+
+
 def refuse_answers(test: UserTable, target: str) -> None:
     """Raise UsageError if the test rows hold the target, which scripts would then see; an empty column will do."""
-    if target in test.header and any(test.column(target)):
+    if target in test.header and _holds_values(test, target):
         raise UsageError(
             f"{test.name} holds the target `{target}`, which scripts would see: remove the column, or leave the file out "
             "and have rows withheld"
         )
+
+
+def _holds_values(table: UserTable, name: str) -> bool:
+    """Whether a column has any values, and not one word for nothing in all rows."""
+    values = {cell.lower() for cell in table.column(name)} - {""}
+    return bool(values) and not (len(values) == 1 and values <= NA_WORDS)
+
+
+def _numbers_rows(table: UserTable, name: str) -> bool:
+    """Whether a column without a name counts rows, as pandas writes them."""
+    return name.startswith("Unnamed: ") and all(cell == str(row) for row, cell in enumerate(table.column(name)))
 
 
 def id_of(

@@ -83,6 +83,9 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     answers: set[str] = set()
     if len(test_names) > 1:
         test_names, answers = _without_answers(test_names)
+    if not train_names and options.target is not None:
+        with_target = [name for name in names if options.target in tables.header(name) and name not in test_names]
+        train_names = with_target if len(with_target) == 1 else []
     if not train_names:
         train_names, test_names = _by_contents(tables, names, test_names)
     if not train_names and len(names) == 1:
@@ -91,9 +94,16 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     if not test_names:
         test_names = [name for name in names if name not in training_names and _lacks_a_column(tables, name, train)][:2]
     test_name = options.choose("test", "test", test_names, source) if test_names else None
-    test = None if test_name is None else tables.read(test_name, like=train)
+    test = None
+    if test_name is not None:
+        test = tables.read(test_name, like=train)
+        if otherwise := _dates_of_test(train, tables.read(test_name)):
+            train = train.with_formats(otherwise)
+            test = tables.read(test_name, like=train)
     if sample is not None:
         sample = tables.read(sample.name, like=train)
+        if test is not None:
+            train, test, sample = _with_key_of_sample(train, test, sample, detected)
     if answers:
         detected.add("left out", f"{', '.join(sorted(answers))}: answers of the test rows, which scripts must not see")
     roles = {*training_names, *answers, test_name, *samples, DESCRIPTION}
@@ -127,12 +137,40 @@ def _describe(
         detected.add("numbers", f"read from forms such as 1.234,5 or $1,234: {', '.join(rewritten)}")
     if dates := [f"{name} ({f.form})" for name, f in train.formats.items() if isinstance(f, DateFormat)]:
         detected.add("dates", f"written as 2019-04-21 for scripts: {', '.join(dates)}")
-    if other_files:
-        file_words = ", ".join(list(other_files)[:3]) + (", ..." if len(other_files) > 3 else "")
-        detected.add("other files", f"{len(other_files):,}, which scripts may read too: {file_words}")
     words = files.get(DESCRIPTION)
     text = words.read_text(encoding="utf-8", errors="replace") if words is not None else ""
     return InputFiles(train, test, sample, other_files, text)
+
+
+def _dates_of_test(train: UserTable, test: UserTable) -> dict[str, DateFormat]:
+    """Return how dates are written that the training table leaves in doubt, and the test table does not."""
+    return {
+        name: test_form
+        for name, form in train.formats.items()
+        if isinstance(form, DateFormat)
+        and isinstance(test_form := test.formats.get(name), DateFormat)
+        and test_form == form.swapped
+        and not any(map(form.reads, test.without_formats([name]).column(name)))
+        and all(map(test_form.reads, filter(None, train.without_formats([name]).column(name))))
+    }
+
+
+def _with_key_of_sample(
+    train: UserTable, test: UserTable, sample: UserTable, detected: DetectedTask
+) -> tuple[UserTable, UserTable, UserTable]:
+    """Return the tables with the name that a sample has for what identifies rows, and the sample without row numbers."""
+    if sample.header[0].startswith("Unnamed: ") and len(sample.header) > 2 and sample.header[1] in test.header:
+        sample = sample.without_columns(sample.header[:1])
+    key = sample.header[0]
+    if key in (*test.header, *train.header):
+        return train, test, sample
+    ids = set(sample.column(key))
+    same_word = [name for name in test.header if name.lower() == key.lower()]
+    matches = same_word or [name for name in test.header if name not in sample.header and set(test.column(name)) == ids]
+    if not matches:
+        return train, test, sample
+    detected.add("id", f"`{key}` of {sample.name} is `{matches[0]}` of {test.name}", "likely")
+    return train.with_name(matches[0], key), test.with_name(matches[0], key), sample
 
 
 class _Tables:
@@ -424,6 +462,14 @@ def _json_records(path: Path) -> list[dict[str, Any]] | None:
         content = json.loads(text)
     if content is None:
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
+    if isinstance(content, dict) and {"columns", "data"} <= content.keys() <= {"columns", "data", "index"}:
+        content = [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
+    if isinstance(content, dict) and len(content) == 1 and isinstance(value := next(iter(content.values())), list):
+        content = value if value and isinstance(value[0], dict) else content
+    if isinstance(content, dict) and content and all(isinstance(v, dict) for v in content.values()):
+        columns: list[dict[str, Any]] = list(content.values())  # as pandas writes a table: by column, then by row
+        is_alike = all(column.keys() == columns[0].keys() for column in columns)
+        content = {name: list(column.values()) for name, column in content.items()} if is_alike else None
     if isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values()):
         lengths = {len(column) for column in content.values()}
         content = (

@@ -20,6 +20,8 @@ _MOST_COLUMNS = 50
 """Of more classes, labels are predicted instead of probabilities."""
 _MOST_WHOLE, _OF_EACH = 20, 5
 """Whole numbers are classes if there are no more than so many different ones, each with at least so many rows on average."""
+_FEW_WORDS = 0.1
+"""Share of rows in which a quantity may hold words by mistake."""
 _TRUTH = frozenset({"0", "1", "true", "false"})
 _YES = frozenset({"yes", "y", "true", "t", "ja", "j", "oui", "si", "sí", "positive", "pos"})
 """Of two classes, in lower case, the one whose probability is asked for."""
@@ -55,6 +57,10 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
     chosen_metric = metric_of(metric, kind, values, target)
     is_sure = metric is not None or kind != "classes" or any(finite_number(value) is None for value in values)
     detected.add("task", f"`{target}` has {_describe(kind, values)}", "sure" if is_sure else "likely")
+    spellings = [spelling for spelling, count in Counter(map(str.lower, values)).items() if count > 1]
+    if kind != "quantity" and spellings:
+        class_names = ", ".join(value for value in values if value.lower() in spellings[:2])
+        detected.add("note", f"`{target}` has classes that differ in case alone: {class_names}", "a guess")
     _add_metric(chosen_metric, metric, detected)
     if chosen_metric.input_kind != "number":
         return PredictionTask(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
@@ -102,6 +108,13 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
         are_integers = all(number == int(number) for number in numbers if number is not None)
         has_few = len(values) <= _MOST_WHOLE and values.total() >= _OF_EACH * len(values)
         return "classes" if are_integers and has_few else "quantity"
+    odd = [value for value, number in zip(values, numbers, strict=True) if number is None]
+    odd_rows = sum(values[value] for value in odd)
+    if len(values) - len(odd) > _MOST_WHOLE and odd_rows <= _FEW_WORDS * values.total():
+        raise UsageError(
+            f"the target `{target}` holds numbers, but {odd[0]!r} or the like in {plural(odd_rows, 'row')} of {name}: "
+            "remove these rows, or leave the cells empty to have them predicted"
+        )
     if metric_name is None and values.total() < 2 * len(values):
         raise UsageError(f"the target `{target}` looks like free text, not like classes: name a metric with --metric")
     return "classes"

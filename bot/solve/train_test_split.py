@@ -20,6 +20,8 @@ _SHARE = 0.2
 _SEED = "own data"
 _HEAD_ROWS = 200
 """Rows by which a column is seen to hold no times, before all of it is read."""
+_DATED_SHARE = 0.8
+"""Share of rows that have a date, at least; those without one are no test rows."""
 _FEWEST_TIMES = 20
 """Of fewer, the latest rows are those of a time or two, which say little."""
 _TIME_NAME = re.compile(
@@ -77,10 +79,11 @@ def _time_column(train: UserTable, target: str) -> str | None:
     head = list(islice(train.rows(), _HEAD_ROWS))
     for place, name in enumerate(train.header):
         is_number = isinstance(train.formats.get(name), NumberFormat)
-        if name == target or is_number or parse_times([cells[place] for cells in head]) is None:
+        if name == target or is_number or parse_times([cells[place] for cells in head if cells[place]]) is None:
             continue
-        times = parse_times(list(train.column(name)))
-        if times is None or len(set(times)) < _FEWEST_TIMES:
+        cells = list(train.column(name))
+        times = parse_times([cell for cell in cells if cell])
+        if times is None or len(set(times)) < _FEWEST_TIMES or len(times) < _DATED_SHARE * len(cells):
             continue
         in_order = sorted(times)
         is_of_rows = _TIME_NAME.search(name) or times in (in_order, in_order[::-1])
@@ -99,18 +102,20 @@ def _latest(train: UserTable, column: str) -> frozenset[int]:
         raise UsageError(f"--time-column {column}: {train.name} has no such column")
     # A person who names the column says that 20171025 is no number.
     cells = [_BARE.sub(r"\1-\2-\3", cell.strip()) for cell in train.column(column)]
-    times = parse_times(cells)
-    if times is None:
-        odd = next(((number, cell) for number, cell in enumerate(cells, 1) if parse_times([cell]) is None), None)
+    known_times = parse_times([cell for cell in cells if cell])
+    if known_times is None:
+        odd = next(
+            ((number, cell) for number, cell in enumerate(cells, 1) if cell and parse_times([cell]) is None), None
+        )
         if odd is None:
             raise UsageError(f"--time-column {column}: {train.name} has times in several formats")
         raise UsageError(
             f"--time-column {column}: {odd[1][:40]!r} in row {odd[0]} of {train.name} is not a time such as 2017-10-25, "
             "2017-10-25T14:03 or 25.10.2017"
         )
-    first = _first_late(sorted(times))
-    test = frozenset(row for row, time in enumerate(times) if time >= first)
-    if len(test) == len(times):
+    first, later = _first_late(sorted(known_times)), iter(known_times)
+    test = frozenset(row for row, cell in enumerate(cells) if cell and next(later) >= first)
+    if len(test) == len(known_times):
         raise UsageError(f"--time-column {column}: too many rows of {train.name} have the same time")
     return test
 

@@ -30,8 +30,8 @@ _MIN_TRAINING_SHARE = 0.25
 """Share of the rows that the earliest cut-off leaves to learn from."""
 _MOST_ROWS, _ROUNDS = 10_000, 60
 _LEVELS = 250
-_MOST_FACTOR = math.log(5)
-"""Of drift beyond it, on few rows, nothing is known."""
+_MOST_HALF = math.log(5)
+"""The interval's half width at most, around what the cut-offs show on average: of few of them it would be wider."""
 
 Array = NDArray[np.float64]
 
@@ -76,9 +76,8 @@ def distance_factors(
         return None
     middle, freedom = float(np.mean(changes)), _WEIGHT + len(changes) - 1
     spread = math.sqrt((_WEIGHT * _USUAL**2 + sum((change - middle) ** 2 for change in changes)) / freedom)
-    half = float(t.ppf(0.975, freedom)) * spread * math.sqrt(1 + 1 / len(changes))
-    low, high = np.clip([min(middle, 0) - half, max(middle, 0) + half], -_MOST_FACTOR, _MOST_FACTOR)
-    return math.exp(low), math.exp(high)
+    half = min(_MOST_HALF, float(t.ppf(0.975, freedom)) * spread * math.sqrt(1 + 1 / len(changes)))
+    return math.exp(min(middle, 0) - half), math.exp(max(middle, 0) + half)
 
 
 def _labelled_rows(view: OpenedView, labelled: LabelledView, column: str) -> tuple[Array, Array] | None:

@@ -259,6 +259,27 @@ BROKEN = {
     "an unknown metric": (None, {"metric": "rmes"}, "--metric rmes: unknown; did you mean rmse?"),
     "a metric of numbers": (None, {"metric": "rmse"}, "--metric rmse needs numbers, but the target `pays` holds"),
     "an id that repeats": (None, {"id": "colour"}, "--id colour: train.csv has a value of it more than once"),
+    "words in a quantity": (
+        lambda folder: write(
+            folder / "train.csv",
+            ["person_id", "visits", "colour", "pays"],
+            ([*r[:3], r[0] if n == 3 else f"{n}.5"] for n, r in enumerate(rows(60))),
+        ),
+        {},
+        "`pays` holds numbers, but 'p3' or the like in 1 row of train.csv",
+    ),
+    "the target twice": (
+        lambda folder: (
+            (folder / "test.csv").unlink()
+            or write(
+                folder / "train.csv",
+                ["n", "price", "price_again"],
+                [[f"{n % 7}", f"{n}.5", f"{n}.5"] for n in range(60)],
+            )
+        ),
+        {"target": "price"},
+        "`price_again` is the same as the target `price`: remove it from train.csv",
+    ),
     "no time": (
         lambda folder: (folder / "test.csv").unlink(),
         {"target": "pays", "time": "colour"},
@@ -504,11 +525,29 @@ def save_json_lines(task, name, text):
     (task / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in csv.DictReader(io.StringIO(text))))
 
 
+def save_json_by_column(task, name, text):
+    pd.read_csv(io.StringIO(text)).to_json(task / f"{name}.json")
+
+
+def save_json_split(task, name, text):
+    pd.read_csv(io.StringIO(text)).to_json(task / f"{name}.json", orient="split")
+
+
+def save_json_within(task, name, text):
+    (task / f"{name}.json").write_text(json.dumps({"data": list(csv.DictReader(io.StringIO(text)))}))
+
+
 def save_xz(task, name, text):
     (task / f"{name}.csv.xz").write_bytes(lzma.compress(text.encode()))
 
 
-@pytest.mark.parametrize("save", [save_zips, save_mixed, save_nested, save_7z, save_parquet, save_json_lines, save_xz])
+@pytest.mark.parametrize(
+    "save",
+    [
+        *(save_zips, save_mixed, save_nested, save_7z, save_parquet, save_xz),
+        *(save_json_lines, save_json_by_column, save_json_split, save_json_within),
+    ],
+)
 def test_packed_and_other_formats_are_read(save, task, tmp_path):
     save_tables(save, task)
     snapshot, shown = grown(task, tmp_path)
@@ -554,3 +593,65 @@ def test_of_two_tables_with_equal_columns_the_larger_is_the_likelier(task, tmp_p
     assert shown["training rows"].startswith("listings.csv, 60 rows")
     with pytest.raises(UsageError, match=r"--train listings\.csv; or .*--train latest_prices\.csv"):
         grown(task, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [(["ID", "y"], ["{}", "0"]), (["number", "y"], ["{}", "0"]), (["", "id", "y"], ["7", "{}", "0"])],
+)
+def test_a_sample_with_another_name_for_the_id_or_with_row_numbers_is_understood(header, line, task, tmp_path):
+    write(task / "train.csv", ["id", "x", "z", "y"], [[*row, row[2]] for row in FEATURES[:40]])
+    write(task / "test.csv", ["id", "x", "z"], FEATURES[40:])
+    write(task / "sample_submission.csv", header, [[cell.format(row[0]) for cell in line] for row in FEATURES[40:]])
+    snapshot, _ = grown(task, tmp_path)
+    assert snapshot.card.id_column == header[-2] and snapshot.card.prediction_columns == ("y",)
+    assert next(iter(table(snapshot.data / "test.csv")[0])) == header[-2]
+
+
+def test_a_target_of_the_test_table_with_one_word_for_nothing_is_empty(folder, tmp_path):
+    lines = [[*row, "?"] for row in rows(9, 40, answers=False)]
+    write(folder / "test.csv", ["person_id", "visits", "colour", "pays"], lines)
+    _, shown = grown(folder, tmp_path)
+    assert shown["target"] == "`pays`, which is empty in test.csv"
+
+
+def test_row_numbers_of_the_training_table_alone_are_no_target(folder, tmp_path):
+    write(
+        folder / "train.csv",
+        ["", "person_id", "visits", "colour", "pays"],
+        [[str(n), *r] for n, r in enumerate(rows(40))],
+    )
+    _, shown = grown(folder, tmp_path)
+    assert shown["target"].startswith("`pays`, the only column")
+
+
+def test_of_several_tables_the_one_with_the_target_has_the_training_rows(task, tmp_path):
+    write(task / "houses.csv", ["x", "z", "y"], [[*row[1:], f"{n % 9}.5"] for n, row in enumerate(FEATURES)])
+    write(task / "dictionary.csv", ["column", "meaning"], [["x", "rooms"], ["z", "age"]])
+    _, shown = grown(task, tmp_path, target="y")
+    assert shown["training rows"].startswith("houses.csv")
+
+
+def test_dates_are_read_as_the_test_table_has_them_where_the_training_table_leaves_two_ways(task, tmp_path):
+    days = [f"{1 + n % 12:02}/{1 + n // 12:02}/2019" for n in range(60)]
+    write(task / "train.csv", ["day", "x", "y"], [[day, "1", f"{n}.5"] for n, day in enumerate(days)])
+    write(task / "test.csv", ["day", "x"], [[f"{13 + n}/11/2019", "1"] for n in range(9)])
+    snapshot, _ = grown(task, tmp_path)
+    assert table(snapshot.data / "train.csv")[12]["day"] == "2019-02-01"
+    assert table(snapshot.data / "test.csv")[0]["day"] == "2019-11-13"
+
+
+def test_rows_without_a_date_are_no_test_rows_of_a_dated_table(tmp_path):
+    lines = [["NA" if n % 9 == 3 else f"{1 + n % 28}.{1 + n // 28:02}.2019", str(n % 5), str(n % 2)] for n in range(60)]
+    write(tmp_path / "visits.csv", ["day", "x", "target"], lines)
+    snapshot, shown = grown(tmp_path / "visits.csv", tmp_path)
+    assert "the latest rows by day" in shown["test rows"]
+    assert min(row["day"] for row in table(snapshot.data / "test.csv")) > "2019-02-15"
+
+
+@pytest.mark.parametrize("copy", [lambda n: ["c1", "c2"][n % 2], lambda n: "x"], ids=["by another word", "none"])
+def test_a_column_that_says_the_same_as_the_target_is_named(copy, tmp_path):
+    lines = [[str(n * n % 7), copy(n), ["good", "bad"][n % 2]] for n in range(60)]
+    write(tmp_path / "t.csv", ["x", "code", "target"], lines)
+    _, shown = grown(tmp_path / "t.csv", tmp_path)
+    assert ("caution" in shown) == (copy(0) == "c1")

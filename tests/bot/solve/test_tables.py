@@ -30,12 +30,28 @@ READ = {
     "blank rows": ("a,b\n1,2\n,\n  ,\n\n3,4\n,\n", [["1", "2"], ["3", "4"]]),
     "a title and a footer": ("Sales of 2019\n\na,b,c\n1,2,3\n4,5,6\nSource: us\n", [["1", "2", "3"], ["4", "5", "6"]]),
     "a title with commas": ("Sales of 2019,,\na,b,c\nx,2,3\ny,5,6\n", [["x", "2", "3"], ["y", "5", "6"]]),
+    "totals and notes at the end": (
+        "shop,n,m\n" + "a,1,2\n" * 9 + "\nTotal,9,18\nNote: all values are provisional,,\n",
+        [["a", "1", "2"]] * 9,
+    ),
+    "statistics below numbers": ("n,m\n" + "1,2\n" * 9 + "Mean,2\nStd,0\n", [["1", "2"]] * 9),
+    "a count of rows": ("n,m\n" + "1,2\n" * 9 + "(9 rows)\n", [["1", "2"]] * 9),
+    "a last row with a name": ("shop,n\nSumo,1\nMaxi,2\nMax,3\n", [["Sumo", "1"], ["Maxi", "2"], ["Max", "3"]]),
+    "the header again": ("shop,n\na,1\nb,2\nshop,n\nc,3\n", [["a", "1"], ["b", "2"], ["c", "3"]]),
+    "pairs of words above": ("Report,Sales\nMade,2020\n\na,b,c\nx,2,3\ny,5,6\n", [["x", "2", "3"], ["y", "5", "6"]]),
+    "units below the names": (
+        "shop,n,m\n,(kg),(EUR)\na,1,2\nb,3,4\nc,5,6\n",
+        [["a", "1", "2"], ["b", "3", "4"], ["c", "5", "6"]],
+    ),
     "rows without last cells": (
         "a,b,c\n" + "1,2,3\n" * 200 + "4,5\n",
         [["1", "2", "3"]] * 200 + [["4", "5", ""]],
     ),
     "thousands": ('a,b\n"1,234",x\n12,y\n"1,234,567.5",z\n', [["1234", "x"], ["12", "y"], ["1234567.5", "z"]]),
     "currency": ('a,b\n"$1,234.50",x\n$7,y\n"($3)",z\n', [["1234.50", "x"], ["7", "y"], ["-3", "z"]]),
+    "thousands and millions": ("a,b\n$1.2k,x\n3M,y\n7,z\n", [["1200", "x"], ["3000000", "y"], ["7", "z"]]),
+    "a minus behind": ("a,b\n1.50-,x\n7,y\n", [["-1.50", "x"], ["7", "y"]]),
+    "points of thousands beside decimal commas": ("a;b\n1.234;0,5\n12;1,5\n", [["1234", "0.5"], ["12", "1.5"]]),
     "percent": ("a,b\n12%,x\n7.5%,y\n", [["12", "x"], ["7.5", "y"]]),
     "decimal commas in quotes": ('a,b\n"11,9",x\n"0,5",y\n7,z\n', [["11.9", "x"], ["0.5", "y"], ["7", "z"]]),
     "thousands by points": ("a;b\n1.234,5;x\n12,0;y\n", [["1234.5", "x"], ["12.0", "y"]]),
@@ -131,6 +147,7 @@ def test_plain_numbers_stay_as_they_are_written(tmp_path):
         ("a,b\n", "no rows"),
         ("a,b\n1,2\n3,4,5\n6,7\n", "t.csv:3: the row has 3 cells"),
         ("a,b\n1,2\n3\n6,7\n", "t.csv:3: the row has fewer cells"),
+        ('a,b,c\nx,"6 inch,2\n' + "y,z,3\n" * 4 + 'x,7 inch",2\n', "t.csv:2: a quote swallows the 4 rows below it"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0,\0\n\0", "is not text"),
         (b"PK\x03\x04", "is a zip archive"),
     ],
@@ -153,8 +170,31 @@ def test_what_is_no_table_is_refused_with_the_place(content, reason, tmp_path):
         ("ratio", ["1/2", "3/4"], ["1/2", "3/4"]),
         ("version", ["1.2.10", "3.4.11"], ["1.2.10", "3.4.11"]),
         ("day", ["21.04.19", "02.05.19"], ["2019-04-21", "2019-05-02"]),
+        ("day", ["21.04.19", "NA"], ["2019-04-21", ""]),
+        ("day", ["01/02/2019", "01/03/2019"], ["2019-02-01", "2019-03-01"]),  # by the month
+        ("ts", ["1555800000000", "1555803600000.0"], ["2019-04-20 22:40:00", "2019-04-20 23:40:00"]),
+        ("when", ["1949-01", "1949-02"], ["1949-01-01", "1949-02-01"]),
+        ("when", ["1949Q1", "1949Q2"], ["1949-01-01", "1949-04-01"]),
+        ("when", ["Jan-01", "Feb-01"], ["2001-01-01", "2001-02-01"]),
     ],
 )
 def test_dates_are_written_as_iso_8601(name, cells, dates, tmp_path):
     _, rows = read(tmp_path, f"{name},x\n" + "".join(f"{cell},1\n" for cell in cells * 3))
     assert [row[0] for row in rows[:2]] == dates
+
+
+def test_years_in_order_are_dates_and_others_are_numbers(tmp_path):
+    table, rows = read(tmp_path, "year,x\n1800,1\n1801,2\n1802,3\n")
+    assert rows[0] == ["1800-01-01", "1"]
+    table, rows = read(tmp_path, "year,x\n1800,1\n1800,2\n1802,3\n")
+    assert rows[0] == ["1800", "1"] and table.notes == ()
+
+
+def test_a_date_that_may_be_read_in_two_ways_is_read_as_other_columns_are_and_said(tmp_path):
+    dates = ["05/02/2019", "02/01/2019", "04/06/2019"]
+    table, rows = read(tmp_path, "day,x\n" + "".join(f"{date},1\n" for date in dates))
+    assert rows[0][0] == "2019-05-02" and "either order: 05/02/2019 was read as 2019-05-02" in table.notes[0]
+    table, rows = read(tmp_path, "day;x\n" + "".join(f"{date};1,5\n" for date in dates))
+    assert rows[0] == ["2019-02-05", "1.5"]
+    table, rows = read(tmp_path, "day,end\n" + "".join(f"{date},31/01/2019\n" for date in dates))
+    assert rows[0][0] == "2019-02-05"

@@ -29,9 +29,11 @@ EVERYTHING = [
 ]
 
 
-def first_answers(folder: Path, view: Path, task: TaskCard, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def first_answers(
+    folder: Path, view: Path, task: TaskCard, monkeypatch: pytest.MonkeyPatch, *, stores_models: bool = False
+) -> dict[str, Any]:
     """Run the first part of the baseline in this process, beside a view's data, and score what it writes."""
-    code = baseline_script(TaskText.from_card(task), "").code
+    code = baseline_script(TaskText.from_card(task, stores_models=stores_models), "").code
     place = view.parent
     monkeypatch.chdir(place)
     first, found, _ = code.partition("try:  # the libraries")
@@ -96,8 +98,11 @@ def test_they_need_no_library_and_are_there_at_once(tmp_path: Path) -> None:
     assert told.fine and told.score is not None
 
 
+@pytest.mark.parametrize("stores_models", [False, True])
 @pytest.mark.parametrize("metric", ["rmse", "roc_auc", "accuracy"])
-def test_of_a_small_table_they_are_a_models_within_a_tenth_of_half_a_minute(tmp_path, metric, monkeypatch) -> None:
+def test_of_a_small_table_they_are_a_models_within_a_tenth_of_half_a_minute(
+    tmp_path, metric, stores_models, monkeypatch
+) -> None:
     """155 rows and five columns: the libraries alone take longer on a busy machine."""
     rng = random.Random(1)
     features = [[round(rng.gauss(0, 1), 3) for _ in range(3)] + [rng.choice("ab"), n] for n in range(255)]
@@ -109,7 +114,9 @@ def test_of_a_small_table_they_are_a_models_within_a_tenth_of_half_a_minute(tmp_
     write(data / "sample_submission.csv", ["id", "y"], [[row[0], 0] for row in rows[155:]])
     build_view(data, card(metric), "holdout", 0, tmp_path / "view" / "data", tmp_path / "labels")
     monkeypatch.setenv("BOT_TIME_LIMIT", "30")
-    told = first_answers(tmp_path / "labels", tmp_path / "view" / "data", card(metric), monkeypatch)
+    told = first_answers(
+        tmp_path / "labels", tmp_path / "view" / "data", card(metric), monkeypatch, stores_models=stores_models
+    )
     constant = {"rmse": 0.49, "roc_auc": 0.5, "accuracy": 0.6}[metric]
     assert told.score is not None
     assert told.score.value < constant - 0.1 if metric == "rmse" else told.score.value > constant + 0.2

@@ -15,11 +15,13 @@ from tests.bot.evaluation.parts import card, write
 TRAIN, TEST = 320, 80
 
 
-def factors(folder: Path, drift: float, seconds: float, *, many: int = TRAIN) -> tuple[float, float] | None:
-    """Return the factors of a series in which the level of the target wanders by so much a day."""
+def factors(
+    folder: Path, drift: float, seconds: float, *, many: int = TRAIN, slope: float = 0.0
+) -> tuple[float, float] | None:
+    """Return the factors of a series in which the level of the target wanders, and rises, by so much a day."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=many + TEST)
-    y = x + rng.normal(size=len(x)) * 0.5 + np.cumsum(rng.normal(size=len(x)) * drift)
+    y = x + rng.normal(size=len(x)) * 0.5 + np.cumsum(slope + rng.normal(size=len(x)) * drift)
     days = [date(2020, 1, 1) + timedelta(days=place) for place in range(len(x))]
     rows = [(f"r{place}", day, value, label) for place, (day, value, label) in enumerate(zip(days, x, y, strict=True))]
     write(folder / "data/train.csv", ["id", "date", "x", "y"], rows[:many])
@@ -44,3 +46,10 @@ def test_one_cut_off_says_something_and_too_few_rows_nothing(tmp_path: Path) -> 
     brief = factors(tmp_path / "brief", 0.0, 0)
     assert brief is not None and brief[0] < 1 < brief[1]
     assert factors(tmp_path / "few", 0.0, 60, many=60) is None
+
+
+@pytest.mark.integration
+def test_a_trend_that_each_cut_off_shows_is_not_cut(tmp_path: Path) -> None:
+    """Of trees, which do not go beyond what they saw, the distance grows as the time does."""
+    trend = factors(tmp_path / "trend", 0.0, 60, slope=1.0)
+    assert trend is not None and trend[1] > 2.5
