@@ -228,10 +228,11 @@ class Sandbox(Protocol):
             LabDied: It could not be opened.
         """
 
-    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
+    def quiet(self, lease: Lease, *, from_all: bool = False) -> AbstractContextManager[None]:
         """Keep idle executions off the cores of a lease while a lab's command runs there.
 
-        They are paused where a probe, before the first of them, has shown that their priority alone does not do that.
+        They are paused where a probe, before the first of them, has shown that their priority alone does not do that;
+        with `from_all` always, for work in idle time that goes before all other.
         """
 
     def describe(self) -> SandboxDescription:

@@ -124,14 +124,15 @@ class LocalSandbox(ABC):
         loop = asyncio.get_running_loop()
         with ExitStack() as stack:
             stop, pause = stack.enter_context(stop_signal()), None
-            if request.idle and not await asyncio.to_thread(self._gives_way):
-                pause = stack.enter_context(self._quiet.signal(request.lease))
+            if request.idle:
+                gives_way = await asyncio.to_thread(self._gives_way)
+                pause = stack.enter_context(self._quiet.signal(request.lease, gives_way=gives_way))
             thread = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix=request.execution_id))
             return await ended(loop.run_in_executor(thread, execute, self, request, stop, watch, pause), stop.send)
 
-    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
+    def quiet(self, lease: Lease, *, from_all: bool = False) -> AbstractContextManager[None]:
         """See `Sandbox`."""
-        return self._quiet.keep(lease)
+        return self._quiet.keep(lease, from_all=from_all)
 
     def _gives_way(self) -> bool:
         """Return whether the priority of idle executions keeps them out of the way here, found out once."""

@@ -1,4 +1,4 @@
-"""Keeping idle executions off the cores on which a lab's command runs, where their priority alone does not do that."""
+"""Keeping idle executions off the cores that a lab's command or a sealed run needs, where their priority does not do that."""
 
 import os
 import threading
@@ -25,34 +25,41 @@ class QuietCores:
     def __init__(self) -> None:
         """Begin with none."""
         self._lock = threading.Lock()
-        self._leases: list[Lease] = []
+        self._leases: list[tuple[Lease, bool]] = []
         self._events: set[int] = set()
 
     @contextmanager
-    def keep(self, lease: Lease) -> Iterator[None]:
-        """Keep the cores of a lease quiet until the end."""
-        self._change(self._leases.append, lease)
+    def keep(self, lease: Lease, *, from_all: bool = False) -> Iterator[None]:
+        """Keep the cores of a lease quiet until the end: of executions that would be in the way, or of all idle ones."""
+        self._change(self._leases.append, (lease, from_all))
         try:
             yield
         finally:
-            self._change(self._leases.remove, lease)
+            self._change(self._leases.remove, (lease, from_all))
 
     @contextmanager
-    def signal(self, lease: Lease) -> Iterator[PauseSignal]:
-        """Give the signal to an idle execution on these cores."""
+    def signal(self, lease: Lease, *, gives_way: bool) -> Iterator[PauseSignal]:
+        """Give the signal to an idle execution on these cores; `gives_way` says that its priority keeps it out of the way."""
         event = os.eventfd(1)
         with self._lock:
             self._events.add(event)
         try:
-            yield PauseSignal(event, lambda: any(_overlap(lease.cpus, busy.cpus) for busy in list(self._leases)))
+            yield PauseSignal(
+                event,
+                lambda: any(
+                    _overlap(lease.cpus, busy.cpus)
+                    for busy, from_all in list(self._leases)
+                    if from_all or not gives_way
+                ),
+            )
         finally:
             with self._lock:
                 self._events.remove(event)
             os.close(event)
 
-    def _change(self, change: Callable[[Lease], None], lease: Lease) -> None:
+    def _change(self, change: Callable[[tuple[Lease, bool]], None], quiet: tuple[Lease, bool]) -> None:
         with self._lock:
-            change(lease)
+            change(quiet)
             for event in self._events:
                 os.eventfd_write(event, 1)
 

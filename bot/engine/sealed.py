@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -32,8 +32,8 @@ from state.steps import Key, StepKind
 _SEALED, _KEPT_FOLDER = "LAB_SEALED", ".sealed"
 """Variable by which the module `lab` knows that there is no engine to ask, and the folder in work/ that it then writes to."""
 _ARRAYS = ("test.npy", "test.csv")
-_FROM = 0.25
-"""Share of the run after which sealed runs begin: first experiments are soon replaced."""
+_FROM = 0.5
+"""Share of the run after which sealed runs begin: earlier members of the ensemble are soon replaced."""
 _BEST = 3
 """The best single experiments that are run beside the ensemble's members."""
 _LONGER, _MIN_SECONDS, _SHARE = 10.0, 300.0, 0.3
@@ -293,8 +293,12 @@ class SealedRuns:
                 ):
                     command = f"exec python -c {quote(_IDLE)} {quote(chr(10).join(lines))}"
                     seconds_left = max(1.0, context.budget.usable(None))
+                    # A single core that is shared with public notebooks and fits would bring none of them to its end.
+                    alone = self.labs_ended or len(lease.cpus) == 1
+                    quiet = context.executor.quiet(lease, from_all=True) if alone else nullcontext()
                     async with context.executor.open_lab(place) as lab:
-                        result = await lab.run(1, command, seconds=seconds_left, cpus=lease.cpus)
+                        with quiet:
+                            result = await lab.run(1, command, seconds=seconds_left, cpus=lease.cpus)
         except LabDied as error:
             return _CommandEnd(f"its sandbox failed: {error}", out_of_memory=bool(_MEMORY_ERROR.search(str(error))))
         if result.timed_out:

@@ -268,9 +268,9 @@ class Executor:
 
         return await self.steps.once(EXECUTED, run, Key(node, view, attempt))
 
-    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
-        """Keep executions in idle time off the cores of a lease while a lab's command runs there."""
-        return self.sandbox.quiet(lease)
+    def quiet(self, lease: Lease, *, from_all: bool = False) -> AbstractContextManager[None]:
+        """Keep executions in idle time off the cores of a lease; see `Sandbox.quiet`."""
+        return self.sandbox.quiet(lease, from_all=from_all)
 
     def idle_limits(self, seconds: float) -> Limits:
         """Return the limits of what runs in idle time, with so many processor seconds."""

@@ -34,9 +34,9 @@ class FleetSandbox:
         self._here, self._cluster = local, cluster
         self._sender = Sender(cluster)
 
-    def quiet(self, lease: Lease) -> AbstractContextManager[None]:
+    def quiet(self, lease: Lease, *, from_all: bool = False) -> AbstractContextManager[None]:
         """See `Sandbox`: idle executions of this machine alone are paused."""
-        return self._here.quiet(lease)
+        return self._here.quiet(lease, from_all=from_all)
 
     def describe(self) -> SandboxDescription:
         """Return what the back end cannot contain, which is the same on all nodes."""

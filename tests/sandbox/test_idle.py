@@ -218,9 +218,16 @@ async def test_what_begins_while_its_cores_are_to_be_quiet_waits(sandbox, place,
 
 def test_cores_are_quiet_for_those_alone_who_may_run_there() -> None:
     cores = QuietCores()
-    with cores.signal(Lease((0, 1))) as near, cores.signal(Lease((2,))) as far, cores.signal(Lease()) as anywhere:
+    with (
+        cores.signal(Lease((0, 1)), gives_way=False) as near,
+        cores.signal(Lease((2,)), gives_way=False) as far,
+        cores.signal(Lease(), gives_way=False) as anywhere,
+        cores.signal(Lease((1,)), gives_way=True) as out_of_the_way,
+    ):
         with cores.keep(Lease((1,))):
-            assert [one.wanted() for one in (near, far, anywhere)] == [True, False, True]
+            assert [signal.wanted() for signal in (near, far, anywhere, out_of_the_way)] == [True, False, True, False]
+        with cores.keep(Lease((1,)), from_all=True):
+            assert [signal.wanted() for signal in (near, far, anywhere, out_of_the_way)] == [True, False, True, True]
         assert not near.wanted()
         with cores.keep(Lease((0,))), cores.keep(Lease((0,))):
             pass
