@@ -57,9 +57,8 @@ def all_checks(out: Path, file: Path | None) -> "Iterator[Finding]":
     # Imported here, as everything below: the first finding need not wait for what makes the others.
     from bot.coder.coder_config import RESERVED
     from bot.doctor.daemon import check_daemon, check_daemon_database, check_notify, check_service
-    from bot.doctor.gpus import check_gpus
     from bot.doctor.kaggle import check_kaggle
-    from bot.doctor.machine import check_database, check_disk, check_leases, check_sandboxes, check_share
+    from bot.doctor.machine import check_database, check_disk, check_gpus, check_leases, check_sandboxes, check_share
     from bot.doctor.models import check_coders, check_models, is_foreign
     from bot.service.systemd import service_state
     from sandbox.gpu import open_gpus

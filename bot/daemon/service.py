@@ -10,11 +10,10 @@ from pathlib import Path
 
 from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.claims import Claims
-from bot.daemon.failures import record_failure
 from bot.daemon.page import keep_page
 from bot.daemon.resources import alone, find_clock, open_shared
 from bot.daemon.schedule import Ticks, schedule
-from bot.daemon.supervision import LoopSupervisor
+from bot.daemon.supervision import LoopSupervisor, record_failure
 from bot.daemon.systemd import Systemd
 from bot.daemon.tasks import TaskHandlers
 from bot.daemon.watchdog import Watchdog

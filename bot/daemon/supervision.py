@@ -4,14 +4,32 @@ import asyncio
 import logging
 import random
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-from bot.daemon.failures import record_failure, words_of
 from state.clock import back_off
-from state.errors import KeepsFailing, StateCorrupted, StateUnavailable
-from state.store import Store
+from state.errors import BotError, KeepsFailing, StateCorrupted, StateUnavailable
+from state.store import NO_RUN, Store, Transaction
+
+TRACE_CHARACTERS = 8_000
+"""Only the end of a traceback is kept, which shows where the error was raised."""
+
+
+def words_of(error: BaseException) -> str:
+    """Return an error's message in one line; the type comes first if the error is not ours."""
+    text = str(error) if isinstance(error, BotError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())
+
+
+def record_failure(tx: Transaction, type: str, error: BaseException, **fields: Any) -> None:
+    """Record an error as an event of no run, with its traceback."""
+    # Redacted before it is cut: otherwise half a secret could be left.
+    trace = tx.redactor.text("".join(traceback.format_exception(error)))[-TRACE_CHARACTERS:]
+    tx.record(type, run_id=NO_RUN, error=words_of(error), traceback=trace, **fields)
+
 
 _LOG = logging.getLogger(__name__)
 

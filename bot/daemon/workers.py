@@ -11,7 +11,7 @@ from datetime import timedelta
 from random import Random
 from typing import Literal
 
-from bot.daemon.failures import record_failure, words_of
+from bot.daemon.supervision import record_failure, words_of
 from state.clock import Clock, back_off
 from state.errors import BotError, Retry, StateUnavailable
 from state.store import Store, Transaction

@@ -22,7 +22,7 @@ from bot.engine.results import refits_due
 from bot.engine.settings import RunSettings
 from bot.engine.strategy import Script
 from bot.engine.tree import TreeCache
-from bot.evaluation.answers.combining import uncombined
+from bot.evaluation.answers.blends import uncombined
 from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.client.worker import Worker
 from bot.execution.executor import Executor, ExecutorSettings

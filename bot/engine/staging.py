@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.engine.attempts import blend_of, code, infer_code
 from bot.engine.context import RunContext
-from bot.evaluation.answers.combining import combine_text, combining_facts
+from bot.evaluation.answers.blends import combine_text, combining_facts
 from bot.evaluation.answers.view_names import VALIDATION
 from bot.execution.record import ExecutionRecord, kept_execution
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bot.evaluation.answers import Gain
-from bot.evaluation.answers.choices import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
+from bot.evaluation.answers.blends import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.experiments.scoring_data import open_rows
 from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import PredictionSet

@@ -9,8 +9,7 @@ from pathlib import Path
 from bot.budgets.charging import ExecutionMeter
 from bot.budgets.levels import Level, unbounded
 from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
-from bot.evaluation.answers.findings import GuardFinding
-from bot.evaluation.answers.self_reported import LINE, printed_score
+from bot.evaluation.answers.findings import LINE, GuardFinding, printed_score
 from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evaluation.answers import LabelledView
-from bot.evaluation.answers.self_reported import reason_in
+from bot.evaluation.answers.findings import reason_in
 from bot.evaluation.answers.view_names import INFO, ViewKind, Withholding, view_kind
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.engine.attempts import blend_of, code, infer_code
 from bot.engine.context import RunContext
-from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts
+from bot.evaluation.answers.blends import COMBINED, combine_text, combining_facts
 from bot.evaluation.client.worker import Worker
 from bot.execution.machine import Machine
 from bot.execution.record import GUARDED

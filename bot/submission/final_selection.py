@@ -11,7 +11,7 @@ from sqlmodel import col, select
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
-from bot.evaluation.answers.choices import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
+from bot.evaluation.answers.blends import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, kept_execution, readable_files
 from bot.submission.refit import made_on_all_rows

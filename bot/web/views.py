@@ -1,25 +1,154 @@
 """The pages: what each reads, and of which parts it is made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from sqlmodel import Session
+
 from bot.engine.run_record import RunRecord
+from bot.live.reading.proposals import confirmed, proposed
 from bot.report import words
+from bot.report.charts import Chart, Series, score_axis, time_axis, timed
 from bot.report.nodes import GoesOn, Outcome, node_rows
+from bot.status.problems import current
 from bot.status.runs import run_status
 from bot.status.status import status_of
-from bot.web.board_view import board_view
-from bot.web.questions import questions
+from bot.status.submissions import NotSubmitted, SubmissionShown, not_submitted, shown_submissions
+from bot.submission.notebook_lines import NotebookLine, notebook_lines
+from bot.submission.rules import lines_read, to_confirm
 from bot.web.rendering import Page, page
 from bot.web.run_view import progress, run_values
 from bot.web.sources import Sources, Version, result_of, run_version
 from sandbox.gpu import Gpus
+from scrapers.kaggle.settings import KaggleSection
 from state.errors import UsageError
 from state.live import latest_runs
+from state.series import history
 from state.store import Store
+from state.submissions import chosen_final
+
+
+@dataclass(frozen=True)
+class OwnerQuestion:
+    """A question that one click answers."""
+
+    kind: Literal["rules", "task"]
+    statements: tuple[tuple[str, str], ...]
+    """What was read, each with the quoted sentence of the page that says so; an empty quote: no page does."""
+    reader: str
+    """Who read it."""
+    address: str
+    """Of the page that it is read on."""
+
+
+def questions(session: Session, competition: str, kaggle: KaggleSection) -> list[OwnerQuestion]:
+    """Return the questions on a competition that are not answered yet."""
+    open_keys = {problem.key for problem in current(session)}
+    open_questions = []
+    if to_confirm(competition) in open_keys:
+        statements = tuple((line.short, line.quote) for line in lines_read(session, competition))
+        open_questions.append(OwnerQuestion("rules", statements, "the model", kaggle.page_of(competition, "rules")))
+    proposal = proposed(session, competition)
+    if f"card/{competition}" in open_keys and proposal is not None and proposal != confirmed(session, competition):
+        statements = ((", ".join(proposal.lines), " … ".join(proposal.quotes)),)
+        open_questions.append(
+            OwnerQuestion("task", statements, proposal.by, kaggle.page_of(competition, "overview/evaluation"))
+        )
+    return open_questions
+
+
+MOST_SUBMISSIONS = 12
+MOST_MOVES = 8
+
+
+@dataclass(frozen=True)
+class Move:
+    """One change of our standing."""
+
+    at: datetime
+    rank: int | None
+    teams: int | None
+    medal: str | None
+    score: float | None
+    by: int | None
+    """Places won since the one before, below 0: lost; None: unknown."""
+
+
+@dataclass(frozen=True)
+class BoardView:
+    """A competition at the site, ready to be shown."""
+
+    held: tuple[SubmissionShown, ...]
+    """Submissions that wait for the owner."""
+    submissions: tuple[SubmissionShown, ...]
+    """The newest first."""
+    in_all: int
+    may_count: tuple[SubmissionShown, ...]
+    """Submissions that the site has taken, the newest first: two of them count in the end."""
+    chosen: tuple[str, ...]
+    """Tags of those that the owner wants to count."""
+    proposed: tuple[str, ...]
+    """Tags of those that were proposed last."""
+    notebooks: tuple[NotebookLine, ...]
+    """In a competition of notebooks: where each stands, the latest change first."""
+    undecided: NotSubmitted | None
+    """The last decision, if it made no submission."""
+    ranks: Chart | None
+    moves: tuple[Move, ...]
+    """The newest first."""
+    lines: Mapping[str, float]
+    """Scores of the first team, of the last team with each medal, and the median."""
+
+
+def board_view(session: Session, competition: str, run: RunRecord | None) -> BoardView:
+    """Read a competition; `run` is its live run, None if there is none yet."""
+    sent = [] if run is None else shown_submissions(session, run)
+    known = [(row.at, _standing(row.data)) for row in history(session, competition, "watch") if row.sha256 is not None]
+    ranks = [(at, float(standing["rank"])) for at, standing in known if standing.get("rank")]
+    proposal = None if run is None else run.last_event("selection.proposed")
+    return BoardView(
+        held=tuple(one for one in sent if one.status == "held"),
+        submissions=tuple(sent[: -MOST_SUBMISSIONS - 1 : -1]),
+        in_all=len(sent),
+        may_count=tuple(one for one in reversed(sent) if one.status == "confirmed"),
+        chosen=() if run is None else chosen_final(session, run.id),
+        proposed=() if proposal is None else tuple(proposal.data["tags"]),
+        notebooks=() if run is None else tuple(notebook_lines(session, run.id)[: -MOST_SUBMISSIONS - 1 : -1]),
+        undecided=None if run is None else not_submitted(run),
+        ranks=_ranks(ranks) if len(ranks) > 1 else None,
+        moves=tuple(reversed(_moves(known)))[:MOST_MOVES],
+        lines=known[-1][1].get("lines") or {} if known else {},
+    )
+
+
+def _standing(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = data.get("standing", data)
+    return found
+
+
+def _ranks(ranks: list[tuple[datetime, float]]) -> Chart:
+    points = timed(ranks, ranks[0][0])
+    up = score_axis([rank for _, rank in ranks], [rank for _, rank in ranks[1:]], falling=True)
+    up = replace(up, form="{:,.0f}".format, least_step=1.0)
+    series = [Series("", "ours", points, "steps"), Series("", "good pale", points)]
+    return Chart("Our rank over time (up is better)", time_axis(points[-1][0]), up, series, width=520)
+
+
+def _moves(known: list[tuple[datetime, Mapping[str, Any]]]) -> list[Move]:
+    """Return the changes of rank or medal; that teams have joined is none."""
+    found, before = list[Move](), None
+    for at, one in known:
+        rank, medal = one.get("rank"), one.get("medal")
+        if found and (found[-1].rank, found[-1].medal) == (rank, medal):
+            continue
+        by = before - rank if before and rank else None
+        found.append(Move(at, rank, one.get("teams"), medal, one.get("score"), by))
+        before = rank or before
+    return found
+
 
 Place = Literal["competition", "run"]
 """Where a run is: in the daemon's database by its competition, or in a folder by its name."""

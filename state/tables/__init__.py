@@ -15,8 +15,7 @@ from state.tables.community import (
     Topic,
 )
 from state.tables.ideas import Analysis, Draft, Idea, IdeaUse, Report, Reproduction
-from state.tables.notices import Letter, LetterPart, Notification
-from state.tables.operation import Control, Note, Pulse, Task
+from state.tables.operation import Control, Letter, LetterPart, Note, Notification, Pulse, Task
 from state.tables.polling import Author, PolledKernel, PolledTopic, Reading, RequestCount, Watermark
 from state.tables.runs import (
     Blob,

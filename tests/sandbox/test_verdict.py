@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from sandbox import Breach, ExecutionRequest, ExitReason, Limits, ResourceUsage
+from sandbox.execution import Verdict, reach_verdict
 from sandbox.output import CappedOutput
 from sandbox.rules import Rules, RuleSettings
 from sandbox.running import Reaped
 from sandbox.supervise import Ending
-from sandbox.verdict import Verdict, reach_verdict
 
 
 def verdict(

@@ -1,11 +1,64 @@
 """A blend of several scripts' predictions: light types, which the bot's own process can import."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from bot.evaluation.answers import NodeScore
-from bot.evaluation.metrics.registry import Space
+from bot.evaluation.answers import LabelledView, NodeScore
+from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds, prediction_kind
+from scrapers.snapshots.card import TaskCard
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was predicted for the withheld rows of one view."""
+
+    view: LabelledView
+    parts: tuple[str, ...]
+    """Names of the parts to compare on: of the hold-out view, the hold-out and the internal test; else, all its rows."""
+    files: Mapping[int, Path]
+    """By node; files of a bank, or as scripts write them."""
+
+
+@dataclass(frozen=True)
+class SelectionCandidate:
+    """A script, an experiment or an ensemble that may be handed in."""
+
+    node: int
+    seconds: float
+    """That its hold-out run took; an ensemble's: those of its members together."""
+    ensemble: bool = False
+    fitted_on_others: bool = False
+    """Whether it was fitted on others' predictions out of fold, so that it is compared on fewer rows by design."""
+    on_all_rows: bool = False
+    """Whether what would be handed in is made on all rows, which its predictions here are not."""
+
+
+@dataclass(frozen=True)
+class CandidateEvidence:
+    """What is known of one candidate."""
+
+    scores: Mapping[str, tuple[float, int]]
+    """By part: the score, in the metric's own sign, and the number of rows."""
+    mean: float
+    """The mean of these scores, weighted by rows."""
+    gain: float
+    """How much better it is than the best script, on the rows that both were scored on: above 0 is better."""
+    error: float | None
+    """Standard error of `gain`, paired by row; None: unknown."""
+    worth: float
+    """What the choice goes by: the gain, less one standard error for a script or experiment of fewer rows than the best."""
+
+
+@dataclass(frozen=True)
+class CandidateRanking:
+    """Candidates in order."""
+
+    order: tuple[int, ...]
+    """Nodes, the one to choose first; empty: nothing could be scored."""
+    evidence: Mapping[int, CandidateEvidence]
 
 
 @dataclass(frozen=True)
@@ -54,3 +107,45 @@ class FittedBlend:
     gain is over the best member. Predictions are cross-fitted on those rows, and by the recipe on others."""
     rejected: Mapping[int, str] = field(default_factory=dict)
     """Nodes that could be no members, each with the reason in a sentence."""
+
+
+COMBINED = frozenset(("mean", "logit", "log", "rank", "vote", "ordinal"))
+"""Spaces of blends that the text knows."""
+_TEXT = Path(__file__).with_name("combine.py.txt")
+
+
+def combine_text() -> str:
+    """Return the functions `read`, `ordered`, `combined` and `write`, which need numpy alone."""
+    return _TEXT.read_text(encoding="utf-8").rstrip("\n")
+
+
+def uncombined(card: TaskCard) -> str | None:
+    """Return the spaces in which only the bot combines what a task's scripts predict, in words; None: there are none."""
+    metric = METRICS.get(card.metric.name)
+    return " or ".join(sorted({*(() if metric is None else metric.spaces)} - COMBINED)) or None
+
+
+def combining_facts(card: TaskCard, recipe: BlendRecipe | None, names: Mapping[int, str]) -> Mapping[str, Any]:
+    """Return what the functions of `combine_text` take as `facts`, written as JSON; `recipe` is None for one script."""
+    metric, bounds = METRICS.get(card.metric.name), prediction_bounds(card)
+    line = metric is not None and metric.spaces[0] in ("mean", "log")
+    facts: dict[str, Any] = {
+        "keys": list(card.row_columns),
+        "columns": list(card.prediction_columns),
+        "numbers": prediction_kind(card) == "number",
+        "sums_to_one": metric is not None and bounds is metric.rescaled,
+        "line_space": ("logit" if "logit" in metric.spaces else metric.spaces[0]) if metric and line else None,
+        "bounds": [bound if math.isfinite(bound) else None for bound in (bounds.low, bounds.high)],
+        "space": None,
+        "weights": dict.fromkeys(names.values(), 1.0),
+    }
+    if recipe is None:
+        return facts
+    # Equal weights in the order in which the run's own blend takes them, as ties are the first one's.
+    heaviest = sorted(recipe.weights, key=lambda node: (-recipe.weights[node], node))
+    return facts | {
+        "space": recipe.space,
+        "weights": {names[node]: recipe.weights[node] for node in heaviest},
+        "calibration": {step: list(values) for step, values in recipe.calibration.items()},
+        "by_column": {names[node]: list(weights) for node, weights in recipe.columns.items()},
+    }

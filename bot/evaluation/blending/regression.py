@@ -23,7 +23,7 @@ from bot.evaluation.blending.ordinal import as_numbers, halfway, levels_of
 from bot.evaluation.blending.sample import FittingSample, ScoredRecipe
 from bot.evaluation.blending.spaces import line_space, sums_to_one
 from bot.evaluation.blending.weights import LOG_LOSSES, SQUARES, SQUARES_OF_LOGARITHMS
-from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.ranking import mean_ranks
 from bot.evaluation.metrics.registry import Space, metric_named
 from bot.evaluation.metrics.same_labels import canonical_label
 from bot.evaluation.views.folds import read_classes

@@ -13,7 +13,7 @@ from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import fit_cuts
 from bot.evaluation.blending.spaces import SpaceReader, combine, weighted_sum
-from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.ranking import mean_ranks
 from bot.evaluation.scoring.truth import PartOfTruth, Truth
 from scrapers.snapshots.card import TaskCard
 

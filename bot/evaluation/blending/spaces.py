@@ -13,7 +13,7 @@ from scipy.special import expit, logit, softmax
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import as_numbers, cut
 from bot.evaluation.metrics.masks import read_mask
-from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.ranking import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds, prediction_kind
 from bot.evaluation.metrics.same_labels import canonical_labels
 from bot.evaluation.scoring.bank import read_numbers, read_predicted

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.metrics.params import Params, number
 from bot.evaluation.metrics.probabilities import EPS
-from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.ranking import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Metric, metric_named
 from scrapers.snapshots.card import TaskCard
 

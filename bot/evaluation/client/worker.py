@@ -7,8 +7,7 @@ InfrastructureFailure: the worker failed, or took too long.
 from typing import TYPE_CHECKING
 
 from bot.evaluation.answers import Agreement, GradeReport, HiddenScores, Interval, NodeScore, PublicCopy, ScoredFiles
-from bot.evaluation.answers.blends import FittedBlend
-from bot.evaluation.answers.choices import CandidateRanking
+from bot.evaluation.answers.blends import CandidateRanking, FittedBlend
 from bot.evaluation.answers.diagnostics import Diagnostics
 from bot.evaluation.answers.experiments import FitRows, ScoredExperiment
 from bot.evaluation.answers.findings import GuardFinding

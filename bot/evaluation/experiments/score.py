@@ -1,9 +1,9 @@
 """Scores an experiment from its arrays: out of fold, against another, beside the ensemble, and on the validation rows."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Gain, LabelledView
+from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.answers.experiments import (
     LeakCheck,
     PresentEnsemble,
@@ -18,22 +19,73 @@ from bot.evaluation.answers.experiments import (
     Role,
     ScoredExperiment,
 )
-from bot.evaluation.experiments.ensemble_gain import ensemble_gain
+from bot.evaluation.blending.ordinal import cut
+from bot.evaluation.blending.spaces import NUMBERS, VOTES, combine, enter
 from bot.evaluation.experiments.leak_check import (
     FEWEST_ROWS,
     FEWEST_UNITS,
     compare_gains,
+    loss_shares,
     secret_number,
     spread_over,
 )
-from bot.evaluation.experiments.loss_shares import loss_shares
 from bot.evaluation.experiments.received import Received, receive
 from bot.evaluation.experiments.scoring_data import ScoringData, open_rows
 from bot.evaluation.scoring.bank import read_predicted
+from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import PredictionSet, Rows
 from state.errors import InfrastructureFailure, InvalidSubmission
 
 Values = NDArray[Any]
+
+WEIGHTS = (0.1, 0.2, 0.35, 0.5, 0.75)
+"""Of the experiment; the ensemble has the rest."""
+_CELLS = 100_000
+"""Most values of each that are tried."""
+_NAME = "the ensemble"
+
+
+def ensemble_gain(
+    rows: ScoredRows, recipe: BlendRecipe, own_values: Values, ensemble: Values, shared_rows: Rows, seed: int
+) -> Gain | None:
+    """Return the gain of the best weight, 0 where none gains; None: what is combined are no predictions, or they have no score.
+
+    Args:
+        own_values: the experiment's predictions of all rows.
+        ensemble: the ensemble's, out of fold.
+    """
+    if recipe.space in (*VOTES, *NUMBERS) or rows.metric is None or not len(shared_rows):
+        return None
+    max_rows = max(1_000, _CELLS // own_values.shape[1])
+    if len(shared_rows) > max_rows:
+        shared_rows = np.sort(np.random.default_rng(seed).permutation(shared_rows)[:max_rows])
+    mixed = _mixer(rows, recipe, own_values[shared_rows], ensemble[shared_rows])
+    mixture = ensemble.copy()
+    before = rows.predictions(ensemble)
+    best, value = None, 0.0
+    for weight in WEIGHTS:
+        mixture[shared_rows] = mixed(weight)
+        gain = rows.card.oriented(rows.score(rows.predictions(mixture), shared_rows) - rows.score(before, shared_rows))
+        if gain > value:
+            best, value = weight, gain
+    if best is None:
+        return Gain(0.0, None, _NAME) if np.isfinite(rows.score(before, shared_rows)) else None
+    mixture[shared_rows] = mixed(best)
+    return rows.gain(rows.predictions(mixture), before, shared_rows, _NAME, seed)
+
+
+def _mixer(rows: ScoredRows, recipe: BlendRecipe, own_values: Values, ensemble: Values) -> Callable[[float], Values]:
+    space_values = [enter(recipe.space, values, rows.card) for values in (ensemble, own_values)]
+    plain = replace(recipe, weights={}, columns={}, calibration={})  # its ties stay
+
+    def mixed(weight: float) -> Values:
+        if recipe.space == "ordinal":
+            return cut((1 - weight) * space_values[0] + weight * space_values[1], recipe.calibration)
+        reweighted = replace(plain, weights={0: 1 - weight, 1: weight})
+        return combine(reweighted, lambda node, _: space_values[node], rows.card)
+
+    return mixed
+
 
 _CLEAR = 0.3
 """Kolmogorov-Smirnov distance that is clear: of test and validation rows beyond what validation and training rows have."""

@@ -14,7 +14,7 @@ from bot.evaluation.answers.board import (
     standing,
     thresholds,
 )
-from bot.evaluation.metrics.ranks import spearman
+from bot.evaluation.metrics.ranking import spearman
 from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.scoring.truth import Truth
 from bot.evaluation.tables.untrusted_csv import fault_of_place, shown_name

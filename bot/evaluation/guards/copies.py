@@ -13,7 +13,7 @@ from bot.evaluation.answers import PublicCopy
 from bot.evaluation.answers.findings import GuardFinding, guard_passed, spoiling, suspicious
 from bot.evaluation.guards.scores import repeats_latest
 from bot.evaluation.guards.traces import Traces
-from bot.evaluation.metrics.ranks import spearman
+from bot.evaluation.metrics.ranking import spearman
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
 from bot.evaluation.scoring.prediction_file import OF_OTHERS, read_submission, read_truth

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.answers.findings import EXECUTION_GUARDS, VIEW_GUARDS, GuardFinding, not_run
-from bot.evaluation.graders.replies import shorten
+from bot.evaluation.graders.process import shorten
 from bot.evaluation.guards.targets import GuardedView
 from bot.evaluation.guards.traces import Traces
 from state.errors import BotError

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bot.evaluation.layouts.composite_ids import ColumnRowMapping, Places
 from bot.evaluation.layouts.label_images import Pixels
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.ranking import mean_ranks
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.views.opened_view import OpenedView

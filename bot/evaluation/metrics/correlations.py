@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from bot.evaluation.metrics import ranks
 from bot.evaluation.metrics.arrays import Values, mean_over_columns
 from bot.evaluation.metrics.params import Params, number
-from bot.evaluation.metrics.ranks import mean_ranks
+from bot.evaluation.metrics.ranking import mean_ranks
+from bot.evaluation.metrics.ranking import pearson as pearson_of_column
 
 
 def r2(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -45,7 +45,7 @@ def spearman(y_true: Values, y_pred: Values, params: Params) -> float:
 def _correlation(truth: Values, prediction: Values) -> float:
     if np.ptp(truth) == 0 or np.ptp(prediction) == 0:
         return math.nan
-    correlation = ranks.pearson(truth, prediction)
+    correlation = pearson_of_column(truth, prediction)
     return math.nan if correlation is None else correlation
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Agreement, LabelledView
-from bot.evaluation.metrics.ranks import pearson, spearman
+from bot.evaluation.metrics.ranking import pearson, spearman
 from bot.evaluation.metrics.registry import METRICS, Metric, prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
 from bot.evaluation.scoring.bank import read_answers, read_numbers, read_predicted

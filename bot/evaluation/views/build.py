@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.evaluation.answers.self_reported import write_reason
+from bot.evaluation.answers.findings import write_reason
 from bot.evaluation.answers.view_names import INFO, SWAPPED, VALIDATION, ViewKind, Withholding, view_kind
 from bot.evaluation.layouts.data_files import data_files
 from bot.evaluation.layouts.file_index import FileTable

@@ -1,25 +1,149 @@
 """The poller: reads the parts of a competition that are due, retries failed ones later, and reports what is new."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.polling.facts import poll_board, poll_competitions, poll_data, poll_pages, poll_top
+from scrapers.kaggle.competitions import BoardRow, Competitions, KaggleCompetition, LeaderboardEntry
 from scrapers.kaggle.polling.kernel_rows import kernels_to_read
-from scrapers.kaggle.polling.kernels import poll_kernels, sweep_kernels
+from scrapers.kaggle.polling.kernels import poll_kernels, poll_sources, sweep_kernels
 from scrapers.kaggle.polling.messages import poll_messages, reread_messages, topics_to_read
 from scrapers.kaggle.polling.schedule import ORDER, UNTIMED, Schedule, is_refusal, ready
 from scrapers.kaggle.polling.scores import poll_scores, poll_tiers
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.polling.sources import poll_sources
 from scrapers.kaggle.polling.submissions import poll_submissions
 from scrapers.kaggle.polling.topics import poll_topics, sweep_topics
 from scrapers.kaggle.polling.watch import News, Part, PollContext
+from scrapers.kaggle.wire import wire_time
 from scrapers.posts.cleaners import Cleaners
-from state.errors import BotError, KaggleError, NotAuthenticated, QuotaReached, SiteUnavailable, SubmissionRefused
+from state.errors import (
+    BotError,
+    Forbidden,
+    KaggleError,
+    NotAuthenticated,
+    NotFound,
+    QuotaReached,
+    SiteUnavailable,
+    SubmissionRefused,
+)
 from state.polling import mark_failed, watermarks
+from state.series import last_readings, record_absence, take_reading
 from state.store import Store
 from state.tables import PolledKernel, PolledTopic
+
+_VOLATILE = ("team_count", "user_rank")
+_FACTS = (
+    *("id", "title", "url", "category", "reward", "deadline", "merger_deadline", "new_entrant_deadline"),
+    *("enabled_date", "max_daily_submissions", "max_team_size", "evaluation_metric", "awards_points"),
+    *("is_kernels_submissions_only", "submissions_disabled", "user_has_entered"),
+)
+
+
+async def poll_competitions(watch: PollContext) -> None:
+    """Read which competitions this account has entered, with their deadlines and flags, and which have disappeared.
+
+    One that is no longer listed is requested by itself before it counts as gone. Errors as of `KaggleClient`.
+    """
+    site, competitions = Competitions(watch.client), dict[str, KaggleCompetition]()
+    async for competition in site.entered():
+        if competition.slug:
+            competitions[competition.slug] = competition
+    with watch.store.read() as session:
+        known_slugs = {slug for slug, _ in last_readings(session, None, "competition")}
+    for slug in sorted(known_slugs - competitions.keys()):
+        with suppress(NotFound, Forbidden):
+            competitions[slug] = await site.get(slug)
+    served_at = next((competition.served_at for competition in competitions.values()), None)
+    with watch.write() as tx:
+        for slug, one in competitions.items():
+            facts = _fields(one, _FACTS)
+            if take_reading(tx, slug, "competition", "", facts, served_at=one.served_at):
+                watch.news.add("competition changed" if slug in known_slugs else "competition new", slug)
+            take_reading(tx, slug, "standing", "", _fields(one, _VOLATILE), served_at=one.served_at)
+        for slug in known_slugs - competitions.keys():
+            if record_absence(tx, slug, "competition", "", served_at):
+                watch.news.add("competition gone", slug)
+        watch.move(tx, "competitions", None, served_at)
+
+
+async def poll_pages(watch: PollContext) -> None:
+    """Read the competition's pages; see `state.series.rules_hash`. Errors as of `KaggleClient`."""
+    pages = await Competitions(watch.client).pages(watch.competition)
+    slug = watch.competition
+    served_at = next((page.served_at for page in pages), None)
+    with watch.write() as tx:
+        names = {name for _, name in last_readings(tx.session, slug, "page")}
+        for page in pages:
+            facts = {"mime_type": page.mime_type, "title": page.post_title}
+            if take_reading(tx, slug, "page", page.name, facts, content=page.content, served_at=page.served_at):
+                watch.news.add("page changed", page.name)
+        # If there is no page at all, the answer is wrong, not the competition.
+        for name in names - {page.name for page in pages} if pages else ():
+            if record_absence(tx, slug, "page", name, served_at):
+                watch.news.add("page changed", name)
+        watch.move(tx, "pages", None, served_at)
+
+
+async def poll_data(watch: PollContext) -> None:
+    """Read the summary of the competition's data, which changes when hosts replace files. Errors as of `KaggleClient`."""
+    answer = await Competitions(watch.client).data_summary(watch.competition)
+    types = {file_type.extension: [file_type.file_count, file_type.total_size] for file_type in answer.types}
+    # An empty summary, or one without a number, is no news: the site lists data incompletely at times.
+    is_complete = bool(types) and all(map(all, types.values()))
+    with watch.write() as tx:
+        if is_complete and take_reading(
+            tx, watch.competition, "data", "", {"types": types}, served_at=answer.served_at
+        ):
+            watch.news.add("data changed", watch.competition)
+        watch.move(tx, "data", None, answer.served_at)
+
+
+async def poll_top(watch: PollContext) -> None:
+    """Read the top of the leaderboard. Errors as of `KaggleClient`."""
+    answer = await Competitions(watch.client).top(watch.competition, size=watch.settings.top_size)
+    rows = [_entry(entry) for entry in answer.submissions]
+    with watch.write() as tx:
+        order = read_order([entry.score for entry in answer.submissions])
+        content, facts = _written(rows), {"teams": len(rows), "direction": order.direction}
+        if take_reading(tx, watch.competition, "board", "top", facts, content=content, served_at=answer.served_at):
+            watch.news.add("board changed", "top")
+        watch.move(tx, "top", None, answer.served_at)
+
+
+async def poll_board(watch: PollContext) -> None:
+    """Read the whole leaderboard. Errors as of `KaggleClient`."""
+    rows, served_at = await Competitions(watch.client).board(watch.competition)
+    with watch.write() as tx:
+        content, facts = _written([_place(row) for row in rows]), {"teams": len(rows)}
+        if take_reading(tx, watch.competition, "board", "whole", facts, content=content, served_at=served_at):
+            watch.news.add("board changed", "whole")
+        watch.move(tx, "board", None, served_at)
+
+
+def _fields(competition: KaggleCompetition, names: tuple[str, ...]) -> dict[str, Any]:
+    fields = competition.model_dump(mode="json", include=set(names))
+    return {name: fields[name] for name in names}
+
+
+def _entry(entry: LeaderboardEntry) -> Mapping[str, Any]:
+    time = wire_time(entry.submission_date) if entry.submission_date else None
+    return {"team_id": entry.team_id, "team": entry.team_name, "score": entry.score, "at": time}
+
+
+def _place(row: BoardRow) -> Mapping[str, Any]:
+    return {
+        **{"rank": row.rank, "team_id": row.team_id, "team": row.team},
+        **{"score": row.score, "submissions": row.submissions},
+    }
+
+
+def _written(rows: list[Mapping[str, Any]]) -> str:
+    return json.dumps(rows, ensure_ascii=False)
+
 
 _POLLS: Mapping[Part, Callable[[PollContext], Awaitable[None]]] = {
     "competitions": poll_competitions,

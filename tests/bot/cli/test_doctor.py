@@ -13,8 +13,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from bot.configuration import read_settings
-from bot.doctor.gpus import check_devices, check_gpus, check_toolkit
-from bot.doctor.machine import check_database, check_disk, check_leases
+from bot.doctor.machine import check_database, check_devices, check_disk, check_gpus, check_leases, check_toolkit
 from bot.doctor.models import check_models
 from bot.doctor.trial import Trial, attempt
 from bot.execution.disk_space import DiskSettings

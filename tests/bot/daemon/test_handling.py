@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.daemon.failures import TRACE_CHARACTERS, record_failure, words_of
+from bot.daemon.supervision import TRACE_CHARACTERS, record_failure, words_of
 from bot.daemon.workers import Handler, TaskOutcome, attempt
 from state.errors import BotError, InfrastructureFailure, Retry, StateUnavailable
 from state.store import Store

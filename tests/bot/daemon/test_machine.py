@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from bot.daemon.machine import back_up_daily, bound_disk
+from bot.daemon.tasks import back_up_daily, bound_disk
 from bot.execution.disk_space import DiskSettings
 from bot.execution.folder import RunFolder
 from bot.execution.unneeded_files import Prunable, unneeded_files

@@ -18,7 +18,7 @@ from bot.evaluation.client.worker import Worker
 from bot.execution.record import REHEARSAL, REHEARSAL_FEW
 from bot.notebooks.limits import NotebookLimits
 from bot.notebooks.package import Package
-from bot.submission.notebook_bundle import made_package
+from bot.submission.files import made_package
 from sandbox.bubblewrap import BubblewrapSandbox
 from tests import needs
 from tests.bot.engine.notebooks import notebook_run, score

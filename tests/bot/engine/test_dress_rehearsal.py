@@ -14,7 +14,7 @@ from bot.evaluation.client.worker import Worker
 from bot.notebooks.limits import NotebookLimits
 from bot.notebooks.notebook import NotebookScript
 from bot.notebooks.package import Package, write_package
-from bot.submission.notebook_bundle import made_package
+from bot.submission.files import made_package
 from sandbox.bubblewrap import BubblewrapSandbox
 from state.errors import InvalidSubmission
 from state.notebooks import REFUSED

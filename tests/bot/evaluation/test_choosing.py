@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from bot.evaluation.answers.choices import CandidateRanking
+from bot.evaluation.answers.blends import CandidateRanking
 from bot.evaluation.choosing import ComparedRows, choose
 from bot.evaluation.metrics.registry import metric_named
 from bot.evaluation.scoring.registry_scorer import _Values

@@ -15,8 +15,7 @@ import pytest
 
 from bot.configuration.secret_texts import SECRET_PATTERNS
 from bot.logs import LogFormat, Logs, open_logging
-from bot.logs.lines import LONGEST
-from bot.logs.setup import in_journal
+from bot.logs.setup import LONGEST, in_journal
 from state.redaction import MASK, Redactor
 
 SECRET = "hunter2-is-a-s3cret"

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from sqlmodel import select
 
 from bot.models import Item, Message
+from bot.models.ask import without_secrets
 from bot.models.repair import Repair
-from bot.models.without_secrets import without_secrets
 from state.errors import BotError
 from state.redaction import MASK, Redactor
 from state.store import Store

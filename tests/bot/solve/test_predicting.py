@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.evaluation.answers.blends import BlendRecipe
-from bot.evaluation.answers.combining import COMBINED, combine_text, combining_facts, uncombined
+from bot.evaluation.answers.blends import COMBINED, BlendRecipe, combine_text, combining_facts, uncombined
 from bot.evaluation.blending.spaces import combine, enter
 from bot.notebooks.notebook import NotebookBlend
 from bot.solve import tables

@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bot.engine.dress_rehearsal import REHEARSED, RehearsalResult
-from bot.evaluation.answers.blends import BlendRecipe
-from bot.evaluation.answers.combining import combine_text, combining_facts
+from bot.evaluation.answers.blends import BlendRecipe, combine_text, combining_facts
 from bot.notebooks.notebook import Notebook, NotebookBlend, NotebookScript
 from bot.notebooks.package import Facts, write_package
 from bot.notebooks.weights import lay_flat
 from bot.simulator.site.settings import SiteSettings
-from bot.submission.files import FILES
-from bot.submission.notebook_bundle import BUNDLE, NotebookBundle
+from bot.submission.files import BUNDLE, FILES, NotebookBundle
 from state.steps import Key, finish_step, start_step
 from tests.bot.submission.desk_parts import RUN, Live
 

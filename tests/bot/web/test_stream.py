@@ -2,9 +2,8 @@
 
 import asyncio
 
-from bot.web.app import changes
+from bot.web.app import Shelf, changes
 from bot.web.rendering import Page, Part
-from bot.web.shelf import Shelf
 from state.errors import StateUnavailable
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.agents.builtin import baseline_script
-from bot.evaluation.answers.self_reported import printed_score
+from bot.evaluation.answers.findings import printed_score
 from bot.evaluation.preview import preview
 from bot.evaluation.scoring.prediction_file import read_submission
 from bot.execution.task import TaskText

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.answers.self_reported import printed_score, reason_in, write_reason
+from bot.evaluation.answers.findings import printed_score, reason_in, write_reason
 
 
 @pytest.mark.parametrize(

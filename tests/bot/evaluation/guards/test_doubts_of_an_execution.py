@@ -12,7 +12,7 @@ from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers import findings as registry
 from bot.evaluation.answers.findings import doubts_of
 from bot.evaluation.guards.running import guard_execution
-from bot.evaluation.guards.times import latest_row
+from bot.evaluation.guards.scores import latest_row
 from tests.bot.evaluation.guards import planted
 from tests.bot.evaluation.guards.parts import Ground, Left, Row, ground, near
 from tests.bot.evaluation.parts import card, write

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from bot.evaluation.metrics.ranks import mean_ranks, spearman
+from bot.evaluation.metrics.ranking import mean_ranks, spearman
 from tests.source_tree import ROOT
 
 

@@ -1,8 +1,7 @@
 import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.evaluation.preview import preview
-from bot.evaluation.preview.claims import claim_lines
+from bot.evaluation.preview import claim_lines, preview
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.evaluation.parts import SLUGS, card, real
 from tests.bot.evaluation.preview.test_column_lines import columns

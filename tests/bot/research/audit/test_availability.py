@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlmodel import select
 
-from bot.research.audit.availability import derived_too_early, true_times
+from bot.research.audit.audit import derived_too_early, true_times
 from state.community_rows import add_community
 from state.knowledge import add_idea, add_reproduction, close_idea
 from state.progress import create_node

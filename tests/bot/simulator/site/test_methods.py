@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.simulator.site.methods import methods
+from bot.simulator.site.app import methods
 from bot.simulator.site.site import Site
 from bot.simulator.site.wire import ApiError, Call, finished
 from tests.bot.simulator.site.parts import START, HandClock, tiny

@@ -14,8 +14,8 @@ from kagglesdk.kernels.types import kernels_api_service as kernels
 from kagglesdk.search.types import search_api_service as search
 from kagglesdk.security.types import oauth_service as security
 
+from bot.simulator.site.app import methods
 from bot.simulator.site.identity import wire_id
-from bot.simulator.site.methods import methods
 from bot.simulator.site.settings import SiteSettings
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.simulator.site.parts import (
