@@ -223,9 +223,7 @@ class Sandbox(Protocol):
     def open_lab(self, request: "LabRequest") -> AbstractAsyncContextManager["LabHandle"]:
         """Open a lab: a sandbox that stays, in which commands are run one by one.
 
-        Raises:
-            UsageError: This back end has no labs.
-            LabDied: It could not be opened.
+        Raises UsageError: this back end has no labs; LabDied: it could not be opened.
         """
 
     def quiet(self, lease: Lease, *, from_all: bool = False) -> AbstractContextManager[None]:

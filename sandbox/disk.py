@@ -72,8 +72,7 @@ def _usage(descriptor: int, levels: int, limit: int) -> DiskUsage:
 def open_folder(name: str, parent: int | None = None) -> int:
     """Return a descriptor of a folder (in a parent's), which is no link, made readable first if its owner had closed it.
 
-    Raises:
-        OSError: It is gone, no folder, or somebody else's.
+    Raises OSError: it is gone, no folder, or somebody else's.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
     try:

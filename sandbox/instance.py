@@ -58,11 +58,7 @@ class OwnedFolder:
         self._file = self.path / "owner"
 
     def make(self) -> None:
-        """Make it, with its parents, for this process.
-
-        Raises:
-            OSError: The disk or its permissions do not allow it.
-        """
+        """Make it, with its parents, for this process. Raises OSError: the disk or its permissions do not allow it."""
         self.path.mkdir(parents=True)
         write_whole(self._file, owner())  # another bot that cleans up must not find it empty
 
@@ -80,8 +76,7 @@ class OwnedFolder:
 def _started(process: int) -> str:
     """Return when a process started, in the kernel's own units since the machine did.
 
-    Raises:
-        OSError: There is no such process, or it has ended and nobody has taken note.
+    Raises OSError: there is no such process, or it has ended and nobody has taken note.
     """
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     if fields[0] in {"Z", "X"}:

@@ -115,8 +115,7 @@ class Leases:
     ) -> Share:
         """Return what one script may use; see `sandbox.share.share_of`.
 
-        Raises:
-            UsageError: No machine has as many cores and GPUs; only a fleet raises it.
+        Raises UsageError: no machine has as many cores and GPUs; only a fleet raises it.
         """
         return share_of(settings, out, parallel=parallel, cpus=cpus)
 

@@ -114,11 +114,7 @@ class WaitingLine:
 
     @contextmanager
     def place(self) -> Iterator[Lock]:
-        """Stand in the line while this lasts.
-
-        Raises:
-            OSError: The folder does not allow it.
-        """
+        """Stand in the line while this lasts. Raises OSError: the folder does not allow it."""
         place = None
         while place is None:  # another process that checks the line may hold the file for a moment, before we lock it
             ticket = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(self._turns)}"

@@ -81,8 +81,7 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> ScriptEnvironme
 def remove_environment(folder: Path, name: str) -> None:
     """Remove an environment, complete or not.
 
-    Raises:
-        UsageError: There is none of that name, somebody is making it, or something keeps it from being removed.
+    Raises UsageError: there is none of that name, somebody is making it, or something keeps it from being removed.
     """
     path = folder / name
     if name not in {*(environment.name for environment in environments_in(folder)[0]), *environments_in(folder)[1]}:

@@ -51,10 +51,7 @@ def exact_memory(members: Iterable[psutil.Process], file_backed: int) -> int:
 
 
 def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted_devices: Collection[int]) -> Unlinked:
-    """Measure the open files that have no name any more.
-
-    `counted` are devices whose whole usage is measured otherwise.
-    """
+    """Measure the open files that have no name any more. `counted` are devices whose whole usage is measured otherwise."""
     sizes: dict[tuple[int, int], int] = {}
     for member in members:
         folder = _PROC / str(member.pid) / "fd"

@@ -30,8 +30,7 @@ _ADVANCED = StepKind("clock", ClockAdvance)
 def add_clock_advance(tx: Transaction, run_id: str, number: int, as_of: datetime, node: int) -> ClockAdvance:
     """Record how far the clock moves, and the number of the next node.
 
-    Raises:
-        ValueError: there is a move of this number already.
+    Raises ValueError: there is a move of this number already.
     """
     advance, key = ClockAdvance(number, as_of, node, tx.now()), Key(attempt=number)
     if start_step(tx, run_id, _ADVANCED, key) is not None:

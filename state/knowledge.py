@@ -54,8 +54,7 @@ def close_idea(
 ) -> None:
     """Offer a live idea no more; its row stays, with the reason and what takes its place. See `_check` for errors.
 
-    Raises:
-        ValueError: there is no such live idea, or it is dated after `known_at`.
+    Raises ValueError: there is no such live idea, or it is dated after `known_at`.
     """
     _check(tx, known_at)
     row = tx.session.get(Idea, (run_id, number))

@@ -49,8 +49,7 @@ class Ledger:
 def read_only(path: Path) -> Iterator[Session]:
     """Open a database file to read one consistent state of it; nothing is written, upgraded or locked for others.
 
-    Raises:
-        InfrastructureFailure: it cannot be read, or its tables are not ours.
+    Raises InfrastructureFailure: it cannot be read, or its tables are not ours.
     """
     # Without a log beside it nobody has it open, and SQLite would leave behind an empty log that it may not remove.
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"

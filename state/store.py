@@ -71,8 +71,7 @@ class Transaction:
     def record(self, type: str, *, run_id: str, node: int | None = None, **fields: Any) -> int:
         """Write an event such as `node.created`, and return its number within the run; fields are small JSON values or times.
 
-        Raises:
-            ValueError: a field is NaN or infinite, or is called `id` or `at`, which every exported event has already.
+        Raises ValueError: a field is NaN or infinite, or is called `id` or `at`, which every exported event has already.
         """
         if clash := _RESERVED & fields.keys():
             raise ValueError(f"an event's field cannot be called {', '.join(sorted(clash))}")
@@ -259,12 +258,7 @@ class Store:
 
 
 def read_blob(session: Session, sha256: str) -> bytes:
-    """Return a stored body.
-
-    Raises:
-        KeyError: there is none with this hash.
-        StateCorrupted: it is no longer what was stored.
-    """
+    """Return a stored body. Raises KeyError: there is none with this hash; StateCorrupted: it is no longer what was stored."""
     row = session.get(Blob, sha256)
     if row is None:
         raise KeyError(sha256)

@@ -10,8 +10,8 @@ from typer.main import get_command
 from bot.agents.settings import ReplayOptions
 from bot.cli.app import all_commands, app
 from bot.cli.options import field_options
+from bot.configuration.example import toml_value
 from bot.configuration.fields import content_of, description_of
-from bot.configuration.toml_values import toml_value
 from tests.installation import follow_pyproject
 from tests.source_tree import ROOT
 

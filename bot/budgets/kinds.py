@@ -48,11 +48,7 @@ _NAMES: Mapping[Kind, str] = {
 
 
 def by_kind(amounts: Mapping[str, float]) -> dict[Kind, float]:
-    """Return amounts by kind.
-
-    Raises:
-        ValueError: a name is no kind's, or an amount is negative or not finite.
-    """
+    """Return amounts by kind. Raises ValueError: a name is no kind's, or an amount is negative or not finite."""
     amount_of = {Kind(name): float(value) for name, value in amounts.items()}
     for kind, amount in amount_of.items():
         if not (math.isfinite(amount) and amount >= 0):

@@ -11,8 +11,8 @@ from bot.cli.configured import settings_file
 from bot.cli.options import Config, Json
 from bot.cli.output import print_json, print_result, print_table
 from bot.configuration import Configuration, read_configuration
+from bot.configuration.example import effective_settings, given_settings, keys
 from bot.configuration.example import example as example_text
-from bot.configuration.shown_settings import effective_settings, given_settings, keys
 from state.errors import ConfigurationError
 from state.words import plural
 

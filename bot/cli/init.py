@@ -11,7 +11,7 @@ from bot.cli.configured import model_settings
 from bot.cli.doctor import all_checks, show_findings
 from bot.cli.keys import KAGGLE, ask_for_key, place_of
 from bot.configuration import Settings, read_settings
-from bot.configuration.first_file import FirstFile
+from bot.configuration.example import FirstFile
 from bot.models import Usage
 from bot.models.pricing import Pricing
 from bot.models.settings import ModelChoice

@@ -1,7 +1,12 @@
 """A bot.toml that names every table and key: with its sentence, and its default or an example after a `#`."""
 
-from collections.abc import Iterator
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
@@ -9,9 +14,46 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.agents.settings import RunOptions
-from bot.configuration.fields import content_of, description_of
+from bot.configuration.fields import content_of, description_of, entries, name_of
+from bot.configuration.lines import KeyPath
+from bot.configuration.reading import Configuration
+from bot.configuration.secret_texts import masked
 from bot.configuration.settings import Settings
-from bot.configuration.toml_values import toml_key, toml_value
+from sandbox import BackEndChoice
+
+
+def toml_key(name: str) -> str:
+    """Return a key, in quotes where it needs them."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def toml_value(value: object) -> str:
+    """Return a value; for a table the keys that differ from their defaults.
+
+    Raises TypeError: TOML cannot express it, as with None.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, str | Path):
+        return _text(str(value))
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, BaseModel):
+        return toml_value(value.model_dump(exclude_defaults=True))
+    if isinstance(value, Mapping):
+        pairs = (f"{toml_key(str(name))} = {toml_value(item)}" for name, item in value.items())
+        return f"{{ {', '.join(pairs)} }}" if value else "{}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(toml_value(item) for item in value)}]"
+    raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def _text(text: str) -> str:
+    # JSON's escapes are TOML's, but that TOML wants one for the last control character as well.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 _HEAD = (
     "The configuration of the bot. A line that starts with # and a letter shows a key with its default, or "
@@ -81,3 +123,113 @@ def _sentence(text: str) -> str:
 
 def _prose(text: str, indent: str = "") -> list[str]:
     return wrap(text, _WIDTH, initial_indent=f"# {indent}", subsequent_indent=f"# {indent}", break_on_hyphens=False)
+
+
+_BEFORE: Mapping[KeyPath, str] = {("models", "base_url"): "OPENAI_BASE_URL", ("models", "model"): "OPENAI_MODEL"}
+"""Variables that take precedence over a key."""
+
+
+@dataclass(frozen=True)
+class EffectiveSetting:
+    """One key, its effective value, and the source of that: `default`, `FILE:LINE`, or a variable's name."""
+
+    key: str
+    value: Any
+    """The value in JSON types."""
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The value as it would be written in the file; a dash if there is none."""
+        return "–" if self.value is None else toml_value(self.value)
+
+
+def effective_settings(
+    configuration: Configuration, environment: Mapping[str, str] | None = None
+) -> Iterator[EffectiveSetting]:
+    """Yield every key. Without an environment it is this process's."""
+    variables = os.environ if environment is None else environment
+    for path, value in entries(configuration.settings):
+        name = _BEFORE.get(path, "")
+        if set_there := variables.get(name):
+            yield EffectiveSetting(name_of(path), masked(set_there), name)
+            continue
+        of_all = ("run", *path[2:]) if path[0] == "competitions" else path
+        line = configuration.lines.line_of.get(path) or configuration.lines.line_of.get(of_all)
+        source = f"{configuration.file}:{line}" if line else "default"
+        yield EffectiveSetting(name_of(path), _plain(value), source)
+
+
+def given_settings(configuration: Configuration) -> list[EffectiveSetting]:
+    """Return the keys that the file sets, in the order of the tables."""
+    names = {name_of(path) for path in configuration.lines.line_of}
+    return [s for s in effective_settings(configuration, {}) if s.key in names and s.value != {}]
+
+
+def keys(configuration: Configuration, environment: Mapping[str, str] | None = None) -> dict[str, bool]:
+    """Return the names of the variables that hold models' keys, and whether each is set; never their values."""
+    variables = os.environ if environment is None else environment
+    credentials = variables.get("CREDENTIALS_DIRECTORY")
+    names = ["OPENAI_API_KEY", *(f.key for f in configuration.settings.models.fallback if f.key)]
+    return {
+        name: bool(variables.get(name))
+        or bool(credentials and any(_holds_something(Path(credentials) / n) for n in (name, name.lower())))
+        for name in dict.fromkeys(names)
+    }
+
+
+def _holds_something(file: Path) -> bool:
+    """Return whether a credential is given: where the service loads the usual names, its file exists but may be empty."""
+    return file.is_file() and bool(file.read_bytes().strip())
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, BaseModel):
+        return _plain(value.model_dump(exclude_defaults=True))
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str | Path):
+        return masked(str(value))
+    # JSON has no number for what is endless
+    return str(value) if value in (float("inf"), float("-inf")) else value
+
+
+@dataclass(frozen=True)
+class FirstFile:
+    """What goes into it."""
+
+    competition: str
+    model: str | None
+    """As in bot.toml: a name, or `builtin`; None: as the environment says."""
+    money_a_day: float | None
+    """USD; None: no cap."""
+    sandbox: BackEndChoice
+    site: str | None = None
+    """The address of `bot rehearse`; None: Kaggle itself."""
+    state: Path | None = None
+    """The daemon's folder; None: the usual one."""
+
+    def text(self) -> str:
+        """Return the file."""
+        lines = ["# Written by `bot init`; `bot config example` shows every key.", "[daemon]"]
+        if self.state is not None:
+            lines.append(_line("dir", self.state))
+        if self.site is not None:
+            lines += [_line("rehearsal", True, "go by the site's clock"), "", "[kaggle]", _line("url", self.site)]
+        lines += ["", "[run]", _line("sandbox", self.sandbox, "where scripts run")]
+        lines += ["", f"[competitions.{toml_key(self.competition)}]"]
+        lines.append(_line("submit", True, "without this nothing is ever sent"))
+        lines.append(_line("approve", "ask", "each file is held until `bot approve`"))
+        if self.model is not None:
+            lines.append(_line("model", self.model))
+        if self.money_a_day is not None:
+            lines.append(_line("max_cost_per_day", self.money_a_day, "USD"))
+        return "\n".join(lines) + "\n"
+
+
+def _line(key: str, value: object, comment: str = "") -> str:
+    return f"{key} = {toml_value(value)}" + (f"  # {comment}" if comment else "")

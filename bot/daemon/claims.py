@@ -38,8 +38,7 @@ class Claims:
     def take(self, competition: str) -> None:
         """Claim a competition; while there is no key for Kaggle, it is claimed as soon as one is found.
 
-        Raises:
-            UsageError: another process holds it.
+        Raises UsageError: another process holds it.
         """
         try:
             account = self._find().account
@@ -52,8 +51,7 @@ class Claims:
     def credentials(self) -> Credentials:
         """Find the account's key, and claim all competitions for that account, which may have changed.
 
-        Raises:
-            UsageError: there is no key, or another process works on one of the competitions for that account.
+        Raises UsageError: there is no key, or another process works on one of the competitions for that account.
         """
         credentials = self._find()
         for competition in self._wanted:

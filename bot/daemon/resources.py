@@ -41,11 +41,7 @@ _WORKER_IDLE = 300.0
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, which the kernel frees when this process dies.
-
-    Raises:
-        UsageError: another daemon holds it.
-    """
+    """Hold the folder's lock, which the kernel frees when this process dies. Raises UsageError: another daemon holds it."""
     lock = take_soon(folder / LOCK)
     if lock is None:
         raise UsageError(works_already(folder))
@@ -58,8 +54,7 @@ def alone(folder: Path) -> Iterator[None]:
 async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clock:
     """Return the machine's clock, or that of the rehearsal, whose site may not have started yet.
 
-    Raises:
-        UsageError: there is no such site.
+    Raises UsageError: there is no such site.
     """
     if not settings.daemon.rehearsal:
         return SystemClock()
@@ -87,11 +82,7 @@ async def open_shared(
     say: Callable[[str, str], None],
     credentials: Callable[[], Credentials],
 ) -> AsyncIterator[Shared]:
-    """Open what competitions share.
-
-    Raises:
-        UsageError: something that is configured cannot be used.
-    """
+    """Open what competitions share. Raises UsageError: something that is configured cannot be used."""
     settings, daemon = configuration.settings, configuration.settings.daemon
     models = ModelSettings(Environment.read(), settings.models)
     runs = folder / "runs"

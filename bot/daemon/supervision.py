@@ -68,8 +68,7 @@ class LoopSupervisor:
     def add(self, name: str, start: Callable[[], Awaitable[None]]) -> None:
         """Add a loop under a unique name and start it; `start` is called for each start.
 
-        Raises:
-            ValueError: a loop with this name has not returned.
+        Raises ValueError: a loop with this name has not returned.
         """
         if name in self._tasks:
             raise ValueError(f"duplicate loop: {name}")

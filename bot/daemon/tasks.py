@@ -91,8 +91,7 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
 def back_up_daily(store: Store, keep: int) -> Path | None:
     """Make the day's backup; None if that failed, which is a problem until one succeeds.
 
-    Raises:
-        StateCorrupted: the database is damaged, and no later backup can succeed; the problem is recorded if possible.
+    Raises StateCorrupted: the database is damaged, and no later backup can succeed; the problem is recorded if possible.
     """
     try:
         backup = back_up(store, keep=keep)

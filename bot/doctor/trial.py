@@ -77,11 +77,7 @@ class Trial:
 
 
 async def attempt(endpoint: Endpoint, pricing: Pricing, role: str) -> Trial:
-    """Make one completion of a role's model.
-
-    Raises:
-        ModelError: there was no answer, or none that can be used.
-    """
+    """Make one completion of a role's model. Raises ModelError: there was no answer, or none that can be used."""
     notices: list[str] = []
     quick = replace(endpoint, retries=min(endpoint.retries, _RETRIES), timeout=min(endpoint.timeout, _SECONDS))
     async with aclosing(OpenAIModel(quick, pricing, SystemClock(), notices.append)) as model:

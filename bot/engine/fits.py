@@ -143,8 +143,7 @@ class PortfolioFits:
     async def add_plain(self, script: str) -> None:
         """Take in the features that a script of the engine's writes, as those of the first lab, once it is open.
 
-        Raises:
-            InvalidSubmission: it wrote none that can be used.
+        Raises InvalidSubmission: it wrote none that can be used.
         """
         log = self.log
         while not (open_labs := labs(log.store, log.run_id)):
@@ -249,8 +248,7 @@ class PortfolioFits:
     async def fit_on_all_rows(self, experiment: Experiment, folder: Path) -> Path:
         """Fit a model of the portfolio again, on all labelled rows; return its test predictions, an array in `folder`.
 
-        Raises:
-            InvalidSubmission: it could not be fitted.
+        Raises InvalidSubmission: it could not be fitted.
         """
         log, executor = self.log, self.log.executor
         name, _, model = experiment.name.partition("/")

@@ -21,8 +21,7 @@ class DiskSettings(ClosedModel):
 def check_free(folder: Path, settings: DiskSettings) -> None:
     """Ensure that the disk of a folder, which may not exist yet, has enough free space.
 
-    Raises:
-        UsageError: less is free than the settings require.
+    Raises UsageError: less is free than the settings require.
     """
     free = free_bytes(folder) / 1e9
     if free < settings.free_gb:

@@ -6,8 +6,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext,
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bot.budgets.charging import ExecutionMeter
-from bot.budgets.levels import Level, unbounded
+from bot.budgets.levels import ExecutionMeter, Level, unbounded
 from bot.evaluation.answers import LabelledView, NodeScore, ScoredFiles
 from bot.evaluation.answers.findings import LINE, GuardFinding, printed_score
 from bot.evaluation.answers.view_names import SWAPPED, Withholding, view_kind
@@ -152,9 +151,7 @@ class Executor:
     async def open_lab(self, request: LabRequest) -> AsyncIterator[LabHandle]:
         """Open a lab's sandbox; to the request's mounts it adds the run's weights, and, without another one, the view as `data`.
 
-        Raises:
-            UsageError: the back end has no labs.
-            InfrastructureFailure: the sandbox could not be started.
+        Raises UsageError: the back end has no labs; InfrastructureFailure: the sandbox could not be started.
         """
         view = await self.view(GUARDED)
         mounts = {"data": view.data, **self.settings.mounts, **request.mounts}
@@ -280,8 +277,7 @@ class Executor:
     async def run_idle(self, request: ExecutionRequest, lease: Lease) -> ExecutionOutcome:
         """Run code of the engine's own in idle time, on a lease that a lab may hold; it makes no node by itself.
 
-        Raises:
-            InfrastructureFailure: the sandbox failed.
+        Raises InfrastructureFailure: the sandbox failed.
         """
         request.out.mkdir(parents=True, exist_ok=True)
         self._record(IDLE_STARTED, request.execution_id)

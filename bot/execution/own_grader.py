@@ -15,8 +15,7 @@ _NAME = "grade"
 def keep_grader(grade_py: Path, folder: RunFolder) -> None:
     """Copy a grader and the modules beside it to the evaluator's folder, which generated code cannot read; once.
 
-    Raises:
-        OSError: it cannot be read or written.
+    Raises OSError: it cannot be read or written.
     """
     target = folder.grader.parent
     if target.exists():
@@ -40,8 +39,7 @@ def grader_text(grade_py: Path) -> str:
 def check_grader(grade_py: Path) -> None:
     """Check a grader without running it.
 
-    Raises:
-        UsageError: it cannot be read, is not valid Python, or defines no `grade(submission, answers)` that can be called.
+    Raises UsageError: it cannot be read, is not valid Python, or defines no `grade(submission, answers)` that can be called.
     """
     try:
         source = _modules(grade_py)[grade_py.name]

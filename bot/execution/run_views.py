@@ -116,8 +116,7 @@ class RunViews:
     async def sealed_folds(self) -> Path:
         """Return the folder with the folds of all training rows, for runs on the view `sealed`.
 
-        Raises:
-            UnsupportedLayout: there are too few rows for folds.
+        Raises UnsupportedLayout: there are too few rows for folds.
         """
         data, labels = self.folder.evaluator / "sealed-folds", self.folder.evaluator / "sealed-labels"
         async with self._building:

@@ -49,8 +49,7 @@ class Cluster:
     def connect(cls, address: str) -> Self:
         """Connect to the cluster: `auto`, which this machine belongs to, or `ray://HOST:10001`.
 
-        Raises:
-            UsageError: Ray is not installed, or there is no such cluster.
+        Raises UsageError: Ray is not installed, or there is no such cluster.
         """
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
@@ -115,9 +114,7 @@ class Cluster:
     def call(self, slot: Any, method: str, *arguments: Any, seconds: float = 60.0) -> Any:
         """Have a slot do something and return its answer.
 
-        Raises:
-            SlotLost: it is gone, or did not answer in time.
-            OSError: its node's disk failed.
+        Raises SlotLost: it is gone, or did not answer in time; OSError: its node's disk failed.
         """
         return self.get(getattr(slot, method).remote(*arguments), seconds)
 

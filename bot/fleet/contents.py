@@ -98,8 +98,7 @@ class NodeCache:
     def put(self, digest: str, offset: int, chunk: bytes, *, last: bool) -> None:
         """Write a piece of a file, the first one at 0, and with the last one give it its name.
 
-        Raises:
-            OSError: the disk failed, or the content is not what the digest says.
+        Raises OSError: the disk failed, or the content is not what the digest says.
         """
         partial = self._files / f".{digest}.{os.getpid()}"
         with partial.open("wb" if offset == 0 else "ab") as stream:

@@ -33,9 +33,7 @@ T = TypeVar("T")
 async def placed_lab(cluster: Cluster, sender: Sender, slot: HeldSlot, request: LabRequest) -> AsyncIterator[LabHandle]:
     """Open a lab on the node of a slot, closed at the end; its folder on this machine is then as it was left there.
 
-    Raises:
-        LabDied: It could not be opened, or the node is lost.
-        ValueError: No caller should make this request.
+    Raises LabDied: it could not be opened, or the node is lost; ValueError: no caller should make this request.
     """
     check_lab(request)
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=request.lab_id) as threads:

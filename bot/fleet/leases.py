@@ -350,8 +350,7 @@ def plan_of(
 def open_fleet(settings: FleetSettings, scripts: SandboxSettings, local: Leases) -> Iterator[Leases]:
     """Open the leases of the configured cluster; `local` are those of this machine.
 
-    Raises:
-        UsageError: there is no such cluster.
+    Raises UsageError: there is no such cluster.
     """
     with closing(Cluster.connect(settings.address or "auto")) as cluster:
         yield Fleet(cluster, settings, scripts, local)

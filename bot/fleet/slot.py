@@ -234,8 +234,7 @@ class Slot:
     def occupy(self, seconds: float) -> Lease:
         """Hold cores and GPUs until `vacate`, for a lab's commands and the scripts that they have scored.
 
-        Raises:
-            InfrastructureFailure: They did not come free in so many seconds.
+        Raises InfrastructureFailure: they did not come free in so many seconds.
         """
         self._occupied = self._runner.run(self._holding.enter_async_context(_own_cores(self._plan, seconds)))
         return self._occupied

@@ -36,8 +36,7 @@ class EmbeddingSimilarity:
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the cosines, those below 0 as 0; the process embeds each text once.
 
-        Raises:
-            InfrastructureFailure: the library or the model is missing, or the process died or took too long.
+        Raises InfrastructureFailure: the library or the model is missing, or the process died or took too long.
         """
         if not texts:
             return []

@@ -122,9 +122,7 @@ class Entry(ClosedModel):
 def read_entry(path: Path) -> Entry:
     """Read an entry's file.
 
-    Raises:
-        FileProblems: it is none; the problems say all that is wrong with it.
-        OSError: it cannot be read.
+    Raises FileProblems: it is none; the problems say all that is wrong with it; OSError: it cannot be read.
     """
     try:
         return parse_entry(path.read_text(encoding="utf-8"))

@@ -22,8 +22,7 @@ class TextSimilarity(Protocol):
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return for each text how like the query it is: 0 where nothing is alike, about 1 for the query itself.
 
-        Raises:
-            InfrastructureFailure: it cannot work here.
+        Raises InfrastructureFailure: it cannot work here.
         """
 
 

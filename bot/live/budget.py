@@ -17,8 +17,7 @@ from state.store import Store
 def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Level:
     """Return the level of everything spent on a day (UTC by the clock).
 
-    Raises:
-        StateUnavailable: the ledger cannot be read now.
+    Raises StateUnavailable: the ledger cannot be read now.
     """
     spent = _total(_ledgers(store, midnight(clock.now())))
     return Level("day", settings.day, amounts=spent, period=lambda: clock.now().date())

@@ -37,8 +37,7 @@ def ensure_capped(shared: Shared, slug: str, settings: CompetitionSettings, choi
 async def open_reader(shared: Shared, slug: str, settings: CompetitionSettings) -> AsyncIterator[Asker | None]:
     """Open what asks a model about a competition's pages, charged to the competition; None with the built-in model alone.
 
-    Raises:
-        UsageError: the model cannot be used, or it costs money without a cap a day.
+    Raises UsageError: the model cannot be used, or it costs money without a cap a day.
     """
     choice, run_id = choice_of(shared.machinery.models, settings), f"{slug}-pages"
     if choice.kind == "builtin":

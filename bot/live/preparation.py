@@ -43,8 +43,7 @@ class PreparationBlocker:
 async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> PreparedTask | PreparationBlocker:
     """Ask Kaggle for all that is needed to begin; the owner is notified once of what needs a person.
 
-    Raises:
-        KaggleError, SiteUnavailable, DownloadFailed, UsageError: see `read_evidence`, `CompetitionData`, `open_reader`.
+    Raises KaggleError, SiteUnavailable, DownloadFailed, UsageError: see `read_evidence`, `CompetitionData`, `open_reader`.
     """
     facts = await Competitions(shared.client).get(slug)
     if not facts.user_has_entered:

@@ -31,8 +31,7 @@ PromptT = TypeVar("PromptT", bound=Prompt[Any])
 def without_secrets(prompt: PromptT, redactor: Redactor) -> PromptT:
     """Return a prompt of the same kind whose messages hold no secret; the same one where they hold none.
 
-    Raises:
-        BotError: a secret is in a place that cannot be redacted; the prompt must not be sent.
+    Raises BotError: a secret is in a place that cannot be redacted; the prompt must not be sent.
     """
     if not (redactor and _holds_any(prompt, redactor)):
         return prompt

@@ -23,9 +23,9 @@ from bot.models.recorded import Bindable
 from bot.models.tools import tool_of
 from state.clock import Clock
 from state.errors import BotError, BrokenOff, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
-from state.patience import patiently
 from state.redaction import Redactor
 from state.spending import Spent, add_up, charge, log_model_call, spent
+from state.steps import patiently
 from state.store import Store, Transaction, put_blob
 from state.tables import ModelCall
 from state.words import iso
@@ -125,11 +125,7 @@ class Calls:
         return time.monotonic() - min(calls) if calls else 0.0
 
     def attempt(self, prompt: Prompt[Any], step: str, role: str, node: int | None) -> Attempt:
-        """Return an attempt at a prompt, to be made now.
-
-        Raises:
-            BotError: the prompt holds something newer than the clock.
-        """
+        """Return an attempt at a prompt, to be made now. Raises BotError: the prompt holds something newer than the clock."""
         as_of = self._clock.as_of()
         ensure_known(prompt, as_of, self._ageless)
         items = tuple(prompt.items())

@@ -24,8 +24,7 @@ def completed(
 ) -> Completion[AnswerT]:
     """Return the completion of a reply; `cut`: it reached the token limit.
 
-    Raises:
-        Unparsable: the text does not parse; `reply` is a `Completion[None]` with its text, usage and cost.
+    Raises Unparsable: the text does not parse; `reply` is a `Completion[None]` with its text, usage and cost.
     """
     try:
         answer = parsed(prompt, text)

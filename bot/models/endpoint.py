@@ -79,8 +79,7 @@ class Endpoint:
     def configured(cls, settings: ModelSettings, choice: ModelChoice, number: int = 0) -> Self:
         """Return an endpoint of the settings, for the chosen models: 0 is the first, n the n-th fallback.
 
-        Raises:
-            UsageError: its key is not set, and no address that may work without one.
+        Raises UsageError: its key is not set, and no address that may work without one.
         """
         section = settings.section
         own = section.fallback[number - 1] if number else None

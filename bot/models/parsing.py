@@ -53,8 +53,7 @@ def code_blocks(text: str) -> list[str]:
 def json_answer(text: str, model: type[ModelT]) -> ModelT:
     """Return the first JSON object of a reply that fits the model, in or out of a fence, repaired if it is broken.
 
-    Raises:
-        Unparsable: no object, or none that fits; the text names each field that is wrong.
+    Raises Unparsable: no object, or none that fits; the text names each field that is wrong.
     """
     fault: str | None = None
     for value in _objects(text):

@@ -54,9 +54,7 @@ class Passed(Protocol):
     async def take(self, answer: Answer) -> Reply:
         """Pass an answer on, and return what it held; it is charged even where it broke off.
 
-        Raises:
-            Rejected: it is an error, sent with status 200.
-            ModelUnavailable: it broke off before anything was passed on.
+        Raises Rejected: it is an error, sent with status 200; ModelUnavailable: it broke off before anything was passed on.
         """
         ...
 

@@ -50,8 +50,7 @@ class Pricing:
     def ensure_price_known(self, models: Iterable[str], cap: float | None) -> None:
         """Refuse to start under a money cap (USD) that could not be kept.
 
-        Raises:
-            UsageError: there is a cap, and the price of one of the models is unknown.
+        Raises UsageError: there is a cap, and the price of one of the models is unknown.
         """
         if cap is None:
             return

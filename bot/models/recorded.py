@@ -82,8 +82,7 @@ class RecordedModel:
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Return the recorded answer, or raise the recorded refusal or fault.
 
-        Raises:
-            ModelMisconfigured: nothing was recorded for the step, its file is broken, or no step was bound.
+        Raises ModelMisconfigured: nothing was recorded for the step, its file is broken, or no step was bound.
         """
         if self.step is None:
             raise ModelMisconfigured(f"a recording answers by step: bind it before asking {prompt.name}")

@@ -107,9 +107,7 @@ class _Body(_Foreign):
 def decode_answer(body: bytes) -> object:
     """Return the JSON value of an answer that came whole; None if it is none.
 
-    Raises:
-        ModelUnavailable: it was cut off.
-        Rejected: it is an error sent with status 200; `status` is the error's code.
+    Raises ModelUnavailable: it was cut off; Rejected: it is an error sent with status 200; `status` is the error's code.
     """
     try:
         content = read_json(body.decode())

@@ -49,16 +49,14 @@ class Environment(_Variables):
     def read(cls) -> Self:
         """Read the process's environment and, under systemd, its credentials (files named as the variables).
 
-        Raises:
-            UsageError: the address or the key is invalid.
+        Raises UsageError: the address or the key is invalid.
         """
         return _read(cls)
 
     def key(self, name: str) -> SecretStr | None:
         """Return the key in a variable, or in systemd's credential of that name; None where there is neither.
 
-        Raises:
-            UsageError: its value cannot be a key.
+        Raises UsageError: its value cannot be a key.
         """
         if name == "OPENAI_API_KEY":
             return self.openai_api_key
@@ -119,11 +117,7 @@ class ModelSettings:
 
     @property
     def key(self) -> SecretStr:
-        """The endpoint's key.
-
-        Raises:
-            UsageError: there is neither a key nor an address that may work without one.
-        """
+        """The endpoint's key. Raises UsageError: there is neither a key nor an address that may work without one."""
         if self.environment.openai_api_key is not None:
             return self.environment.openai_api_key
         if self.base_url is None:
@@ -151,8 +145,7 @@ class ModelSettings:
     def key_at(self, number: int) -> SecretStr:
         """Return the key of the first endpoint (0), or of the n-th fallback.
 
-        Raises:
-            UsageError: the variable named for it holds none.
+        Raises UsageError: the variable named for it holds none.
         """
         if number == 0:
             return self.key

@@ -45,11 +45,7 @@ class Package:
 
     @classmethod
     def open(cls, path: Path) -> "Package":
-        """Open a package.
-
-        Raises:
-            InfrastructureFailure: it is none, or is damaged.
-        """
+        """Open a package. Raises InfrastructureFailure: it is none, or is damaged."""
         try:
             with zipfile.ZipFile(path) as archive:
                 facts = Facts.model_validate_json(archive.read(_FACTS))
@@ -90,9 +86,7 @@ class Package:
     def unpack_weights(self, folder: Path) -> Mapping[str, Path]:
         """Unpack the files of the data set into a folder; return their paths by their names.
 
-        Raises:
-            OSError: the disk failed.
-            InfrastructureFailure: the package is damaged.
+        Raises OSError: the disk failed; InfrastructureFailure: the package is damaged.
         """
         folder.mkdir(parents=True, exist_ok=True)
         try:

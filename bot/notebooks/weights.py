@@ -65,8 +65,7 @@ def lay_flat(folders: Mapping[str, Path], target: Path) -> tuple[WeightsFile, ..
 def add_wheels(wheels: Path, target: Path, before: int) -> tuple[WeightsFile, ...]:
     """Put the wheels of a folder beside flat files, which number `before`; return them as such files.
 
-    Raises:
-        OSError: the folder cannot be read, or the disk failed.
+    Raises OSError: the folder cannot be read, or the disk failed.
     """
     wheel_files = sorted(path for path in wheels.iterdir() if path.suffix == ".whl")
     added = tuple(

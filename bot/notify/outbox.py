@@ -41,8 +41,7 @@ class Notifier(Protocol):
     async def send(self, letter: Letter) -> None:
         """Send one letter with its key, by which a reader recognises a second copy; it ends within a time of its own.
 
-        Raises:
-            NotificationFailed: it may not have arrived; it is sent again later.
+        Raises NotificationFailed: it may not have arrived; it is sent again later.
         """
         ...
 

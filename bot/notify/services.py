@@ -34,11 +34,7 @@ _warned: ContextVar[list[str] | None] = ContextVar("warned", default=None)
 def open_services(
     settings: NotifySection, environment: Mapping[str, str] | None = None
 ) -> "dict[str, AppriseNotifier]":
-    """Return the configured services by name.
-
-    Raises:
-        UsageError: an address is missing, or Apprise cannot use it.
-    """
+    """Return the configured services by name. Raises UsageError: an address is missing, or Apprise cannot use it."""
     return {
         name: AppriseNotifier(name, find_address(name, environment), seconds=settings.seconds)
         for name in settings.services
@@ -48,8 +44,7 @@ def open_services(
 def find_address(name: str, environment: Mapping[str, str] | None = None) -> SecretStr:
     """Return the address that is kept under a name: systemd's credential, else the variable, else the file in NAME_FILE.
 
-    Raises:
-        UsageError: there is none, or it is not an address; the message never quotes it.
+    Raises UsageError: there is none, or it is not an address; the message never quotes it.
     """
     variables = os.environ if environment is None else environment
     for text, source in _places(variables, name):
@@ -105,11 +100,7 @@ class AppriseNotifier:
         """What it is, such as Slack or E-Mail."""
 
     async def send(self, letter: Letter) -> None:
-        """Send one letter.
-
-        Raises:
-            NotificationFailed: it may not have arrived; it is sent again later.
-        """
+        """Send one letter. Raises NotificationFailed: it may not have arrived; it is sent again later."""
         if self._thread is not None and self._thread.is_alive():
             raise NotificationFailed("an earlier attempt timed out and is still running")
         try:

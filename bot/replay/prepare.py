@@ -33,8 +33,7 @@ class PreparedRun:
 def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: datetime) -> Sequence[PreparedRun]:
     """Create every run's folder with its config.json; runs that would share an id get later microseconds.
 
-    Raises:
-        OSError: a folder cannot be created.
+    Raises OSError: a folder cannot be created.
     """
     prepared_runs = []
     for snapshot, settings in runs:
@@ -49,8 +48,7 @@ def prepare(runs: Iterable[tuple[Snapshot, ReplaySettings]], out: Path, now: dat
 def prepare_own(snapshot: Snapshot, settings: ReplaySettings, out: Path, now: datetime) -> PreparedRun:
     """Create the folder of a run on one's own data, and move the snapshot-like folder that was grown of it there.
 
-    Raises:
-        OSError: the folder cannot be created, or not be moved.
+    Raises OSError: the folder cannot be created, or not be moved.
     """
     folder = _new_folder(snapshot, settings, out, now)
     snapshot.path.rename(folder.task)
@@ -79,8 +77,7 @@ def _recorded(snapshot: Snapshot, settings: ReplaySettings, folder: RunFolder) -
 def read_config(folder: RunFolder) -> tuple[str, ReplaySettings]:
     """Return a run's id and settings.
 
-    Raises:
-        UsageError: it is not a run's folder, or its settings are those of another version.
+    Raises UsageError: it is not a run's folder, or its settings are those of another version.
     """
     try:
         record = json.loads(folder.config.read_text(encoding="utf-8"))

@@ -82,11 +82,7 @@ class Setup:
     def settings(
         self, snapshot: Snapshot, agent: AgentName, seed: int, ablations: Sequence[str] = ()
     ) -> ReplaySettings:
-        """Return the settings of one run.
-
-        Raises:
-            UsageError: the cutoff is no time after the competition's start.
-        """
+        """Return the settings of one run. Raises UsageError: the cutoff is no time after the competition's start."""
         options, configured = self.options, self.configuration
         resolved = resolve(
             options,

@@ -167,8 +167,7 @@ class ReportData:
 def read_run(folder: RunFolder) -> ReportData:
     """Read a finished run's folder, and the run's rows from its database.
 
-    Raises:
-        UsageError: the folder lacks a file of a finished run, or one cannot be read.
+    Raises UsageError: the folder lacks a file of a finished run, or one cannot be read.
     """
     result = read_latest(folder)
     try:

@@ -21,9 +21,7 @@ SHOWN_SOURCES = 100
 def write_report(folder: Path, database: Path | None = None) -> None:
     """Write report.html into a finished run's folder; without a database, from its own state.db.
 
-    Raises:
-        UsageError: a file is missing, or is not what a finished run writes.
-        OSError: the page cannot be written.
+    Raises UsageError: a file is missing, or is not what a finished run writes; OSError: the page cannot be written.
     """
     run = RunFolder(folder, database)
     write_whole(run.report, render(read_run(run)))

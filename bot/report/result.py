@@ -315,11 +315,7 @@ class RunResult(LiveGrade):
 
 
 def read_result(folder: RunFolder) -> RunResult:
-    """Read result.json.
-
-    Raises:
-        UsageError: it is missing, or not what a finished run writes.
-    """
+    """Read result.json. Raises UsageError: it is missing, or not what a finished run writes."""
     try:
         return RunResult.model_validate_json(folder.result.read_bytes())
     except FileNotFoundError as error:

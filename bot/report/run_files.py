@@ -103,9 +103,7 @@ async def write_run_files(ended: EndedRun, handed: FinalSubmission, graded: Grad
 async def write_so_far(ended: EndedRun, handed: FinalSubmission, graded: GradedRun) -> None:
     """Draw the page of a run that goes on, in a process of its own: the run's worker is needed for scores.
 
-    Raises:
-        InfrastructureFailure: the page cannot be drawn.
-        OSError: it cannot be written.
+    Raises InfrastructureFailure: the page cannot be drawn; OSError: it cannot be written.
     """
     folder = ended.folder
     async with aclosing(Worker()) as worker:

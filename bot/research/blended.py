@@ -80,8 +80,7 @@ class _StoredNode:
 def stored_runs(folders: Sequence[RunFolder]) -> list[StoredRun]:
     """Return runs that can be blended with each other.
 
-    Raises:
-        UsageError: they cannot; the message names the run and the reason.
+    Raises UsageError: they cannot; the message names the run and the reason.
     """
     runs = sorted(map(_stored_run, folders), key=lambda run: run.result.run_id)
     if not runs:

@@ -21,9 +21,7 @@ class _SiteClock(BaseModel):
 async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     """Ask a stand-in site for its clock. Kaggle has none to ask for, and is never asked.
 
-    Raises:
-        UsageError: the address is not on this machine.
-        SiteUnavailable: nobody answers there, or the answer holds no clock.
+    Raises UsageError: the address is not on this machine; SiteUnavailable: nobody answers there, or the answer holds no clock.
     """
     try:
         parts = urlsplit(url)

@@ -24,9 +24,7 @@ Verdict = Literal["approved", "refused"]
 def open_for_orders(database: Path) -> Store:
     """Open a daemon's database to write to it, with the latest daemon's clock: no order may lie in the daemon's future.
 
-    Raises:
-        StateCorrupted: it is damaged.
-        StateUnavailable: it cannot be used now.
+    Raises StateCorrupted: it is damaged; StateUnavailable: it cannot be used now.
     """
     store = Store.open(database, SystemClock())
     with store.read() as session:
@@ -35,11 +33,7 @@ def open_for_orders(database: Path) -> Store:
 
 
 def refuse_secrets(text: str) -> None:
-    """Refuse a note that would reveal a secret to a model.
-
-    Raises:
-        UsageError: it holds one; the error does not repeat it.
-    """
+    """Refuse a note that would reveal a secret to a model. Raises UsageError: it holds one; the error does not repeat it."""
     for secret in find_secrets(text):
         raise UsageError(
             f"the note holds {secret.kind}, but notes go into prompts: remove it ({secret.place} is its place)"
@@ -47,11 +41,7 @@ def refuse_secrets(text: str) -> None:
 
 
 def leave_note(store: Store, competition: str, text: str, by: str) -> Note:
-    """Keep a note on a competition.
-
-    Raises:
-        UsageError: it holds a secret, or is no note, see `state.steering.add_note`.
-    """
+    """Keep a note on a competition. Raises UsageError: it holds a secret, or is no note, see `state.steering.add_note`."""
     refuse_secrets(text)
     with store.write() as tx:
         return add_note(tx, competition, text, by)
@@ -68,8 +58,7 @@ def order(store: Store, competition: str, state: ControlState, by: str) -> Contr
 def decide(store: Store, name: str, verdict: Verdict, by: str) -> Approval:
     """Decide on a held submission, by the number of the question or by its tag.
 
-    Raises:
-        UsageError: no such submission is held, or another decision was made before.
+    Raises UsageError: no such submission is held, or another decision was made before.
     """
     with store.write() as tx:
         held = find_approval(tx.session, name)

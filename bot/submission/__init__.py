@@ -43,8 +43,7 @@ class Submitter(Protocol):
     async def find(self, tag: str) -> str | None:
         """Return the site's name for the submission with this tag, None if the site does not list it.
 
-        Raises:
-            SiteUnavailable: the site cannot be asked, which does not mean that the tag is missing.
+        Raises SiteUnavailable: the site cannot be asked, which does not mean that the tag is missing.
         """
         ...
 

@@ -158,8 +158,7 @@ class Desk:
     async def give_up(self, reason: str) -> None:
         """Send nothing more: withdraw what is not at the site, and refuse wishes.
 
-        Raises:
-            SiteUnavailable, KaggleError: the site cannot be asked what it has; SubmissionInDoubt if it may have a file.
+        Raises SiteUnavailable, KaggleError: the site cannot be asked what it has; SubmissionInDoubt if it may have a file.
         """
         async with self._choosing, self._sending:
             for row in self._reviewer.state().open:

@@ -104,17 +104,13 @@ class ExactlyOnce:
             return await self._complete(latest or self._intend(sha, node, source), file)
 
     def intend(self, file: Path, *, node: int, source: str, on_change: OnChange | None = None) -> Submission:
-        """Record the intent to submit a file, for `complete`; `on_change` is called in the same transaction.
-
-        Raises OSError.
-        """
+        """Record the intent to submit a file, for `complete`; `on_change` is called in the same transaction. Raises OSError."""
         return self._intend(sha256_of(file), node, source, on_change)
 
     async def withdraw(self, id: str, reason: str) -> Submission:
         """Withdraw a submission that is not confirmed; if the site turns out to have it, it is confirmed instead.
 
-        Raises:
-            SiteUnavailable: the site cannot be asked; SubmissionInDoubt if it may have the file. Nothing was withdrawn.
+        Raises SiteUnavailable: the site cannot be asked; SubmissionInDoubt if it may have the file. Nothing was withdrawn.
         """
         async with self._own_turn():
             row = self._row(id)
@@ -123,8 +119,7 @@ class ExactlyOnce:
     async def complete(self, id: str, file: Path) -> Submission:
         """Carry out an intent; a confirmed one is returned unchanged. Raises what `submit` raises.
 
-        Raises:
-            UsageError: it was withdrawn.
+        Raises UsageError: it was withdrawn.
         """
         async with self._own_turn():
             return await self._complete(self._row(id), file)
@@ -132,9 +127,7 @@ class ExactlyOnce:
     async def score(self, id: str) -> float | None:
         """Return the public score of a confirmed submission, asking the site until it is known.
 
-        Raises:
-            SubmissionRefused: the site found the file invalid.
-            SiteUnavailable: the site cannot be asked.
+        Raises SubmissionRefused: the site found the file invalid; SiteUnavailable: the site cannot be asked.
         """
         row = self._row(id)
         if row.score is not None or row.ref is None or row.status != "confirmed":

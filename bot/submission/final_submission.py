@@ -53,8 +53,7 @@ class ReplaySubmitter:
     async def submit(self, file: Path, tag: str) -> str:
         """Place a copy, completely or not at all, even if the power fails; returns the file's name and hash.
 
-        Raises:
-            SiteUnavailable: it could not be copied.
+        Raises SiteUnavailable: it could not be copied.
         """
         try:
             with replacing(self._destination) as partial:
@@ -69,8 +68,7 @@ class ReplaySubmitter:
     async def find(self, tag: str) -> str | None:
         """Return what `submit` returned, if the file in place is the one with this tag.
 
-        Raises:
-            SiteUnavailable: the file cannot be read.
+        Raises SiteUnavailable: the file cannot be read.
         """
         try:
             record = _PlacedFile.model_validate_json(self._record.read_bytes())

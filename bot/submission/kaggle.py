@@ -50,9 +50,7 @@ class KaggleSubmitter:
     async def quota(self) -> Quota:
         """Return how many submissions Kaggle still takes; the quota is renewed at 00:00 UTC, and unknown for a new team.
 
-        Raises:
-            SiteUnavailable: Kaggle cannot be asked.
-            KaggleError: this user may not submit there.
+        Raises SiteUnavailable: Kaggle cannot be asked; KaggleError: this user may not submit there.
         """
         limits = await self._submissions.limits()
         now = limits.served_at or self.client.clock.now()
@@ -118,8 +116,7 @@ class KaggleSubmitter:
     async def _confirmed(self, ref: int, tag: str) -> str:
         """Return Kaggle's number of a submission once Kaggle lists it.
 
-        Raises:
-            SiteUnavailable: Kaggle does not list that number, or lists another submission under it.
+        Raises SiteUnavailable: Kaggle does not list that number, or lists another submission under it.
         """
         retrying = AsyncRetrying(
             sleep=self.client.clock.sleep,

@@ -95,8 +95,7 @@ class Pushes:
     async def remove(self, in_use: Collection[str]) -> None:
         """Remove the weights of all packages of the run but the needed ones (their sha256) from Kaggle.
 
-        Raises:
-            SiteUnavailable, KaggleError: Kaggle cannot be asked, or refuses it.
+        Raises SiteUnavailable, KaggleError: Kaggle cannot be asked, or refuses it.
         """
         run_id = self._context.run_id
         with self._context.store.read() as session:

@@ -54,8 +54,7 @@ class _Protocol(H11Protocol):
 def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C or SIGTERM; `began` is called with the address once a browser can open it.
 
-    Raises:
-        UsageError: the port is in use, or may not be used.
+    Raises UsageError: the port is in use, or may not be used.
     """
     with _listening(settings) as listening, open_gpus() as gpus:
         port = listening.getsockname()[1]

@@ -47,11 +47,7 @@ class Sources:
 
     @property
     def settings(self) -> Settings:
-        """The settings as the file is now.
-
-        Raises:
-            ConfigurationError: it is wrong.
-        """
+        """The settings as the file is now. Raises ConfigurationError: it is wrong."""
         now = stamps([] if self.config is None else [self.config])
         if self._settings is None or self._settings[0] != now:
             self._settings = now, read_settings(self.config)
@@ -71,9 +67,7 @@ class Sources:
     def daemon(self) -> Store:
         """Return the daemon's database, opened for reading.
 
-        Raises:
-            UsageError: there is none.
-            StateUnavailable: it cannot be used now.
+        Raises UsageError: there is none; StateUnavailable: it cannot be used now.
         """
         if (path := self.database) is None:
             raise UsageError("the daemon has no database yet: `bot run` creates it")
@@ -82,9 +76,7 @@ class Sources:
     def store(self, path: Path) -> Store:
         """Return a database, opened for reading; it stays open, as what asks it is compiled once for each opening.
 
-        Raises:
-            UsageError: there is none, or another version of the bot made it.
-            StateUnavailable: it cannot be used now.
+        Raises UsageError: there is none, or another version of the bot made it; StateUnavailable: it cannot be used now.
         """
         identity = None if (stat := _stat(path)) is None else (stat.st_dev, stat.st_ino)
         with self._opening:
@@ -103,11 +95,7 @@ class Sources:
         return {folder.path.resolve().name: folder for folder in run_folders(self.folders)}
 
     def run(self, name: str) -> RunFolder:
-        """Return a run's folder.
-
-        Raises:
-            UsageError: there is none of that name.
-        """
+        """Return a run's folder. Raises UsageError: there is none of that name."""
         found = self.runs().get(name)
         if found is None:
             raise UsageError(f"there is no run {name} in the folders that this page shows")

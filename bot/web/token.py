@@ -12,8 +12,7 @@ TOKEN = "web-token"  # noqa: S105 - the name of its file
 def read_token(folder: Path) -> str:
     """Return the token of a daemon's folder, made at the first call, so that a page that is open stays so after a restart.
 
-    Raises:
-        OSError: it cannot be read, or written.
+    Raises OSError: it cannot be read, or written.
     """
     path = folder / TOKEN
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

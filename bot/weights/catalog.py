@@ -63,8 +63,7 @@ class _List(ClosedModel):
 def load_catalog(folder: Path) -> tuple[Weights, ...]:
     """Return the package's list and the owner's, which is in the weights folder.
 
-    Raises:
-        UsageError: the owner's list cannot be read, or names something twice.
+    Raises UsageError: the owner's list cannot be read, or names something twice.
     """
     packaged, own_list = resources.files("bot.weights").joinpath("weights.toml"), folder / OWN_LIST
     weights_list = _read(packaged.read_text(encoding="utf-8"), "the package's list of weights")

@@ -118,11 +118,7 @@ def environments_in(folder: Path) -> tuple[list[ScriptEnvironment], list[str]]:
 
 
 def environment_named(folder: Path, name: str) -> ScriptEnvironment:
-    """Return the environment of that name.
-
-    Raises:
-        UsageError: It is not there, or not complete.
-    """
+    """Return the environment of that name. Raises UsageError: it is not there, or not complete."""
     if environment := _read(folder / name):
         return environment
     raise UsageError(f"no environment {name} in {folder}: `bot env create {name}` makes it")
@@ -131,8 +127,7 @@ def environment_named(folder: Path, name: str) -> ScriptEnvironment:
 def chosen_environment(folder: Path, name: str | None) -> ScriptEnvironment | None:
     """Return the configured environment; if none is configured, `default` if it exists.
 
-    Raises:
-        UsageError: The configured one does not exist, or is not complete.
+    Raises UsageError: the configured one does not exist, or is not complete.
     """
     return _read(folder / DEFAULT) if name is None else environment_named(folder, name)
 

@@ -15,8 +15,7 @@ IMAGE = f"kaggle-bot-sandbox:python{PYTHON[0]}.{PYTHON[1]}"
 def find_image(engine: DockerClient, name: str | None) -> Image:
     """Return the image of this name, or our own.
 
-    Raises:
-        EngineError: It is not here; the text names the command that makes it.
+    Raises EngineError: it is not here; the text names the command that makes it.
     """
     try:
         return engine.images.get(name or IMAGE)

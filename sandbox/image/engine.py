@@ -30,8 +30,7 @@ def engine_address() -> str:
 def connect() -> Iterator[DockerClient]:
     """Open a connection to the engine, closed at the end.
 
-    Raises:
-        EngineError: None answers, or it is that of another machine, which could not see our folders.
+    Raises EngineError: none answers, or it is that of another machine, which could not see our folders.
     """
     address = engine_address()
     if not address.startswith(_UNIX):

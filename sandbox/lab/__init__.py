@@ -107,8 +107,7 @@ class LabHandle(Protocol):
     async def bring_home(self) -> None:
         """Have `work` in the lab's folder be as it is now, where the lab lives on another machine.
 
-        Raises:
-            LabDied: That machine is lost.
+        Raises LabDied: That machine is lost.
         """
 
     async def close(self) -> None:

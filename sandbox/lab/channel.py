@@ -58,11 +58,7 @@ class FrameReader:
         self._received = bytearray()
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
-        """Yield the frames that are complete now.
-
-        Raises:
-            NotUnderstood: This is no frame.
-        """
+        """Yield the frames that are complete now. Raises NotUnderstood: this is no frame."""
         self._received += chunk
         start = 0
         while len(self._received) >= start + agent.HEADER.size:

@@ -27,11 +27,7 @@ class Listener:
         self._places = asyncio.Semaphore(limit)
 
     async def __aenter__(self) -> Self:
-        """Open the socket.
-
-        Raises:
-            OSError: The folder cannot be made or the socket cannot be opened.
-        """
+        """Open the socket. Raises OSError: the folder cannot be made or the socket cannot be opened."""
         self._listener = listen(self._path)
         self._listener.setblocking(False)
         self._accepting = asyncio.create_task(self._accept())

@@ -37,11 +37,7 @@ class CommandLog:
             path.chmod(0o644)
 
     def add(self, chunk: bytes) -> None:
-        """Take in the next bytes.
-
-        Raises:
-            NotUnderstood: They are more than are ever passed on.
-        """
+        """Take in the next bytes. Raises NotUnderstood: they are more than are ever passed on."""
         self._received += len(chunk)
         if self._received > self._limits.output_bytes + 4 * agent.TAIL:
             raise NotUnderstood("more output than was asked for")

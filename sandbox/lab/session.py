@@ -30,12 +30,7 @@ class SearchPaths:
 async def opened(
     request: LabRequest, start: Callable[[LabRequest, Path, Watcher], Running], paths: SearchPaths
 ) -> AsyncIterator[LabHandle]:
-    """Open a lab, closed at the end.
-
-    Raises:
-        LabDied: It could not be opened.
-        ValueError: No caller should make this request.
-    """
+    """Open a lab, closed at the end. Raises LabDied: it could not be opened; ValueError: no caller should make this request."""
     check_lab(request)
     try:
         work = await asyncio.to_thread(prepare, request)

@@ -66,10 +66,7 @@ async def receive(response: httpx2.Response, limit: int) -> bytes:
 async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> AsyncIterator[bytes]:
     """Yield a download's bytes as they arrive, in any `window` of seconds at least `SLOWEST` a second.
 
-    Raises:
-        DecodingError: it is encoded.
-        ReadTimeout: it is too slow.
-        Also what httpx2 raises if the connection breaks.
+    Raises DecodingError: it is encoded; ReadTimeout: it is too slow. Also what httpx2 raises if the connection breaks.
     """
     if _codings(response):
         raise httpx2.DecodingError("it has an encoding that was not requested")
@@ -92,9 +89,7 @@ def _codings(response: httpx2.Response) -> list[str]:
 def read_json(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Raises:
-        NoJson: it is not JSON.
-        ValueError: it has more lists, objects, values or levels than any honest answer.
+    Raises NoJson: it is not JSON; ValueError: it has more lists, objects, values or levels than any honest answer.
     """
     if text.count("[") + text.count("{") > _MOST_CONTAINERS or text.count(",") > _MOST_VALUES:
         raise ValueError("it has too many parts")

@@ -34,9 +34,7 @@ class Upload:
     async def run(self) -> None:
         """Upload it.
 
-        Raises:
-            SiteUnavailable: it did not arrive as a whole; nothing is submitted by that.
-            OSError: it cannot be read.
+        Raises SiteUnavailable: it did not arrive as a whole; nothing is submitted by that; OSError: it cannot be read.
         """
         size = self.file.stat().st_size
         size_there, furthest, failures = 0, 0, 0

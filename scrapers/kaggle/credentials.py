@@ -78,8 +78,7 @@ class Credentials:
 def find_credentials(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Credentials:
     """Find them in systemd's credentials, else the environment, else the usual files, tokens before legacy keys in each.
 
-    Raises:
-        UsageError: there are none, or they cannot be valid; the text states what to do.
+    Raises UsageError: there are none, or they cannot be valid; the text states what to do.
     """
     variables = os.environ if environment is None else environment
     for credentials in _places(variables, home or Path(variables.get("HOME") or Path.home())):

@@ -133,9 +133,7 @@ class PublicOutputs:
 async def bring(client: KaggleClient, url: str, target: Path, largest: int) -> bool:
     """Write what lies at an address, and return True, unless it has more bytes than `largest`, or is not there any more.
 
-    Raises:
-        SiteUnavailable, UnknownAnswer: see `KaggleClient.stream`.
-        OSError: it cannot be written.
+    Raises SiteUnavailable, UnknownAnswer: see `KaggleClient.stream`; OSError: it cannot be written.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_suffix(".part")

@@ -27,8 +27,7 @@ class LineChild:
     async def exchange(self, line: bytes) -> bytes:
         """Send a line, and read the answer; where that fails or is cancelled the child ends.
 
-        Raises:
-            OSError, EOFError: it cannot be started, or died.
+        Raises OSError, EOFError: it cannot be started, or died.
         """
         if self.pid is None:
             await self.stop()

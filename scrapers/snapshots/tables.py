@@ -103,11 +103,7 @@ def as_text(binary: IO[bytes] | gzip.GzipFile) -> io.TextIOWrapper:
 
 
 def rows_of(lines: Iterable[str], delimiter: str) -> Rows:
-    """Yield a table's rows; if blanks separate the cells, several count as one.
-
-    Raises:
-        NotCsv: it cannot be tokenised.
-    """
+    """Yield a table's rows; if blanks separate the cells, several count as one. Raises NotCsv: it cannot be tokenised."""
     csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
     try:

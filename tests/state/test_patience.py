@@ -8,8 +8,7 @@ import pytest
 
 from state.breaker import FIRST_REST, LONGEST_REST, Breaker
 from state.errors import StateUnavailable
-from state.patience import patiently
-from state.steps import StepKind, Steps
+from state.steps import StepKind, Steps, patiently
 from state.store import Store
 from tests.bot.models.parts import CUTOFF, HurriedClock
 from tests.state.conftest import StandingClock

@@ -140,8 +140,7 @@ class CoMindBriefing:
     def _script_seconds(self, tree: Tree, *roles: str) -> float:
         """Return the time limit of a script that starts once these roles and the coder have answered, as slowly as before.
 
-        Raises:
-            BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
+        Raises BudgetExceeded: none could be run any more, so that there is nothing to ask them for.
         """
         context = self._context
         later = context.answer_seconds + sum(context.asker.longest_answer(role, 0.0) for role in roles)

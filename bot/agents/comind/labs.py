@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bot.agents.comind.insights import insights, lacks
-from bot.agents.comind.lineage import resting, used_families
+from bot.agents.comind.lineage import insights, lacks, resting, used_families
 from bot.coder.lab.assignment import LabAssignment
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
 from bot.community.drafts.planning import draft_row, draft_text, plan_drafts, provenance

@@ -16,8 +16,7 @@ from bot.models.recorded import step_key
 from bot.models.usefulness import Usefulness
 from scrapers.posts.cleaning import both_ends
 from state.errors import ModelUseless
-from state.patience import patiently
-from state.steps import Key, StepKind, finish_step, start_step
+from state.steps import Key, StepKind, finish_step, patiently, start_step
 from state.store import Transaction, put_blob
 from state.tables import ModelCall
 

@@ -298,8 +298,7 @@ async def _run(
 def _seconds(context: RunContext, shares_cores: bool) -> float:
     """Return the time limit of a kernel that begins now.
 
-    Raises:
-        BudgetExceeded: too little is left of the share of the run that kernels may take, or of the run.
+    Raises BudgetExceeded: too little is left of the share of the run that kernels may take, or of the run.
     """
     share = context.settings_of(ReproductionSettings).share * context.budget.seconds
     runs = context.steps.all(EXECUTED, part=REPRODUCED).values()

@@ -55,8 +55,7 @@ class MedalStanding:
 def read_leaderboard(path: Path) -> tuple[float, ...]:
     """Return the column `score` of a leaderboard, in file order (best first).
 
-    Raises:
-        SnapshotError: the file is missing, empty, has no such column, or holds something that is no finite number.
+    Raises SnapshotError: the file is missing, empty, has no such column, or holds something that is no finite number.
     """
     problems = Problems()
     scores = read_scores(path.parent, None, problems)

@@ -54,8 +54,7 @@ class PredictionFormat:
     def read(self, file: Path, *, test: bool = False) -> Values:
         """Return the predictions (rows, columns) of a file of the withheld rows, or of the test rows.
 
-        Raises:
-            InvalidSubmission: they can be no part of a blend; the message is a sentence.
+        Raises InvalidSubmission: they can be no part of a blend; the message is a sentence.
         """
         part, sample, rows = (
             ("test", self.test_sample, self.test_rows) if test else ("withheld", self.sample, self.rows)

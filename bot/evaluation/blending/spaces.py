@@ -159,8 +159,7 @@ NUMBERS: Sequence[Space] = ("classes", "numbers")
 def read_entered(file: Path, space: Space, sample: Path, card: TaskCard) -> Values:
     """Return the predictions of a file, in a bank or as a script wrote it, in a space.
 
-    Raises:
-        InvalidSubmission: they cannot be read, or lack the numbers of that space.
+    Raises InvalidSubmission: they cannot be read, or lack the numbers of that space.
     """
     if space not in NUMBERS:
         return enter(space, read_predicted(file, sample, card), card)

@@ -45,8 +45,7 @@ class Header:
 def read_array(path: Path, name: str, check: Callable[[tuple[int, ...]], None]) -> NDArray[Any]:
     """Return an array of numbers, after `check` has seen its shape and before its values are read.
 
-    Raises:
-        InvalidSubmission: it is none, or one of something else; the text is a sentence.
+    Raises InvalidSubmission: it is none, or one of something else; the text is a sentence.
     """
     with path.open("rb") as file:
         header = read_header(file, name)
@@ -66,8 +65,7 @@ def read_array(path: Path, name: str, check: Callable[[tuple[int, ...]], None]) 
 def read_header(file: IO[bytes], name: str, most_values: int = MOST_VALUES) -> Header:
     """Return what an array's header claims, of an array that may be read.
 
-    Raises:
-        InvalidSubmission: it is none, or the array is of another type, odd or too large; the text is a sentence.
+    Raises InvalidSubmission: it is none, or the array is of another type, odd or too large; the text is a sentence.
     """
     try:
         begin = io.BytesIO(file.read(_HEADER_BYTES))

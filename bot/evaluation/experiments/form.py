@@ -99,8 +99,7 @@ class ArrayFormat:
     def best_classes(self, raw: Values, name: str) -> Values:
         """Return the best class of each row of probabilities, or those that indices name: texts (rows, prediction columns).
 
-        Raises:
-            InvalidSubmission: indices are none.
+        Raises InvalidSubmission: indices are none.
         """
         names, class_count = np.array(self.classes, dtype=object), len(self.classes)
         if raw.shape[1] == class_count and class_count > 1 and self._columns == 1:

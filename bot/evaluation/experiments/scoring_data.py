@@ -151,9 +151,7 @@ class ScoringData:
 def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) -> ScoringData:
     """Open the labels of both views; `folds` is None where no folds could be cut.
 
-    Raises:
-        InfrastructureFailure: the labels cannot be read.
-        SnapshotError: the competition's grader cannot be used.
+    Raises InfrastructureFailure: the labels cannot be read; SnapshotError: the competition's grader cannot be used.
     """
     if view.card.metric.name in METRICS:
         key = tuple((str(v.data), str(v.labels), version(v.truth), _sample_version(v)) for v in (view, folds) if v)

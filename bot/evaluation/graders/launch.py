@@ -56,8 +56,7 @@ class Started:
 def lay_out(folder: Path, grade_py: Path) -> None:
     """Make the two folders of a grader's process: `code` with grade.py and what it may import, and an empty `work`.
 
-    Raises:
-        OSError: they cannot be copied.
+    Raises OSError: they cannot be copied.
     """
     code = folder / "code"
     shutil.copytree(_CHILD_CODE, code, ignore=shutil.ignore_patterns("__pycache__"))

@@ -96,9 +96,7 @@ def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
 def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Clock | None = None) -> GradeReport:
     """Grade one submission file against a snapshot.
 
-    Raises:
-        SnapshotError: the snapshot cannot be graded against.
-        UsageError: the card's metric is not known.
+    Raises SnapshotError: the snapshot cannot be graded against; UsageError: the card's metric is not known.
     """
     with closing(open_hidden_test(snapshot_dir, card)) as test:
         return _graded(test, submission_path, clock or SystemClock())

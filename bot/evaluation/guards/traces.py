@@ -111,8 +111,7 @@ class Traces:
     def score_of_rows(self, rows: NDArray[np.intp]) -> float | None:
         """Return the score of some validation rows, None where the metric is not defined on them.
 
-        Raises:
-            UnsupportedLayout: the competition's grader scores whole files only.
+        Raises UnsupportedLayout: the competition's grader scores whole files only.
         """
         return finite(score_or_nan(self._labels, self._scored_predictions, self._places[rows]))
 

@@ -33,8 +33,7 @@ class _FilesByClass:
 def files_by_class(data_dir: Path, card: TaskCard, test: Rows | None, sample: Table) -> Layout | None:
     """Read training rows from folders or names of files; None if these are not classes of the task.
 
-    Raises:
-        UnsupportedLayout: they may be, but the class to predict is unclear.
+    Raises UnsupportedLayout: they may be, but the class to predict is unclear.
     """
     ids = frozenset(sample.column(card.id_column))
     groups: dict[str, list[Path]] = defaultdict(list)
@@ -89,8 +88,7 @@ def _labels(
 ) -> Mapping[str, str] | None:
     """Return the label of each class: its name, where prediction columns or labels are named so, or 0 and 1.
 
-    Raises:
-        UnsupportedLayout: there are two classes and one number to predict, and it is unclear which of them is 1.
+    Raises UnsupportedLayout: there are two classes and one number to predict, and it is unclear which of them is 1.
     """
     sizes = Counter(classes.values())
     if len(classes) < _FEWEST or not 2 <= len(sizes) <= min(_MOST_CLASSES, len(classes) // 2):

@@ -62,8 +62,7 @@ class Pixels(RowMapping):
 def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample: Table) -> Layout | None:
     """Read training rows that are images, each with an image of labels; None if the sample does not ask for pixels.
 
-    Raises:
-        UnsupportedLayout: it does, but images and labels cannot be paired.
+    Raises UnsupportedLayout: it does, but images and labels cannot be paired.
     """
     form = _form(data_dir, sample, card)
     if form is None:

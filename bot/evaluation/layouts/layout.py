@@ -126,8 +126,7 @@ def find_labels(
 ) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
     """Find the label columns: named as the predictions are, or one of classes named by them, or the only candidate.
 
-    Raises:
-        UnsupportedLayout: there are none.
+    Raises UnsupportedLayout: there are none.
     """
     prediction_columns = card.prediction_columns
     if all(train.header.count(column) == 1 for column in prediction_columns):
@@ -163,8 +162,7 @@ def match_classes(values: set[str], prediction_columns: Sequence[str]) -> Mappin
 def check_rows(layout: Layout) -> None:
     """Check that every row is identified by its id, and that labels are numbers where they must be.
 
-    Raises:
-        UnsupportedLayout: it is not so.
+    Raises UnsupportedLayout: it is not so.
     """
     name = layout.train.path.name
     if layout.groups != layout.ids and len(set(layout.ids)) != len(layout.ids):

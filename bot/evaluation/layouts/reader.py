@@ -35,8 +35,7 @@ def read_layout(data_dir: Path, card: TaskCard) -> Layout:
 def read_view_layout(folder: Path, card: TaskCard) -> Layout:
     """Read the same of a view's data folder, whose training rows may be an index of files.
 
-    Raises:
-        UnsupportedLayout: what the view holds cannot be understood by itself.
+    Raises UnsupportedLayout: what the view holds cannot be understood by itself.
     """
     return files_in_index(folder, card, read_sample(folder, card)) or read_layout(folder, card)
 

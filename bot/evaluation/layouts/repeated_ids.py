@@ -70,8 +70,7 @@ def keyed_rows(
 ) -> Layout:
     """Read a table with a row for each thing of an id, which the sample's further columns name.
 
-    Raises:
-        UnsupportedLayout: these columns, or the labels, are not there.
+    Raises UnsupportedLayout: these columns, or the labels, are not there.
     """
     prediction_columns, key_columns = card.prediction_columns, card.key_columns
     if absent := [c for c in key_columns if train.header.count(c) != 1]:

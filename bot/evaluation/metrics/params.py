@@ -27,8 +27,7 @@ def numbers(
 ) -> list[float]:
     """Return a parameter that is a list of numbers.
 
-    Raises:
-        UsageError: it is none, has a number less than `minimum`, or not `count` of them.
+    Raises UsageError: it is none, has a number less than `minimum`, or not `count` of them.
     """
     value = params.get(name, default)
     if isinstance(value, str) or not isinstance(value, Sequence):

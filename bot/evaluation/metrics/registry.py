@@ -272,8 +272,7 @@ def metric_per_fold(card: TaskCard) -> bool:
 def prediction_kind(card: TaskCard) -> PredictionKind:
     """Return the kind of a task's predictions; for its own grader that of `params["predictions"]` (default `number`).
 
-    Raises:
-        UsageError: `params["predictions"]` is none of the kinds.
+    Raises UsageError: `params["predictions"]` is none of the kinds.
     """
     if card.metric.name in METRICS:
         return METRICS[card.metric.name].input_kind

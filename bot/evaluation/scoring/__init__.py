@@ -152,8 +152,7 @@ class Scorer(Protocol):
 def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:
     """Return the scorer of a task's predictions: the registry's for its metrics, else the competition's grade.py.
 
-    Raises:
-        UsageError: the metric is not in the registry, and there is no grader.
+    Raises UsageError: the metric is not in the registry, and there is no grader.
     """
     if card.metric.name in METRICS or grader is None:
         return RegistryScorer(card, metric_named(card.metric.name))
@@ -174,8 +173,7 @@ def labels_of(view: LabelledView, scorer: Scorer) -> Truth:
 def readable_parts(view: LabelledView, scorer: Scorer) -> tuple[Truth, Truth | None]:
     """Open a view's labels as `parts_of` does, where they must be readable.
 
-    Raises:
-        InfrastructureFailure: they cannot be read.
+    Raises InfrastructureFailure: they cannot be read.
     """
     try:
         return parts_of(view, scorer)

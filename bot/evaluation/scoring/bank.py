@@ -122,8 +122,7 @@ def _too_long(values: NDArray[Any], path: Path) -> bool:
 def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
     """Return the values of a file in a bank, or of any prediction file, in the order of the sample.
 
-    Raises:
-        InvalidSubmission: it cannot be read; the text gives the reason.
+    Raises InvalidSubmission: it cannot be read; the text gives the reason.
     """
     if path.suffix != ".npy":
         return read_submission(path, sample, card)[1]

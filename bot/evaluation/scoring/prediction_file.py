@@ -72,8 +72,7 @@ def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
 def read_truth(path: Path, ids: Sequence[str], card: TaskCard, limits: CsvReadLimits = _TRUSTED) -> NDArray[Any]:
     """Read answers or labels for those ids; other columns and other rows are ignored.
 
-    Raises:
-        InvalidSubmission: an id or a value is missing, so that the file cannot serve as the truth.
+    Raises InvalidSubmission: an id or a value is missing, so that the file cannot serve as the truth.
     """
     with open_rows(path, limits) as rows:
         for column in card.columns:

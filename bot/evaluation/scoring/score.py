@@ -58,9 +58,7 @@ def score_execution(
 def score_predictions(view: LabelledView, predictions: Path, comparison: Path | None, seed: int) -> NodeScore:
     """Score predictions of a view's validation rows, with the standard error, and the gain over others' that can be read.
 
-    Raises:
-        InvalidSubmission: they cannot be read.
-        InfrastructureFailure: the labels cannot be read.
+    Raises InvalidSubmission: they cannot be read; InfrastructureFailure: the labels cannot be read.
     """
     with ExitStack() as stack:
         scorer = stack.enter_context(closing(open_scorer(view.card, view.grader)))

@@ -138,9 +138,7 @@ def score_or_nan(
 ) -> float:
     """Return a score as `Truth.score` does, or NaN where there is none, be it that a grader cannot do with a part.
 
-    Raises:
-        SnapshotError: the grade.py cannot be used at all.
-        InfrastructureFailure: its process does not start.
+    Raises SnapshotError: the grade.py cannot be used at all; InfrastructureFailure: its process does not start.
     """
     try:
         score = truth.score(predictions, rows, donors)

@@ -33,8 +33,7 @@ def kind_of(path: Path) -> str:
 def reading(path: Path) -> Iterator[TextIO]:
     """Open a text file; bytes that are not UTF-8 survive, and a byte order mark is passed over.
 
-    Raises:
-        UnsupportedLayout: it is an archive of more than one file, or cannot be unpacked.
+    Raises UnsupportedLayout: it is an archive of more than one file, or cannot be unpacked.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -61,8 +60,7 @@ def _open_raw(path: Path) -> Iterator[IO[bytes]]:
 def only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     """Return the one file of an archive; what a Mac adds does not count.
 
-    Raises:
-        UnsupportedLayout: there are others, or none.
+    Raises UnsupportedLayout: there are others, or none.
     """
     members = [m for m in archive.infolist() if not m.is_dir() and not is_litter(m.filename)]
     if len(members) != 1:

@@ -75,8 +75,7 @@ class Table(Rows):
     def rows(self) -> Iterator[list[str]]:
         """Yield each row below the header as cells; blank lines are skipped.
 
-        Raises:
-            UnsupportedLayout: a row has more or fewer cells than the header, or cannot be read as CSV.
+        Raises UnsupportedLayout: a row has more or fewer cells than the header, or cannot be read as CSV.
         """
         width = len(self.header)
         with reading(self.path) as file:
@@ -119,8 +118,7 @@ def _places(header: Sequence[str], columns: Sequence[str]) -> list[int | None]:
 def read_table(path: Path) -> Table:
     """Open a table; unless its suffix means tabs, the delimiter is the one that splits the header into the most cells.
 
-    Raises:
-        UnsupportedLayout: the file is empty or its first line cannot be read as a header.
+    Raises UnsupportedLayout: the file is empty or its first line cannot be read as a header.
     """
     # Long texts are legal cells; the limit is the csv module's own and cannot be set per reader.
     csv.field_size_limit(2**31 - 1)

@@ -60,8 +60,7 @@ class JsonTable(Rows):
 def read_json_table(path: Path) -> JsonTable:
     """Open a table of records; all of it is read once, for the header.
 
-    Raises:
-        UnsupportedLayout: the file holds something else than records, or none.
+    Raises UnsupportedLayout: the file holds something else than records, or none.
     """
     keys: dict[str, None] = {}
     for _, record in JsonTable(path, ()).records():

@@ -180,8 +180,7 @@ def build_folds(
 def describe_split(data_dir: Path, card: TaskCard, seed: int, withholding: Withholding = "script") -> str:
     """Return how many rows are withheld to score by, and how they are chosen, in a clause.
 
-    Raises:
-        UnsupportedLayout: labels cannot be withheld from this data; the text gives the reason.
+    Raises UnsupportedLayout: labels cannot be withheld from this data; the text gives the reason.
     """
     split = split_rows(read_layout(data_dir, card), seed, VERSION, withholding)
     withheld, all_rows = len(split.rows("holdout", "final")), len(split.parts)

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from bot.evaluation.views.strata import Part
 from bot.evaluation.views.timeline import time_blocks
-from bot.evaluation.views.variation import Part
 
 FEWEST_OF_CLASS = 10
 """A class with fewer rows than this stays in train: its rows teach more than they could tell."""

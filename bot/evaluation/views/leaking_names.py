@@ -18,8 +18,7 @@ _BREAK = re.compile(r"[_\-.\s]+")
 def check_names(data_dir: Path, layout: Layout) -> None:
     """Check that no file or archive member of a training row is named or filed by its label.
 
-    Raises:
-        UnsupportedLayout: they are; withholding the label from train.csv would hide nothing.
+    Raises UnsupportedLayout: they are; withholding the label from train.csv would hide nothing.
     """
     if not layout.is_classification or len(layout.label_columns) != 1:
         return

@@ -23,10 +23,18 @@ from bot.evaluation.views.lab_rows import (
     draw_units,
 )
 from bot.evaluation.views.similar_rows import RowSimilarity, likenesses
-from bot.evaluation.views.strata import PART_COUNT, SplitKind, rows_by, strata_of
+from bot.evaluation.views.strata import (
+    PART_COUNT,
+    PARTS,
+    Part,
+    SplitKind,
+    add_variation,
+    move_for_variation,
+    rows_by,
+    strata_of,
+)
 from bot.evaluation.views.timeline import train_stretches
 from bot.evaluation.views.units import Units, units_of, unlike_test
-from bot.evaluation.views.variation import PARTS, Part, add_variation, move_for_variation
 from scrapers.snapshots.times import parse_times
 from state.errors import UnsupportedLayout
 
@@ -64,8 +72,7 @@ class RowSplit:
 def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding = "script") -> RowSplit:
     """Split the training rows to fit how the test rows were split off; rows without a label stay in train.
 
-    Raises:
-        UnsupportedLayout: there are too few rows with labels.
+    Raises UnsupportedLayout: there are too few rows with labels.
     """
     labelled = [row for row in range(len(layout.ids)) if layout.has_label(row)]
     if len(labelled) < SMALLEST:

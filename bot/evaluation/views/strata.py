@@ -1,10 +1,90 @@
 """Groups rows by what they are to be stratified by: their class, or the tenth of a quantity."""
 
+import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from bot.evaluation.layouts.layout import ONE_BY_ONE, Layout
 from bot.evaluation.metrics.registry import prediction_kind
+
+Part = Literal["train", "holdout", "final"]
+Target = Callable[[int], object]
+"""Returns the value of one target in a training row; equal numbers are equal, however they are written."""
+PARTS: Sequence[Part] = ("train", "holdout", "final")
+_CANDIDATES = 50
+"""Units that are looked at for one that a part can do without."""
+
+
+def targets(layout: Layout) -> list[Target]:
+    """Return a layout's targets: its label columns, or each class where a label becomes several prediction columns."""
+
+    def of_class(label: str) -> Target:
+        return lambda row: layout.labels[row][0] == label
+
+    def of_column(column: int) -> Target:
+        return lambda row: _value(layout.labels[row][column])
+
+    if layout.classes is not None:
+        return [of_class(label) for label in sorted(layout.classes)]
+    return [of_column(column) for column in range(len(layout.label_columns))]
+
+
+def is_constant(target: Target, rows: Iterable[int]) -> bool:
+    """Whether a target has one value at most in some rows."""
+    values = iter(rows)
+    first = next(values, None)
+    return first is None or all(target(row) == target(first) for row in values)
+
+
+def add_variation(layout: Layout, sample: set[int], other_rows: Sequence[int], count: int) -> None:
+    """Add to chosen rows, for each target that is constant in them, up to `count` of the others that differ."""
+    for target in targets(layout):
+        if sample and is_constant(target, sample):
+            constant = target(next(iter(sample)))
+            unlike = (row for row in other_rows if target(row) != constant)
+            sample.update(row for row, _ in zip(unlike, range(count), strict=False))
+
+
+def move_for_variation(layout: Layout, units: Sequence[Sequence[int]], part_of: list[Part], rng: random.Random) -> None:
+    """Move a few units (rows that stay together) to another part, so that each target varies in each part.
+
+    Where there are too few rows for all, `train` comes first, then `holdout`: a unit without which a target no longer
+    varies is only taken from a part that comes later.
+    """
+    order = list(range(len(units)))
+    rng.shuffle(order)
+    columns = targets(layout)
+    for place, part in enumerate(PARTS):
+        own_units = [unit for unit in order if part_of[unit] == part]
+        for target in columns:
+            if not own_units or not is_constant(target, _rows(units, own_units)):
+                continue
+            constant = target(units[own_units[0]][0])
+            unlike = [u for u in order if part_of[u] != part and any(target(row) != constant for row in units[u])]
+            spare = (u for u in unlike[:_CANDIDATES] if _can_spare(units, part_of, u, columns))
+            later = (u for u in unlike if part_of[u] in PARTS[place:])
+            if (unit := next(spare, next(later, None))) is not None:
+                part_of[unit] = part
+                own_units.append(unit)
+
+
+def _can_spare(units: Sequence[Sequence[int]], part_of: Sequence[Part], unit: int, columns: Sequence[Target]) -> bool:
+    """Whether every target still varies without a unit in the part that it is in."""
+    peers = [u for u, part in enumerate(part_of) if part == part_of[unit]]
+    remaining = [u for u in peers if u != unit]
+    return all(not is_constant(t, _rows(units, remaining)) or is_constant(t, _rows(units, peers)) for t in columns)
+
+
+def _rows(units: Sequence[Sequence[int]], chosen_units: Sequence[int]) -> Iterable[int]:
+    return (row for unit in chosen_units for row in units[unit])
+
+
+def _value(cell: str) -> object:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell.strip()
+
 
 SplitKind = Literal["stratified", "time", "grouped", "random"]
 PART_COUNT = 3

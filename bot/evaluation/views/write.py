@@ -55,8 +55,7 @@ def write_training_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Pat
 def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path, labels_dir: Path) -> None:
     """Write the training rows, and as test rows and sample submission those that are asked for.
 
-    Raises:
-        UnsupportedLayout: training rows cannot stand in for test rows.
+    Raises UnsupportedLayout: training rows cannot stand in for test rows.
     """
     table, test = layout.train, layout.test
     table.write_part(out / table.path.relative_to(data_dir), set(rows.train))

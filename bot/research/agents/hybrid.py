@@ -88,10 +88,7 @@ def remaining_in_words(remaining: Remaining) -> str:
 
 
 def _advice(deep: bool, last: bool, seconds: float | None) -> str:
-    """Return what a draft's plan and coder are told of its phase.
-
-    `seconds` is what a short draft has; None: it is not told.
-    """
+    """Return what a draft's plan and coder are told of its phase. `seconds` is what a short draft has; None: it is not told."""
     if not deep:
         return _WIDE.format("" if seconds is None else f", in {seconds:.0f} s")
     return f"{_DEEP} {_LAST}" if last else _DEEP

@@ -160,8 +160,7 @@ class _Checked:
 def with_folders(bench: Bench) -> Bench:
     """Return the bench with the folders of those runs that were begun or prepared before.
 
-    Raises:
-        UsageError: one was begun with other options, or is not of this version.
+    Raises UsageError: one was begun with other options, or is not of this version.
     """
     planned = {run.key: run for run in bench.runs}
     folder_of: dict[Key, RunFolder] = {}
@@ -192,8 +191,7 @@ def _agree(folder: RunFolder, started: ReplaySettings, planned: ReplaySettings) 
 def prepare_bench(bench: Bench, leases: Leases, gpus: int, now: datetime) -> Bench:
     """Return the bench with a folder for each run; those that have none get one, in the order of the plan.
 
-    Raises:
-        OSError: a folder cannot be created.
+    Raises OSError: a folder cannot be created.
     """
     new = [run for run in bench.runs if run.folder is None]
     share = {run.setup.choice.spec: asdict(replace(run.setup, gpus=gpus, leases=leases).share()) for run in new}

@@ -12,10 +12,9 @@ from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
 from bot.research.compare.comparison import Comparison, Pair, Planned
 from bot.research.compare.comparison import compare as compared
-from bot.research.compare.page import render
+from bot.research.compare.page import outcomes_table, render, spent_table
 from bot.research.compare.papers import paper_tables
 from bot.research.compare.runs import grading_reports, read_runs
-from bot.research.compare.table import outcomes_table, spent_table
 from bot.research.compare.verdict import competitions_needed, conclusion, interval, percentage, points, verdict
 from state.errors import UsageError
 

@@ -15,7 +15,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.research.importers.mle_bench.importing import BenchImport, BenchImportResult, Dates
 from bot.research.importers.mle_bench.prepared_files import PreparedCompetition, find_places
 from bot.research.importers.staging import importing_into
-from bot.research.metric_search.question import FoundMetric, MetricQuestion
+from bot.research.metric_search.grade_calls import FoundMetric, MetricQuestion
 from scrapers.snapshots.fields import parse_time
 from state.clock import SystemClock
 from state.errors import InfrastructureFailure, Problem, SnapshotError, UsageError

@@ -64,8 +64,7 @@ class Runs:
 def read_runs(paths: Sequence[Path]) -> Runs:
     """Read the results of runs in folders, or in folders with such.
 
-    Raises:
-        UsageError: there is no such folder, or no finished replay in any.
+    Raises UsageError: there is no such folder, or no finished replay in any.
     """
     cells: dict[Block, dict[Contender, tuple[RunResult, ...]]] = {}
     unfinished, live, unreadable = 0, 0, []

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import METRICS, Metric
 from bot.evaluation.tables.csv_table import read_table, write_table
-from bot.research.metric_search.grade_calls import grader_of
-from bot.research.metric_search.question import FoundMetric, MetricQuestion
+from bot.research.metric_search.grade_calls import FoundMetric, MetricQuestion, grader_of
 from bot.research.metric_search.search import Candidate, MetricSearch, TrialTable, same, search_result
 from bot.research.metric_search.trial_submissions import Cells, numbers, trials
 from scrapers.snapshots.card import OWN_GRADER

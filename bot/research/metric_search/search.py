@@ -15,8 +15,7 @@ from bot.evaluation.answers.board import SCORE_DIGITS
 from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import METRICS, Metric, PredictionKind
 from bot.evaluation.tables.csv_table import write_table
-from bot.research.metric_search.grade_calls import GradeCall
-from bot.research.metric_search.question import FoundMetric
+from bot.research.metric_search.grade_calls import FoundMetric, GradeCall
 from bot.research.metric_search.trial_submissions import PERFECT, Cells, TrialSubmission, numbers, trials
 from scrapers.snapshots.card import OWN_GRADER, Direction
 from scrapers.snapshots.tables import row_key
@@ -215,8 +214,7 @@ def search_result(
 ) -> FoundMetric:
     """Return the result of a search with the direction, which grader and leaderboard (None: no order) must not contradict.
 
-    Raises:
-        SnapshotError: they contradict, or neither shows a direction.
+    Raises SnapshotError: they contradict, or neither shows a direction.
     """
     tested, different = len(search.answers), len({round(score, SCORE_DIGITS) for _, score in search.answers})
     evidence = f"{tested} made submissions ({different} different scores)"

@@ -14,11 +14,7 @@ def unauthenticated() -> ApiError:
 
 
 def authenticate(authorization: str | None, settings: SiteSettings) -> None:
-    """Accept the header of the one user.
-
-    Raises:
-        ApiError: 401 for no header, another scheme, or the wrong token or key.
-    """
+    """Accept the header of the one user. Raises ApiError: 401 for no header, another scheme, or the wrong token or key."""
     basic = base64.b64encode(f"{settings.user_name}:{settings.legacy_key}".encode()).decode()
     scheme, _, value = (authorization or "").partition(" ")
     expected = {"bearer": settings.token, "basic": basic}.get(scheme.lower())

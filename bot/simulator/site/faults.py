@@ -118,8 +118,7 @@ class Faults:
     def read(cls, path: Path) -> Self:
         """Read a file of faults.
 
-        Raises:
-            UsageError: the file cannot be read, or holds an unknown or wrong key; the text names each.
+        Raises UsageError: the file cannot be read, or holds an unknown or wrong key; the text names each.
         """
         try:
             faults = FaultFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))

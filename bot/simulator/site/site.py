@@ -101,8 +101,7 @@ class Site:
     def competition(self, slug: str) -> SimulatedCompetition:
         """Return the competition that a request is about.
 
-        Raises:
-            ApiError: 403, which Kaggle also answers for a competition that does not exist.
+        Raises ApiError: 403, which Kaggle also answers for a competition that does not exist.
         """
         if slug not in self._by_slug:
             raise denied("competitions.participate")

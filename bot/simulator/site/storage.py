@@ -84,8 +84,7 @@ class Storage:
     def open(self, place: str, signature: str, now: datetime) -> ServedFile:
         """Return the file at a signed address; the zip of all data is made at the first request.
 
-        Raises:
-            ApiError: 403 for a bad signature or an expired address, 404 if there is no such file.
+        Raises ApiError: 403 for a bad signature or an expired address, 404 if there is no such file.
         """
         signed, expires = self._links.get(signature, ("", now))
         if signed != place or now > expires:

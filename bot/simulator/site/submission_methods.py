@@ -43,8 +43,7 @@ class SubmissionMethods:
     def allow(self, call: Call) -> SimulatedCompetition:
         """Return the competition if it takes a submission from a kernel now.
 
-        Raises:
-            ApiError: the competition takes files, has ended, or the day's submissions are used up.
+        Raises ApiError: the competition takes files, has ended, or the day's submissions are used up.
         """
         competition = self._joined(call)
         if not competition.takes_notebooks:

@@ -29,11 +29,7 @@ class PendingUpload:
         return len(self.content) == self.length
 
     def add(self, chunk: bytes) -> None:
-        """Add bytes that have arrived.
-
-        Raises:
-            ApiError: more bytes than were announced.
-        """
+        """Add bytes that have arrived. Raises ApiError: more bytes than were announced."""
         if len(self.content) + len(chunk) > self.length:
             raise ApiError(400, "More bytes than were announced")
         self.content += chunk

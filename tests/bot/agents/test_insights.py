@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from bot.agents.comind.insights import conclusion, lacks
 from bot.agents.comind.labs import experiments
+from bot.agents.comind.lineage import conclusion, lacks
 from bot.engine.experiment import Experiment
 from bot.engine.results import BlendSoFar
 from bot.engine.tree import NodeView, Tree

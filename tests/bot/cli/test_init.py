@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from bot.cli.app import app
 from bot.configuration import read_settings
-from bot.configuration.first_file import FirstFile
+from bot.configuration.example import FirstFile
 from bot.simulator.site.serving import serving
 from bot.simulator.site.settings import SiteSettings
 from bot.simulator.site.site import Site

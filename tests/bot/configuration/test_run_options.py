@@ -16,10 +16,10 @@ from bot.agents.builtin import BUILT_IN
 from bot.agents.settings import ReplayOptions, RunOptions
 from bot.cli.options import field_options, with_options
 from bot.configuration import Settings, read_settings
+from bot.configuration.example import toml_value
 from bot.configuration.fields import content_of
 from bot.configuration.run_options import run_options
 from bot.configuration.settings import CompetitionSettings
-from bot.configuration.toml_values import toml_value
 from bot.engine.services import Machinery
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS

@@ -15,7 +15,7 @@ from bot.research.importers.mle_bench.layout import keep_grader, lay_out, put_sa
 from bot.research.importers.mle_bench.prepared_files import GRADE, PreparedCompetition, PreparedFiles, open_prepared
 from bot.research.importers.mle_bench.tables import unpack_sample
 from bot.research.importers.staging import staging_folder
-from bot.research.metric_search.question import FindMetric, FoundMetric, MetricQuestion
+from bot.research.metric_search.grade_calls import FindMetric, FoundMetric, MetricQuestion
 from scrapers.snapshots.answers import read_answers
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.check import check

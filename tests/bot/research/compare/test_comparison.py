@@ -7,9 +7,9 @@ from itertools import permutations
 import pytest
 
 from bot.research.compare.comparison import Comparison, compare
+from bot.research.compare.page import outcomes_table, spent_table
 from bot.research.compare.plots import over_money, over_time
 from bot.research.compare.runs import own_work
-from bot.research.compare.table import outcomes_table, spent_table
 from bot.research.compare.verdict import conclusion, points, verdict
 from tests.bot.research.compare.simulated import COMPETITIONS, bench, result, runs_of
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from bot.research.metric_search.find_metric import find_metric
-from bot.research.metric_search.question import MetricQuestion
+from bot.research.metric_search.grade_calls import MetricQuestion
 from state.errors import SnapshotError
 from tests.bot.research.importers.mle_bench.prepared_folder import RMSE, write_table
 

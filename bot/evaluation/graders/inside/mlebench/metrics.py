@@ -9,8 +9,7 @@ import numpy as np
 def dice_coefficient(first: Any, second: Any, both_empty_value: float = float("nan")) -> float:
     """Return 2 |A ∩ B| / (|A| + |B|) of two binary masks of one shape; `both_empty_value` where both are empty.
 
-    Raises:
-        AssertionError: the shapes differ.
+    Raises AssertionError: the shapes differ.
     """
     a, b = np.asarray(first).astype(bool), np.asarray(second).astype(bool)
     assert a.shape == b.shape, f"the masks have the shapes {a.shape} and {b.shape}"  # noqa: S101 - graders catch it

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.research.importers.mle_bench.importing import BenchImport
 from bot.research.importers.mle_bench.prepared_files import find_places
-from bot.research.metric_search.question import FoundMetric, MetricQuestion
+from bot.research.metric_search.grade_calls import FoundMetric, MetricQuestion
 
 
 def _find(question: MetricQuestion) -> FoundMetric:

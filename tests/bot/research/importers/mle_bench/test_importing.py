@@ -11,7 +11,7 @@ import pytest
 
 from bot.research.importers.mle_bench.importing import BenchImport, BenchImportResult, Dates
 from bot.research.importers.mle_bench.prepared_files import find_places
-from bot.research.metric_search.question import FoundMetric, MetricQuestion
+from bot.research.metric_search.grade_calls import FoundMetric, MetricQuestion
 from scrapers.snapshots.card import Direction
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import Problem, SnapshotError
