@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.blending.ordinal import levels_of
 from bot.evaluation.experiments.array_file import shown_shape
-from bot.evaluation.metrics.arrays import LISTS
+from bot.evaluation.metrics.classes import LISTS
 from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission

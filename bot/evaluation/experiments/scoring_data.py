@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.experiments.form import ArrayFormat
-from bot.evaluation.metrics.arrays import classes_of
+from bot.evaluation.metrics.classes import classes_of
 from bot.evaluation.metrics.registry import METRICS, metric_per_fold
 from bot.evaluation.scoring import Scorer, open_scorer
 from bot.evaluation.scoring.bank import Version, read_answers, version

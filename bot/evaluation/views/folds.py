@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.evaluation.answers.experiments import FoldKind
 from bot.evaluation.layouts.layout import Layout
-from bot.evaluation.metrics.arrays import classes_of
+from bot.evaluation.metrics.classes import classes_of
 from bot.evaluation.metrics.registry import metric_per_fold
 from bot.evaluation.tables.csv_table import write_table
 from bot.evaluation.views.split import RowSplit, seeded

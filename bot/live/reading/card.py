@@ -18,7 +18,8 @@ from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.card.derive import derive, proposed_by_field
-from scrapers.kaggle.card.evidence import Derived, Evidence, Missing
+from scrapers.kaggle.card.evidence import Evidence
+from scrapers.kaggle.card.findings import Derived, Missing
 from scrapers.snapshots.card import TaskCard
 from state.errors import BudgetExceeded, ModelError, Unparsable
 

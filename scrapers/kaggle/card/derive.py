@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from scrapers.kaggle.card.board import BoardReading, read_order
 from scrapers.kaggle.card.columns import Columns, read_columns
-from scrapers.kaggle.card.evidence import OWNER, Derived, Evidence, FieldFinding, Missing, Tables
+from scrapers.kaggle.card.evidence import Evidence, Tables
+from scrapers.kaggle.card.findings import OWNER, Derived, FieldFinding, Missing
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import description_of
 from scrapers.snapshots.card import OWN_GRADER, Direction, MetricSpec, TaskCard

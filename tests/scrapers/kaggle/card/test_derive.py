@@ -6,7 +6,7 @@ import pytest
 
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from scrapers.kaggle.card.derive import derive, named_by_field, proposed_by_field
-from scrapers.kaggle.card.evidence import OWNER
+from scrapers.kaggle.card.findings import OWNER
 from scrapers.kaggle.card.overrides import CardOverrides
 from tests.scrapers.kaggle.card.cases import DATA, DEFAULTS, load_cases, make_evidence, make_tables
 
