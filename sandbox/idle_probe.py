@@ -34,8 +34,6 @@ Execute = Callable[[ExecutionRequest, StopSignal, Watch | None], ExecutionOutcom
 
 
 class _FirstOutput:
-    """Watches for the first output."""
-
     def __init__(self) -> None:
         self.seen = threading.Event()
 

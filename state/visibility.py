@@ -33,7 +33,6 @@ PostTable = type[Topic] | type[PostedMessage] | type[KernelVersion]
 
 
 def _competition() -> BindParameter[str]:
-    """Return the parameter that names the competition."""
     return bindparam("competition", type_=String())
 
 
@@ -151,7 +150,6 @@ def repeats() -> Select[*tuple[Any, ...]]:
 
 
 def _visible_topic() -> Sequence[ColumnElement[bool]]:
-    """Return the conditions on a visible topic."""
     return (
         col(Topic.competition) == _competition(),
         col(Topic.posted_at) <= as_of(),
@@ -160,7 +158,6 @@ def _visible_topic() -> Sequence[ColumnElement[bool]]:
 
 
 def _visible_message() -> Sequence[ColumnElement[bool]]:
-    """Return the conditions on a visible message."""
     # A lookup for each message: SQLite, which knows no table sizes, might start a join with the topics.
     topic = exists().where(col(Topic.id) == col(PostedMessage.topic_id), *_visible_topic())
     return (
@@ -172,7 +169,6 @@ def _visible_message() -> Sequence[ColumnElement[bool]]:
 
 
 def _visible_kernel() -> Sequence[ColumnElement[bool]]:
-    """Return the conditions on a visible kernel version."""
     # SQLite's `+` keeps a column from using an index: without statistics SQLite prefers a range of times to a list of
     # ids, and would read every row (https://sqlite.org/optoverview.html#uplus).
     created: ColumnElement[datetime] = literal_column("+kernelversion.created_at", UTCDateTime())

@@ -106,7 +106,6 @@ def _summary(place: str) -> str:
 
 
 def _imported(path: str) -> Any:
-    """Import a command, or a group with all that is in it."""
     name = path.rpartition(".")[2]
     target = resolve_name(all_commands()[path])
     holder = typer.Typer(rich_markup_mode=None)

@@ -187,7 +187,6 @@ def _given_up(cause: GivenUp) -> str:
 
 
 def _ended_with(status: CompetitionStatus) -> str:
-    """Return what came of a competition that is over."""
     rank = "no rank" if status.rank.rank is None else f"rank {status.rank.rank} of {status.rank.teams or '?'}"
     medal = f", {status.rank.medal}" if status.rank.medal else ""
     return f"{rank}{medal} on {status.competition}"

@@ -89,5 +89,4 @@ def _record(folder: WeightsFolder, weights: Weights) -> dict[str, Any]:
 
 
 def _show(say: Say, name: str, file: WeightFile, loaded_bytes: int) -> None:
-    """Show how much of a file is downloaded."""
     say(f"{name}/{file.name}: {loaded_bytes / 1e6:.0f} of {file.bytes / 1e6:.0f} MB", loaded_bytes / file.bytes)

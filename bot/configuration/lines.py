@@ -85,7 +85,6 @@ def _table(content: dict[str, Any], last: dict[KeyPath, int], *, of_array: bool)
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:
-    """Yield the path of everything inside a value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (key,)

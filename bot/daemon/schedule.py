@@ -31,8 +31,6 @@ _LOOK, _FAST_LOOK = 1.0, 0.25
 
 @dataclass
 class _Slots:
-    """One series of ticks."""
-
     step: timedelta
     offset: timedelta
     callback: Callable[[datetime], None]

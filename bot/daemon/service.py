@@ -91,8 +91,6 @@ async def serve(
 
 
 class _Daemon:
-    """The loops of one start."""
-
     def __init__(
         self,
         shared: Shared,

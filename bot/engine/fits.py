@@ -227,7 +227,6 @@ class PortfolioFits:
         return request, model
 
     async def _fit(self, request: FitRequest, model: str) -> None:
-        """Fit one model, and log what it predicts."""
         log = self.log
         name = f"fit-{request.name}-{model}"
         async with self._fitted_model(request, model, self.folder / request.name, name) as arrays:

@@ -62,8 +62,6 @@ os.execvp("bash", ["bash", "-c", sys.argv[1]])
 
 
 class _CommandEnd(NamedTuple):
-    """How a command ended."""
-
     reason: str | None
     """Why its output does not count; None: it may."""
     status: int | None = None

@@ -139,7 +139,6 @@ def choose_candidate(
 def _read_predictions(
     predictions: Predictions, candidates: Sequence[SelectionCandidate], rows: ScoredRows
 ) -> Iterator[tuple[int, PredictionSet]]:
-    """Yield the predictions of those candidates that have any."""
     for candidate in candidates:
         if candidate.node in predictions.files:
             with suppress(InvalidSubmission):  # its file is gone: it was not scored here

@@ -142,7 +142,6 @@ class Fleet(Leases):
         say: Callable[[str], None] | None,
         lab: LabPlace | None,
     ) -> tuple[HeldSlot, Lease]:
-        """Return a slot, with the cores that it holds for a lab."""
         while True:
             slot = await self._found(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
             if lab is None:

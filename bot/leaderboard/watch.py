@@ -28,8 +28,6 @@ _MARGIN = 20
 
 @dataclass(frozen=True)
 class _Notified:
-    """What the owner was last notified of."""
-
     rank: int | None = None
     medal: Medal | None = None
     private: bool = False

@@ -227,7 +227,6 @@ class LiveCompetition:
             await self._until_deadline(open_run)
 
     async def _report_so_far(self, open_run: OpenRun) -> None:
-        """Write the report of a run that goes on."""
         machinery = self._shared.machinery
         so_far_run = EndedRun(
             open_run.run.folder, open_run.context, machinery.sandbox.describe(), open_run.stopwatch, "running"

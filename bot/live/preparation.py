@@ -130,8 +130,6 @@ async def _of_a_kind(
 
 
 class _ProgressLog:
-    """Logs the progress of a download at each tenth."""
-
     def __init__(self, shared: Shared, slug: str) -> None:
         self._shared, self._slug = shared, slug
         self._last: tuple[str, int] | None = None

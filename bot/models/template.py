@@ -79,7 +79,6 @@ class TemplatePrompt(ABC, Generic[AnswerT_co]):
 
 
 def _render(template: Template, values: dict[str, Any]) -> dict[str, str]:
-    """Render each block by itself."""
     context = template.new_context(values)
     # Running the whole file first is what defines its top-level imports and macros, and the blocks of what it extends.
     for _ in template.root_render_func(context):

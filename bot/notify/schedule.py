@@ -143,7 +143,6 @@ def _is_held(notice: Waiting, settings: NotifySection) -> bool:
 
 
 def _next(after: datetime, at: time, settings: NotifySection) -> datetime:
-    """Return the next time after `after` at which it is that time of day."""
     day = after.astimezone(settings.zone).date()
     for days in range(3):
         found = datetime.combine(day + timedelta(days=days), at, settings.zone).astimezone(after.tzinfo)

@@ -302,7 +302,6 @@ def _notes(context: RunContext) -> NotesRead | None:
 
 
 def _knowledge(context: RunContext, run: RunRecord) -> KnowledgeFigures:
-    """Return what the run was shown of the knowledge base."""
     known = {
         one["id"]: datetime.fromisoformat(one["known_at"])
         for event in run.events(SHOWN)

@@ -116,7 +116,6 @@ class Application:
         )
 
     def _pages(self) -> Mapping[str, Callable[[Request], Found]]:
-        """Return what each address shows."""
         views = self._views
         found: dict[str, Callable[[Request], Found]] = {
             "/": lambda _: (views.home, views.version),

@@ -79,8 +79,6 @@ class _Output:
 
 @dataclass
 class _Command:
-    """The command that is running."""
-
     number: int
     shell: int
     output: _Output

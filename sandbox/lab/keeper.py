@@ -55,8 +55,6 @@ class _Over(Exception):
 
 @dataclass
 class _Command:
-    """The command that runs in the foreground."""
-
     number: int
     log: CommandLog
     done: "Future[CommandResult]"
@@ -210,7 +208,6 @@ class Keeper:
         return min(times, default=float("inf"))
 
     def _hold(self, running: Running, now: float) -> None:
-        """Hold the limits."""
         command = self._command
         if self._ending and now >= self._ending.deadline:
             raise _Over("it did not carry out a request")

@@ -61,7 +61,6 @@ class Upload:
             await self.sleep(2.0**failures)
 
     async def _send(self, start: int, size: int) -> None:
-        """Send the rest from a byte on."""
         headers = {"Content-Length": str(size - start), "Content-Type": "application/octet-stream"}
         if start:
             headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
@@ -71,7 +70,6 @@ class Upload:
                 raise TransientFailure("only a part has arrived")
 
     async def _arrived(self, size: int) -> int:
-        """Return how many bytes have arrived."""
         headers = {"Content-Length": "0", "Content-Range": f"bytes */{size}"}
         async with self.http.stream("PUT", self.url, headers=headers) as response:
             await self._check(response)

@@ -193,7 +193,6 @@ def _columns(cell: Tag) -> int:
 
 
 def _number(tag: Tag, name: str, default: int) -> int:
-    """Return an attribute that is a small number, or the default."""
     value = str(tag.get(name, ""))
     return int(value) if re.fullmatch(r"[0-9]{1,6}", value) else default
 

@@ -111,8 +111,6 @@ def _change(
 
 @dataclass(frozen=True)
 class _Note:
-    """One version of a note."""
-
     competition: str
     id: str
     facts: _Facts

@@ -175,7 +175,6 @@ class LabsBriefing:
         )
 
     def _keep(self, draft_id: int, title: str, text: str, parents: tuple[int, ...]) -> None:
-        """Keep a draft that no model is asked for."""
         context = self._context
         sources = [source for node in parents if (source := code_source(context, node)) is not None]
         with context.store.write() as tx:

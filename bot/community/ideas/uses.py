@@ -117,8 +117,6 @@ def _traits(files: tuple[tuple[str, str], ...]) -> _Traits:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What an idea names."""
-
     families: frozenset[str]
     techniques: frozenset[str]
     words: frozenset[str]

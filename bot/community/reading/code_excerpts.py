@@ -230,7 +230,6 @@ def _begin(statement: ast.stmt) -> int:
 
 
 def _inner(statement: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements within one, in their order."""
     for child in ast.iter_child_nodes(statement):
         if isinstance(child, ast.stmt):
             yield child

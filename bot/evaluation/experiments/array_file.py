@@ -78,7 +78,7 @@ def read_header(file: IO[bytes], name: str, most_values: int = MOST_VALUES) -> H
         kind = "objects" if dtype.hasobject else f"values of kind {dtype.kind!r} in {dtype.itemsize} bytes"
         raise InvalidSubmission(f"{name} has {kind}; allowed: float16 to float64, integers and booleans.")
     if len(shape) > _MOST_SIDES:
-        raise InvalidSubmission(f"{name} has {len(shape)} dimensions; the limit is {_MOST_SIDES} are taken.")
+        raise InvalidSubmission(f"{name} has {len(shape)} dimensions; at most {_MOST_SIDES} are taken.")
     if any(type(side) is not int or side < 0 for side in shape):
         raise InvalidSubmission(f"{name} has a shape that is not of whole numbers from 0.")
     if math.prod(shape) > most_values or max(shape, default=0) > _LONGEST_SIDE:

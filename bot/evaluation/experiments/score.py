@@ -197,8 +197,6 @@ def take_test(
 
 @dataclass(frozen=True)
 class _Scoring:
-    """One experiment while it is scored."""
-
     data: ScoringData
     received: Received
     bank: Path
@@ -247,7 +245,6 @@ class _Scoring:
         )
 
     def _gain(self, over: Reference, training: PredictionSet, score: float) -> Gain | None:
-        """Return the gain on the training rows that both have."""
         data, values = self.data, self._read(over.arrays.oof, "oof")
         if values is None or data.training is None or not len(shared_rows := self._shared_rows(values)):
             return None

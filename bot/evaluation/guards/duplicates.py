@@ -140,7 +140,6 @@ def _label_agreement(first: pd.Series, keys: NDArray[np.uint64], labels: NDArray
 
 
 def _keys(frame: pd.DataFrame) -> NDArray[np.uint64]:
-    """Return a hash of each row."""
     if not len(frame):
         return np.zeros(0, dtype=np.uint64)
     # As bytes, since a text that was not UTF-8 cannot be hashed.

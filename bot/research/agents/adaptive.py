@@ -87,8 +87,6 @@ class AdaptivePlaybook(ScriptPlaybook):
 
 
 class _InSubsteps:
-    """One script that is written in substeps."""
-
     def __init__(
         self,
         context: RunContext,

@@ -55,7 +55,6 @@ class PostsByTitle:
         return Material("\n".join((_HEADING, *parts)), tuple(items)) if parts else Material()
 
     async def _pick(self, action: Action, node: int, by_item: Mapping[str, Document]) -> Sequence[str]:
-        """Return the items of the documents that a model picked for a node."""
         context, steps = self._context, self._context.steps
         sought = self._sought(action)
 

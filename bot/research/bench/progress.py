@@ -51,7 +51,6 @@ class BenchProgress:
         return f"[{number}/{len(self._bench.runs)}] {slug}, seed {seed}: {self._contender(run)}"
 
     def _tables(self) -> Sequence[RenderableType]:
-        """Return a row for each contender."""
         table = Table("agent", *_COLUMNS)
         for column in table.columns[1:]:
             column.justify = "right"

@@ -99,8 +99,6 @@ async def _search_without_key(client: KaggleClient, title: str) -> SearchPage:
 
 
 class _WholeAnswer(ApiResponse):
-    """An answer that is kept as it came."""
-
     content: Any = Field(default=None, exclude=True)
 
     @classmethod

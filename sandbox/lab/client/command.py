@@ -60,7 +60,6 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _script(name: str, path: str) -> FilePart:
-    """Return a script, which must be text."""
     part = file_part("source", name, path, _SCRIPT_BYTES)
     try:
         part.content.read(_SCRIPT_BYTES).decode("utf-8")

@@ -171,7 +171,6 @@ def _new(
 def _take_over(
     tx: Transaction, watch: PollContext, row: PostedMessage, message: TopicMessage, text: Cleaned | None
 ) -> None:
-    """Take over the text of a known message that is not deleted."""
     back = row.deleted
     if text is not None and (back or _edited(row, message, text.text)):
         row.markdown, row.edited_at = text.text, tx.now()

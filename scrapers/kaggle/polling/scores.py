@@ -101,7 +101,6 @@ def _versions(
 def _posts(
     tx: Transaction, watch: PollContext, kind: Literal["TOPIC", "COMMENT"], documents: Sequence[SearchResult]
 ) -> list[tuple[SearchResult, Topic | PostedMessage]]:
-    """Return the results for known posts, each with its row."""
     ids = [str(document.id) for document in documents]
     rows: Mapping[str, Topic | PostedMessage]
     rows = _by_id(tx, watch, Topic, ids) if kind == "TOPIC" else _by_id(tx, watch, PostedMessage, ids)
