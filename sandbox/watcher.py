@@ -36,13 +36,9 @@ class Watcher:
     def __init__(
         self, limits: Limits, folders: Sequence[Path], reserve: Reserve | None = None, *, duty: int = _DUTY
     ) -> None:
-        """Take the limits, and the folders that the script writes to.
+        """Take the limits, and the folders that the script writes to, its working folder first.
 
-        Args:
-            limits: The limits.
-            folders: Folders that the script writes to; the first is its working folder.
-            reserve: Resources to leave on the machine.
-            duty: Measuring what was written may take one of so many parts of the time.
+        `reserve` is left on the machine. Measuring what was written may take one of `duty` parts of the time.
         """
         self._duty = duty
         self._limits = limits

@@ -74,12 +74,9 @@ def field_options(model: type[BaseModel], parent: tuple[str, ...] = ()) -> Itera
 def with_options(
     model: type[BaseModel], without: Collection[str] = (), usual: Mapping[str, Any] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a model; its parameter `chosen_options` gets a table of those that were typed.
+    """Give a command the options of a model's fields but `without`; `usual` has its own defaults.
 
-    Args:
-        model: the settings.
-        without: fields that the command has no option for.
-        usual: what the command has in place of fields' defaults.
+    Its parameter `chosen_options` gets a table of the options that were typed.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

@@ -22,16 +22,7 @@ from state.errors import UsageError
 def run_options(
     settings: Settings, options: Mapping[str, Any], usual: Mapping[str, Any] | None = None
 ) -> ReplayOptions:
-    """Return the options of a command's runs.
-
-    Args:
-        settings: bot.toml.
-        options: what the command, or the plan, sets.
-        usual: what the command has in place of the defaults.
-
-    Raises:
-        UsageError: an option is wrong.
-    """
+    """Return the options of a command's runs, with `usual` in place of the defaults. Raises UsageError: an option is wrong."""
     try:
         return ReplayOptions.model_validate(merge(usual or {}, settings.run.model_dump(exclude_unset=True), options))
     except ValidationError as error:
@@ -53,14 +44,8 @@ def resolve(
 ) -> dict[str, Any]:
     """Return a run's settings: its options, and what follows from them with these models, on this machine.
 
-    Args:
-        parallel: nodes that are worked on at once; a round has a draft for each.
-        share: of the machine, for one script.
-        gpus: for one script.
-        file: bot.toml.
-
-    Raises:
-        UsageError: the coder is unknown, or cannot work here.
+    `parallel` nodes are worked on at once; `share` and `gpus` are for one script. Raises UsageError: the coder is unknown, or
+    cannot work here.
     """
     rounds = options.rounds
     more_drafts = {"drafts_per_round": max(rounds.drafts_per_round, parallel)}

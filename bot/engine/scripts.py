@@ -83,11 +83,7 @@ async def run_script(
 def seconds_left(context: RunContext, best: float | None, limits: ScriptTimeLimits) -> float:
     """Return the time limit of a hold-out run that begins now: the promised one, or what is left of it beside the refit.
 
-    Args:
-        best: how long the best node's hold-out run took; None without one.
-
-    Raises:
-        BudgetExceeded: less than half of it is left.
+    `best` is how long the best node's hold-out run took. Raises BudgetExceeded: less than half of the limit is left.
     """
     room = context.budget.usable(best)
     if room < SHORTEST_PROMISE * limits.seconds:

@@ -49,12 +49,7 @@ class SolutionSearch:
     def __init__(
         self, context: RunContext, strategy: Strategy, slots: int = 1, pacing: SearchPacing | None = None
     ) -> None:
-        """Prepare the search of a new or resumed run.
-
-        Args:
-            slots: most nodes at a time.
-            pacing: when nodes may begin; None: whenever a slot is free.
-        """
+        """Prepare the search of a new or resumed run; without a pacing, nodes begin whenever one of the slots is free."""
         self._context = context
         self._strategy = strategy
         self.blending = None if context.blender is None else Blending(context, context.blender)

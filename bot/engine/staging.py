@@ -33,14 +33,10 @@ class StagedNotebook:
 
 
 async def stage_notebook(context: RunContext, node: int, weights: Mapping[int, Path], target: Path) -> StagedNotebook:
-    """Return a node's notebook with the files that it predicts with laid flat into a folder.
+    """Return a node's notebook with the files that it predicts with laid flat into a folder, which is replaced.
 
-    Without a second script the notebook is the one that trains; it gets the rows that it validates on instead.
-
-    Args:
-        node: a script or a blend.
-        weights: what a run of each of its scripts left in `weights/`; folders may be missing.
-        target: the folder, which is replaced.
+    Without a second script the notebook is the one that trains; it gets the rows that it validates on instead. `weights` are
+    what a run of each of its scripts left in `weights/`; folders may be missing.
     """
     slug, limits = context.card.slug, context.notebook_limits
     seconds, blended = limits.seconds, blend_of(context.store, context.run_id, node)

@@ -53,12 +53,7 @@ class Sender:
             self._cluster.call(slot, "put", batch, seconds=SEND_SECONDS)
 
     def fetch(self, slot: Any, read: Sequence[str], size: int, target: Path) -> None:
-        """Fetch a file in pieces, as long as there are any.
-
-        Args:
-            read: the slot's method that returns a piece, and its first arguments; offset and size come last.
-            size: of the file (bytes).
-        """
+        """Fetch a file of `size` bytes in pieces, by a slot's method and its first arguments; offset and size come last."""
         with target.open("wb") as stream:
             while stream.tell() < size:
                 piece = self._cluster.call(slot, *read, stream.tell(), _PIECE, seconds=SEND_SECONDS)

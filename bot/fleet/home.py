@@ -72,12 +72,7 @@ class Home(Slot):
                 partial.chmod(0o644)
 
     def open_lab(self, request: LabRequest, digests: Mapping[str, str], own_mounts: Mapping[str, str]) -> str | None:
-        """Open the lab; return why that was not possible, or None.
-
-        Args:
-            digests: digests of folders that are there, by their paths inside.
-            own_mounts: paths in the lab's folder, by their paths inside.
-        """
+        """Open the lab; return why that was not possible, or None. Digests and own mounts are by their paths inside."""
         if not isinstance(self._sandbox, LocalSandbox):
             return self._problem or "the node has no sandbox"
         mounts = {name: self._cache.folder(digest) for name, digest in digests.items()}

@@ -78,8 +78,7 @@ async def compare_with_simple(
 ) -> tuple[SimpleModel, ...]:
     """Return the simple models with the gain of the chosen node over each, the best model first.
 
-    Args:
-        hidden: scores of nodes on the rows that were withheld from the run; none where there are no such rows.
+    `hidden` are scores of nodes on the rows that were withheld from the run; none where there are no such rows.
     """
     card, tree, models = context.card, load_tree(context), list[SimpleModel]()
     for node, name in simple_nodes(context).items():

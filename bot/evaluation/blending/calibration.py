@@ -30,10 +30,8 @@ def fit_step(
 ) -> Calibration | None:
     """Return a calibration with one more step, fitted on some rows; None where the step does not fit the task.
 
-    Args:
-        values: combined predictions (rows, columns), before any calibration.
-        earlier_steps: what is already done to them; a line takes the place of a scale.
-        score: of predictions of these rows, more is better.
+    `values` are combined predictions (rows, columns) before any calibration; of a `score` more is better. A line takes the
+    place of a scale among the earlier steps.
     """
     from scipy.optimize import minimize  # its import takes long, and a worker that fits no line needs none
 

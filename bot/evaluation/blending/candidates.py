@@ -82,10 +82,8 @@ def candidates(
 ) -> BlendCandidates:
     """Return the best scripts by a sample of the hold-out rows.
 
-    Args:
-        sample: rows of their predictions to go by.
-        score: of predictions of all withheld rows; more is better.
-        place: puts a script's predictions of the sample into the space in which they are compared.
+    The `score` is of all withheld rows, and more is better; `place` puts predictions of the sample into the space in which
+    they are compared.
     """
     rejected: dict[int, str] = {}
     ranking: list[tuple[float, float, int, Member]] = []

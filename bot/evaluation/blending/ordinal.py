@@ -48,12 +48,7 @@ def cut(means: Values, cuts: Cuts) -> Values:
 
 
 def fit_cuts(means: Values, cuts: Cuts, score: Callable[[Values], float]) -> Cuts:
-    """Return cuts whose thresholds were moved, one after the other, to where the labels score best.
-
-    Args:
-        means: of rows to fit on (rows, columns).
-        score: of labels of these rows, more is better.
-    """
+    """Return cuts whose thresholds were moved, one after the other, to where the labels of `means` (rows, columns) score best."""
     levels, best = cuts["levels"], dict(cuts)
     top = score(cut(means, best))
     for _ in range(_PASSES):

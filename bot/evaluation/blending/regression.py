@@ -179,12 +179,7 @@ _CELLS = 60_000
 def regressions_of_numbers(
     sample: FittingSample, nodes: Sequence[int], labels: Values, *, by_column: bool
 ) -> Iterator[ScoredRecipe]:
-    """Yield what each surrogate of the metric makes of members' predictions.
-
-    Args:
-        labels: of the sample (rows, columns).
-        by_column: whether members may have a weight of their own in each column.
-    """
+    """Yield what each surrogate of the metric makes of members' predictions; `labels` are of the sample (rows, columns)."""
     card = sample.holdout.card
     for surrogate in surrogates(card):
         plain = np.stack([sample.values_in(node, "mean") for node in nodes]).astype(float)
@@ -232,9 +227,7 @@ def regressions_of_labels(
 ) -> Iterator[ScoredRecipe]:
     """Yield what regressions make of the numbers that members' labels were made of.
 
-    Args:
-        width: numbers of a row: 1 on the scale of ordered labels, or a probability of each class.
-        labels: of the sample (rows, 1).
+    A row has `width` of them: 1 on the scale of ordered labels, or a probability of each class. `labels` are (rows, 1).
     """
     if width == 1:
         if (levels := levels_of(labels)) is not None:

@@ -120,9 +120,7 @@ def fit_ties(
 ) -> dict[int, Sequence[float]]:
     """Return ties for the columns where they gain more than the standard error of their gain, by folds.
 
-    Args:
-        values: predictions that have not seen the labels (rows, columns).
-        score: takes labels and predictions of one column (rows, 1); more is better.
+    The predictions (rows, columns) have not seen the labels; `score` takes labels and predictions of one column (rows, 1).
     """
     ties: dict[int, Sequence[float]] = {}
     for column in range(labels.shape[1]):

@@ -60,9 +60,7 @@ def effort_for(card: TaskCard) -> Effort:
 def simplified(card: TaskCard, truth: Values, parts: Values) -> tuple[StackScorer, Values]:
     """Return a function that scores means of parts of the first space, and the parts, less what does not matter for it.
 
-    Args:
-        truth: (rows, columns).
-        parts: members' predictions in the metric's first space (members, rows, columns).
+    The truth is (rows, columns), the parts are (members, rows, columns).
     """
     metric, params = metric_named(card.metric.name), card.metric.params
     floor = number(params, "eps", EPS, minimum=0.0) if metric.name in LOG_LOSSES else 0.0
@@ -144,9 +142,7 @@ def fit_bags(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights that each bag gives (bags, members), twice: to the best member alone, and to the best few together.
 
-    Args:
-        parts: members' predictions in a space (members, rows, columns).
-        bags: which rows each sees (bags, rows).
+    The parts are members' predictions in a space (members, rows, columns); a bag sees its rows (bags, rows).
     """
     first_weights, all_weights = [], []
     for bag in bags:

@@ -63,14 +63,9 @@ class ArrayFormat:
         return [*widths, class_count] if column_count == 1 and class_count > 1 else widths
 
     def check(self, shape: tuple[int, ...], rows: Sequence[int], name: str, answers: int = 1) -> None:
-        """Check the shape of an array.
+        """Check the shape of an array, which may have so many rows, with so many answers to each.
 
-        Args:
-            rows: how many it may have.
-            answers: to each row, where there are several.
-
-        Raises:
-            InvalidSubmission: it is another; the sentence names those that are expected.
+        Raises InvalidSubmission: it is another; the sentence names those that are expected.
         """
         if self.kind == "files":
             raise InvalidSubmission(f"{name} is an array ; expected: a file in the form of the submission.")

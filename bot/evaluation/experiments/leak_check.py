@@ -95,10 +95,7 @@ _FEWEST_CHANGED = 20.0
 def compare_gains(out_of_fold: Gain, by_fold: Sequence[Gain], holdout: Gain, share: float, secret: float) -> LeakCheck:
     """Compare two gains over the same reference.
 
-    Args:
-        holdout: on the hold-out rows.
-        share: hold-out rows over training rows.
-        secret: a standard normal number.
+    `share` is that of hold-out rows over training rows, `secret` a standard normal number.
     """
     if out_of_fold.std_error is None or not holdout.std_error:
         return "not checked"

@@ -212,10 +212,8 @@ def decided(
 ) -> tuple[Values, Decide]:
     """Return texts for training rows, and what makes texts of other rows' numbers, as `decision` does.
 
-    Args:
-        raw: out of fold (rows, numbers).
-        labels: of these rows (rows, 1).
-        folds: their folds; those of even number are decided by what is fitted on the others, and the other way round.
+    The numbers `raw` are out of fold. Folds of even number are decided by what is fitted on the others, and the other way
+    round.
     """
     decide_all = decision(form, name, raw, labels, seed)
     side = folds % 2

@@ -94,11 +94,9 @@ class ScoredRows:
         seed: int,
         score: float | None = None,
     ) -> Gain | None:
-        """Return how much better predictions are than others on some of these rows or all; None: one has no score.
+        """Return how much better predictions are than others on some rows, or all; None: one has no score.
 
-        Args:
-            rows: numbers of the rows; None: all.
-            score: of `predictions` on these rows, where it is known.
+        The `score` is that of `predictions` on these rows, where it is known.
         """
         score = self.score(predictions, rows) if score is None else score
         value = self.card.oriented(score - self.score(comparison, rows))
