@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from bot.engine.budget import DraftLeft
-from bot.engine.results import BlendSoFar, Result
 from bot.execution.machine import Machine
 from bot.execution.task import TaskText
 
@@ -27,9 +26,6 @@ class Brief:
     """Whether `draft` is a plan that the script carries out, not what it is to come to."""
     earlier: str = ""
     """Earlier solutions, for the prompts of a tree search; else empty."""
-    results: tuple[Result, ...] = ()
-    """What the run has scored so far, in the order of its nodes."""
-    blend: BlendSoFar | None = None
 
 
 @dataclass(frozen=True)

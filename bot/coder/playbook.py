@@ -1,17 +1,17 @@
 """The playbook of draft, debug and improve, which agents share; each briefs the coder in its own way."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.coder.brief import Brief, CoderBudget
-from bot.coder.prompts import ScriptAnswer, WriteScript
-from bot.coder.writing import write_script
+from bot.coder.prompts import WriteScript
 from bot.engine.attempts import NodeFeedback, holdout_seconds
 from bot.engine.budget import SAMPLE_SHARE, DraftLeft
 from bot.engine.context import RunContext
 from bot.engine.scripts import LIMITS, ScriptTimeLimits, best_seconds, run_script
-from bot.engine.strategy import Action, Script
+from bot.engine.strategy import Action, Script, ScriptKind
 from bot.engine.tree import Tree
 from bot.models import Item
 from state.errors import BudgetExceeded, ModelRefused
@@ -21,6 +21,8 @@ from state.steps import Key
 LONG_RUN_SECONDS = 60.0
 """A debug run on a sample is pointless where the hold-out run may not take longer than this, or the parent's did not."""
 SAMPLE_SECONDS = 120.0
+SHOWN_ATTEMPTS = 3
+"""Earlier scripts of a draft that a prompt shows, whole: the newest."""
 
 
 @dataclass(frozen=True)
@@ -125,18 +127,33 @@ class ScriptPlaybook:
 
     async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> ScriptWriteResult:
         """Have the whole script written at once; an agent that writes otherwise replaces this. Raises as `Asker.ask`."""
-        context, budget = self._context, self.coder_budget(assignment, tree, limits)
+        prompt = self.prompt(assignment, self._coder_budget(assignment, tree, limits))
+        answer = await self._context.asker.ask(prompt, role="coder", name="write", node=node)
+        plan = answer.plan if assignment.plan is None else assignment.plan
+        return ScriptWriteResult(Script(plan, answer.code, prompt.action, answer.infer))
 
-        async def ask(prompt: WriteScript) -> ScriptAnswer:
-            return await context.asker.ask(prompt, role="coder", name="write", node=node)
+    def prompt(self, assignment: Assignment, budget: CoderBudget) -> WriteScript:
+        """Return what asks for the whole script; an agent with a prompt of its own replaces this."""
+        brief, attempts = assignment.brief, assignment.attempts[-SHOWN_ATTEMPTS:]
+        return WriteScript(
+            task=brief.task,
+            preview=brief.preview,
+            machine=brief.machine,
+            action=action_after(attempts),
+            title=brief.title,
+            draft=brief.draft,
+            codebase=None if attempts else brief.codebase,
+            codebase_infer=None if attempts else brief.codebase_infer,
+            public=brief.public,
+            planned=brief.planned,
+            attempts=attempts,
+            budget=budget,
+            results=self._context.results if self._shows_run else (),
+            blend=self._context.blend if self._shows_run else None,
+            known_items=assignment.known_items,
+        )
 
-        brief = assignment.brief
-        if self._shows_run:
-            brief = replace(brief, results=context.results, blend=context.blend)
-        script = await write_script(ask, brief, assignment.attempts, budget, assignment.known_items)
-        return ScriptWriteResult(script if assignment.plan is None else replace(script, plan=assignment.plan))
-
-    def coder_budget(self, assignment: Assignment, tree: Tree, limits: ScriptTimeLimits) -> CoderBudget:
+    def _coder_budget(self, assignment: Assignment, tree: Tree, limits: ScriptTimeLimits) -> CoderBudget:
         """Return what a prompt says of time and scripts."""
         context = self._context
         remaining = context.budget.remaining(len(tree.nodes), best_seconds(context, tree))
@@ -148,3 +165,10 @@ class ScriptPlaybook:
             draft=assignment.draft_left,
             debug_seconds=limits.debug,
         )
+
+
+def action_after(attempts: Sequence[NodeFeedback]) -> ScriptKind:
+    """Return what kind of script follows these, oldest first: a first one, a repair of the last one, or an improvement of it."""
+    if not attempts:
+        return "draft"
+    return "debug" if attempts[-1].score is None else "improve"

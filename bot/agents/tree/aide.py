@@ -7,13 +7,11 @@ from bot.agents.tree.memory import Memory
 from bot.agents.tree.policy import PRESETS, TreeSearchPolicy
 from bot.agents.tree.prompts import WriteTreeScript
 from bot.agents.tree.settings import TreeSearchSettings
-from bot.coder.brief import Brief
-from bot.coder.playbook import Assignment, ScriptPlaybook, ScriptWriteResult
-from bot.coder.writing import action_after
+from bot.coder.brief import Brief, CoderBudget
+from bot.coder.playbook import Assignment, ScriptPlaybook, action_after
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
-from bot.engine.scripts import ScriptTimeLimits
-from bot.engine.strategy import Action, Script, Strategy
+from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models import Item
 
@@ -69,10 +67,12 @@ class AideBriefing:
 class AidePlaybook(ScriptPlaybook):
     """Has scripts written as AIDE has them: simple first ones, then one change at a time."""
 
-    async def write(self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits) -> ScriptWriteResult:
-        """Have the whole script written at once; raises as `Asker.ask`."""
+    def prompt(self, assignment: Assignment, budget: CoderBudget) -> WriteTreeScript:
+        """Return what asks for the whole script, with the memory in place of the run's results."""
         brief, action = assignment.brief, action_after(assignment.attempts)
-        prompt = WriteTreeScript(
+        # What an improvement's parent showed is in the memory.
+        silent_attempts = tuple(replace(a, output="") for a in assignment.attempts)
+        return WriteTreeScript(
             task=brief.task,
             preview=brief.preview,
             machine=brief.machine,
@@ -80,16 +80,11 @@ class AidePlaybook(ScriptPlaybook):
             title=brief.title,
             draft=brief.draft,
             codebase=None,
-            # What an improvement's parent showed is in the memory.
-            attempts=assignment.attempts
-            if action == "debug"
-            else tuple(replace(a, output="") for a in assignment.attempts),
-            budget=self.coder_budget(assignment, tree, limits),
+            attempts=assignment.attempts if action == "debug" else silent_attempts,
+            budget=budget,
             known_items=assignment.known_items,
             memory=brief.earlier,
         )
-        answer = await self._context.asker.ask(prompt, role="coder", name="write", node=node)
-        return ScriptWriteResult(Script(plan=answer.plan, code=answer.code, action=action, infer=answer.infer))
 
 
 def searching(context: RunContext, name: str, preset: str, reader: Reader | None = None) -> Strategy:
