@@ -26,15 +26,15 @@ LIMITS = {
     # Ensembles and final selections follow withdrawals.
     # The report's diagnostics: error by group, calibration, residuals, feature importances.
     # Own data: footers, repeated headers, dates in either order, copies of the target.
-    "lines of bot": 65_990,
-    "lines of bot/fleet": 1_940,
+    "lines of bot": 65_490,
+    "lines of bot/fleet": 1_920,
     # Meta Kaggle: hundreds of past competitions with their communities, without names, on what MLE-bench prepared.
     # Comparisons that a plan names, by the agents' own work, with the competitions that a difference needs.
-    "lines of bot/research": 8_915,
-    "lines of bot/simulator": 5_840,
-    "lines of sandbox": 7_910,
-    "lines of scrapers": 10_250,
-    "lines of state": 5_010,
+    "lines of bot/research": 8_890,
+    "lines of bot/simulator": 5_820,
+    "lines of sandbox": 7_855,
+    "lines of scrapers": 10_187,
+    "lines of state": 4_985,
     "names that do not say what they hold": 1_040,
     "public names of more than one class": 0,
     "classes with a field for a score": 37,
