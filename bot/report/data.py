@@ -78,14 +78,14 @@ def read_knowledge(
     reports = {row.draft_id: row for row in run.reports}
     rows = sorted(run.drafts, key=lambda row: row.created_at)
     drafts = tuple(_draft(row, nodes, reports.get(row.id), result) for row in rows)
-    drafts_of = {one.idea.id: [draft for draft in drafts if one.idea.id in draft.row.idea_ids] for one in pool}
-    dropped = [one for event in reversed(run.events(PROPOSED)) for one in event.data.get("dropped", ())]
+    drafts_of = {entry.idea.id: [draft for draft in drafts if entry.idea.id in draft.row.idea_ids] for entry in pool}
+    dropped = [idea for event in reversed(run.events(PROPOSED)) for idea in event.data.get("dropped", ())]
     return Knowledge(
-        ideas=tuple(sorted(pool, key=lambda one: _merit(one, drafts_of[one.idea.id], result), reverse=True)),
+        ideas=tuple(sorted(pool, key=lambda entry: _merit(entry, drafts_of[entry.idea.id], result), reverse=True)),
         drafts_of=drafts_of,
         dropped=tuple(
-            (shortened(one["idea"], LONGEST_REASON), shortened(one["why"], LONGEST_REASON))
-            for one in dropped[:MOST_DROPPED]
+            (shortened(idea["idea"], LONGEST_REASON), shortened(idea["why"], LONGEST_REASON))
+            for idea in dropped[:MOST_DROPPED]
         ),
         drafts=drafts,
         other_reports=tuple(row for row in run.reports if row.draft_id is None),
@@ -95,10 +95,10 @@ def read_knowledge(
     )
 
 
-def _merit(one: IdeaEvidence, drafts: Sequence[DraftRow], result: RunResult) -> tuple[bool, int, float, int]:
+def _merit(entry: IdeaEvidence, drafts: Sequence[DraftRow], result: RunResult) -> tuple[bool, int, float, int]:
     scores = [draft.best.validation for draft in drafts if draft.best is not None and draft.best.validation is not None]
     best = max(map(result.oriented, scores), default=0.0)
-    return one.live, 2 if scores else 1 if drafts else 0, best, -one.idea.id
+    return entry.live, 2 if scores else 1 if drafts else 0, best, -entry.idea.id
 
 
 def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: RunResult) -> DraftRow:
