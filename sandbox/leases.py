@@ -20,6 +20,7 @@ from sandbox.locks import Lock, WaitingLine, holders, take
 from sandbox.settings import SandboxSettings
 from sandbox.share import Share, share_of
 from state.errors import InfrastructureFailure
+from state.words import plural
 
 _FOLDER = "bot-leases"
 _PAUSE = 0.03
@@ -152,13 +153,15 @@ class Leases:
             uuids: tuple[str, ...] = ()
             # GPUs always first, against deadlock: a holder of a GPU that waits for cores never waits for one who wants it.
             if gpus:
-                locks = await self._first_come("gpu", lambda: self._try_gpus(gpus), deadline, say, f"{gpus} GPU(s)")
+                locks = await self._first_come("gpu", lambda: self._try_gpus(gpus), deadline, say, plural(gpus, "GPU"))
                 uuids = tuple(locks)
                 used_bytes = {uuid: self._gpus.used_bytes(uuid) for uuid in uuids}
                 stack.push_async_callback(self._give_back_gpus, locks, used_bytes, say)
             patience = min(deadline, time.monotonic() + share_after)
             try:
-                cores = await self._first_come("cpu", lambda: self._try_cores(count), patience, say, f"{count} core(s)")
+                cores = await self._first_come(
+                    "cpu", lambda: self._try_cores(count), patience, say, plural(count, "core")
+                )
             except NoneFree:
                 if share_after == math.inf:
                     raise

@@ -80,12 +80,14 @@ class DaemonView:
         for competition in status.competitions:
             table.add_row(*map(Text, row(competition)))
         yield table
+        problems = [problem.sentence for problem in status.daemon.problems]
         for competition in status.competitions:
             slug = competition.competition
             with store.read() as session:
                 read = {**watermarks(session, ""), **watermarks(session, slug)}
             yield Text(slug, style="bold")
-            yield from map(Text, work_lines(competition, now, Schedule(settings.polling, read).wait(now)))
+            poll_seconds = Schedule(settings.polling, read).wait(now)
+            yield from map(Text, work_lines(competition, now, poll_seconds, problems))
 
 
 @contextmanager

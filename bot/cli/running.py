@@ -15,7 +15,7 @@ from bot.evaluation.answers.findings import grouped_findings
 from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Failed, Job, RunOutcome, run_each
 from bot.report.result import RunResult
-from bot.report.words import beside_simple, disbelief, duration, interval, made_as, medal, money, percent, unbeaten
+from bot.report.words import beside_simple, disbelief, duration, interval, medal, money, percent, unbeaten
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
 from sandbox.leftovers import left_by_killed
@@ -107,7 +107,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if not result.valid_submission and not result.own_data:
         yield f"no valid submission: {result.message or result.handed_in_note}"
     if result.handed_in:
-        yield f"submitted: node {result.chosen_node}, {made_as(result)}: {result.handed_in_note}"
+        yield f"submitted: node {result.chosen_node}, {result.handed_in_note}"
     if result.selection:
         yield f"final selection: {result.selection.why}"
     if result.second_look:

@@ -43,6 +43,7 @@ def show_daemon(config: Path | None, names: Sequence[str], *, json: bool) -> Non
         typer.echo("no competitions yet: add a table [competitions.SLUG] to bot.toml")
         return
     print_table(COLUMNS, list(map(row, competitions)), width=_TABLE)
+    problems = [problem.sentence for problem in daemon.problems]
     for competition in competitions:
-        for line in detail_lines(competition, daemon.now, running=daemon.running):
+        for line in detail_lines(competition, daemon.now, problems, running=daemon.running):
             typer.echo(line)

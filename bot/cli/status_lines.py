@@ -1,7 +1,8 @@
 """The text of a daemon's status: lines on the daemon, a table of competitions, and a few lines on each."""
 
+import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from bot.budgets.figures import Figure
@@ -18,8 +19,14 @@ from state.words import moment, plural
 COLUMNS = ("competition", "state", "ends in", "rank", "best", "nodes", "sent\ntoday", "spent\ntoday")
 _WIDTH = 80
 """Most characters of a line."""
+_PARTS = {
+    **{part: part for part in ("topics", "scores", "submissions", "pages", "data")},
+    **{"kernels": "public notebooks", "board": "leaderboard", "top": "top of the leaderboard"},
+}
+"""What a person may wait for, of all that is polled."""
 _LABEL = 10
 _NAME = 22
+_HARD_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def daemon_lines(status: DaemonStatus, competitions: Sequence[CompetitionStatus] = ()) -> Iterator[str]:
@@ -59,15 +66,22 @@ def row(status: CompetitionStatus) -> tuple[str, ...]:
     )
 
 
-def detail_lines(status: CompetitionStatus, now: datetime, *, running: bool = True) -> Iterator[str]:
-    """Yield what the table has no room for; `running`: whether a daemon works on it."""
+def detail_lines(
+    status: CompetitionStatus, now: datetime, problems: Collection[str] = (), *, running: bool = True
+) -> Iterator[str]:
+    """Yield what the table has no room for.
+
+    Args:
+        problems: sentences that stand above these lines.
+        running: whether a daemon works on it.
+    """
     run = (
         f": {status.run.agent} with {status.run.model}, run {status.run.id} ({status.run.status})"
         if status.run
         else ": no run yet"
     )
     yield from textwrap.wrap(status.competition + run, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-    yield from _state(status, now, running=running)
+    yield from _state(status, now, problems, running=running)
     if status.deadline is not None:
         yield from _wrapped("ends", f"{moment(status.deadline)}, {_time_to_end(status)}")
     yield from _poll_lines(status, now)
@@ -91,9 +105,11 @@ def detail_lines(status: CompetitionStatus, now: datetime, *, running: bool = Tr
         yield from _wrapped("note", _note(note))
 
 
-def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) -> Iterator[str]:
-    """Yield what is going on, and what comes next; the next poll is due in `poll_seconds`."""
-    yield from _state(status, now, running=True)
+def work_lines(
+    status: CompetitionStatus, now: datetime, poll_seconds: float, problems: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield what is going on, and what comes next; the next poll is due in `poll_seconds`, `problems` stand above."""
+    yield from _state(status, now, problems, running=True)
     for work in status.doing:
         yield from _wrapped("now", _doing(work, now))
     for account in status.spent if status.run is not None else ():
@@ -103,10 +119,10 @@ def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) ->
     yield from _wrapped("next", ", ".join([poll, *([_due(status.next, now)] if status.next else [])]))
 
 
-def _state(status: CompetitionStatus, now: datetime, *, running: bool) -> Iterator[str]:
+def _state(status: CompetitionStatus, now: datetime, problems: Collection[str], *, running: bool) -> Iterator[str]:
     live = running or status.state != "working"
     since = "" if status.since is None else f" for {span(now, status.since)}" if live else " when the daemon stopped"
-    parts = [f"{status.state}{since}", status.why]
+    parts = [f"{status.state}{since}", "see above" if status.why in problems else status.why]
     if status.control != "running":
         parts.append(f"you have {status.control} it")
     if not status.configured:
@@ -138,6 +154,7 @@ def _span(seconds: float) -> str:
 def _wrapped(label: str, text: str) -> Iterator[str]:
     # Foreign text has line ends of its own, and must not control the terminal.
     text = " ".join(clean(text).split())
+    text = re.sub("`[^`]+`", lambda command: command[0].replace(" ", _HARD_SPACE), text)  # commands are copied whole
     first = f"  {label:{_LABEL}}"
     indent = " " * len(first)
     # Names of competitions have hyphens, and are to be found and copied whole.
@@ -149,7 +166,7 @@ def _wrapped(label: str, text: str) -> Iterator[str]:
         break_on_hyphens=False,
         break_long_words=False,  # a broken address cannot be opened
     )
-    yield from lines or [first.rstrip()]
+    yield from [line.replace(_HARD_SPACE, " ") for line in lines] or [first.rstrip()]
 
 
 def _running(daemon: DaemonStatus, competitions: Sequence[CompetitionStatus]) -> str:
@@ -159,13 +176,7 @@ def _running(daemon: DaemonStatus, competitions: Sequence[CompetitionStatus]) ->
         f"{moment(daemon.since)} ({span(daemon.now, daemon.since)}), version {daemon.version}, process {daemon.process}"
     )
     if daemon.running:
-        # A sign of life from before it began is an earlier daemon's.
-        alive = (
-            f", last sign of life {span(daemon.now, daemon.alive)} ago"
-            if daemon.alive and daemon.alive >= daemon.since
-            else ""
-        )
-        return f"running since {since}{alive}"
+        return f"running since {since}"
     if daemon.ended and competitions and all(c.state == "over" for c in competitions):
         ranks = "; ".join(f"{_ended_with(c)}" for c in competitions)
         return f"finished {moment(daemon.ended)}: {ranks}"
@@ -202,7 +213,7 @@ def _time_to_end(status: CompetitionStatus) -> str:
 
 def _poll_lines(status: CompetitionStatus, now: datetime) -> Iterator[str]:
     read = sorted((part for part in status.polled if part.at), key=lambda part: part.at or now, reverse=True)
-    ages = ", ".join(f"{part.part} {span(now, part.at)}" for part in read if part.at)
+    ages = ", ".join(f"{_PARTS[part.part]} {span(now, part.at)}" for part in read if part.at and part.part in _PARTS)
     yield from _wrapped("polled", f"{ages} ago" if ages else "never yet")
     for part in status.polled:
         if part.failures:
@@ -251,7 +262,7 @@ def _submissions(status: CompetitionStatus) -> str:
 def _rank(status: CompetitionStatus, now: datetime) -> str:
     rank = status.rank
     if rank.rank is None:
-        return f"none yet{f' among {rank.teams} teams' if rank.teams else ''}"
+        return "none yet" + (f" among {plural(rank.teams, 'team')}" if rank.teams else "")
     score = "" if rank.score is None else f", {'private' if rank.private else 'public'} score {number(rank.score)}"
     since = f", for {span(now, rank.at)}" if rank.at else ""
     return f"{rank.rank} of {rank.teams or '?'}, {rank.medal or 'no medal'}{score}{since}"
@@ -286,7 +297,7 @@ def _due(tasks: Sequence[Queued], now: datetime) -> str:
     for task in tasks:
         due = f"in {_span((task.due_at - now).total_seconds())}" if task.due_at > now else "due"
         tries = f" ({_times(task.tries)})" if task.tries else ""
-        due_tasks.append(f"{task.kind} {'runs' if task.status == 'leased' else due}{tries}")
+        due_tasks.append(f"{task.kind} {'is running' if task.status == 'leased' else due}{tries}")
     return ", ".join(due_tasks) or "nothing is due"
 
 

@@ -26,7 +26,7 @@ from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Patience
 from state.clock import Clock, SystemClock
 from state.errors import Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
-from state.words import did_you_mean
+from state.words import did_you_mean, plural
 
 _MAX_NAMES, _MAX_FIELDS = 5, 3
 _OF_DATA = frozenset(("id_column", "key_columns", "prediction_columns", "sample_submission"))
@@ -83,7 +83,7 @@ async def _account(client: KaggleClient, credentials: Credentials) -> Finding:
             name = (await who_am_i(client, credentials.secret)).username or name
     entered = [competition.slug async for competition in Competitions(client).entered()]
     names = ", ".join(entered[:_MAX_NAMES]) + (" and more" if len(entered) > _MAX_NAMES else "")
-    found = f"the key from {credentials.source}: {name}, who has entered {len(entered)} competitions"
+    found = f"the key from {credentials.source}: {name}, who has entered {plural(len(entered), 'competition')}"
     return Finding("kaggle", "ok", f"{found} ({names})" if entered else found)
 
 

@@ -57,6 +57,7 @@ _PHASES = {
     "refit": "refit",
 }
 """Phases by what begins the names of steps that are under way."""
+_VIEWS = {"full": "all data", "holdout": "the hold-out view", "sample": "a sample"}
 _IDLE_EVENTS = 40
 """Of the latest, among which are the starts of all idle work under way."""
 _SELF_REPORTED = (
@@ -118,7 +119,7 @@ class Doing:
     @property
     def activity(self) -> str:
         """What is done, with the view that its execution is on."""
-        return self.action + (f", runs on {self.view}" if self.execution else "")
+        return self.action + (f", runs on {_VIEWS.get(self.view or '', self.view)}" if self.execution else "")
 
     @property
     def sentence(self) -> str:

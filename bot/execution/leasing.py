@@ -82,7 +82,7 @@ class RunLeases:
                     share_after=self.share_after,
                 )
                 lease = await stack.enter_async_context(request)
-            if waits:
+            if waits and waits[-1].startswith("waiting"):
                 self.say("running, after " + waits[-1].partition(",")[0])
             try:
                 yield lease

@@ -155,13 +155,6 @@ def blend(result: RunResult) -> str:
     return f"{text}."
 
 
-def made_as(result: RunResult) -> str:
-    """Name how the file that was handed in was made."""
-    return {"holdout": "scored file", "as-left": "file as it was left"}.get(
-        str(result.handed_in), str(result.handed_in)
-    )
-
-
 def sentence(text: str) -> str:
     """Write a clause as a sentence of its own."""
     return f"{text[:1].upper()}{text[1:]}."

@@ -185,13 +185,14 @@ def announce(site: "Site", clock: FastClock, url: str, *, json: bool) -> None:
         return
     settings, has_several = site.settings, len(site.competitions) > 1
     exports = " ".join(f"{name}={value}" for name, value in facts["environment"].items())
-    subject = f"{len(site.competitions)} competitions are" if has_several else f"{site.competitions[0].slug} is"
+    subject = f"{len(site.competitions)} competitions" if has_several else site.competitions[0].slug
     lines = "".join(f"  {_line(c)}\n" for c in site.competitions) if has_several else ""
     typer.echo(
-        f"{subject} on at {url} (open it in a browser to look on)\n{lines}"
-        f"token: {settings.token} (legacy: {settings.user_name} with the key {settings.legacy_key})\n"
-        f"clock: {clock.start:%Y-%m-%d %H:%M} UTC at {clock.began:.3f}, {clock.speed:g} times faster\n"
-        f"for the unmodified kaggle command, in a shell of its own:\n"
+        f"simulated Kaggle with {subject}: {url} (open it in a browser)\n{lines}"
+        f"clock: {clock.start:%Y-%m-%d %H:%M} UTC now, {clock.speed:g} times as fast as a real one; Ctrl-C ends it\n"
+        f"to let the bot compete, in another shell:\n"
+        f"  export KAGGLE_API_TOKEN={settings.token}; bot init --url {url}/v1 && bot run\n"
+        f"for the kaggle command, in a shell of its own (older ones: {settings.user_name}, key {settings.legacy_key}):\n"
         f'  export HOME="$(mktemp -d)"; export KAGGLE_CONFIG_DIR="$HOME/cfg" {exports}\n'
         f"  kaggle competitions list --group entered"
     )

@@ -33,9 +33,9 @@ def test_it_shows_competitions_what_they_do_and_wait_for_the_last_events_and_the
     for words in (
         "NEEDS YOU",
         "84 of 1241",
-        "node 4: improve, runs on holdout, for",
+        "node 4: improve, runs on the hold-out view, for",
         "09:00:00 info     node 7: draft",
-        "the page: http://127.0.0.1:8765/?token=",
+        "the page:\nhttp://127.0.0.1:8765/?token=",
         "Ctrl-C stops it in order",
     ):
         assert words in text

@@ -47,7 +47,7 @@ def test_a_terminal_shows_time_score_commands_and_spending_of_a_run(tmp_path: Pa
     console = Console(file=out, force_terminal=True, width=160, color_system=None)
     live = LiveRuns(console)
     with running(folder), live.run("comind on wine", folder) as say:
-        say("waiting since 10:00:00 for 2 core(s), which bot run (process 42) has now")
+        say("waiting since 10:00:00 for 2 cores, which bot run (process 42) has now")
         console.print(live)
     text = out.getvalue()
     cells = {line.split()[1]: line for line in text.splitlines() if line.startswith("│")}
@@ -55,7 +55,7 @@ def test_a_terminal_shows_time_score_commands_and_spending_of_a_run(tmp_path: Pa
     assert "of 16 min 40 s" in cells["search"]
     assert "0.75" in cells["best"] and "/min" in cells["best"]
     assert "python train.py --folds 5" in cells["lab"] and "10." in cells["lab"]
-    assert "draft, runs on holdout" in cells["node"]
+    assert "draft, runs on the hold-out view" in cells["node"]
     assert "2 model calls, 210 tokens" in cells["spent"]
     assert "which bot run (process 42) has now" in text
 

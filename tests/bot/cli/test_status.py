@@ -113,7 +113,7 @@ def test_a_running_run_shows_what_it_does_and_what_it_will_cost(out: Path) -> No
     (doing,) = one["doing"]
     assert (doing["node"], doing["execution"], doing["view"]) == (2, "n2-holdout-0", "holdout")
     assert "spent 2 model calls, 210 tokens $0.2500 of $2.00 + 1 unpriced call" in " ".join(shown.split())
-    assert "node 2 draft, runs on holdout" in " ".join(shown.split()) and "2 experiments of 8" in shown
+    assert "node 2 draft, runs on the hold-out view" in " ".join(shown.split()) and "2 experiments of 8" in shown
     assert {path: path.stat().st_mtime_ns for path in folder.path.iterdir()} == before
     assert not is_running(folder), "its process has ended"
 

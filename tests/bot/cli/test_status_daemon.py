@@ -85,7 +85,7 @@ def test_each_competition_is_shown_in_a_table_and_in_lines_that_fit_a_screen(fol
     assert lines(shown, "state")[0].endswith("its rules are not accepted")
     assert lines(shown, "knows") == ["1 message in 1 topic, 1 kernel, 2 analysed; 2 ideas, 1 draft, 1 report"]
     assert lines(shown, "nodes") == ["5: 1 running, 2 valid, 1 buggy, 1 failed; best by validation: 0.4 of node 3"]
-    assert lines(shown, "now") == ["node 4: improve, runs on holdout, when the daemon stopped"]
+    assert lines(shown, "now") == ["node 4: improve, runs on the hold-out view, when the daemon stopped"]
     assert lines(shown, "problem")[0].endswith("Kaggle answered 503 to kernels/list")
     assert lines(shown, "note") == [
         "1 of 2026-11-20 08:00 UTC, read by the planner 2026-11-20 09:00 UTC: look at punctuation",
@@ -109,7 +109,7 @@ def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: 
 
 @pytest.mark.integration
 def test_one_competition_is_shown_alone_and_another_name_is_refused_with_those_there_are(folder: Path) -> None:
-    with pytest.raises(UsageError, match=f"no folder {SPOOKY}, and no daemon's database"):
+    with pytest.raises(UsageError, match=f"{SPOOKY}: not found, neither as a folder nor as a competition"):
         invoke(SPOOKY)
     parts.busy(folder)
     shown = invoke(SPOOKY).stdout
@@ -143,10 +143,8 @@ def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Pa
     lock = take(folder / LOCK)
     assert status()["daemon"]["running"]
     assert "running since 2026-11-19 10:00 UTC" in invoke().stdout
-    assert "last sign of life" not in " ".join(invoke().stdout.split()), "the daemon of the fixture never gave one"
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
         tx.add(Pulse(name=PULSE, at=tx.now(), text="polls titanic"))
-    assert "last sign of life" in " ".join(invoke().stdout.split())
     assert status()["daemon"]["alive"] == "2026-11-20T10:00:00Z"
     lock.release()
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:

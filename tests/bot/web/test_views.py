@@ -60,7 +60,7 @@ async def test_all_competitions_are_shown_with_rank_scores_money_and_trouble(own
 @pytest.mark.integration
 async def test_one_competition_is_shown_with_all_that_is_known(owner: httpx2.AsyncClient) -> None:
     page = await owner.get(f"/competition/{SPOOKY}")
-    assert "node 4 : improve , runs on holdout, when the daemon stopped" in text(page, "working")
+    assert "node 4 : improve, runs on the hold-out view , when the daemon stopped" in text(page, "working")
     assert "The daemon is not running" in text(page, "standing")
     assert "Submit node 3 (" in text(page, "held") and "it is the best so far" in text(page, "held")
     assert "4 improve" in text(page, "tree") and "Draft 1: Letters" not in text(page, "tree")

@@ -111,7 +111,12 @@ def test_people_are_shown_the_address_the_token_and_how_to_reach_it(tmp_path: Pa
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=30)[0]
     text = "".join(output)
-    for words in ("tiny-table is on at http://127.0.0.1:", "KGAT_mine", "http_proxy=http://127.0.0.1:", "NO_PROXY= "):
+    for words in (
+        "simulated Kaggle with tiny-table: http://127.0.0.1:",
+        "KGAT_mine",
+        "http_proxy=http://127.0.0.1:",
+        "NO_PROXY= ",
+    ):
         assert words in text
     assert "standing so far" in rest
     assert reading.startswith("reading ") and "2020-01-2" in progress
