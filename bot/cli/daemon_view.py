@@ -80,14 +80,15 @@ class DaemonView:
         for competition in status.competitions:
             table.add_row(*map(Text, row(competition)))
         yield table
-        problems = [problem.sentence for problem in status.daemon.problems]
         for competition in status.competitions:
             slug = competition.competition
             with store.read() as session:
                 read = {**watermarks(session, ""), **watermarks(session, slug)}
             yield Text(slug, style="bold")
             poll_seconds = Schedule(settings.polling, read).wait(now)
-            yield from map(Text, work_lines(competition, now, poll_seconds, problems))
+            yield from map(
+                Text, work_lines(competition, now, poll_seconds, [p.sentence for p in status.daemon.problems])
+            )
 
 
 @contextmanager

@@ -69,12 +69,7 @@ def row(status: CompetitionStatus) -> tuple[str, ...]:
 def detail_lines(
     status: CompetitionStatus, now: datetime, problems: Collection[str] = (), *, running: bool = True
 ) -> Iterator[str]:
-    """Yield what the table has no room for.
-
-    Args:
-        problems: sentences that stand above these lines.
-        running: whether a daemon works on it.
-    """
+    """Yield what the table has no room for; sentences of `problems` stand above, `running`: whether a daemon works on it."""
     run = (
         f": {status.run.agent} with {status.run.model}, run {status.run.id} ({status.run.status})"
         if status.run

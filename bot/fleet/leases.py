@@ -21,7 +21,6 @@ from sandbox.leases import Leases
 from sandbox.settings import FleetSettings, SandboxSettings
 from sandbox.share import Share
 from state.errors import InfrastructureFailure, UsageError
-from state.words import plural
 
 _LOOK = 0.5
 """Seconds between two looks whether a slot was found."""
@@ -91,7 +90,7 @@ class Fleet(Leases):
         """Return what one script may use; see `Leases.share`."""
         nodes = [node for node in self.cluster.nodes() if node.gpus >= gpus and node.cpus >= (cpus or 1)]
         if not nodes:
-            raise UsageError(f"no node of the fleet has {plural(cpus or 1, 'core')} and {plural(gpus, 'GPU')}")
+            raise UsageError(f"no node of the fleet has {cpus or 1} core(s) and {gpus} GPU(s)")
         max_cores, all_cores = max(node.cpus for node in nodes), sum(node.cpus for node in nodes)
         cores = cpus or max(1, min(max_cores, all_cores // parallel))
         share = min(int(_KEPT_MEMORY * node.memory_bytes) * cores // node.cpus for node in nodes if node.cpus >= cores)
@@ -218,7 +217,7 @@ class Fleet(Leases):
         nodes = await self._in_thread(self.cluster.nodes)
         fit = [n.id for n in nodes if n.cpus >= plan.cpus and n.gpus >= plan.gpus and n.memory_bytes >= memory_bytes]
         if not fit:
-            needs = f"{plural(plan.cpus, 'core')}, {plural(plan.gpus, 'GPU')} and {memory_bytes / 1024**3:.1f} GiB"
+            needs = f"{plan.cpus} core(s), {plan.gpus} GPU(s) and {memory_bytes / 1024**3:.1f} GiB"
             raise InfrastructureFailure(f"no node of the fleet has {needs}; it has {len(nodes)} node(s)")
         return fit
 
@@ -255,9 +254,7 @@ class Fleet(Leases):
                 # Slots of another shape may be what it waits for.
                 await self._end_idle(lambda s: (s.plan, s.memory_bytes) != (plan, memory_bytes))
                 if say and not reported:
-                    say(
-                        f"waiting for a slot of the fleet with {plural(plan.cpus, 'core')} and {plural(plan.gpus, 'GPU')}"
-                    )
+                    say(f"waiting for a slot of the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
                 reported = True
         facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
         return facts

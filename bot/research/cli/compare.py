@@ -10,7 +10,6 @@ import typer
 
 from bot.cli.options import Json
 from bot.cli.output import print_json, print_table
-from bot.report.words import NONE
 from bot.research.compare.comparison import Comparison, Pair, Planned
 from bot.research.compare.comparison import compare as compared
 from bot.research.compare.page import outcomes_table, render, spent_table
@@ -84,7 +83,7 @@ def _row(comparison: Comparison, pair: Pair) -> tuple[str, ...]:
     return (
         f"{comparison.label(pair.first)} over {comparison.label(pair.second)}",
         f"{points(it.mean)}{within}",
-        percentage(pair.chance) if within else NONE,
+        percentage(pair.chance) if within else "–",
         "yes" if pair.settled else "no",
         competitions_needed(comparison, pair),
         f"{it.pairs} on {it.competitions}",
