@@ -85,10 +85,7 @@ class DaemonView:
             with store.read() as session:
                 read = {**watermarks(session, ""), **watermarks(session, slug)}
             yield Text(slug, style="bold")
-            poll_seconds = Schedule(settings.polling, read).wait(now)
-            yield from map(
-                Text, work_lines(competition, now, poll_seconds, [p.sentence for p in status.daemon.problems])
-            )
+            yield from map(Text, work_lines(competition, now, Schedule(settings.polling, read).wait(now)))
 
 
 @contextmanager

@@ -100,11 +100,9 @@ def detail_lines(
         yield from _wrapped("note", _note(note))
 
 
-def work_lines(
-    status: CompetitionStatus, now: datetime, poll_seconds: float, problems: Collection[str] = ()
-) -> Iterator[str]:
-    """Yield what is going on, and what comes next; the next poll is due in `poll_seconds`, `problems` stand above."""
-    yield from _state(status, now, problems, running=True)
+def work_lines(status: CompetitionStatus, now: datetime, poll_seconds: float) -> Iterator[str]:
+    """Yield what is going on, and what comes next; the next poll is due in `poll_seconds`."""
+    yield from _state(status, now, (), running=True)
     for work in status.doing:
         yield from _wrapped("now", _doing(work, now))
     for account in status.spent if status.run is not None else ():
