@@ -32,8 +32,8 @@ _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 
 _SHORTEST_SEARCH = 30.0
 """Seconds that are left for the search in any case, however long reading took."""
-_LARGE_BYTES, _SECONDS_PER_MB = 20_000_000, 0.05
-"""Of data from which on reading takes a while, and how long on one core."""
+_LARGE_BYTES, _SECONDS_PER_MB, _READING_SHARE = 20_000_000, 0.3, 1 / 4
+"""Of data from which on reading takes a while, how long on one core, and the share of --time after which rows are sampled."""
 _LINE_SECONDS = 15.0
 """Seconds between two lines on progress if there is no terminal."""
 
@@ -114,7 +114,7 @@ def solve(
     options = setup.options
     if setup.caution:
         typer.echo(setup.caution, err=True)
-    data_options = SolveOptions(target, metric, id, group, time_column, shuffle, train, test, header, yes)
+    data_options = SolveOptions(target, metric, id, group, time_column, shuffle, train, test, header, yes, options.time)
     check_free(out, setup.configuration.disk)
     remove_leftovers(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -151,19 +151,20 @@ def _build(
     from scrapers.snapshots.snapshot import Snapshot
 
     folder = scratch / "task"
-    with _reading(data), collect_files(data, out) as collected:
+    with _reading(data, options.seconds), collect_files(data, out) as collected:
         detected = build_snapshot(collected, folder, _slug(data), options, now)
     return Snapshot.load(folder, METRIC_DIRECTIONS, own_data=True), detected
 
 
 @contextmanager
-def _reading(data: Path) -> Iterator[None]:
+def _reading(data: Path, seconds: float) -> Iterator[None]:
     """Show every while how long reading large data has taken, and about how long it takes."""
     size = sum(path.stat().st_size for path in (data.rglob("*") if data.is_dir() else [data]) if path.is_file())
     if size < _LARGE_BYTES:
         yield
         return
-    expected_seconds, started, finished = size / 1e6 * _SECONDS_PER_MB, time.monotonic(), threading.Event()
+    expected_seconds = min(size / 1e6 * _SECONDS_PER_MB, _READING_SHARE * seconds)
+    started, finished = time.monotonic(), threading.Event()
     with progress_line(_LINE_SECONDS) as say:
 
         def show() -> None:

@@ -15,7 +15,7 @@ from bot.solve.input_files import CollectedFiles, InputFiles, find_tables, refus
 from bot.solve.solve_options import DetectedTask, SolveOptions
 from bot.solve.tables import NA_WORDS, PLAIN, TableError, UserTable, is_table
 from bot.solve.task import PredictionTask, task_of, task_of_sample
-from bot.solve.train_test_split import TrainTestSplit, split_table
+from bot.solve.train_test_split import TrainTestSplit, sample_rows, split_table
 from scrapers.snapshots.answers import ANSWERS, SAMPLE
 from scrapers.snapshots.linking import link_or_copy
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
@@ -84,7 +84,8 @@ def build_snapshot(
         raise UsageError(
             f"{source} holds no table (CSV, TSV, Excel, Parquet, JSON lines) and no folders of files by class"
         )
-    rows = _leave_out_answers(_rows(files, options, detected), detected)
+    sampled = folder.with_name(f"{folder.name}-sample.csv")
+    rows = _leave_out_answers(_rows(files, options, sampled, detected), detected)
     if other_names := list(rows.files.other_files):
         first_names = ", ".join(other_names[:3]) + (", ..." if len(other_names) > 3 else "")
         detected.add("other files", f"{len(other_names):,}, which scripts may read too: {first_names}")
@@ -94,7 +95,9 @@ def build_snapshot(
     return detected
 
 
-def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _Rows:
+def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: DetectedTask) -> _Rows:
+    if files.test is not None:
+        files = replace(files, train=sample_rows(files.train, None, options, sampled, detected))
     train, test, sample = files.train, files.test, files.sample
     number_column = next(name for name in NUMBER_COLUMNS if name not in train.header)
     if sample is not None and (options.target is None or options.target in sample.header):
@@ -115,6 +118,9 @@ def _rows(files: InputFiles, options: SolveOptions, detected: DetectedTask) -> _
         id_name, key = (key[0], ()) if is_plain else (number_column, key)
         return _Rows(files, targets, task, id_name, not is_plain, has_sample=True, key=key)
     target = target_of(train, test, options, detected)
+    if test is None:
+        train = sample_rows(train, target, options, sampled, detected)
+        files = replace(files, train=train)
     if test is not None:
         refuse_answers(test, target)
     task = task_of(train, target, options.metric, detected)

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Set
+from itertools import islice
 
 from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
 from bot.solve.tables import NA_WORDS, UserTable
@@ -24,7 +25,7 @@ _GROUP = re.compile(
     re.IGNORECASE,
 )
 _MAX_SHOWN = 12
-_SAMPLED_ROWS, _ROWS_OF_COPY = 2000, 10
+_HEAD_ROWS, _ROWS_OF_COPY = 5000, 10
 """Rows by which copies of the target are told, and how many there are at least of each value, or on a line."""
 _MEAN_SIZE, _FEWEST = 2.0, 10
 """Rows that a group has on average, and groups that there are, at least."""
@@ -73,9 +74,8 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
 
 
 def copies_of(train: UserTable, target: str) -> list[str]:
-    """Return the columns that say the same as the target in other words or units, in a sample of rows."""
-    stride = max(1, train.length // _SAMPLED_ROWS)
-    rows = [cells for row, cells in enumerate(train.rows()) if row % stride == 0]
+    """Return the columns that say the same as the target in other words or units, in the first rows."""
+    rows = list(islice(train.rows(), _HEAD_ROWS))
     place = train.header.index(target)
     return [
         name

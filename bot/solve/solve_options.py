@@ -1,5 +1,6 @@
 """What a person may say of their own data, and what is detected of the rest."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ class SolveOptions:
     """Whether the first row of tables names their columns."""
     yes: bool = False
     """Whether the likelier of two readings is taken without asking."""
+    seconds: float = math.inf
+    """Time of the whole command: of a table that would take much of it to read, a sample of rows is learned from."""
 
     def choose(self, role: str, option: str, names: Sequence[str], source: Path) -> str:
         """Return the one of several tables, the likeliest first.

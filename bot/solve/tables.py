@@ -630,7 +630,7 @@ def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
         head = raw.read(_HEAD_BYTES)
         for mark, kind in _ARCHIVE_MARKS:
             if head.startswith(mark):
-                raise TableError(f"{path.name} is {kind}, despite its name: rename or unpack it")
+                raise TableError(f"{path.name} is {kind}: save it as CSV, or unpack it")
         for mark, encoding in _BOMS:
             if head.startswith(mark):
                 return encoding, ()

@@ -1,17 +1,20 @@
 """Parts one table into training and test rows: rows without a target are the test, else some are withheld and answered."""
 
+import math
 import random
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 from bot.solve.columns import group_of
 from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
 from bot.solve.tables import NumberFormat, UserTable
 from bot.solve.task import Kind
+from scrapers.snapshots.tables import write_table
 from scrapers.snapshots.times import parse_times
 from state.errors import UsageError
 from state.words import plural
@@ -20,6 +23,8 @@ _SHARE = 0.2
 _SEED = "own data"
 _HEAD_ROWS = 200
 """Rows by which a column is seen to hold no times, before all of it is read."""
+_SECONDS_PER_CELL, _READING_SHARE = 3.5e-6, 1 / 8
+"""To read, split and write a table on a free core; and the share of the command's time that it may take without sampling."""
 _DATED_SHARE = 0.8
 """Share of rows that have a date, at least; those without one are no test rows."""
 _FEWEST_TIMES = 20
@@ -42,6 +47,32 @@ class TrainTestSplit:
     """Whether their targets are known, so that the result has a score of them."""
     method: str
     """How they were chosen, in a clause."""
+
+
+def sample_rows(
+    train: UserTable, target: str | None, options: SolveOptions, out: Path, detected: DetectedTask
+) -> UserTable:
+    """Return a table with fewer rows, written to `out`, where reading all would take too much of the time.
+
+    Rows without the target are all kept, as they are to be predicted; None: other tables hold these.
+    """
+    seconds = train.length * len(train.header) * _SECONDS_PER_CELL
+    if seconds <= _READING_SHARE * options.seconds:
+        return train
+    stride = math.ceil(2 * seconds / (_READING_SHARE * options.seconds))
+    cell_format, place = train.formats.get(target or ""), train.header.index(target) if target else 0
+
+    def is_unlabelled(cell: str) -> bool:
+        return target is not None and not (cell_format.plain(cell) if cell_format and cell else cell)
+
+    rows = enumerate(train.without_formats(train.header).rows())
+    write_table(out, train.header, (cells for row, cells in rows if row % stride == 0 or is_unlabelled(cells[place])))
+    sample = UserTable.read(out, has_header=True, formats=train.formats)
+    detected.add(
+        "sample of rows",
+        f"one in {stride} of {train.length:,}: to read all of them would take more than an eighth of --time",
+    )
+    return replace(sample, path=train.path, has_header=train.has_header)
 
 
 def split_table(

@@ -17,7 +17,9 @@ from bot.engine.sealed import retrained
 from bot.evaluation.answers.blends import FittedBlend
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, ExecutionRecord, kept_execution, readable_files
+from bot.notebooks.weights import WEIGHTS
 from sandbox import ExitReason, Lease
+from scrapers.snapshots.files import walk
 from state.errors import BotError, InvalidSubmission
 from state.steps import Key
 
@@ -30,9 +32,11 @@ _WORK, _SHORT = 0.6, 2.0
 """A refit that takes less than this share of the scored run's processor time, as much longer as it has more rows, gave up
 models, rows or rounds: the same work takes up to half as much again on a busy machine. And seconds too few to say so."""
 _BRIEF, _FEWEST_LINES = 10.0, 4
-"""Seconds of processor time of which the start is so large a part that a run is not doubted if it printed the same lines, numbers
-apart; and how many lines say something."""
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+"""Seconds of processor time of which the start is so large a part that a run is not doubted if it stored the same models
+or printed the same lines, numbers apart; and how many lines say something."""
+_NUMBER, _ROWS = re.compile(r"\d+(?:\.\d+)?"), re.compile(r"\b(\d[\d,]*) (?:training )?rows\b")
+_LIKE = 0.95
+"""Share of a stored model's bytes that one of at least as many rows has in any case."""
 _MOST_ALIKE = 5
 _HALF = 0.5
 """Of the weights by size: on the nineteen members of a run, mixing fewer made it worse one time in three, more hardly ever."""
@@ -192,7 +196,8 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
                 break
             context.say(f"refitting node {node} on all data" + (f", again, as {reason}" if attempt else ""))
             rerun = await executor.execute(node, code(context, node), "full", limit, lease=lease, attempt=attempt)
-        done_less = did_less(first_run, rerun, executor.growth)
+        folders = [executor.folder.executions / execution.id for execution in (first_run, rerun)]
+        done_less = did_less(first_run, rerun, executor.growth, stored_the_same=_stored_the_same(*folders))
         if done_less is None:
             fault = await _fault(context, node, first_run, rerun, worker)
             return Refitted(reason=fault) if fault else Refitted(rerun.id)
@@ -200,23 +205,49 @@ async def _refitted(context: RunContext, node: int, worker: Worker, given_lease:
     return Refitted(reason=reason)
 
 
-def did_less(first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float) -> str | None:
+def did_less(
+    first_run: ExecutionRecord, rerun: ExecutionRecord, growth: float, *, stored_the_same: bool = False
+) -> str | None:
     """Return a sentence if a refit was killed, or gave something up to be in time; None if it did what it did before.
 
-    `growth` says of how many times as many rows a refit is.
+    Args:
+        first_run: the scored run.
+        rerun: the refit.
+        growth: of how many times as many rows a refit is.
+        stored_the_same: whether it stored the models of the scored run, and none is smaller.
     """
     if rerun.reason is ExitReason.TIMED_OUT and first_run.reason is not ExitReason.TIMED_OUT:
         return f"the refit was killed at its time limit of {rerun.limit or 0.0:.0f} s"
+    rows, refit_rows = (max(_printed_rows(run.output), default=0) for run in (first_run, rerun))
+    if rerun.fine and 0 < refit_rows < rows:
+        return f"the refit printed {refit_rows:,} rows, the scored run {rows:,}, so it did less"
     if not rerun.fine or rerun.cpu_seconds is None or first_run.cpu_seconds is None or first_run.cpu_seconds < _SHORT:
         return None
     if rerun.cpu_seconds >= _WORK * max(1.0, growth) * first_run.cpu_seconds:
         return None
-    if first_run.cpu_seconds < _BRIEF and _printed_the_same(first_run.output, rerun.output):
+    is_same = stored_the_same or _printed_the_same(first_run.output, rerun.output)
+    if first_run.cpu_seconds < _BRIEF and is_same:
         return None
     return (
         f"the refit took {rerun.cpu_seconds:.0f} s of CPU time, while the scored run took {first_run.cpu_seconds:.0f} s "
         "for fewer rows, so it did less"
     )
+
+
+def _printed_rows(output: str) -> list[int]:
+    """Return how many rows a run said that it had, each time that it said so."""
+    return [int(number.replace(",", "")) for number in _ROWS.findall(output)]
+
+
+def _stored_the_same(first_folder: Path, folder: Path) -> bool:
+    """Whether a run stored the models of another, by name, and none in fewer bytes, as where trees see fewer rows."""
+    sizes, new_sizes = (
+        {path.relative_to(run_folder): path.stat().st_size for path in walk(run_folder / WEIGHTS)}
+        if (run_folder / WEIGHTS).is_dir()
+        else {}
+        for run_folder in (first_folder, folder)
+    )
+    return bool(sizes) and sizes.keys() == new_sizes.keys() and all(new_sizes[n] >= _LIKE * sizes[n] for n in sizes)
 
 
 def _printed_the_same(before: str, after: str) -> bool:

@@ -655,3 +655,16 @@ def test_a_column_that_says_the_same_as_the_target_is_named(copy, tmp_path):
     write(tmp_path / "t.csv", ["x", "code", "target"], lines)
     _, shown = grown(tmp_path / "t.csv", tmp_path)
     assert ("caution" in shown) == (copy(0) == "c1")
+
+
+@pytest.mark.parametrize("unlabelled", [0, 30])
+def test_of_a_table_that_takes_long_to_read_a_sample_is_learned_from_and_all_is_predicted(unlabelled, tmp_path):
+    lines = [f"{n};{n},5;{'n/a' if n < unlabelled else f'1.{n:03},5'}" for n in range(600)]
+    write(tmp_path / "t.csv", ["n;x;y"], [[line] for line in lines])
+    snapshot, shown = grown(tmp_path / "t.csv", tmp_path, target="y", seconds=600 * 3 * 3.5e-6 * 8 / 4)
+    assert shown["sample of rows"].startswith("one in 8 of 600")
+    train, test = (table(snapshot.data / f"{name}.csv") for name in ("train", "test"))
+    assert len(train) + len(test) - unlabelled == pytest.approx((600 - unlabelled) / 8, abs=1)
+    assert len(test) == unlabelled or not unlabelled
+    assert float(train[-1]["y"]) > 1500 and ".5" in train[0]["x"]
+    assert json.loads((snapshot.path / FORMATS).read_text())["formats"]["x"][0] == ","

@@ -18,7 +18,7 @@ from bot.evaluation.views.parts import final_places
 from bot.execution.folder import RunFolder
 from bot.execution.record import EXECUTED, ExecutionRecord, kept_execution
 from bot.submission.final_submission import FinalSubmission, make_final_submission
-from bot.submission.refit import did_less, refit
+from bot.submission.refit import _stored_the_same, did_less, refit
 from sandbox import ExitReason
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
@@ -241,6 +241,23 @@ async def test_a_refit_that_drops_models_rows_or_rounds_is_not_handed_in(run, sh
 
 
 MODELS = [f"model {name}: 0.5 after 1.2 s" for name in "ABCDE"]
+
+
+async def test_a_brief_refit_that_stored_the_same_models_did_the_same_and_one_of_fewer_rows_less(tmp_path) -> None:
+    scored = ExecutionRecord(
+        id="a", view="holdout", reason=ExitReason.FINISHED, seconds=4, output="1,200 rows", fine=True, score=None,
+        fault=None, error=None, cpu_seconds=4,
+    )  # fmt: skip
+    refitted = scored.model_copy(update={"output": "1500 rows", "cpu_seconds": 2.9})
+    assert did_less(scored, refitted, 1.25) is not None
+    assert did_less(scored, refitted, 1.25, stored_the_same=True) is None
+    fewer = refitted.model_copy(update={"output": "600 rows", "cpu_seconds": 5})
+    assert "600 rows" in (did_less(scored, fewer, 1.25, stored_the_same=True) or "")
+    for name, sizes in (("a", (100, 50)), ("b", (120, 50)), ("c", (60, 50)), ("d", (120,))):
+        for number, size in enumerate(sizes):
+            (tmp_path / name / "weights").mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / f"weights/{number}").write_bytes(b"1" * size)
+    assert [_stored_the_same(tmp_path / "a", tmp_path / name) for name in "bcde"] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
