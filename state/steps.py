@@ -1,4 +1,4 @@
-"""Steps: a finished effect is never paid for again, however often the run is killed and resumed."""
+"""Steps: a finished effect is never paid for again, however often the run is killed, or the database cannot be written to."""
 
 import random
 from collections.abc import Awaitable, Callable, Collection, Sequence

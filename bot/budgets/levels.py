@@ -1,4 +1,4 @@
-"""Nested levels of a budget: spending at one counts at all levels around it, and all must have room."""
+"""Nested levels of a budget: spending at one counts at all around it, which must have room; and the charging of executions."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A bot.toml that names every table and key: with its sentence, and its default or an example after a `#`."""
+"""Texts of bot.toml: an example with every table and key, the settings in effect, and a first file."""
 
 import json
 import os

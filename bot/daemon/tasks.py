@@ -1,4 +1,4 @@
-"""What each kind of task does."""
+"""What each kind of task does; and the machine's disk, backups, Docker engine and GPUs."""
 
 import asyncio
 import contextlib

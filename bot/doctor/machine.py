@@ -1,4 +1,4 @@
-"""Checks of the machine: what scripts may use, sandboxes with their packages, disk, database, leases."""
+"""Checks of the machine: what scripts may use, sandboxes with their packages, GPUs, disk, database, leases."""
 
 import os
 import re

@@ -57,7 +57,7 @@ class Manifest(BaseModel):
     dated_at_deadline: CountedRows | None = None
     """Rows without a time to which an import gave the deadline's; None: it did not do so."""
     exact_dates: bool = False
-    """Whether the community claims to show nothing before its time, which `exact_dates.py` checks."""
+    """Whether the community claims to show nothing before its time, which `check.py` checks."""
 
     @field_validator("submission_file")
     @classmethod

@@ -1,4 +1,4 @@
-"""The work of a daemon: its tasks, its sign of life, and the owner's notes and controls."""
+"""The work of a daemon: its tasks, its sign of life, the owner's notes and controls, and notifications."""
 
 from datetime import datetime
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What CoMind's labs start from, and which families of models rest: pure functions of the tree."""
+"""What CoMind's labs start from and have found, and which families of models rest: pure functions of the tree."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""A blend of several scripts' predictions: light types, which the bot's own process can import."""
+"""Blends, candidates for the final selection, and code that blends without the bot: light types for the bot's process."""
 
 import math
 from collections.abc import Mapping, Sequence

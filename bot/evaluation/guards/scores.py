@@ -1,4 +1,4 @@
-"""Scores that cannot be believed: too good, of constant predictions, or other than the script printed."""
+"""Scores that cannot be believed: too good, constant, or other than the script printed; and splits unlike the test."""
 
 import math
 import re

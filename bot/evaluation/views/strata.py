@@ -1,4 +1,4 @@
-"""Groups rows by what they are to be stratified by: their class, or the tenth of a quantity."""
+"""Groups rows by what they are to be stratified by: their class, or the tenth of a quantity; and keeps each target varying."""
 
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

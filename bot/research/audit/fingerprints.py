@@ -1,4 +1,4 @@
-"""Fingerprints of posts, to search prompts for words of posts that are later than the clock."""
+"""Searching prompts for words of posts that are later than the clock, by fingerprints, and for hidden answers."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set

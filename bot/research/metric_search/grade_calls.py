@@ -1,4 +1,4 @@
-"""Scores of a competition's own `grade.py` for made submissions: a refusal is an answer too."""
+"""Which metric a competition's own `grade.py` computes: the question, and its scores for made submissions."""
 
 import contextlib
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Polling of kernels: the latest runs first, back to those that an earlier poll has seen; and slow sweeps of all."""
+"""Polling of kernels and their sources: the latest runs first, back to those seen by an earlier poll; and slow sweeps."""
 
 from collections.abc import Iterator
 

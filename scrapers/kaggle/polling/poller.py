@@ -1,4 +1,4 @@
-"""The poller: reads the parts of a competition that are due, retries failed ones later, and reports what is new."""
+"""The poller: reads a competition's parts that are due, facts, pages and boards among them, and reports what is new."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping

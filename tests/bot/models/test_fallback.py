@@ -23,7 +23,7 @@ from state.spending import spent
 from state.steps import Steps
 from tests.bot.models.parts import GOOD, RUN, HurriedClock, Question, Value, model_at, open_run
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
-from tests.state.test_patience import SetClock
+from tests.state.test_steps import SetClock
 
 DOWN = failure(503, "overloaded")
 NO_KEY = failure(401, "Incorrect API key provided")

@@ -8,10 +8,32 @@ import pytest
 from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params
 from bot.evaluation.metrics.registry import METRICS, Metric
-from bot.research.metric_search.grade_calls import GraderAnswer
+from bot.research.metric_search.grade_calls import GraderAnswer, grader_of, limits_for
 from bot.research.metric_search.search import Candidate, MetricSearch, TrialTable, same, search_result
 from bot.research.metric_search.trial_submissions import TrialSubmission
 from state.errors import SnapshotError
+from tests.bot.research.importers.mle_bench.prepared_folder import write_table
+
+
+@pytest.mark.parametrize(("rows", "seconds"), [(0, 120.0), (1_000_000, 180.0), (30_000_000, 600.0)])
+def test_the_time_of_a_score_grows_with_the_answers_up_to_ten_minutes(
+    tmp_path: Path, rows: int, seconds: float
+) -> None:
+    (tmp_path / "answers.csv").write_bytes(b"\n" * rows)
+    assert limits_for(tmp_path / "answers.csv").seconds == seconds
+
+
+@pytest.mark.integration
+def test_a_grader_that_hangs_is_stopped_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.research.metric_search.grade_calls._SECONDS", 2.0)
+    (tmp_path / "grade.py").write_text("def grade(submission, answers):\n    while True:\n        pass\n")
+    write_table(tmp_path / "answers.csv", ("id", "y"), [(1, 2)])
+    with (
+        pytest.raises(SnapshotError, match=r"grade.py took longer than 2"),
+        grader_of(tmp_path / "grade.py", tmp_path / "answers.csv") as call,
+    ):
+        call(tmp_path / "answers.csv")
+
 
 Columns = list[list[str]]
 Grade = Callable[[Columns, Columns], float]

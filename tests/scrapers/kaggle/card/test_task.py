@@ -1,8 +1,12 @@
 """Tests of a running competition as a source of its task, against the stand-in site."""
 
+import csv
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -10,17 +14,74 @@ import pytest
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.simulator.site.settings import SiteSettings
 from scrapers.kaggle.card.derive import derive
+from scrapers.kaggle.card.evidence import Evidence, Tables
 from scrapers.kaggle.card.overrides import CardOverrides
-from scrapers.kaggle.card.task import read_evidence, with_data
+from scrapers.kaggle.card.task import read_evidence, read_tables, with_data
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.competitions import Competitions
+from scrapers.kaggle.competitions import Competitions, KaggleCompetition
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
 from scrapers.kaggle.settings import KaggleSection, Pace
 from scrapers.snapshots.card import TaskCard
+from scrapers.snapshots.fields import parse_time
 from state.errors import NotEntered
+from tests import needs
 from tests.bot.simulator.site.parts import Served, served, tiny
+
+FIELDS = {
+    "log_loss": ("MulticlassLoss", "Multi Class Log Loss", "LogLoss"),
+    "mean_columnwise_rmsle": ("MCRMSLE", "Mean Columnwise Root Mean Squared Logarithmic Error"),
+    "roc_auc": ("AUC", "Area Under Receiver Operating Characteristic Curve"),
+    "rmsle": ("RMSLE", "Root Mean Squared Logarithmic Error"),
+}
+"""Kaggle's own names of these metrics."""
+SLUGS = (
+    "aerial-cactus-identification",
+    "bike-sharing-demand",
+    "leaf-classification",
+    "nomad2018-predict-transparent-conductors",
+    "spooky-author-identification",
+)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("slug", SLUGS)
+def test_real_competitions_columns_are_settled_and_their_field_names_the_metric(slug: str) -> None:
+    root = needs.snapshots() / slug
+    manifest = json.loads((root / "snapshot.json").read_text(encoding="utf-8"))
+    for field in FIELDS[manifest["metric"]["name"]]:
+        evidence = Evidence(slug, _fields(manifest, field), (), _tables(root), _board(root))
+        (missing,) = derive(evidence, METRIC_DIRECTIONS).missing
+        assert missing.line == f'metric = "{manifest["metric"]["name"]}"'
+        own = CardOverrides(metric=manifest["metric"]["name"])
+        card = derive(evidence, METRIC_DIRECTIONS, own).card
+        assert card.metric.direction == manifest["metric"]["direction"]
+        assert (card.id_column, list(card.prediction_columns)) == (
+            manifest["id_column"],
+            manifest["prediction_columns"],
+        )
+
+
+@lru_cache
+def _tables(root: Path) -> Tables:
+    return read_tables(root / "data")
+
+
+def _fields(manifest: dict[str, Any], metric: str) -> KaggleCompetition:
+    return KaggleCompetition(
+        title=manifest["title"],
+        evaluation_metric=metric,
+        enabled_date=parse_time(manifest["enabled_at"]),
+        deadline=parse_time(manifest["deadline"]),
+        max_daily_submissions=manifest["max_daily_submissions"],
+    )
+
+
+def _board(root: Path) -> tuple[str, ...]:
+    with (root / "leaderboard.csv").open(newline="", encoding="utf-8") as file:
+        return tuple(row["score"] for row in csv.DictReader(file))
+
 
 PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, apart=0.0)
 DEFAULTS = {"eps": 1e-15, "normalize": True}
