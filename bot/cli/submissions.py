@@ -43,7 +43,7 @@ def submissions(
                 number(s.validation),
                 number(s.public),
                 s.status,
-                s.why,
+                s.why if s.approval is None else f"held until you approve it, `bot approve {s.approval}`: {s.why}",
                 s.tag,
             )
             for s in sent_files

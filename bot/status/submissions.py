@@ -61,7 +61,7 @@ def _shown(session: Session, run: RunRecord, row: Submission, why: str) -> Submi
     node, held = run.nodes.get(row.node), approval_of(session, run.id, row.id)
     waits = held is not None and held.decision is None and row.status == "intended"
     if waits and held is not None:
-        why = f"held until you approve it, `bot approve {held.id}`: {held.why}"
+        why = held.why
     return SubmissionShown(
         at=row.sent_at or row.at,
         competition=run.row.competition,
