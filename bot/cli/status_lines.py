@@ -243,8 +243,8 @@ def _submissions(status: CompetitionStatus) -> str:
     counts = status.sent
     unused = "unknown number left" if counts.left_today is None else f"{counts.left_today} left today"
     parts = [f"{counts.today} today, {unused}, {counts.all} in all", f"last public score {number(counts.last_score)}"]
-    if counts.open:
-        parts.append(f"{counts.open} not settled")
+    if (under_way := counts.open - len(status.held)) > 0:
+        parts.append(f"{under_way} not confirmed yet")
     if status.held:
         parts.append(f"held until you approve: {', '.join(f'`bot approve {id}`' for id in status.held)}")
     if not status.submit:
