@@ -13,15 +13,18 @@ Values = NDArray[Any]
 ScoreFunction = Callable[[Values, Values, Params], float]
 
 
-def defined(function: ScoreFunction) -> ScoreFunction:
-    """Return a function that gives NaN for no rows or no columns, and does not warn of divisions by zero or overflows."""
+def defined(formula: Callable[[Values, Values, Params], float | Values]) -> ScoreFunction:
+    """Return a function that gives a formula's score, or the mean of its losses.
 
-    @wraps(function)
+    For no rows or no columns it gives NaN, and it does not warn of divisions by zero or overflows.
+    """
+
+    @wraps(formula)
     def score(y_true: Values, y_pred: Values, params: Params) -> float:
         if y_true.size == 0 or y_pred.size == 0:
             return float("nan")
         with np.errstate(all="ignore"):
-            return float(function(y_true, y_pred, params))
+            return float(np.mean(formula(y_true, y_pred, params)))
 
     return score
 

@@ -91,14 +91,9 @@ def _squared(y_true: Values, y_pred: Values) -> Values:
     return squared
 
 
-def absolutes(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return the mean absolute error of each row, (rows, 1)."""
+def mae(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Mean absolute error, all cells pooled: that of each row, (rows, 1)."""
     return _of_rows(np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)))
-
-
-def mae(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean absolute error, all cells pooled."""
-    return float(absolutes(y_true, y_pred, params).mean())
 
 
 def median_absolute_error(y_true: Values, y_pred: Values, params: Params) -> float:

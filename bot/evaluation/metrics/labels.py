@@ -18,41 +18,27 @@ from bot.evaluation.metrics.same_labels import canonical_label, canonical_labels
 from state.errors import UsageError
 
 
-def accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Share of rows whose labels all match; labels that are numbers are compared as numbers (`1` is `1.0`).
+def accuracy(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Share of rows whose labels all match: 1 for each that does, and 0 for any other, (rows, 1).
 
-    In MLE-bench: cassava-leaf-disease-classification, cdiscount-image-classification-challenge, iwildcam-2020-fgvc7,
-    ml2021spring-hw2, movie-review-sentiment-analysis-kernels-only, paddy-disease-classification, spaceship-titanic,
+    Labels that are numbers are compared as numbers (`1` is `1.0`). In MLE-bench: cassava-leaf-disease-classification,
+    cdiscount-image-classification-challenge, iwildcam-2020-fgvc7, ml2021spring-hw2,
+    movie-review-sentiment-analysis-kernels-only, paddy-disease-classification, spaceship-titanic,
     tabular-playground-series-dec-2021, tensorflow-speech-recognition-challenge, and text-normalization-challenge in English
     and Russian (whose grader compares texts letter by letter: there `1.0` is not `1`).
     """
-    return float(right_rows(y_true, y_pred, params).mean())
-
-
-def right_rows(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return 1 for each row whose labels all match and 0 for any other, (rows, 1)."""
     right: Values = np.equal(canonical_labels(y_true), canonical_labels(y_pred)).all(axis=1, keepdims=True)
     return right.astype(float)
 
 
-def mean_columnwise_accuracy(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean over the columns of the share of rows whose label matches; `1` is `1.0`, as of `accuracy`."""
-    return float(right_cells(y_true, y_pred, params).mean())
-
-
-def right_cells(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return 1 for each label that matches and 0 for any other, (rows, columns)."""
+def mean_columnwise_accuracy(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Mean over the columns of the share of rows whose label matches, `1` and `1.0` too: 1 or 0 for each, (rows, columns)."""
     right: Values = np.equal(canonical_labels(y_true), canonical_labels(y_pred))
     return right.astype(float)
 
 
-def wrong_rows(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return 1 for each row of which a label does not match, (rows, 1)."""
-    return 1.0 - right_rows(y_true, y_pred, params)
-
-
-def error_rate(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Share of rows of which a label does not match: 1 - accuracy."""
+def error_rate(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Share of rows of which a label does not match: 1 - accuracy, (rows, 1)."""
     return 1.0 - accuracy(y_true, y_pred, params)
 
 

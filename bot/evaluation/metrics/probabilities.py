@@ -13,8 +13,8 @@ EPS = 1e-15
 """What probabilities are kept from 0 and 1 by default."""
 
 
-def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean negative log likelihood, in nats.
+def log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Mean negative log likelihood, in nats: that of each row, (rows, 1).
 
     Several columns are class probabilities against one-hot truth: rows are divided by their sums first (`normalize`,
     default true; a row of zeros stays as it is), then clipped to [eps, 1 - eps] (`eps`, default 1e-15), as Kaggle
@@ -23,11 +23,6 @@ def log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
     In MLE-bench: spooky-author-identification, leaf-classification, dog-breed-identification, lmsys-chatbot-arena,
     dogs-vs-cats-redux-kernels-edition, statoil-iceberg-classifier-challenge (the last two of one column).
     """
-    return float(log_losses(y_true, y_pred, params).mean())
-
-
-def log_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return the negative log likelihood of each row, (rows, 1)."""
     eps = number(params, "eps", EPS, minimum=0.0)
     chance = np.asarray(y_pred, dtype=float)
     truth = np.asarray(y_true, dtype=float)
@@ -41,17 +36,21 @@ def log_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
     return losses
 
 
-def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean over the columns of each column's binary log loss, in nats: a row may have many labels or none.
+def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Mean over the columns of each column's binary log loss, in nats, (rows, columns): a row may have many labels or none.
 
     Params:
         eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
     """
-    return float(cell_losses(y_true, y_pred, params).mean())
+    eps = number(params, "eps", EPS, minimum=0.0)
+    truth = np.asarray(y_true, dtype=float)
+    chance = np.clip(np.asarray(y_pred, dtype=float), eps, 1.0 - eps)
+    losses: Values = -(truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance))
+    return losses
 
 
-def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
-    """Mean over the rows of each row's weighted mean of its cells' binary log losses, in nats.
+def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
+    """Mean over the rows of each row's weighted mean of its cells' binary log losses, in nats, (rows, 1).
 
     In MLE-bench: rsna-2022-cervical-spine-fracture-detection, with `weights` [7, 1, 1, 1, 1, 1, 1, 1] and `positive` 2; but its
     files have a row for each of these columns, and so need its own grader.
@@ -61,35 +60,25 @@ def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> float:
         positive: what the weight of a cell whose truth is 1 is multiplied by; 1 by default.
         eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
     """
-    return float(weighted_losses(y_true, y_pred, params).mean())
-
-
-def weighted_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return the weighted mean of each row's binary log losses, (rows, 1)."""
     truth = np.asarray(y_true, dtype=float)
     column_count = truth.shape[1]
     weights = np.array(numbers(params, "weights", [1.0] * column_count, count=column_count, minimum=0.0))
     cells = weights * (1.0 + (number(params, "positive", 1.0, minimum=0.0) - 1.0) * truth)
-    losses = cell_losses(y_true, y_pred, params) * cells
+    losses = mean_columnwise_log_loss(y_true, y_pred, params) * cells
     means: Values = losses.sum(axis=1, keepdims=True) / cells.sum(axis=1, keepdims=True)
     return means
 
 
-def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> float:
+def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Mean over the rows of the Kullback-Leibler divergence of the prediction from the truth: sum of t log(t / p), in nats.
 
-    Terms with t = 0 are 0. In MLE-bench: hms-harmful-brain-activity-classification, whose grader refuses rows that do not
-    sum to 1; here those of the prediction are divided by their sums first.
+    It is (rows, 1). Terms with t = 0 are 0. In MLE-bench: hms-harmful-brain-activity-classification, whose grader refuses
+    rows that do not sum to 1; here those of the prediction are divided by their sums first.
 
     Params:
         eps: predictions are clipped to [eps, 1 - eps]; 1e-15 by default.
         normalize: whether rows of the prediction are divided by their sums; true by default.
     """
-    return float(divergences(y_true, y_pred, params).mean())
-
-
-def divergences(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return the divergence of each row, (rows, 1)."""
     eps = number(params, "eps", EPS, minimum=0.0)
     truth = np.asarray(y_true, dtype=float)
     chance = np.asarray(y_pred, dtype=float)
@@ -99,15 +88,6 @@ def divergences(y_true: Values, y_pred: Values, params: Params) -> Values:
     terms = np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / chance), 0.0)
     sums: Values = terms.sum(axis=1, keepdims=True)
     return sums
-
-
-def cell_losses(y_true: Values, y_pred: Values, params: Params) -> Values:
-    """Return the binary log loss of each cell."""
-    eps = number(params, "eps", EPS, minimum=0.0)
-    truth = np.asarray(y_true, dtype=float)
-    chance = np.clip(np.asarray(y_pred, dtype=float), eps, 1.0 - eps)
-    losses: Values = -(truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance))
-    return losses
 
 
 def _rows_to_one(chance: Values) -> Values:

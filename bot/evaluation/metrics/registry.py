@@ -45,7 +45,7 @@ class Metric:
     """A metric, which has the name of its formula."""
 
     formula: str
-    """`file.function` below this package."""
+    """`file.function` below this package, which returns the score, or losses (rows, columns) whose mean it is."""
     direction: Direction
     input_kind: PredictionKind = "number"
     of_classes: bool = False
@@ -142,23 +142,23 @@ _ALL = (
         "probabilities.log_loss",
         of_classes=True,
         rescaled=_SHARES,
-        rows="probabilities.log_losses",
+        rows="probabilities.log_loss",
         variants=(*_CLIPS, *_RAW_CLIPS),
     ),
     _probability_metric(
         "probabilities.mean_columnwise_log_loss",
         of_classes=True,
-        rows="probabilities.cell_losses",
+        rows="probabilities.mean_columnwise_log_loss",
         variants=_CLIPS,
         by_column=True,
     ),
     _probability_metric(
-        "probabilities.weighted_log_loss", of_classes=True, rows="probabilities.weighted_losses", variants=_CLIPS
+        "probabilities.weighted_log_loss", of_classes=True, rows="probabilities.weighted_log_loss", variants=_CLIPS
     ),
     _probability_metric(
         "probabilities.kl_divergence",
         rescaled=_SHARES,
-        rows="probabilities.divergences",
+        rows="probabilities.kl_divergence",
         variants=(*_CLIPS, *_RAW_CLIPS),
     ),
     _ranking_metric("ranking.roc_auc", of_order=True, blended=("rank", "mean"), by_column=True),
@@ -171,7 +171,7 @@ _ALL = (
     _log_error_metric("errors.msle", rows="errors.log_squares"),
     _error_metric("errors.mean_columnwise_rmse", rows="errors.column_squares", rooted=True, by_column=True),
     _log_error_metric("errors.mean_columnwise_rmsle", rows="errors.column_log_squares", rooted=True),
-    _error_metric("errors.mae", rows="errors.absolutes", by_column=True),
+    _error_metric("errors.mae", rows="errors.mae", by_column=True),
     _error_metric("errors.median_absolute_error"),
     _error_metric("errors.mape", blended=("mean", "log")),
     _error_metric("errors.smape", blended=("mean", "log")),
@@ -189,9 +189,9 @@ _ALL = (
         maximum=math.pi,
         unblended="The mean of two angles need not lie between their directions.",
     ),
-    _label_metric("labels.accuracy", rows="labels.right_rows"),
-    _label_metric("labels.mean_columnwise_accuracy", rows="labels.right_cells"),
-    _label_metric("labels.error_rate", direction="minimize", rows="labels.wrong_rows"),
+    _label_metric("labels.accuracy", rows="labels.accuracy"),
+    _label_metric("labels.mean_columnwise_accuracy", rows="labels.mean_columnwise_accuracy"),
+    _label_metric("labels.error_rate", direction="minimize", rows="labels.error_rate"),
     _label_metric("labels.balanced_accuracy"),
     _label_metric("labels.cohen_kappa", minimum=-1.0, of_varied=True),
     _label_metric("labels.quadratic_weighted_kappa", minimum=-1.0, of_varied=True, blended=("vote", "ordinal")),
