@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
+from bot.agents.builtin.config import CONSTANT
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.evaluation.answers import Gain, HiddenScore
@@ -70,7 +71,15 @@ def simple_nodes(context: RunContext) -> dict[int, str]:
     """Return the names of the simple models that have a score, by their nodes; only runs on own data have any."""
     nodes = [node.id for node in load_tree(context).nodes if node.baseline and node.valid] if context.own_data else []
     with context.store.read() as session:
-        return {node: session.get_one(Node, (context.run_id, node)).plan for node in nodes}
+        plans = {node: session.get_one(Node, (context.run_id, node)).plan for node in nodes}
+    return {node: plan if plan == CONSTANT or not _is_constant(context, node) else f"{plan}, not fitted in time: a constant"
+            for node, plan in plans.items()}  # fmt: skip
+
+
+def _is_constant(context: RunContext, node: int) -> bool:
+    """Whether a node predicts the same for all rows."""
+    findings = node_findings(context.store, context.run_id, node)
+    return any(finding.guard == "constant" and finding.is_doubt for finding in findings)
 
 
 async def compare_with_simple(

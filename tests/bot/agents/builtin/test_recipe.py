@@ -293,3 +293,13 @@ def test_numbers_of_a_correlation_need_no_scale_but_are_no_classes(tmp_path: Pat
     told = run(tmp_path, baseline_script(one_column("pearson", "score"), "").code)
     assert told.validation["score"].corr(valid["score"]) > 0.7
     assert told.validation["score"].nunique() > 3
+
+
+@pytest.mark.integration
+def test_the_last_season_goes_on_with_a_trend(tmp_path: Path) -> None:
+    days = pd.date_range("2020-01-01", periods=240)
+    y = 0.5 * np.arange(240) + 5 * (days.day_of_week == 6) + np.random.default_rng(RNG_SEED).normal(size=240)
+    valid = lay_out(tmp_path, pd.DataFrame({"id": range(240), "day": days, "y": y}), "id", ["y"], {"y": 0})
+    config = plain_config(one_column("rmse", "y")).model_copy(update={"use": ("last season",)})
+    told = run(tmp_path, script(config))
+    assert np.abs(told.validation["y"] - valid["y"]).mean() < 3
