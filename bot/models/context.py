@@ -26,8 +26,9 @@ _SHARE = 15 / 16
 
 _ABOUT = re.compile(
     r"context[ _-]?(length|window|size|limit)|exceed_context|maximum (model|prompt|input|sequence) length|max_model_len"
-    r"|\b(prompt|input|request|messages?|inputs)\b.{0,80}\b(too (long|large|many)|longer than)|too many (input )?tokens"
-    r"|input (token count|length|tokens exceed)|tokens to keep|reduce the length|max_new_tokens|number of tokens allowed"
+    r"|\b(prompt|input|request|messages?|inputs)\b.{0,80}\b(too (long|large|big|many)|longer than|exceed(s|ing) the limit)"
+    r"|too many (input )?tokens|input[ _](token count|length|tokens exceed)|tokens to keep"
+    r"|reduce the length|max_new_tokens|number of tokens allowed"
     r"|(tokens|max_tokens) must be at least 1, got -|`?inputs`? must have less than|max_seq_len|token limit|prompt exceeds",
     re.IGNORECASE | re.DOTALL,
 )
@@ -42,6 +43,8 @@ _LIMITS = tuple(
         r"> ?N",
         r"<= ?N",
         r"exceeds? (?:(?! by )[^\d]){0,60}?N",
+        r"supports? up to N",
+        r"length should be \[\d+, ?N",
         r"N maximum context",
         r"(?:context|model)(?:'s)?(?: maximum)?(?: context)?[ _](?:length|len|size|window|limit)\b(?:(?! by )[^\d]){0,60}?N",
         r"(?:prompt|sequence) length[^\d]{0,40}?N",
@@ -54,16 +57,18 @@ _LIMITS = tuple(
 _PROMPTS = tuple(
     re.compile(form.replace("N", _NUMBER), re.IGNORECASE)
     for form in (
-        r"N in the messages",
-        r"N (?:input tokens|of text input|tokens from the input)",
+        r"N (?:tokens )?in (?:the|your) (?:messages|prompt)",
+        r"(?<!for )\bN (?:input tokens|of text input|tokens from the input)",
         r"resulted in N",
-        r"(?:request|input|prompt|count|(?:input|prompt) length) \(?(?:length )?N",
+        r"(?:request|input|prompt|requested tokens|count(?: is| of)?|(?:input|prompt) length) \(?(?:length )?N",
         r"n_keep: N",
         r"too long: N",
         r"limit: N \+",
         r"first N tokens",
-        r"contains (?:at least )?N",
-        r"given: N",
+        r"contains (?:at least )?N(?!\d| characters)",
+        r"(?:given:|current length is) N",
+        r"length N is greater",
+        r"\(N > \d+\)",
     )
 )
 
@@ -79,7 +84,7 @@ class ContextRefusal:
     @classmethod
     def read(cls, status: int, body: object) -> Self | None:
         """Return what an error says of the context; None if it is about something else."""
-        words = endpoint_words(body)
+        words = endpoint_words(body).replace("(2013)", "")  # the number of MiniMax's error
         error = body.get("error", body) if isinstance(body, dict) else body
         fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
         code = f"{fields.get('code')} {fields.get('type')}"

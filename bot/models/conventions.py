@@ -9,39 +9,45 @@ from typing import Any
 Call = dict[str, Any]
 """A tool call as an endpoint's `tool_calls` has it; its arguments are an object, or the text that was to be one."""
 
-# DeepSeek, Qwen, GLM, Kimi, MiniMax, whose templates may open it in the prompt; EXAONE, Gemini; Seed-OSS; LongCat.
-_WORDS = ("think", "thinking", "thought", "reasoning", "seed:think", "longcat_think")
-_TAGS = (
-    *((f"<{word}>", f"</{word}>") for word in _WORDS),
-    ("[THINK]", "[/THINK]"),  # Magistral
-    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
-    ("◁think▷", "◁/think▷"),  # Kimi-VL
-    ("<|channel>thought", "<channel|>"),  # Gemma 4
+_REASONING = r"(?i:(?:\w{1,20}[:_])?(?:think|thinking|thoughts?|thought_process|reasoning|reflection))"
+"""In tags: DeepSeek, Qwen, GLM, Kimi, whose templates may open it in the prompt; EXAONE; with prefixes Seed-OSS, LongCat."""
+_OPENING = re.compile(
+    rf"<{_REASONING}>|\[THINK\]|<\|START_THINKING\|>|◁think▷|<\|channel>thought|<\|begin_of_thought\|>|<\|inner_prefix\|>"
 )
-"""What opens reasoning, and what closes it."""
-_WRAPPERS = re.compile(
-    r"\A\s*(?:<\|begin_of_box\|>|<answer>|<\|START_RESPONSE\|>)"
-    r"|(?:<\|end_of_box\|>|</answer>|<\|END_RESPONSE\|>|<\|im_end\|>|<\|eot_id\|>|<turn\|>)\s*\Z"
+"""What opens reasoning: also Magistral, Command A, Kimi-VL, Gemma 4, Sky-T1, Apertus."""
+_CLOSING = re.compile(
+    rf"</{_REASONING}\s?>|\[/THINK\]|<\|END_THINKING\|>|◁/think▷|<channel\|>|<\|end_of_thought\|>|<\|inner_suffix\|>"
 )
-"""What stands around an answer itself."""
-_OPENINGS = frozenset(opening for opening, _ in _TAGS)
-_TAG = re.compile("|".join(re.escape(tag) for pair in _TAGS for tag in pair))
+_TAG = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}")
+_GRANITE = re.compile(r"\A\s*Here(?:'s| is) my thought process:.*?(?:Here(?:'s| is) my response:|\Z)", re.DOTALL)
+_BEFORE = re.compile(
+    r"\A\s*(?:<\|begin_of_(?:box|solution)\|>|<answer>|<response>|<\|START_RESPONSE\|>"
+    r"|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?)\s*"
+)
+_BEHIND = (
+    "<|end_of_box|>", "<|end_of_solution|>", "<|END_RESPONSE|>", "<|end_of_text|>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>",
+    "<|end|>", "<|return|>", "</answer>", "</response>", "</s>", "<turn|>", "<end_of_turn>", "<｜end▁of▁sentence｜>",
+)  # fmt: skip
+"""What stands before and behind an answer itself."""
 _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$")
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """A message's fields beside its text: DeepSeek's, which most servers took over, and OpenRouter's, vLLM's and Ollama's."""
-REASONING_PARTS = ("thinking", "reasoning")
+REASONING_PARTS = ("thinking", "reasoning", "reasoning_text")
 """Types of a text's parts: Mistral's, and others'."""
 _QUOTED_UP_TO, _QUOTED_FROM = re.compile(r"([\"'`}]|\\n)\Z"), re.compile(r"[\"'`\\]")
-
 _CHANNEL = re.compile(
-    r"(?:<\|start\|>assistant(?P<to>[^<]*))?<\|channel\|>(?P<header>[^<]*(?:<\|constrain\|>[^<]*)?)<\|message\|>"
+    r"(?:<\|start\|>assistant|<\|channel\|>)(?P<header>[^<]*(?:<\|(?:channel|constrain)\|>[^<]*){0,2})<\|message\|>"
     r"(?P<body>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
     re.DOTALL,
 )
-_WITHOUT_TOKENS = re.compile(r"\Aanalysis(?=[A-Z\"'`])")
+_WITHOUT_TOKENS = re.compile(
+    r"\A\s*(?:(?:assistant)?analysis(?:(?=[A-Z\"'`])|(?=.*assistant ?(?:final|commentary)))|commentary to=)", re.DOTALL
+)
 """How an answer in channels begins where a server dropped their tokens."""
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([\w.-]+)")
-_LAST_CHANNEL = re.compile(r"assistant(?:final|commentary(?: to=(?:functions\.)?(?P<name>[\w.-]+) ?(?:json|code)?))")
+_LAST_CHANNEL = re.compile(
+    r"(?:\A\s*|assistant ?)(?:final|commentary(?: to=(?:functions\.)?(?P<name>[\w.-]+) ?(?:json|code)?))"
+)
 
 
 def answer_of(text: str) -> str:
@@ -49,14 +55,17 @@ def answer_of(text: str) -> str:
 
     Calls in channels come back in the form of `<tool_call>`.
     """
-    text = text.replace("\r\n", "\n")
+    text = _GRANITE.sub("", text.replace("\r\n", "\n"))
     if _TAG.search(text):
         text = _without_tagged(text)
     if _CHANNEL.search(text):
         return "\n\n".join(filter(None, map(_said_in_channel, _CHANNEL.finditer(text))))
     if _WITHOUT_TOKENS.match(text):
         return _without_channel_names(text)
-    return _WRAPPERS.sub("", text)
+    text = _BEFORE.sub("", text)
+    while token := next(filter(text.rstrip().endswith, _BEHIND), None):
+        text = text.rstrip().removesuffix(token)
+    return text
 
 
 def calls_in(text: str) -> tuple[str, list[Call]]:
@@ -76,10 +85,9 @@ def calls_in(text: str) -> tuple[str, list[Call]]:
 
 def _said_in_channel(message: re.Match[str]) -> str:
     """Return what a message says to whoever asked: nothing in the channel `analysis`, a call where it has a recipient."""
-    header = f"{message['to'] or ''} {message['header']}"
-    if recipient := _RECIPIENT.search(header):
+    if recipient := _RECIPIENT.search(message["header"]):
         return _written_call(recipient[1], message["body"])
-    return "" if "analysis" in header.split() else message["body"].strip()
+    return "" if re.search(r"\banalysis\b", message["header"]) else message["body"].strip()
 
 
 def _without_channel_names(text: str) -> str:
@@ -97,7 +105,7 @@ def _without_tagged(text: str) -> str:
     kept: list[str] = []
     position, opened = 0, None
     for start, end, starts_line in _tags(text):
-        if text[start:end] in _OPENINGS:
+        if _OPENING.fullmatch(text, start, end):
             if opened is None:
                 opened = (start, starts_line)
                 kept.append(text[position:start])
@@ -117,7 +125,7 @@ def _tags(text: str) -> Iterator[tuple[int, int, bool]]:
     fence, position, reasoning, opened_in_block = "", 0, False, False
     for line in text.splitlines(keepends=True):
         for tag in _TAG.finditer(line):
-            before, after, is_opening = line[: tag.start()], line[tag.end() :], tag[0] in _OPENINGS
+            before, after, is_opening = line[: tag.start()], line[tag.end() :], bool(_OPENING.fullmatch(tag[0]))
             if _QUOTED_UP_TO.search(before) and _QUOTED_FROM.match(after):
                 continue
             if fence and not reasoning and (is_opening or opened_in_block):
@@ -133,10 +141,6 @@ def _tags(text: str) -> Iterator[tuple[int, int, bool]]:
             fence = ""
 
 
-def _form(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.DOTALL)
-
-
 def _call(name: str, arguments: object) -> Call:
     return {"type": "function", "function": {"name": name, "arguments": arguments}}
 
@@ -145,24 +149,49 @@ def _named(match: re.Match[str]) -> Iterator[Call]:
     yield _call(match["name"], match["arguments"])
 
 
+def _values(text: str) -> Iterator[Any]:
+    """Yield the JSON values of a text that holds nothing else; models forget the last braces, or write them as Python does."""
+    decoder, text = json.JSONDecoder(strict=False), text.strip()
+    while text:
+        for end in ("", "}", "}}"):
+            try:
+                value, length = decoder.raw_decode(text + end)
+                break
+            except (ValueError, RecursionError):
+                continue
+        else:
+            value, length = ast.literal_eval(text), len(text)
+        yield value
+        text = text[length:].lstrip(" \n;,}")
+
+
 def _json(match: re.Match[str]) -> Iterator[Call]:
-    """Yield the calls of an object, or of a list of them, that holds name and arguments."""
+    """Yield the calls of objects, or of a list of them, that hold name and arguments."""
+    calls = list(_plain_json(match))
+    yield from calls or [_call("", match["arguments"])]
+
+
+def _plain_json(match: re.Match[str]) -> Iterator[Call]:
+    """Yield them where nothing but their form says that they are calls."""
     try:
-        value, _ = json.JSONDecoder(strict=False).raw_decode(match["arguments"])
-    except (ValueError, RecursionError):
-        yield _call("", match["arguments"])
+        values = list(_values(match["arguments"]))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    for one in value if isinstance(value, list) else [value]:
-        called = one.get("function", one) if isinstance(one, dict) else None
-        if isinstance(called, dict) and isinstance(name := called.get("name", called.get("tool_name")), str):
-            yield _call(name, called.get("arguments", called.get("parameters", "")))
+    for value in values:
+        items = value.get("tool_calls", value) if isinstance(value, dict) else value
+        for item in items if isinstance(items, list) else [items]:
+            called = item.get("function", item) if isinstance(item, dict) else None
+            name = called.get("name", called.get("tool_name")) if isinstance(called, dict) else None
+            arguments = called.get("arguments", called.get("parameters")) if isinstance(called, dict) else None
+            if isinstance(name, str) and arguments is not None:
+                yield _call(name, arguments)
 
 
-def _marked(parameter: re.Pattern[str]) -> Callable[[re.Match[str]], Iterator[Call]]:
+def _marked(parameter: str) -> Callable[[re.Match[str]], Iterator[Call]]:
     """Return the reader of a form that marks each parameter by itself."""
 
     def read(match: re.Match[str]) -> Iterator[Call]:
-        values = {found[1]: found[2] for found in parameter.finditer(match["arguments"])}
+        values = {found[1]: found[2] for found in re.finditer(parameter, match["arguments"], re.DOTALL)}
         yield _call(match["name"], values or match["arguments"].strip())
 
     return read
@@ -183,68 +212,38 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
             yield _call(name, constants or match["arguments"])
 
 
-CALLS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Iterator[Call]]], ...] = (
-    (
-        "Qwen, Hermes; Mistral, Llama; Phi, Granite; Nemotron; Command A; InternLM",
-        _form(
-            r"(?:<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call\|>|<TOOLCALL>|<\|START_ACTION\|>|<\|action_start\|>\s*<\|plugin\|>)"
-            r"\s*(?P<arguments>[\[{].*?)\s*(?:</tool_call>|<\|/tool_call\|>|</TOOLCALL>|<\|END_ACTION\|>|<\|action_end\|>|\Z)"
-        ),
-        _json,
-    ),
-    (
-        "Qwen3-Coder, Seed-OSS, Llama",
-        _form(r"<function=(?P<name>[\w.-]+)>(?P<arguments>.*?)</function>"),
-        _marked(_form(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>")),
-    ),
-    (
-        "GLM",
-        _form(r"<tool_call>\s*(?P<name>[\w.-]+)\s*(?P<arguments><arg_key>.*?)\s*</tool_call>"),
-        _marked(_form(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>\n?(.*?)\n?</arg_value>")),
-    ),
-    (
-        "Kimi",
-        _form(
-            r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>"
-            r"\s*(?P<arguments>.*?)\s*<\|tool_call_end\|>"
-        ),
-        _named,
-    ),
-    (
-        "DeepSeek, Hunyuan",
-        _form(
-            r"(?:<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<tool_call>)(?P<name>[\w.-]+)(?:<｜tool▁sep｜>|\n)"
-            r"(?:```json\n)?(?P<arguments>\{.*?)(?:\n```)?(?:<｜tool▁call▁end｜>|</tool_call>)"
-        ),
-        _named,
-    ),
-    (
-        "Mistral's newer",
-        _form(r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?\[ARGS\](?P<arguments>.*?)(?=\[TOOL_|</s>|\Z)"),
-        _named,
-    ),
-    (
-        "MiniMax, Anthropic, DeepSeek's newer",
-        _form(r"<(?:｜DSML｜)?invoke name=\"(?P<name>[\w.-]+)\">(?P<arguments>.*?)</(?:｜DSML｜)?invoke>"),
-        _marked(_form(r"<(?:｜DSML｜)?parameter name=\"([\w.-]+)\"[^<>]*>\n?(.*?)\n?</(?:｜DSML｜)?parameter>")),
-    ),
-    (
-        "Gemma, LFM",
-        _form(r"(?:```tool_code\n|<\|tool_call_start\|>)(?P<arguments>.*?)(?:\n```|<\|tool_call_end\|>)"),
-        _python,
-    ),
-    ("Llama 4", _form(r"\A\s*(?P<arguments>\[[\w.]+\(\w+=.*\)\])\s*\Z"), _python),
-    (
-        "Gemma 4, FunctionGemma",
-        _form(
-            r"(?:<\|tool_call>|<start_function_call>)call:(?P<name>[\w.-]+)(?P<arguments>\{.*?\})(?:<tool_call\|>|<end_function_call>)"
-        ),
-        _marked(_form(r"(\w+):(?:<\|\"\|>|<escape>)(.*?)(?:<\|\"\|>|<escape>)")),
-    ),
-)
+_PREFIX = r"(?:[｜|]{1,2}DSML[｜|]{1,2} ?|\w{1,20}[:_])?"
+_TOOL = rf"{_PREFIX}(?i:tool_?calls?|function_?calls?|tools|tool_code)"
+_CALLED, _PARAMETER, _ARG = rf"{_PREFIX}(?:function|invoke)", rf"{_PREFIX}parameter", r"(?:\w{1,20}_)?arg_"
+CALLS = tuple((family, re.compile(form, re.DOTALL), read) for family, read, form in (
+    ("Qwen, Hermes; Mistral, Llama; Phi, Granite; Nemotron; Command A; InternLM; Jamba", _json,
+     rf"(?:<{_TOOL}>|\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call\|>|functools(?=\[)|<\|START_ACTION\|>"
+     r"|<\|action_start\|>\s*<\|plugin\|>)\s*(?:```(?:json)?\s*)?(?P<arguments>[\[{].*?)(?:```\s*)?"
+     rf"(?:</{_TOOL}>|<\|/tool_call\|>|<\|END_ACTION\|>|<\|action_end\|>|<\|eom_id\|>|</s>|\Z)"),
+    ("Qwen3-Coder, Seed-OSS, Llama; MiniMax, Anthropic, DeepSeek's newer",
+     _marked(rf"<{_PARAMETER}(?: name)?= *\"?([\w.-]+)\"?[^<>]*>\n?(.*?)\n?(?:</{_PARAMETER}>|\Z)"),
+     rf"<{_CALLED}(?: name)?= *\"?(?P<name>[\w.-]+)\"? *>(?P<arguments>[^<]*+(?:<(?!/?{_CALLED}|/{_TOOL}|\|eom_id)[^<]*+)*+)"
+     rf"<(?:/(?:{_CALLED}|{_TOOL})|\|eom_id\|)>"),
+    ("GLM, LongCat", _marked(rf"<{_ARG}key>\s*([\w.-]+)\s*</{_ARG}key>\s*<{_ARG}value>\n?(.*?)\n?</{_ARG}value>"),
+     rf"<{_TOOL}>\s*(?P<name>[\w.-]+)\s*(?P<arguments><{_ARG}key>(?:(?!<{_TOOL}>).)*?)(?:</{_TOOL}>|(?<=arg_value>)\s*\Z)"),
+    ("Kimi", _named,
+     r"<\|tool_call_begin\|>\s*(?:functions\.)?(?P<name>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>"
+     r"(?P<arguments>.*?)(?:<\|tool_call_end\|>|(?=<\|tool_)|\Z)"),
+    ("DeepSeek, Hunyuan", _named,
+     r"(?:<[|｜]tool[▁_]call[▁_]begin[|｜]>(?:function<[|｜]tool[▁_]sep[|｜]>)?|<tool_call>)(?P<name>[\w.-]+)"
+     r"(?:<[|｜]tool[▁_]sep[|｜]>|\n)(?:```json\n)?(?P<arguments>\{(?:(?!<[|｜]?tool).)*?)(?:\n```\s*)?"
+     r"(?:<[|｜]tool[▁_]call[▁_]end[|｜]>|</tool_call>)"),
+    ("Mistral's newer", _named,
+     r"\[TOOL_CALLS\](?P<name>[\w.-]+)(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?(?P<arguments>\{.*?)(?=\[TOOL_|</s>|\Z)"),
+    ("Gemma, LFM; Llama; OLMo", _python,
+     rf"(?:```tool_code\n|<\|tool_call_start\|>|<\|python_(?:tag|start)\|>|<{_TOOL}>\s*)(?P<arguments>\[?[\w.]+\(.*?)"
+     rf"(?:\n```|<\|(?:tool_call_end|python_end|eom_id)\|>|</{_TOOL}>|\Z)"),
+    ("Llama 4", _python, r"\A\s*(?P<arguments>\[[\w.]+\(\w+=.*\)\])\s*\Z"),
+    ("Gemma 4, FunctionGemma", _marked(r"(\w+):(?:<\|\"\|>|<escape>)(.*?)(?:<\|\"\|>|<escape>)"),
+     r"(?:<\|tool_call>|<start_function_call>)call:(?P<name>[\w.-]+)(?P<arguments>\{.*?\})(?:<tool_call\|>|<end_function_call>)"),
+    ("Llama 3, without a mark", _plain_json,
+     r"(?:```(?:json|tool_calls?|tool_code)?\n(?P<fenced>)|(?:\A|\n)[ \t]*)(?P<arguments>[\[{].*?)(?(fenced)\n```|\Z)"),
+))  # fmt: skip
 """Tool calls in text: families of models, the form in which they write one, and its reader."""
-_AROUND_CALLS = re.compile(
-    r"</?(?:\w+:)?tool_calls?>|</?(?:｜DSML｜)?function_calls>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>"
-    r"|<｜end▁of▁sentence｜>|<\|eom_id\|>|</s>"
-)
+_AROUND_CALLS = re.compile(rf"</?{_TOOL}>|<[|｜]tool[▁_]calls?[▁_](?:section[▁_])?(?:begin|end)[|｜]>|<\|eom_id\|>")
 """What stands around calls."""

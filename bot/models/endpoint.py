@@ -15,7 +15,7 @@ from bot.models.chat import ChatClient, Unfinished
 from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.context import LEAST_PROMPT, ContextRefusal, Window, shortened
-from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words, is_about
+from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words, is_about, named_wait
 from bot.models.passing import PROBE, Passed, PassingClient
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
@@ -308,6 +308,7 @@ class OpenAIModel:
             except Rejected as answer:
                 error = classify(answer.status, answer.body, model=model, names=self._endpoint.names)
                 asked = retry_after(answer.headers.get("retry-after"), self._clock.now())
+                asked = named_wait(answer.body) if asked is None else asked
             except NotACompletion as page:
                 # The address has answered before, so it is right: a gateway in front of it fails for now.
                 error = ModelUnavailable(str(page)) if self._has_answered else page

@@ -38,10 +38,16 @@ _REFUSING_WORDS = re.compile(
     re.IGNORECASE,
 )
 _SETTING_WORDS = re.compile(
-    r"\bmodel\b.*\b(not found|not exist|unknown|invalid|not supported|unavailable)|(invalid|unknown|no such) model"
-    r"|api[ _]key|unsupported parameter|unknown parameter|unrecognized",
+    r"no models? loaded|\bmodel\b.*\b(not found|not exist|unknown|invalid|not supported|unavailable)"
+    r"|(invalid|unknown|no such) model|api[ _]key|unsupported parameter|unknown parameter|unrecognized",
     re.IGNORECASE | re.DOTALL,
 )
+_WAIT = re.compile(
+    r"(?:try again|retry\w*|wait)\W{1,9}(?:in |after |for )?((?:\d+(?:\.\d+)?\s?(?:ms|[hms])[a-z]*\s?){1,3})",
+    re.IGNORECASE,
+)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s?(ms|[hms])", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 _FORM = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 """Statuses with which endpoints refuse the form of a request; llama.cpp and others answer some of it with 500."""
 _REFUSING_STREAMS = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
@@ -107,6 +113,12 @@ def is_about(subject: Literal["streams", "tools", "high limits"], status: int, b
     return status in _FORM and bool(_ABOUT[subject].search(words)) and not is_failure
 
 
+def named_wait(body: object) -> float | None:
+    """Return the seconds after which an error's message says to try again, such as `1m2.5s`; None if it names none."""
+    found = _WAIT.search(_words(body))
+    return sum(float(n) * _SECONDS[unit.lower()] for n, unit in _DURATION.findall(found[1])) if found else None
+
+
 def endpoint_words(body: object) -> str:
     """Return the endpoint's own message, on one line and bounded; for an HTML page, its title or else its text."""
     return _words(body)[:_MOST_WORDS]
@@ -115,6 +127,9 @@ def endpoint_words(body: object) -> str:
 def _words(body: object) -> str:
     error = _error(body)
     message = error.get("message", error) if isinstance(error, dict) else error
+    metadata = error.get("metadata") if isinstance(error, dict) else None
+    if isinstance(metadata, dict) and (raw := metadata.get("raw")):
+        message = f"{message}: {raw}"  # OpenRouter's, with what its provider said
     text = str(message or "")[:_MOST_READ]
     if text.lstrip().startswith("<"):
         title = _TITLE.search(text)

@@ -25,11 +25,11 @@ _SPECIAL_TOKEN = re.compile(
 )
 _SPECIAL_OPENING = re.compile(
     # Half a token, such as `<|turn>`, `<turn|>` and `<｜DSML｜invoke name=...>`; then `]~b]` and `[e~[`.
-    r"<(?=/?[|｜][\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)"
+    r"<(?=/?[|｜]{1,2}[\w\"']|/?\w{1,40}[|｜]>)|[\[\]](?=~!?b[\[\]])|\[(?=e~\[)|\](?=<\])|◁(?=/?think▷)"
     r"|<(?=/?(?:\w{1,20}:)?(?:(?:"
-    r"(?:\w{1,20}_)?think(?:ing)?|(?:begin_|end_)?thoughts?|reasoning|reflection|scratchpad|tools?"
+    r"(?:\w{1,20}_)?think(?:ing)?|(?:begin_|end_)?thoughts?(?:_process)?|reasoning|reflection|scratchpad|tools?"
     r"|(?:\w{1,20}_)?(?:tool|function)[_▁]?(?:calls?|responses?|results?|outputs?|use|code|declare)(?:_begin|_end)?"
-    r"|invoke|answer|escape|arg_(?:key|value)|role|observation|hy_[\w▁]{1,30}|longcat_s|cot_budget_reflect|tool_(?:sep|list)"
+    r"|invoke|answer|response|escape|arg_(?:key|value)|role|observation|hy_[\w▁]{1,30}|longcat_s|cot_budget_reflect|tool_(?:sep|list)"
     r"|available_tools|tokens_unused_\d{1,4}|system(?:[_-](?:prompt|reminder|instructions?))?|user|assistant|human"
     r"|developer|im_(?:start|end|sep)|(?:start|end)_of_\w{1,20}|begin_of_text|endoftext|eot(?:_id)?|eo[hmpsd]|[bs]o[hsp]"
     r"|[be]os_token|fim_\w{1,20}|file_sep|reponame|(?:unused|reserved|special|ctrl|extra(?:_id)?)_?\d{1,4})(?=[\s/>]|\Z)"

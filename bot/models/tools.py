@@ -1,12 +1,17 @@
 """Native tool calls, translated at the endpoint; everywhere else a command is a fenced block in a message's text."""
 
 import json
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from bot.models import Message, Prompt
 from bot.models.commands import prose_and_command, with_command, without_command
+
+_TOKEN_BEHIND = re.compile(r"(?<=\})\s{0,9}<[^<>\"]{1,40}>\Z")
+"""What some servers leave behind arguments, such as `<|call|>` and `</tool_call>`."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +109,15 @@ def _function(call: object) -> tuple[str, object]:
 
 def _command(arguments: object, tool: Tool) -> str | None:
     """Return the command in a call's arguments, None if they cannot be read; some servers send them as an object."""
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments, strict=False)
-        except (ValueError, RecursionError):
-            return None
-    command = arguments.get(tool.parameter) if isinstance(arguments, dict) else None
+    for _ in range(2):  # they may be encoded twice
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(_TOKEN_BEHIND.sub("", arguments), strict=False)
+            except (ValueError, RecursionError):
+                return None
+    # Models that were trained with a shell call its parameter so, and give it words, whatever the definition says.
+    command = arguments.get(tool.parameter, arguments.get("cmd")) if isinstance(arguments, dict) else None
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        command = shlex.join(command)
     # A request can carry no lone surrogates, and the next one repeats the conversation.
     return command.encode("utf-8", "replace").decode() if isinstance(command, str) else None

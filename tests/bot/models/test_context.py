@@ -36,6 +36,19 @@ REFUSALS = [
     ("mistral", "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", 32768,
      40000),
     ("tgi", "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs`", 4096, 4000),
+    ("llama-cpp-python", "Requested tokens (5000) exceed context window of 2048", 2048, 5000),
+    ("azure", "This model's maximum context length is 8192 tokens, however you requested 9000 tokens (8000 in your prompt; 1000 "
+     "for the completion).", 8192, 8000),
+    ("vllm-characters", "This model's maximum context length is 4096 tokens. However, you requested 100 output tokens and your "
+     "prompt contains 90000 characters (more than 65536 characters, the upper bound for 4096 input tokens).", 4096, None),
+    ("vertex", "the input token count is 1200000 but model only supports up to 1048576.", 1048576, 1200000),
+    ("cerebras", "Please reduce the length of the messages. Current length is 42328 while limit is 40000", 40000, 42328),
+    ("dashscope", "InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]", 129024, None),
+    ("minimax", "invalid params, context window exceeds limit (2013)", None, None),
+    ("ai21", "Prompt contains 300000 tokens, exceeding the limit of 262144", 262144, 300000),
+    ("copilot", "prompt token count of 140000 exceeds the limit of 128000", 128000, 140000),
+    ("exllama", "Context length 5000 is greater than max_seq_len 4096.", 4096, 5000),
+    ("transformers", "sequence length is longer than the maximum sequence length for this model (5000 > 4096)", 4096, 5000),
     ("xai", "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131072, 537812),
 ]  # fmt: skip
 
@@ -43,6 +56,12 @@ REFUSALS = [
 @pytest.mark.parametrize(("words", "limit", "prompt"), [one[1:] for one in REFUSALS], ids=[one[0] for one in REFUSALS])
 def test_each_servers_refusal_is_read_with_its_tokens(words: str, limit: int | None, prompt: int | None) -> None:
     assert ContextRefusal.read(400, {"error": {"message": words}}) == ContextRefusal(limit, prompt)
+
+
+def test_what_a_routers_provider_said_is_read() -> None:
+    raw = '{"error": {"message": "This model\'s maximum context length is 8192 tokens, and you sent 9000 in the messages"}}'
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw, "provider_name": "x"}}
+    assert ContextRefusal.read(400, {"error": error}) == ContextRefusal(8192, 9000)
 
 
 def test_llama_cpps_fields_are_read() -> None:

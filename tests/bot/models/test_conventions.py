@@ -39,6 +39,15 @@ REASONED = (
     f"<|channel|>analysis<|message|>{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|return|>",
     f"{REJECTED}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}",
     f"analysis{REJECTED}assistantfinal{ANSWER}",
+    f"analysis We need it. {REJECTED} assistantfinal {ANSWER}",
+    f"assistantanalysis{REJECTED}assistantfinal{ANSWER}",
+    f"<|channel|>analysis<|message|>{REJECTED}<|end|><|start|>assistant<|message|>{ANSWER}",
+    f"<Think>{REJECTED}</Think >{ANSWER}",
+    f"<mm:think>{REJECTED}</mm:think><response>{ANSWER}</response>",
+    f"<thought_process>{REJECTED}</thought_process>{ANSWER}<|endoftext|>",
+    f"<|begin_of_thought|>{REJECTED}<|end_of_thought|><|begin_of_solution|>{ANSWER}<|end_of_solution|></s>",
+    f"<|inner_prefix|>{REJECTED}<|inner_suffix|>{ANSWER}<|end|>",
+    f"Here is my thought process:\n{REJECTED}\nHere is my response:\n{ANSWER}",
 )
 
 
@@ -72,6 +81,7 @@ def test_reasoning_alone_is_no_answer(text: str) -> None:
         '```python\nPROMPT = """\n<think>\n{thoughts}\n</think>\n{answer}"""\n```',
         '```python\nprompt += "\\n</think>\\n" + f"{thoughts}</think>"\n```',
         "Models write <think> before they answer.",
+        "Here is my response:\n[think] of it\nassistantfinal",
         "```python\nx = 1\n```\n~~~\n```\n~~~\nanalysis of it",
     ],
 )
@@ -101,6 +111,23 @@ CALLS = {
     '<|constrain|>json<|message|>{"command": "ls"}<|call|>',
     "gpt-oss-role": "<|start|>assistant to=functions.bash<|channel|>commentary json<|message|>"
     '{"command": "ls"}<|call|>',
+    "hermes-without-its-last-brace": '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}\n</tool_call>',
+    "hermes-as-python": "<tool_call>\n{'name': 'bash', 'arguments': {'command': 'ls'}}\n</tool_call>",
+    "qwen2.5-coder": '<tools>\n{"name": "bash", "arguments": {"command": "ls"}}\n</tools>',
+    "jamba": '<tool_calls>[{"name": "bash", "arguments": {"command": "ls"}}]</tool_calls>',
+    "glaive": """<functioncall> {"name": "bash", "arguments": '{"command": "ls"}'}""",
+    "hunyuan": '<tool_calls>\n<tool_call>bash\n```json\n{"command": "ls"}\n```\n</tool_call>\n</tool_calls>',
+    "qwen3-coder-unclosed": "<function=bash>\n<parameter=command>\nls\n</tool_call>",
+    "deepseek-newest": '<｜｜DSML｜｜ invoke name="bash">\n'
+    '<｜｜DSML｜｜ parameter name="command" string="true">ls</｜｜DSML｜｜ parameter>\n</｜｜DSML｜｜ invoke>',
+    "deepseek-ascii": '<|tool_calls_begin|><|tool_call_begin|>bash<|tool_sep|>{"command": "ls"}<|tool_call_end|>',
+    "longcat": "<longcat_tool_call>bash<longcat_arg_key>command</longcat_arg_key>"
+    "<longcat_arg_value>ls</longcat_arg_value></longcat_tool_call>",
+    "kimi-unclosed": '<|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>{"command": "ls"}<|tool_calls_section_end|>',
+    "devstral": '[TOOL_CALLS]bash{"command": "ls"}',
+    "olmo": '<function_calls>\nbash(command="ls")\n</function_calls>',
+    "llama-python-code": '<|python_tag|>bash.call(command="ls")',
+    "gpt-oss-words": '<|channel|>commentary to=container.exec<|message|>{"cmd": ["ls"]}<|call|>',
     "gpt-oss-without-tokens": 'analysisI look.assistantcommentary to=functions.bash json{"command": "ls"}',
 }
 
@@ -127,6 +154,32 @@ def test_calls_keep_their_order_and_the_prose_before_them() -> None:
     )
     prose, calls = calls_in(text)
     assert (prose, [call["function"]["arguments"]["command"] for call in calls]) == ("I look.", ["ls", "pwd"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "bash", "parameters": {"command": "ls"}}',
+        'I look.\n\n{"type": "function", "function": {"name": "bash", "arguments": "{\\"command\\": \\"ls\\"}"}}',
+        '```json\n[{"name": "bash", "arguments": {"command": "ls"}}]\n```\nThat shows the files.',
+        'functools[{"name": "bash", "arguments": {"command": "ls"}}]',
+    ],
+)
+def test_a_call_without_a_mark_is_a_command(text: str) -> None:
+    assert command_in(read(text)) == "ls"
+
+
+def test_json_that_is_no_call_stays_in_the_answer() -> None:
+    text = 'It is:\n```json\n{"name": "lgbm", "metric": 1}\n```'
+    assert read(text) == text
+
+
+@pytest.mark.parametrize(
+    "arguments", ['"{\\"command\\": \\"ls\\"}"', '{"command": "ls"}</tool_call>', '{"command": ["ls"]}']
+)
+def test_arguments_are_read_as_servers_send_them(arguments: str) -> None:
+    call = {"type": "function", "function": {"name": "bash", "arguments": arguments}}
+    assert command_in(read(None, tool_calls=[call])) == "ls"
 
 
 def test_a_call_that_is_cut_off_is_no_command() -> None:

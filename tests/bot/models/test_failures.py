@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.models.failures import endpoint_words
+from bot.models.failures import endpoint_words, named_wait
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,17 @@ from bot.models.failures import endpoint_words
 )
 def test_words_of_an_endpoint_are_one_bounded_line(body: object, words: str) -> None:
     assert endpoint_words(body) == words
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Rate limit reached for x. Please try again in 1m2.5s. Need more tokens?", 62.5),
+        ("Please try again in 340ms.", 0.34),
+        ("You exceeded your current quota. Please retry in 33.5s.", 33.5),
+        ("Retry after 20 seconds.", 20),
+        ("try again later; it was retried 3 times", None),
+    ],
+)
+def test_the_wait_that_an_error_names_is_read(words: str, seconds: float | None) -> None:
+    assert named_wait({"error": {"message": words}}) == seconds

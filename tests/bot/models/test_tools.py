@@ -113,7 +113,7 @@ async def test_several_calls_of_one_reply_are_one_command() -> None:
     ("call", "shown"),
     [
         ('{"command": "cat > a.py <<', 'bash({"command": "cat > a.py <<)'),
-        ('{"cmd": "ls"}', 'bash({"cmd": "ls"})'),
+        ('{"code": "ls"}', 'bash({"code": "ls"})'),
         ('{"command": 7}', 'bash({"command": 7})'),
         ("[1]", "bash([1])"),
         ("```sh\nls\n```", None),
