@@ -197,7 +197,7 @@ def bubblewrap_command(
     for folder in writable.values():
         identity.give(folder)
     contents = {str(path): path.read_bytes() for path in visible.files} | identity.accounts()
-    files = {path: _passed(stack, content) for path, content in contents.items()}
+    files = {path: _pass_content(stack, content) for path, content in contents.items()}
     arguments = [*_NAMESPACES, *identity.namespace, "--die-with-parent", "--new-session", *options]
     arguments += file_arguments(
         visible,
@@ -211,21 +211,21 @@ def bubblewrap_command(
     descriptors = list(files.values())
     if not gpus:
         # Mapped, it is memory that nobody can count, as the filter refuses it elsewhere.
-        descriptors.append(_passed(stack, b""))
+        descriptors.append(_pass_content(stack, b""))
         arguments += ["--ro-bind-data", str(descriptors[-1]), "/dev/zero"]
     if idle:
         arguments += ["--remount-ro", "/proc"]  # where it could give its session the usual weight again
     if program := seccomp_program(shared_memory=bool(gpus), pinned=pinned, idle=idle):
-        descriptors.append(_passed(stack, program))
+        descriptors.append(_pass_content(stack, program))
         arguments += ["--seccomp", str(descriptors[-1])]
     # By descriptor: its command line shows nothing that is not meant for the script.
-    descriptors.append(_passed(stack, b"".join(os.fsencode(argument) + b"\0" for argument in arguments)))
+    descriptors.append(_pass_content(stack, b"".join(os.fsencode(argument) + b"\0" for argument in arguments)))
     # If it is not installed, the start fails with a clear message.
     bwrap = shutil.which("bwrap") or "bwrap"
     return [bwrap, "--args", str(descriptors[-1]), "--", *identity.become, *command], descriptors
 
 
-def _passed(stack: ExitStack, content: bytes) -> int:
+def _pass_content(stack: ExitStack, content: bytes) -> int:
     """Return a descriptor that holds this content, to be read from its start; closed with the stack."""
     descriptor = os.memfd_create("bwrap")
     stack.callback(os.close, descriptor)

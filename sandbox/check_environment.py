@@ -14,7 +14,7 @@ from sandbox.instance import owner
 _SCRIPT = Path(__file__).with_name("environments") / "check_script.py"
 _SECONDS = 600.0
 _MEMORY = 8 * 1024**3
-_FOUND = "trials.jsonl"
+_TRIALS = "trials.jsonl"
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ def check_environment(sandbox: Sandbox, environment: ScriptEnvironment) -> Trial
         (view / "wanted.json").write_text(json.dumps(environment.record.wanted), encoding="utf-8")
         limits = Limits(_SECONDS, memory_bytes=_MEMORY)
         script = _SCRIPT.read_text(encoding="utf-8")
-        request = ExecutionRequest("check", script, view, out, limits, keep=(_FOUND,))
+        request = ExecutionRequest("check", script, view, out, limits, keep=(_TRIALS,))
         outcome = asyncio.run(sandbox.run(request))
-        lines = outcome.kept[_FOUND].read_text(encoding="utf-8").splitlines() if _FOUND in outcome.kept else []
+        lines = outcome.kept[_TRIALS].read_text(encoding="utf-8").splitlines() if _TRIALS in outcome.kept else []
     trials = [EnvironmentTrial(**json.loads(line)) for line in lines]
     if outcome.reason is ExitReason.FINISHED:
         return Trials(trials, None)

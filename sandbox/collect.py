@@ -72,13 +72,13 @@ def collect_folder(work: Path, name: str, out: Path, mounted: Container[str] = (
     if len(files) > FOLDER_FILES or size > FOLDER_BYTES:
         limit = f"{FOLDER_FILES} files of {FOLDER_BYTES // 1000**2} MB together"
         return f"it holds {len(files)} files of {size / 1000**2:.0f} MB; the limit is {limit}"
-    for folder, one in files:
+    for folder, file in files:
         target = out / folder.relative_to(work)
         target.mkdir(parents=True, exist_ok=True)
-        collected = collect(folder, [one], target, cap=FOLDER_BYTES)
+        collected = collect(folder, [file], target, cap=FOLDER_BYTES)
         if collected.notes:
             shutil.rmtree(out / name)
-            return f"{(folder / one).relative_to(work)}: {collected.notes[0]}"
+            return f"{(folder / file).relative_to(work)}: {collected.notes[0]}"
     return None
 
 

@@ -78,7 +78,7 @@ class Container:
                 raise
         except ENGINE_FAILURES as error:
             _remove(engine, self._name)
-            raise EngineError(f"The container could not be started: {say(error)}") from error
+            raise EngineError(f"Cannot start the container: {say(error)}") from error
         self.input = self._stream if talks else None
         self._resources = resources.pop_all()
         self._began = time.monotonic()
@@ -247,7 +247,7 @@ def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
     except ImageNotFound as error:
         raise EngineError(f"No image {options['image']}: run `make image`.") from error
     except ENGINE_FAILURES as error:
-        raise EngineError(f"The container could not be made: {say(error)}") from error
+        raise EngineError(f"Cannot create the container: {say(error)}") from error
 
 
 def _memory(stats: Mapping[str, Any]) -> int | None:

@@ -54,9 +54,9 @@ class DockerSandbox(LocalSandbox):
             return say(error)
         works, output = try_out(self, _PROBE)
         if not works:
-            return f"Docker is there but runs no script: {output}"
+            return f"Docker is installed but cannot run a script: {output}"
         if image.attrs["Config"].get("Volumes"):
-            return f"The image {image.tags} declares volumes: folders that no limit holds."
+            return f"The image {image.tags} declares volumes, which no size limit covers."
         facts = json.loads(output)
         if self._environment and facts["python"].split(".")[:2] != self._environment.record.python.split(".")[:2]:
             return (
@@ -74,9 +74,9 @@ class DockerSandbox(LocalSandbox):
             gaps=(
                 "the kernel is shared unless the runtime is gVisor: its vulnerabilities are reachable except through "
                 "filtered calls",
-                "the filter of system calls is the engine's own: before Docker 25 io_uring is open, before 23 vsock",
+                "the system call filter is Docker's: io_uring is allowed before Docker 25, vsock before 23",
                 "the size of the working folder is measured a few times a second, so a burst can exceed its limit",
-                "access to the engine equals root, so the bot has root's power",
+                "access to the engine equals root access for the bot",
                 "GPU memory is not limited; the execution has the GPU to itself",
             ),
             python=python,

@@ -25,14 +25,14 @@ from sandbox.gpu import metered
 from sandbox.idle_probe import SMALL_SHARE, idle_share
 from sandbox.instance import owner
 from sandbox.lab import LabHandle, LabRequest
-from sandbox.lab.session import SearchPaths, opened
+from sandbox.lab.session import SearchPaths, open_session
 from sandbox.launch import path_of
 from sandbox.memory import oom_kills
 from sandbox.quiet import PauseSignal, QuietCores
 from sandbox.running import Running
 from sandbox.settings import SandboxSettings
 from sandbox.supervise import Ending, StopSignal, Supervisor, stop_signal
-from sandbox.thread_join import ended
+from sandbox.thread_join import join_thread
 from sandbox.watcher import Watcher
 from sandbox.workspace import LOG_NAME, Workspace, check_request, fresh_workspace
 from state.errors import UsageError
@@ -192,7 +192,7 @@ class LocalSandbox(ABC):
         """
         if type(self).start_lab is LocalSandbox.start_lab:
             raise UsageError("a lab needs --sandbox bubblewrap or docker")
-        async with opened(request, self.start_lab, self.search_paths) as lab:
+        async with open_session(request, self.start_lab, self.search_paths) as lab:
             yield lab
 
     @property
@@ -218,7 +218,9 @@ class LocalSandbox(ABC):
                 gives_way = await asyncio.to_thread(self._gives_way)
                 pause = stack.enter_context(self._quiet.signal(request.lease, gives_way=gives_way))
             thread = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix=request.execution_id))
-            return await ended(loop.run_in_executor(thread, execute, self, request, stop, watch, pause), stop.send)
+            return await join_thread(
+                loop.run_in_executor(thread, execute, self, request, stop, watch, pause), stop.send
+            )
 
     def quiet(self, lease: Lease, *, from_all: bool = False) -> AbstractContextManager[None]:
         """See `Sandbox`."""
@@ -308,7 +310,7 @@ def _execute(
 
 def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
     if workspace.work.is_symlink() or not workspace.work.is_dir():
-        return Collected(notes=["It removed its own working folder."])
+        return Collected(notes=["It removed its working folder."])
     collected = collect(workspace.work, request.keep, request.out)
     for name in request.keep_folders:
         if (problem := collect_folder(workspace.work, name, request.out, request.mounts)) is not None:

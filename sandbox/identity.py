@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-NOBODY = 65534
+NOBODY_ID = 65534
 _FIRST_USER = 1_900_000_000
 """Start of a range that systemd's list of user ids leaves free, so that nobody else has these."""
 _USERS = 200_000_000
 _COUNTS_BY_NAMESPACE = (5, 14)
 """Kernel since which the limit on processes counts those of a user namespace, not all of the user's."""
-_NEEDED = {"CHOWN": 0, "DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8, "SYS_ADMIN": 21}
-_KEPT = ("SETUID", "SETGID", "SETPCAP")
+_REQUIRED_CAPS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8, "SYS_ADMIN": 21}
+_RETAINED_CAPS = ("SETUID", "SETGID", "SETPCAP")
 
 
 @dataclass(frozen=True)
@@ -77,17 +77,17 @@ def choose_identity(turn: int = 0, place: Path | None = None) -> Identity:
         namespace: tuple[str, ...] = (
             "--unshare-user",
             "--uid",
-            str(NOBODY),
+            str(NOBODY_ID),
             "--gid",
-            str(NOBODY),
+            str(NOBODY_ID),
             "--cap-drop",
             "ALL",
         )
-        return Identity(NOBODY, namespace, (), changes_user=False, counted=is_counted and os.geteuid() != 0)
+        return Identity(NOBODY_ID, namespace, (), changes_user=False, counted=is_counted and os.geteuid() != 0)
     seed = os.getpid() * 512 + turn if place is None else int.from_bytes(sha256(os.fsencode(place.resolve())).digest())
     candidate = _FIRST_USER + seed % _USERS
-    user = candidate if _mapped(candidate) else NOBODY
-    namespace = ("--cap-drop", "ALL", *(part for name in _KEPT for part in ("--cap-add", f"CAP_{name}")))
+    user = candidate if _mapped(candidate) else NOBODY_ID
+    namespace = ("--cap-drop", "ALL", *(part for name in _RETAINED_CAPS for part in ("--cap-add", f"CAP_{name}")))
     become = (
         *(shutil.which("setpriv") or "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
         *("--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--no-new-privs"),
@@ -103,7 +103,7 @@ def _has_capabilities() -> bool:
     status = Path("/proc/self/status").read_text()
     match = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
     capabilities = int(match[1], 16) if match else 0
-    return all(capabilities >> bit & 1 for bit in _NEEDED.values())
+    return all(capabilities >> bit & 1 for bit in _REQUIRED_CAPS.values())
 
 
 def _mapped(user: int) -> bool:

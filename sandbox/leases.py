@@ -34,7 +34,7 @@ _SLACK = 256 * 1024**2
 """Bytes by which a GPU's memory may differ even if nothing of the execution is left."""
 
 Name = TypeVar("Name", bound=Hashable)
-Held = Mapping[Name, Sequence[Lock]]
+HeldLocks = Mapping[Name, Sequence[Lock]]
 
 
 class NoneFree(InfrastructureFailure):
@@ -174,11 +174,11 @@ class Leases:
     async def _first_come(
         self,
         kind: str,
-        attempt: Callable[[], Held[Name] | None],
+        attempt: Callable[[], HeldLocks[Name] | None],
         deadline: float,
         say: Callable[[str], None] | None,
         subject: str,
-    ) -> Held[Name]:
+    ) -> HeldLocks[Name]:
         """Wait in line, then take everything together as soon as it is free."""
         start = time.monotonic()
         report_at = start + _SAY_AFTER
@@ -198,14 +198,14 @@ class Leases:
         except OSError as error:
             raise InfrastructureFailure(f"Leases cannot be stored in {self._folder}: {error}") from error
 
-    def _try_cores(self, count: int) -> Held[int] | None:
+    def _try_cores(self, count: int) -> HeldLocks[int] | None:
         def attempt(core: int) -> Sequence[Lock] | None:
             lock = take(self._folder / f"cpu-{core}")
             return None if lock is None else [lock]
 
         return _all_or_none(self._cores, attempt, count)
 
-    def _try_gpus(self, count: int) -> Held[str] | None:
+    def _try_gpus(self, count: int) -> HeldLocks[str] | None:
         self._try_withheld()
         return _all_or_none([gpu.uuid for gpu in self._gpus.all()], self._try_gpu, count)
 
@@ -213,17 +213,17 @@ class Leases:
         """Take a GPU, or a share of one: shares hold the GPU's own lock together, which keeps others from having it alone."""
         if self._shares == 1 and self._gpus.processes(uuid):
             return None
-        whole = take(self._folder / f"gpu-{uuid}", shared=self._shares > 1)
-        if whole is None or self._shares == 1:
-            return None if whole is None else [whole]
+        whole_gpu = take(self._folder / f"gpu-{uuid}", shared=self._shares > 1)
+        if whole_gpu is None or self._shares == 1:
+            return None if whole_gpu is None else [whole_gpu]
         for share in range(self._shares):
             if lock := take(self._folder / f"gpu-{uuid}.{share}"):
-                return [whole, lock]
-        whole.release()
+                return [whole_gpu, lock]
+        whole_gpu.release()
         return None
 
     async def _give_back_gpus(
-        self, locks_by_gpu: Held[str], used_bytes: Mapping[str, int | None], say: Callable[[str], None] | None
+        self, locks_by_gpu: HeldLocks[str], used_bytes: Mapping[str, int | None], say: Callable[[str], None] | None
     ) -> None:
         """Release GPUs whose memory was freed; withhold the others until theirs is."""
         for uuid, locks in locks_by_gpu.items():
@@ -249,8 +249,8 @@ class Leases:
         """Return which other process has the cores, or why a GPU without a lease is not to be had, as the end of a sentence."""
         if kind == "cpu":
             holder_pids = holders(self._folder / f"cpu-{core}" for core in self._cores)
-            names = [_named(pid) for pid in holder_pids if pid != os.getpid()]
-            return f", which {' and '.join(names)} {'has' if len(names) == 1 else 'have'} now" if names else ""
+            names = [_process_name(pid) for pid in holder_pids if pid != os.getpid()]
+            return f", in use by {' and '.join(names)}" if names else ""
         reasons = [f"{uuid} still holds memory of an execution that has ended" for uuid in self._withheld]
         if self._shares == 1:
             reasons += [
@@ -261,7 +261,7 @@ class Leases:
         return f" ({'; '.join(reasons)})" if reasons else ""
 
 
-def _named(pid: int) -> str:
+def _process_name(pid: int) -> str:
     """Return what a person calls a process, such as `bot run (process 4242)`."""
     try:
         words = psutil.Process(pid).cmdline()
@@ -276,19 +276,19 @@ def _named(pid: int) -> str:
 
 def _all_or_none(
     names: Iterable[Name], attempt: Callable[[Name], Sequence[Lock] | None], count: int
-) -> Held[Name] | None:
+) -> HeldLocks[Name] | None:
     """Take `count` of them, in their order, or none."""
-    held: dict[Name, Sequence[Lock]] = {}
+    locks_by_name: dict[Name, Sequence[Lock]] = {}
     for name in names:
         if (locks := attempt(name)) is not None:
-            held[name] = locks
-        if len(held) == count:
-            return held
-    _release(held)
+            locks_by_name[name] = locks
+        if len(locks_by_name) == count:
+            return locks_by_name
+    _release(locks_by_name)
     return None
 
 
-def _release(locks_by_name: Held[Name]) -> None:
+def _release(locks_by_name: HeldLocks[Name]) -> None:
     for locks in locks_by_name.values():
         for lock in locks:
             lock.release()

@@ -74,7 +74,7 @@ def take_soon(path: Path) -> Lock | None:
 def is_held(path: Path) -> bool:
     """Return whether somebody holds the lock, or may, as where files cannot be locked; an absent file is free."""
     try:
-        descriptor = _opened(path)
+        descriptor = _open_lock(path)
     except FileNotFoundError:
         return False
     except OSError:
@@ -139,7 +139,7 @@ class WaitingLine:
 def _open(path: Path) -> int:
     while True:
         with contextlib.suppress(FileNotFoundError):
-            return _opened(path)
+            return _open_lock(path)
         # Made anew or not at all: in a folder that all may write to, root may not open another's file to create it.
         with contextlib.suppress(FileExistsError):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN, 0o644)
@@ -147,7 +147,7 @@ def _open(path: Path) -> int:
             return descriptor
 
 
-def _opened(path: Path) -> int:
+def _open_lock(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_RDWR | _OPEN)  # network file systems lock no file that is only read
     except PermissionError:

@@ -66,7 +66,7 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> ScriptEnvironme
     if not re.match(PLAIN_NAME, name):
         raise UsageError(f"{name!r} is not a valid environment name: use letters, digits, dots and dashes")
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder, name):
+    with _exclusive(folder, name):
         if name in {environment.name for environment in environments_in(folder)[0]}:
             raise UsageError(
                 f"the environment {name} already exists: `bot env remove {name}` first, or choose another name"
@@ -74,7 +74,7 @@ def make_environment(folder: Path, name: str, recipe: Recipe) -> ScriptEnvironme
         _ensure_ours(folder / name)
         free, needed_gb = shutil.disk_usage(folder).free / 1e9, estimate_gigabytes(recipe) + _ROOM_GB
         if free < needed_gb:
-            raise UsageError(f"{folder} has {free:.1f} GB free, and {needed_gb:.1f} GB are needed to be safe")
+            raise UsageError(f"{folder} has {free:.1f} GB free, and {needed_gb:.1f} GB are required")
         return _make(folder / name, recipe)
 
 
@@ -86,7 +86,7 @@ def remove_environment(folder: Path, name: str) -> None:
     path = folder / name
     if name not in {*(environment.name for environment in environments_in(folder)[0]), *environments_in(folder)[1]}:
         raise UsageError(f"no environment {name} in {folder}")
-    with _alone(folder, name):
+    with _exclusive(folder, name):
         _ensure_ours(path)
         try:
             ScriptEnvironment.record_file(path).unlink(missing_ok=True)  # what is half removed is not complete
@@ -110,7 +110,7 @@ def _make(path: Path, recipe: Recipe) -> ScriptEnvironment:
     python = f"{PYTHON[0]}.{PYTHON[1]}"
     interpreter = str(Path(sys.executable).resolve()) if sys.version_info[:2] == PYTHON else python
     _run([uv, "venv", "--quiet", "--clear", "--python", interpreter, str(path)], path.parent)
-    packages = _wanted(recipe)
+    packages = _requirements(recipe)
     pins = path / "constraints.txt"
     pins.write_text("\n".join(constraints(recipe)), encoding="utf-8")
     options = ["--constraint", str(pins), *packages]
@@ -125,7 +125,7 @@ def _make(path: Path, recipe: Recipe) -> ScriptEnvironment:
     _run(command, path.parent)
     ask_version = [executable, "-c", "import platform; print(platform.python_version())"]
     version = subprocess.run(ask_version, capture_output=True, text=True, check=True).stdout.strip()
-    names = [] if recipe.requirements is None else [name for name, _ in _named(recipe.requirements)]
+    names = [] if recipe.requirements is None else [name for name, _ in _entries(recipe.requirements)]
     record = Record(
         groups=recipe.groups,
         cuda=recipe.cuda,
@@ -141,9 +141,9 @@ def _make(path: Path, recipe: Recipe) -> ScriptEnvironment:
     return environment
 
 
-def _wanted(recipe: Recipe) -> list[str]:
+def _requirements(recipe: Recipe) -> list[str]:
     """Return the names of the packages in its groups."""
-    names = [name for group in recipe.groups for name, _ in _named(LISTS / f"{group}.in")]
+    names = [name for group in recipe.groups for name, _ in _entries(LISTS / f"{group}.in")]
     if "tabular" in recipe.groups:
         names.append("xgboost" if recipe.cuda else "xgboost-cpu")
     return sorted(set(names))
@@ -151,11 +151,11 @@ def _wanted(recipe: Recipe) -> list[str]:
 
 def constraints(recipe: Recipe) -> list[str]:
     """Return our versions, except those of packages that the owner's own file names."""
-    own_names = set() if recipe.requirements is None else {_normal(name) for name, _ in _named(recipe.requirements)}
-    return [line for name, line in _named(VERSIONS) if _normal(name) not in own_names]
+    own_names = set() if recipe.requirements is None else {_normal(name) for name, _ in _entries(recipe.requirements)}
+    return [line for name, line in _entries(VERSIONS) if _normal(name) not in own_names]
 
 
-def _named(file: Path) -> Iterator[tuple[str, str]]:
+def _entries(file: Path) -> Iterator[tuple[str, str]]:
     """Yield the name and the line of each package that a file asks for by name."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -186,7 +186,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 
 @contextmanager
-def _alone(folder: Path, name: str) -> Iterator[None]:
+def _exclusive(folder: Path, name: str) -> Iterator[None]:
     """Keep other processes from making or removing it meanwhile."""
     lock = take_soon(folder / f".{name}.lock")
     if lock is None:

@@ -15,7 +15,7 @@ _ESCAPES = re.compile(
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-OURS = "\x1e"
+ENGINE_MARK = "\x1e"
 """Stands before a line of ours in a result; no output has it, as `plain_text` takes it out."""
 
 

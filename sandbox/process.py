@@ -26,8 +26,8 @@ class ProcessSandbox(LocalSandbox):
             (
                 "it can read and write whatever the bot's user can: labels, other views, secrets, and data/ itself",
                 "the network is open",
-                "if the bot is killed, so is the script, but processes that it started live until a bot with the same "
-                "folder of runs starts again",
+                "if the bot is killed, the script ends too, but its child processes live until a bot with the same folder "
+                "of runs starts",
                 "a process that detaches and clears its environment is not found",
                 "memory, processes and files are checked five times a second, so a burst can exceed the limits",
                 "an idle execution can raise its own priority; a session that it starts briefly has normal priority",

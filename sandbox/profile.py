@@ -10,7 +10,7 @@ from typing import Any
 from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from sandbox import ExecutionRequest, Limits
-from sandbox.identity import NOBODY, Identity
+from sandbox.identity import NOBODY_ID, Identity
 from sandbox.idle import IDLE_SHARES
 from sandbox.instance import owner
 from sandbox.lab import LabRequest
@@ -82,7 +82,7 @@ class ContainerSpec:
 def container_identity() -> Identity:
     """Return whom containers run as: nobody if we are root, else ourselves, so that we may remove what they leave."""
     root = os.geteuid() == 0
-    return Identity(NOBODY if root else os.geteuid(), (), (), changes_user=root, counted=True)
+    return Identity(NOBODY_ID if root else os.geteuid(), (), (), changes_user=root, counted=True)
 
 
 def name_of(folder: Path, name: str) -> str:

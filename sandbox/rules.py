@@ -11,7 +11,7 @@ from sandbox import Breach, ExecutionRequest, ExitReason, ResourceUsage
 _CPU_SECONDS = 1.0
 _BUSY = 0.01
 """Processor time below this, and below this share of the time, is no work: waiting costs a little too."""
-_WRITTEN = 50_000_000
+_MIN_WRITTEN_BYTES = 50_000_000
 """A script that wrote less than this has not filled the disk."""
 _DISK_EVERY = 2.0
 
@@ -24,12 +24,12 @@ class RuleSettings(BaseModel):
     silent_minutes: float = Field(
         default=10.0,
         ge=0,
-        description="stop a script after this many minutes without output or CPU time; 0: never",
+        description="stop a script after this many minutes without output or CPU time (0: never)",
     )
     free_disk_bytes: int = Field(
         default=500_000_000,
         ge=0,
-        description="free space on the disk, in bytes, below which a script that writes is stopped; 0: never",
+        description="free disk space, in bytes, below which a writing script is stopped (0: never)",
     )
 
 
@@ -78,7 +78,7 @@ class Rules:
         return f"it printed nothing and used no CPU time for {minutes:.0f} minutes"
 
     def _disk(self, usage: ResourceUsage) -> str | None:
-        if usage.seconds < self._disk_due or (usage.written_bytes or 0) < _WRITTEN:
+        if usage.seconds < self._disk_due or (usage.written_bytes or 0) < _MIN_WRITTEN_BYTES:
             return None
         self._disk_due = usage.seconds + _DISK_EVERY
         free = self._free(self._out)

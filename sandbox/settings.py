@@ -24,36 +24,36 @@ class SandboxSettings(BaseModel):
     environment: str | None = Field(
         default=None,
         pattern=PLAIN_NAME,
-        description="environment of scripts, from `bot env create`; none: `default` if it exists, else the bot's own packages",
+        description="environment of scripts, from `bot env create` (default: `default` if it exists, else the bot's packages)",
         examples=["vision"],
     )
     environments: SettingsPath | None = Field(
         default=None,
-        description="folder of environments; none: in the user's data folder",
+        description="folder of environments (default: in the user's data folder)",
         examples=["/srv/environments"],
     )
     memory_gb: float | None = Field(
         default=None,
         gt=0,
-        description="GiB of memory per script; none: the machine's memory less a reserve, divided among concurrent scripts",
+        description="GiB of memory per script (default: the machine's, less a reserve, divided among scripts)",
         examples=[16.0],
     )
     disk_gb: float | None = Field(
         default=None,
         gt=0,
-        description="GB that one script may write; none: half of the free space, divided among concurrent scripts",
+        description="GB that one script may write (default: half of the free space, divided among scripts)",
         examples=[20.0],
     )
     image: str | None = Field(
         default=None,
         min_length=1,
-        description="the container image; none: the bot's own, from `make image`",
+        description="container image (default: the one from `make image`)",
         examples=["kaggle-bot-sandbox:python3.11"],
     )
     runtime: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9._-]+$",
-        description="container runtime: `runsc` (gVisor), `nvidia` or another one of the engine; none: its default, runc",
+        description="container runtime: `runsc` (gVisor), `nvidia` or another (default: runc)",
         examples=["nvidia"],
     )
 
@@ -80,8 +80,7 @@ class FleetSettings(BaseModel):
     address: str | None = Field(
         default=None,
         pattern=_ADDRESS,
-        description="the Ray cluster that runs scripts: `auto` for the one that this machine belongs to, or ray://HOST:10001; "
-        "none: this machine",
+        description="Ray cluster that runs scripts: `auto` for this machine's, or ray://HOST:10001 (default: none)",
         examples=["auto"],
     )
     cache_gb: float = Field(default=50.0, gt=0, description="GB of views and weights cached on a node")

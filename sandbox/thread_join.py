@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def ended(running: "asyncio.Future[T]", stop: Callable[[], object] = lambda: None) -> T:
+async def join_thread(running: "asyncio.Future[T]", stop: Callable[[], object] = lambda: None) -> T:
     """Return its result; when the task is cancelled, have it stop, wait for that, and re-raise."""
     try:
         return await asyncio.shield(running)

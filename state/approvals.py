@@ -53,9 +53,9 @@ def _decided(session: Session, row: Approval) -> str:
         return f"submission {row.id} was {row.decision} already, by {row.by}"
     submission = session.get(Submission, (row.run_id, row.submission))
     if submission is None or submission.status != "withdrawn":
-        return f"submission {row.id} needs no decision any more: the site has answered it"
+        return f"submission {row.id} needs no decision: Kaggle has already answered"
     next_one = "".join(
-        f"; `bot approve {approval.id}` sends what waits now" for approval in undecided(session, row.run_id)[-1:]
+        f"; `bot approve {approval.id}` submits the current file" for approval in undecided(session, row.run_id)[-1:]
     )
     return f"submission {row.id} was withdrawn{f': {submission.message}' if submission.message else ''}{next_one}"
 

@@ -76,22 +76,22 @@ def _add_posts(session: Session, competition: str, table: type[PostT], rows: Seq
     new: dict[str, dict[str, Any]] = {}
     for row in rows:
         values = row.model_dump() | {"competition": competition}
-        if (stored := rows_by_id.get(row.id)) is not None:
-            for name, value in _later_state(table, stored.model_dump(), values).items():
-                setattr(stored, name, value)
+        if (stored_row := rows_by_id.get(row.id)) is not None:
+            for name, value in _later_state(table, stored_row.model_dump(), values).items():
+                setattr(stored_row, name, value)
         else:
             new[row.id] = _later_state(table, new[row.id], values) if row.id in new else values
     session.flush()
     _insert(session, table, list(new.values()))
 
 
-def _later_state(table: type[PostT], stored: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+def _later_state(table: type[PostT], stored_values: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return a repeated row's values, or the stored ones if the row is older than a message's last edit."""
     if table is not PostedMessage:
         return values
-    deleted = values["deleted"] or stored["deleted"]
-    older = (values["edited_at"] or _NEVER) < (stored["edited_at"] or _NEVER)
-    return (stored if older else values) | {"deleted": deleted}
+    deleted = values["deleted"] or stored_values["deleted"]
+    older = (values["edited_at"] or _NEVER) < (stored_values["edited_at"] or _NEVER)
+    return (stored_values if older else values) | {"deleted": deleted}
 
 
 def _add_observations(session: Session, competition: str, rows: Sequence[Observation]) -> None:

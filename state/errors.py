@@ -245,7 +245,7 @@ class Retry(BotError):
         """Set the pause in the bot's seconds, and whether this try counts towards the number of tries of a task."""
         self.seconds = seconds
         self.counted = counted
-        super().__init__(reason or f"it is to be tried again after {seconds:g} s")
+        super().__init__(reason or f"try again after {seconds:g} s")
 
 
 class KeepsFailing(BotError):

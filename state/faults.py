@@ -40,7 +40,7 @@ def restore_advice(path: Path) -> str:
     """Return what to do about a damaged database, in a sentence."""
     backups, name = find_backups(path), path.name
     if not backups:
-        return f"There is no backup of it in {path.parent / BACKUPS}: move it away, and start again."
+        return f"No backup of it in {path.parent / BACKUPS}: move it away, and start again."
     # A log that stayed would be written into the copy.
     return (
         f"Stop the bot, move {name}, {name}-wal and {name}-shm out of the folder, then run "
@@ -65,8 +65,8 @@ def translated(error: BaseException, path: Path) -> BotError | None:
             return _io_error(error, path)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StateUnavailable(
-                f"the database {path} is locked: another program has been writing to it for longer than we wait. Nothing "
-                "was written; end that program, or continue when it is done."
+                f"the database {path} is locked: another program writes to it. Nothing was written; stop that program, or "
+                "continue when it is done."
             )
         case sqlite3.SQLITE_CANTOPEN:
             return _cannot_open(path)
@@ -90,7 +90,7 @@ def translating(path: Path) -> Iterator[None]:
 def _full(path: Path) -> StateUnavailable:
     return StateUnavailable(
         f"the disk of {path} is full ({free_bytes(path) / 1e6:.1f} MB free), or a limit on the file is reached. Nothing was "
-        "written; make room (`bot prune` removes what old runs left), then continue."
+        "written; free some space (`bot prune` removes files of old runs), then continue."
     )
 
 
@@ -99,7 +99,7 @@ def _io_error(error: BaseException, path: Path) -> StateUnavailable:
         return _full(path)
     name = getattr(error, "sqlite_errorname", "SQLITE_IOERR")
     return StateUnavailable(
-        f"the disk of {path} fails ({error}, {name}). Nothing was written; look for the disk in the system's log."
+        f"the disk of {path} fails ({error}, {name}). Nothing was written; check the system's log for disk errors."
     )
 
 

@@ -59,7 +59,7 @@ def close_idea(
     _check(tx, known_at)
     row = tx.session.get(Idea, (run_id, number))
     if row is None or row.state != "live" or row.known_at > known_at:
-        raise ValueError(f"there is no live idea {number} that can be {state} as of {known_at}")
+        raise ValueError(f"no live idea {number} that can be {state} as of {known_at}")
     row.state, row.reason, row.successors, row.closed_at = state, reason, list(successors), known_at
     tx.session.add(row)
     fields: dict[str, Any] = {"idea": number, "state": state, "successors": row.successors, "reason": reason}
@@ -97,27 +97,27 @@ def add_reproduction(tx: Transaction, row: Reproduction) -> None:
 
 def analyses(store: Store, run_id: str, as_of: datetime) -> list[Analysis]:
     """Return the run's analyses that are known at `as_of`, by id."""
-    return _known(store, Analysis, run_id, as_of)
+    return _visible_rows(store, Analysis, run_id, as_of)
 
 
 def ideas(store: Store, run_id: str, as_of: datetime) -> list[Idea]:
     """Return the run's ideas that are known at `as_of`, by number; one that was closed for later things is still live."""
-    return _known(store, Idea, run_id, as_of)
+    return _visible_rows(store, Idea, run_id, as_of)
 
 
 def drafts(store: Store, run_id: str, as_of: datetime) -> list[Draft]:
     """Return the run's drafts that are known at `as_of`, by id."""
-    return _known(store, Draft, run_id, as_of)
+    return _visible_rows(store, Draft, run_id, as_of)
 
 
 def reports(store: Store, run_id: str, as_of: datetime) -> list[Report]:
     """Return the run's reports that are known at `as_of`, by id."""
-    return _known(store, Report, run_id, as_of)
+    return _visible_rows(store, Report, run_id, as_of)
 
 
 def reproductions(store: Store, run_id: str, as_of: datetime) -> list[Reproduction]:
     """Return what came of the kernels that the run tried to reproduce and that are known at `as_of`, by id."""
-    return _known(store, Reproduction, run_id, as_of)
+    return _visible_rows(store, Reproduction, run_id, as_of)
 
 
 def known_rows(session: Session, table: type[DerivedT], run_id: str, as_of: datetime | None = None) -> list[DerivedT]:
@@ -131,7 +131,7 @@ def known_rows(session: Session, table: type[DerivedT], run_id: str, as_of: date
     return rows
 
 
-def _known(store: Store, table: type[DerivedT], run_id: str, as_of: datetime) -> list[DerivedT]:
+def _visible_rows(store: Store, table: type[DerivedT], run_id: str, as_of: datetime) -> list[DerivedT]:
     with store.read() as session:
         return known_rows(session, table, run_id, as_of)
 

@@ -13,8 +13,8 @@ def open_lab(
     tx: Transaction, run_id: str, lab: int, *, draft_id: str | None, parents: Sequence[int], title: str
 ) -> Lab:
     """Open a lab; one that is there already is given back as it is."""
-    if (known := tx.session.get(Lab, (run_id, lab))) is not None:
-        return known
+    if (lab_row := tx.session.get(Lab, (run_id, lab))) is not None:
+        return lab_row
     row = Lab(run_id=run_id, id=lab, draft_id=draft_id, parents=list(parents), title=title, started_at=tx.now())
     tx.add(row)
     tx.record("lab.opened", run_id=run_id, lab=lab, draft=draft_id, parents=row.parents, title=title)

@@ -18,7 +18,7 @@ from state.store import as_stored
 _BUSY_SECONDS = 5.0
 _NO_END = "9999-12-31"
 # One row per run, in the order of an index: grouped by kind, all entries would be sorted first.
-_SPENT = """
+_SELECT_SPENDING = """
     SELECT run_id,
         count(*) FILTER (WHERE kind = 'tokens' AND prompt_tokens + completion_tokens > 0 AND cost_usd IS NULL) AS unpriced,
         coalesce(sum(cost_usd), 0.0) AS money,
@@ -72,7 +72,8 @@ def read_ledger(session: Session, since: datetime | None = None, until: datetime
     connection = session.connection()
     start, end = as_stored(since) if since else "", as_stored(until) if until else _NO_END
     spending = {
-        row.pop("run_id"): row for row in map(dict, connection.exec_driver_sql(_SPENT, (start, end)).mappings())
+        row.pop("run_id"): row
+        for row in map(dict, connection.exec_driver_sql(_SELECT_SPENDING, (start, end)).mappings())
     }
     ledgers = []
     runs = connection.exec_driver_sql("SELECT id, competition, created_at, gaps FROM run")

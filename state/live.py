@@ -26,11 +26,11 @@ def deadline_of(
     session: Session,
     competition: str,
     *,
-    own: datetime | None = None,
+    configured: datetime | None = None,
     card: datetime | None = None,
     as_of: datetime | None = None,
 ) -> datetime | None:
     """Return a competition's deadline: the owner's, else the site's (as of a time), else the task card's."""
     facts = last_reading(session, competition, "competition", as_of=as_of)
     at_site = facts.data.get("deadline") if facts is not None else None
-    return own or (datetime.fromisoformat(at_site) if at_site else card)
+    return configured or (datetime.fromisoformat(at_site) if at_site else card)

@@ -14,7 +14,7 @@ Stage = Literal["uploading", "uploaded", "pushing", "pushed", "ran", "failed"]
 """uploading, pushing: about to be sent, or sent without an answer; uploaded: the site has the weights, but may not be ready;
 pushed: the site has the notebook, and runs it; ran: its output was checked; failed: it is not submitted, or in vain."""
 
-REFUSED = "notebook.refused"
+NOTEBOOK_REFUSED = "notebook.refused"
 """Event: the dress rehearsal of a node's notebook failed, and why; nothing was pushed."""
 _TYPES = tuple(f"notebook.{stage}" for stage in get_args(Stage))
 REMOVED = "notebook.removed"
@@ -48,11 +48,11 @@ class NotebookState:
         """Say it, of a node's notebook."""
         name = f"{self.ref}, version {self.version}"
         return {
-            "uploading": "its weights go to the site",
-            "uploaded": "its weights are at the site, which takes them in",
-            "pushing": f"it is being pushed as {self.ref}",
-            "pushed": f"it runs at the site as {name}",
-            "ran": f"it has run at the site as {name}",
+            "uploading": "uploading its weights",
+            "uploaded": "Kaggle is processing its weights",
+            "pushing": f"pushing it as {self.ref}",
+            "pushed": f"it runs on Kaggle as {name}",
+            "ran": f"it ran on Kaggle as {name}",
             "failed": f"abandoned: {self.reason}",
         }[self.stage]
 
@@ -91,6 +91,6 @@ def notebook_states(session: Session, run_id: str, package: str | None = None) -
 
 def failures_of(session: Session, run_id: str) -> Mapping[int, str]:
     """Return why a node's notebook was refused by the dress rehearsal, or failed at the site; the last reason counts."""
-    types = (REFUSED, "notebook.failed")
+    types = (NOTEBOOK_REFUSED, "notebook.failed")
     query = select(Event).where(Event.run_id == run_id, col(Event.type).in_(types)).order_by(col(Event.seq))
     return {event.node: str(event.data["reason"]) for event in session.exec(query) if event.node is not None}

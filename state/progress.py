@@ -66,8 +66,8 @@ def create_node(
     if id is None:
         last = tx.session.exec(select(func.max(Node.id)).where(Node.run_id == run_id)).one()
         id = (last or 0) + 1
-    elif (known := tx.session.get(Node, (run_id, id))) is not None:
-        return known
+    elif (node := tx.session.get(Node, (run_id, id))) is not None:
+        return node
     row = Node(
         run_id=run_id,
         id=id,
@@ -208,4 +208,4 @@ def add_evaluation(tx: Transaction, row: Evaluation) -> Evaluation:
 def _check_score(score: float | None, allowed: bool) -> None:
     check_score(score)
     if score is not None and not allowed:
-        raise ValueError("what is not valid has no score")
+        raise ValueError("only a valid node has a score")

@@ -82,7 +82,7 @@ class Pruned:
 def prunable(store: Store, competition: str) -> Pruned:
     """Return what `prune_community` would remove."""
     with store.read() as session:
-        return _counted(session.connection(), competition)
+        return _count_posts(session.connection(), competition)
 
 
 def prune_community(store: Store, competition: str) -> Pruned:
@@ -99,7 +99,7 @@ def prune_community(store: Store, competition: str) -> Pruned:
         StateCorrupted: it is damaged.
     """
     with store.write() as tx:
-        pruned = _counted(tx.connection, competition)
+        pruned = _count_posts(tx.connection, competition)
         if running := _running(tx.connection, competition):
             raise UsageError(
                 f"a run on {competition} has not ended: {running[0]}; stop it, or resume it to its end, first"
@@ -138,7 +138,7 @@ def _running(connection: Connection, competition: str) -> Sequence[str]:
     return connection.exec_driver_sql(query, (competition,)).scalars().all()
 
 
-def _counted(connection: Connection, competition: str) -> Pruned:
+def _count_posts(connection: Connection, competition: str) -> Pruned:
     its = {"competition": competition}
 
     def count(condition: str, *tables: str) -> int:

@@ -10,7 +10,7 @@ from sqlmodel import SQLModel
 from state import tables  # noqa: F401 - declares what is created
 from state.errors import UsageError
 
-VERSION = 7
+VERSION = 8
 """The version of all tables together, which each file holds as SQLite's `user_version`."""
 
 
@@ -38,7 +38,7 @@ def ensure_ours(connection: Connection) -> None:
     """Check that a file has this version of our tables. Raises UsageError if it has not."""
     version, path = connection.exec_driver_sql("PRAGMA user_version").scalar_one(), connection.engine.url.database
     if version == 0:
-        raise UsageError(f"{path} is not a database of this program: its tables are not ours, or it has none")
+        raise UsageError(f"{path} is not a bot database: it lacks the bot's tables")
     if version != VERSION:
         raise UsageError(
             f"{path} was made by another version of this program (schema {version}, this one has {VERSION}): use that version"

@@ -13,17 +13,17 @@ FOLDER = "folder"
 def beside_file(path: Path, info: ValidationInfo) -> Path:
     """Resolve a path relative to the folder of its file; `~` is the user's home folder."""
     folder = (info.context or {}).get(FOLDER)
-    return path if folder is None else beside(path, folder)
+    return path if folder is None else resolve_beside(path, folder)
 
 
-def beside(path: Path, folder: Path) -> Path:
+def resolve_beside(path: Path, folder: Path) -> Path:
     """Return a path as seen from a folder; `~` is the user's. Raises ValueError if it begins with an unknown user."""
     if path.is_absolute():
         return path
     try:
         path = path.expanduser()
     except RuntimeError:
-        raise ValueError(f"must be a path, and no folder of {path.parts[0]} is known here") from None
+        raise ValueError(f"must be a path; the home folder {path.parts[0]} is unknown") from None
     return path if path.is_absolute() else (folder / path).resolve()
 
 

@@ -12,7 +12,7 @@ from state.tables import LedgerEntry, ModelCall
 
 
 @dataclass(frozen=True)
-class Spent:
+class Spending:
     """Totals of the ledger; `unpriced` counts entries whose tokens have no known price.
 
     `amount` is the total of the kind's own unit: see `LedgerEntry`.
@@ -77,10 +77,10 @@ def log_model_call(tx: Transaction, row: ModelCall) -> None:
     tx.record("model.called", run_id=row.run_id, node=row.node, **facts, **tokens, cost_usd=row.cost_usd)
 
 
-def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:
+def add_up(total: Spending, entry: Mapping[str, Any]) -> Spending:
     """Return the total with one more entry, given by the fields of a `ledger.charged` event."""
     tokens = entry["prompt_tokens"] + entry["completion_tokens"]
-    return Spent(
+    return Spending(
         entries=total.entries + 1,
         prompt_tokens=total.prompt_tokens + entry["prompt_tokens"],
         cached_tokens=total.cached_tokens + entry["cached_tokens"],
@@ -93,13 +93,13 @@ def add_up(total: Spent, entry: Mapping[str, Any]) -> Spent:
     )
 
 
-def spent(store: Store, run_id: str) -> dict[str, Spent]:
+def read_spending(store: Store, run_id: str) -> dict[str, Spending]:
     """Return a run's totals by kind of spending."""
-    totals: dict[str, Spent] = {}
+    totals: dict[str, Spending] = {}
     with store.read() as session:
         entries = session.exec(
             select(LedgerEntry).where(LedgerEntry.run_id == run_id).order_by(col(LedgerEntry.pk))
         ).all()
     for entry in entries:
-        totals[entry.kind] = add_up(totals.get(entry.kind, Spent()), entry.model_dump())
+        totals[entry.kind] = add_up(totals.get(entry.kind, Spending()), entry.model_dump())
     return totals

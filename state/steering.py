@@ -68,9 +68,9 @@ def _cleaned(text: str) -> str:
         None,
     )
     if wrong is not None:
-        raise UsageError(f"the note holds the control character U+{ord(wrong):04X}: remove it")
+        raise UsageError(f"the note contains the control character U+{ord(wrong):04X}: remove it")
     if not cleaned.strip(_JOINERS):
-        raise UsageError("the note is empty: give a text, or - to have it read from stdin")
+        raise UsageError("the note is empty: pass a text, or - to read it from stdin")
     if len(cleaned) > LONGEST_NOTE:
         raise UsageError(f"the note has {len(cleaned)} characters, and may have {LONGEST_NOTE}: shorten it")
     return cleaned

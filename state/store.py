@@ -157,7 +157,7 @@ class Store:
         Nothing is checked, changed or locked: a large file takes no longer than a small one.
         """
         if not path.is_file():
-            raise UsageError(f"there is no database {path}")
+            raise UsageError(f"database not found: {path}")
         reader = reading(path, busy_seconds=_READER_BUSY_SECONDS)
         try:
             with reader.connect() as connection:
@@ -191,7 +191,7 @@ class Store:
         """
         path = self.path
         if free_bytes(path) < 2 * path.stat().st_size:
-            raise StateUnavailable(f"{path} cannot be rewritten: its disk has no room for two copies of it.")
+            raise StateUnavailable(f"{path}: cannot compact it, as its disk has no room for a second copy.")
         with self._lock, translating(path), closing(connect(path)) as connection:
             connection.execute("VACUUM")
             busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]

@@ -37,7 +37,7 @@ _NEXT: Mapping[str, tuple[SubmissionStatus, ...]] = {
 _TAG_CHARACTERS = 8
 
 
-def intend_submission(tx: Transaction, run_id: str, *, node: int, handed_in: str, file_sha: str) -> Submission:
+def intend_submission(tx: Transaction, run_id: str, *, node: int, prediction_source: str, file_sha: str) -> Submission:
     """Record that a file (its sha256 in hex) is to be submitted, under the run's next number and a tag of its own.
 
     The tag identifies the file: should a database be restored from a backup, so that a number is given twice, the
@@ -49,7 +49,7 @@ def intend_submission(tx: Transaction, run_id: str, *, node: int, handed_in: str
     facts: dict[str, Any] = {
         "tag": tag,
         "status": "intended",
-        "handed_in": handed_in,
+        "prediction_source": prediction_source,
         "score": None,
         "file_sha": file_sha,
     }
@@ -99,9 +99,9 @@ def choose_final(tx: Transaction, run_id: str, tags: Sequence[str], chooser: str
     """Record which of a run's submissions are to count in the end; none: the bot proposes. Raises UsageError for others."""
     confirmed_tags = [row.tag for row in submissions_of(tx.session, run_id) if row.status == "confirmed"]
     if wrong := next((tag for tag in tags if tag not in confirmed_tags), None):
-        raise UsageError(f"{wrong} is no submission of this run that the site has taken")
+        raise UsageError(f"{wrong} is not a submission of this run that Kaggle accepted")
     if len(set(tags)) > MOST_FINAL:
-        raise UsageError(f"{MOST_FINAL} submissions count at most, and these are {len(set(tags))}")
+        raise UsageError(f"{MOST_FINAL} submissions count at most, but you named {len(set(tags))}")
     tx.record(FINAL_CHOSEN, run_id=run_id, tags=list(dict.fromkeys(tags)), by=chooser)
 
 

@@ -26,7 +26,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 3600.0
 _MOST_WORDS = 500
 
 # Plain SQL, at a fraction of the cost: a worker runs these in every cycle.
-_PUT = (
+_INSERT_TASK = (
     "INSERT INTO task (key, kind, competition, payload, created_at, due_at, status, tries, interruptions) "
     "VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, 0) ON CONFLICT (key) DO NOTHING"
 )
@@ -58,7 +58,7 @@ def put_task(
     now = as_stored(tx.now())
     due = now if due_at is None else as_stored(due_at)
     values = (key, kind, competition, json.dumps(payload or {}), now, due)
-    return tx.connection.exec_driver_sql(_PUT, values).rowcount == 1
+    return tx.connection.exec_driver_sql(_INSERT_TASK, values).rowcount == 1
 
 
 def claim_task(

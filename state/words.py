@@ -27,9 +27,9 @@ def moment(time: datetime) -> str:
     return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known_names: Iterable[str]) -> str:
     """Return `did you mean X?` for the nearest known name, else `known are A, B`, or `there are none`."""
-    names = sorted(known)
+    names = sorted(known_names)
     plain = {_plain(known_name): known_name for known_name in names}
     if matches := get_close_matches(_plain(name), plain, 1):
         return f"did you mean {plain[matches[0]]}?"

@@ -41,7 +41,7 @@ class Agent:
 
 COMIND_PARTS: tuple[Part, ...] = ("community", "reproduction", "labs", "knowledge", "blend", "baseline")
 
-_OWN = {
+_BUNDLED_AGENTS = {
     "comind": Agent("bot.agents.comind.briefing:comind", COMIND_PARTS),
     "comind-paper": Agent("bot.agents.comind.briefing:comind_paper", ("community",)),
     "aide": Agent("bot.agents.tree.aide:aide"),
@@ -52,7 +52,7 @@ _OWN = {
 REPLAYS_ONLY = ("solo",)
 """A yardstick: nothing that it makes is scored before it would be sent."""
 
-AGENTS = (*_OWN, *declared("agents"))
+AGENTS = (*_BUNDLED_AGENTS, *declared("agents"))
 """The names of the bot's agents, and of those that are entry points of the group `bot.agents`."""
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ else:
 @cache
 def agent_of(name: AgentName) -> Agent:
     """Return what is known of an agent; its module is not loaded."""
-    agent: Agent = _OWN[name] if name in _OWN else resolve_name(declared("agents")[name])
+    agent: Agent = _BUNDLED_AGENTS[name] if name in _BUNDLED_AGENTS else resolve_name(declared("agents")[name])
     return agent
 
 

@@ -7,7 +7,7 @@ import typer
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Config, Json
 from bot.cli.output import print_result
-from bot.status.orders import decide, waiting, who
+from bot.status.orders import decide, login_name, pending_approvals
 from bot.status.problems import end
 from state.errors import UsageError
 from state.store import Store
@@ -17,8 +17,7 @@ def approve(
     id: Annotated[
         str | None,
         typer.Argument(
-            help="the number in the request, or the submission's tag; with --card or --rules, a competition; "
-            "default: what waits is listed"
+            help="number or tag of the submission; with --card or --rules, the competition (default: list all)"
         ),
     ] = None,
     refuse: Annotated[bool, typer.Option("--refuse", help="refuse the submission")] = False,
@@ -36,7 +35,7 @@ def approve(
     if refuse + card + rules > 1:
         raise UsageError("--refuse is for a submission, --card and --rules for a competition: give one of them")
     if id is None and (refuse or card or rules):
-        raise UsageError("say which: `bot approve` alone lists what waits")
+        raise UsageError("name one: `bot approve` alone lists what awaits approval")
     with open_daemon_store(config) as store:
         if id is None:
             _list_waiting(store, json=json)
@@ -47,7 +46,7 @@ def approve(
         if rules:
             _accept_rules(store, id, json=json)
             return
-        row = decide(store, id, "refused" if refuse else "approved", who())
+        row = decide(store, id, "refused" if refuse else "approved", login_name())
         running = daemon_is_running(store)
     answer = {"id": row.id, "run": row.run_id, "submission": row.submission, "decision": row.decision, "by": row.by}
     state = "is rejected and will not be sent" if refuse else "is approved"
@@ -56,15 +55,15 @@ def approve(
 
 
 def _list_waiting(store: Store, *, json: bool) -> None:
-    waiting_lines = waiting(store)
-    print_result({"waiting": waiting_lines}, *(waiting_lines or ["nothing waits for your approval"]), json=json)
+    waiting_lines = pending_approvals(store)
+    print_result({"waiting": waiting_lines}, *(waiting_lines or ["nothing awaits your approval"]), json=json)
 
 
 def _confirm_card(store: Store, competition: str, *, json: bool) -> None:
     from bot.live.reading.proposals import confirm  # here, as it takes most of a second
 
     with store.write() as tx:
-        proposal = confirm(tx, competition, who())
+        proposal = confirm(tx, competition, login_name())
     record = {"competition": competition, **proposal.model_dump(mode="json")}
     print_result(record, f"{competition}: confirmed: {', '.join(proposal.lines)}", json=json)
 
@@ -73,8 +72,8 @@ def _accept_rules(store: Store, competition: str, *, json: bool) -> None:
     from bot.submission.rules import accept_rules, to_confirm  # here, as it takes most of a second
 
     with store.write() as tx:
-        sha, lines = accept_rules(tx, competition, who())
+        sha, lines = accept_rules(tx, competition, login_name())
         end(tx, to_confirm(competition))
     record = {"competition": competition, "rules": sha, "lines": [line.model_dump(mode="json") for line in lines]}
-    page = "the rules page as of the last poll" if sha else "that there is no rules page"
+    page = "the rules page as of the last poll" if sha else "that the competition has no rules page"
     print_result(record, f"{competition}: {page} is accepted", *(f"- {line}" for line in lines), json=json)

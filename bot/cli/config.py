@@ -18,7 +18,7 @@ from state.words import plural
 
 config_app = typer.Typer(name="config", help="Check, show or create bot.toml.", no_args_is_help=True)
 
-File = Annotated[Path | None, typer.Argument(help="a bot.toml; default: ./bot.toml if it exists")]
+File = Annotated[Path | None, typer.Argument(help="bot.toml to read (default: ./bot.toml if it exists)")]
 
 
 @config_app.command()

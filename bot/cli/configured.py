@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from state.settings_paths import beside, state_folder
+from state.settings_paths import resolve_beside, state_folder
 
 if TYPE_CHECKING:
     from bot.configuration import Settings
@@ -26,7 +26,7 @@ def daemon_folder(file: Path | None) -> Path | None:
     """
     try:
         folder = tomllib.loads(file.read_text(encoding="utf-8")).get("daemon", {}).get("dir") if file else None
-        return state_folder(beside(Path(folder), file.parent) if file and folder is not None else None)
+        return state_folder(resolve_beside(Path(folder), file.parent) if file and folder is not None else None)
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError):
         return None
 

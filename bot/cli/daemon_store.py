@@ -54,6 +54,6 @@ def _refuse_foreign(folder: Path) -> None:
     """Refuse to create a file that the folder's owner, who runs the daemon, could not write to."""
     if folder.is_dir() and (owner := folder.stat().st_uid) != os.geteuid():
         raise UsageError(
-            f"there is no database in {folder}, which is another user's (number {owner}): start `bot run` once, or do "
-            "this as that user"
+            f"no database in {folder}, which is another user's (number {owner}): start `bot run` once, or repeat this "
+            "as that user"
         )

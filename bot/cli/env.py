@@ -29,7 +29,7 @@ env_app = typer.Typer(
 
 @env_app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="its name; `default` is used unless bot.toml names another")] = DEFAULT,
+    name: Annotated[str, typer.Argument(help="name; scripts use `default` unless bot.toml names another")] = DEFAULT,
     with_: Annotated[
         str,
         typer.Option(
@@ -39,7 +39,7 @@ def create(
     ] = "tabular",
     cuda: Annotated[bool, typer.Option("--cuda", help="torch and XGBoost for NVIDIA's GPUs")] = False,
     requirements: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="a requirements file for pip with more packages")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="pip requirements file with more packages")
     ] = None,
     config: Config = None,
     json: Json = False,

@@ -43,23 +43,24 @@ def init(
         typer.Argument(
             parser=slug_of,
             metavar="competition",
-            help="a competition that you have entered; default: the only one, or you are asked",
+            help="competition that you have entered (default: the only one, else ask)",
             show_default=False,
         ),
     ] = None,
     config: Annotated[Path, typer.Option(help="the file to write")] = Path("bot.toml"),
     url: Annotated[str, typer.Option(help="Kaggle's address, or that of `bot rehearse`")] = SITE,
     model: Annotated[
-        str | None, typer.Option(help="builtin or openai:NAME; default: openai if its key is set", show_default=False)
+        str | None, typer.Option(help="builtin or openai:NAME (default: openai if its key is set)", show_default=False)
     ] = None,
     max_cost_per_day: Annotated[
-        float | None, typer.Option(min=0, help="USD; default: 5 where the model has a price", show_default=False)
+        float | None,
+        typer.Option(min=0, help="cap per day, in USD (default: 5 if the model has a price)", show_default=False),
     ] = None,
     env: Annotated[
         bool | None,
-        typer.Option("--env/--no-env", help="install the packages for scripts; default: ask", show_default=False),
+        typer.Option("--env/--no-env", help="install the packages for scripts (default: ask)", show_default=False),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="ask nothing; use options and defaults")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not prompt; use options and defaults")] = False,
 ) -> None:
     """Write a bot.toml for a competition that you have entered, check it, and name the next command.
 

@@ -38,9 +38,7 @@ def set_key(
     names = _names(config)
     if name not in names:
         suggestion = did_you_mean(name, names)
-        raise UsageError(
-            f"nothing reads a key called {name} ({suggestion}); bot.toml must name it first, or it is one of these"
-        )
+        raise UsageError(f"unknown key {name} ({suggestion}); name it in bot.toml first, or use one of these")
     place = CREDENTIALS / name if service else place_of(name)
     keep(place, ask_for_key(name))
     typer.echo(f"{name}: kept in {place}")

@@ -73,7 +73,8 @@ def show(
 @knowledge_app.command()
 def check(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="files or folders of entries; default: the bot's own and your folder")
+        list[Path] | None,
+        typer.Argument(help="files or folders of entries (default: the bundled ones and your folder)"),
     ] = None,
     config: Config = None,
     json: Json = False,
@@ -91,7 +92,7 @@ def check(
         entries += read_entries
         problems += wrong
         if path in (paths or ()) and not read_entries and not wrong:
-            raise UsageError(f"{path}: there is no entry, which is a file that ends in .md")
+            raise UsageError(f"{path}: found no entry (a file that ends in .md)")
     problem_records = [{"file": p.file, "line": p.line, "message": p.message} for p in problems]
     total = f"{len(entries)} entries are in order" + (f", {len(problems)} problem(s)" if problems else "")
     record = {"ok": not problems, "entries": len(entries), "problems": problem_records}

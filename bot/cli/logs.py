@@ -35,7 +35,9 @@ def logs(
         typer.Argument(help="only this competition; default: all; with --lab also the folder of a run"),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="follow new events")] = False,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="how far back, such as 90s, 30m, 1h or 2d")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="how far to look back, such as 90s, 30m, 1h or 2d")
+    ] = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="number of events, without --since")] = 100,
     lab: Annotated[
         int | None, typer.Option(min=1, help="show this lab's commands and output, as on a terminal")

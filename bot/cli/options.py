@@ -14,7 +14,7 @@ from state.closed import Option
 from state.errors import UsageError
 from state.words import slug_of
 
-Config = Annotated[Path | None, typer.Option(help="bot.toml; default: ./bot.toml if it exists")]
+Config = Annotated[Path | None, typer.Option(help="bot.toml to read (default: ./bot.toml if it exists)")]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object")]
 Plain = Annotated[bool, typer.Option("--plain", help="log lines in place of the live view, as on a pipe")]
 Fleet = Annotated[
@@ -31,7 +31,7 @@ Competition = Annotated[
 OneCompetition = Annotated[
     str | None,
     typer.Argument(
-        parser=slug_of, metavar="competition", help="only this competition; default: all", show_default=False
+        parser=slug_of, metavar="competition", help="only this competition (default: all)", show_default=False
     ),
 ]
 
@@ -44,9 +44,9 @@ def existing(paths: Iterable[Path], *, quiet: bool = False) -> None:
     """
     for path in paths:
         if not path.exists():
-            names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
-            near = get_close_matches(path.name, names, 1)
-            raise UsageError(f"{path}: not found{f'; did you mean {near[0]}?' if near else ''}")
+            names = [sibling_name.name for sibling_name in path.parent.iterdir()] if path.parent.is_dir() else []
+            similar_names = get_close_matches(path.name, names, 1)
+            raise UsageError(f"{path}: not found{f'; did you mean {similar_names[0]}?' if similar_names else ''}")
         if not quiet:
             typer.echo(f"reading {path}", err=True)
 

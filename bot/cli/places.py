@@ -24,4 +24,4 @@ def of_place(error: OSError) -> str | None:
     remedy = _DO.get(error.errno or 0)
     if remedy is None or not isinstance(error.filename, str | bytes):
         return None
-    return f"{os.fsdecode(error.filename)} cannot be used ({error.strerror}): {remedy}"
+    return f"{os.fsdecode(error.filename)}: cannot use it ({error.strerror}): {remedy}"

@@ -55,7 +55,7 @@ def reports(
     competition: OneCompetition = None,
     report: Annotated[
         str | None,
-        typer.Argument(metavar="[NUMBER]", help="number of a report to show in full", show_default=False),
+        typer.Argument(metavar="[NUMBER]", help="report number, to show it in full", show_default=False),
     ] = None,
     config: Config = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object per report")] = False,
@@ -150,8 +150,8 @@ def _sources(sources: Sequence[Source]) -> Iterator[str]:
 def _find_report(run: RunRecord, id: str) -> Report:
     row = next((row for row in run.reports if row.id == id), None)
     if row is None:
-        known_reports = f"there are {', '.join(row.id for row in run.reports)}" if run.reports else "there are none yet"
-        raise UsageError(f"there is no report {id} on {run.row.competition}: {known_reports}")
+        known_reports = f"known: {', '.join(row.id for row in run.reports)}" if run.reports else "none yet"
+        raise UsageError(f"unknown report {id} on {run.row.competition}: {known_reports}")
     return row
 
 

@@ -14,10 +14,10 @@ from state.errors import UsageError
 
 
 def prune(
-    folder: Annotated[Path, typer.Argument(help="folder with runs, the `--out` of `bot replay`")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="folder of runs (`--out` of `bot replay`)")] = Path("runs"),
     keep_days: Annotated[
         float | None,
-        typer.Option(min=0, help="keep views of runs that ended within this many days; default: 14, or as configured"),
+        typer.Option(min=0, help="keep views of runs that ended within this many days (default: 14, or as configured)"),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be removed")] = False,
     config: Config = None,
@@ -25,7 +25,7 @@ def prune(
         str | None,
         typer.Option(
             metavar="COMPETITION",
-            help=("remove all data collected for this competition, and data derived from it, from --database"),
+            help=("remove this competition's collected and derived data from --database"),
         ),
     ] = None,
     database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,
@@ -64,7 +64,7 @@ def _forget(competition: str | None, database: Path | None, *, dry_run: bool, js
     if competition is None or database is None:
         raise UsageError("--forget COMPETITION and --database FILE belong together: give both")
     if not database.is_file():
-        raise UsageError(f"there is no database {database}")
+        raise UsageError(f"database not found: {database}")
     from state.clock import SystemClock
     from state.retention import prunable, prune_community
     from state.store import Store

@@ -25,16 +25,16 @@ def replay(
     model: Annotated[
         str | None,
         typer.Option(
-            help="builtin, openai:NAME or recorded:DIR (default: the configured one if there is a key, else builtin)"
+            help="builtin, openai:NAME or recorded:DIR (default: the configured model if there is a key, else builtin)"
         ),
     ] = None,
-    record: Annotated[Path | None, typer.Option(help="record every model call into this folder")] = None,
+    record: Annotated[Path | None, typer.Option(help="record all model calls in this folder")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="runs with seeds SEED to SEED+K-1")] = 1,
     fleet: Fleet = None,
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="parent folder of the runs' folders")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="parent of the run folders")] = Path("runs"),
     plain: Plain = False,
-    json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print each result as a line of JSON")] = False,
 ) -> None:
     """Replay past competitions under their clock, and compare what is handed in with the real leaderboard.
 
@@ -94,5 +94,5 @@ def _agents(text: str) -> Sequence[str]:
     unknown = [name for name in names if name not in AGENTS]
     if unknown or not names:
         wrong = unknown[0] if unknown else text
-        raise UsageError(f"--agent: {wrong!r} is no agent; {did_you_mean(wrong, AGENTS)}")
+        raise UsageError(f"--agent: {wrong!r}: unknown agent; {did_you_mean(wrong, AGENTS)}")
     return list(dict.fromkeys(names))

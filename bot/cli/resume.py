@@ -24,7 +24,7 @@ def resume(
     ] = None,
     fleet: Fleet = None,
     plain: Plain = False,
-    json: Annotated[bool, typer.Option("--json", help="print one result.json per line")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print each result as a line of JSON")] = False,
 ) -> None:
     """Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.
 

@@ -43,7 +43,7 @@ def run(
     if config is not None:
         existing([config], quiet=True)
     if file is None:
-        print("bot: there is no bot.toml here: `bot init` writes one, or name yours with --config", file=sys.stderr)
+        print("bot: no bot.toml here: `bot init` writes one, or name yours with --config", file=sys.stderr)
         raise typer.Exit(EX_CONFIG)
     _refuse_second(file)
     if sys.stderr.isatty():
@@ -115,7 +115,7 @@ def tell_of_missing_key(terminal: TextIO) -> None:
     except UsageError as error:
         hint = "`bot keys set KAGGLE_API_TOKEN` in another shell saves one; no restart is needed"
         hint += "; or press Ctrl-C, set the variable, and run this again"
-        print(f"bot: nothing can be done yet. {error}\n{hint}.", file=terminal)
+        print(f"bot: cannot start yet. {error}\n{hint}.", file=terminal)
 
 
 def _refuse_second(file: Path | None) -> None:

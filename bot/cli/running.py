@@ -48,7 +48,7 @@ def run_all(jobs: Sequence[Job | RunOutcome], leases: Leases, *, json: bool, pla
                 print_outcome(outcome)
             outcomes.append(outcome)
     if not_started := len(jobs) - len(outcomes):
-        console.print(f"{not_started} more were not started: `bot resume` with the folder of all runs finishes them")
+        console.print(f"{not_started} runs were not started: run `bot resume` with the folder of all runs")
     return outcomes
 
 
@@ -59,7 +59,7 @@ def outcome_line(result: RunResult | Failed) -> str:
     outcome = (
         f"beats {percent(result.win_rate)} of the teams, {result.medal or 'no'} medal"
         if result.valid_submission
-        else f"no valid submission: {result.message or result.handed_in_note}"
+        else f"no valid submission: {result.message or result.prediction_note}"
     )
     return f"{outcome}; {duration(result.wall_seconds)}, {money(result.llm.cost_usd)}"
 
@@ -67,7 +67,7 @@ def outcome_line(result: RunResult | Failed) -> str:
 def remove_leftovers(out: Path) -> None:
     """Remove what killed bots left behind in a folder of runs, and tell it."""
     for orphan in left_by_killed(out):
-        typer.echo(f"left by a killed bot: {orphan.remove()}", err=True)
+        typer.echo(f"cleaned up after a killed bot: {orphan.remove()}", err=True)
 
 
 def print_outcome(outcome: RunOutcome) -> None:
@@ -105,9 +105,9 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield from beside_simple(result)
         yield f"expected on new rows (95%): {_expected(result)}"
     if not result.valid_submission and not result.own_data:
-        yield f"no valid submission: {result.message or result.handed_in_note}"
-    if result.handed_in:
-        yield f"submitted: node {result.chosen_node}, {result.handed_in_note}"
+        yield f"no valid submission: {result.message or result.prediction_note}"
+    if result.prediction_source:
+        yield f"submitted: node {result.chosen_node}, {result.prediction_note}"
     if result.selection:
         yield f"final selection: {result.selection.why}"
     if result.second_look:
@@ -126,7 +126,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if result.submission_exists:
         yield f"{'predictions' if result.own_data else 'submission'}: {folder.submission}"
     if (predict := folder.solution / "predict.py").is_file():
-        yield f"for new rows: python {predict} NEW.csv (README.md beside it says what it needs)"
+        yield f"for new rows: python {predict} NEW.csv (requirements: README.md beside it)"
     yield f"report: {folder.report}"
     if result.no_answer:
         yield f"no answer of {result.model} could be used: {result.no_answer}"

@@ -21,12 +21,14 @@ service_app = typer.Typer(name="service", help="The bot as a systemd service.", 
 def install(
     root: Annotated[Path, typer.Option(help="write the files below this folder without running anything")] = _MACHINE,
     program: Annotated[
-        Path | None, typer.Option(help="the `bot` that the service runs; default: this one", show_default=False)
+        Path | None, typer.Option(help="the `bot` that the service runs (default: this one)", show_default=False)
     ] = None,
     docker: Annotated[
-        bool | None, typer.Option("--docker/--no-docker", help="allow the Docker engine; default: as installed")
+        bool | None, typer.Option("--docker/--no-docker", help="allow the Docker engine (default: as installed)")
     ] = None,
-    gpu: Annotated[bool | None, typer.Option("--gpu/--no-gpu", help="allow NVIDIA GPUs; default: as installed")] = None,
+    gpu: Annotated[
+        bool | None, typer.Option("--gpu/--no-gpu", help="allow NVIDIA GPUs (default: as installed)")
+    ] = None,
 ) -> None:
     """Install units, a user, folders and a first bot.toml, or update them; safe to run again.
 

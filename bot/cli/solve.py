@@ -43,54 +43,46 @@ def solve(
     *,
     data: Annotated[
         Path,
-        typer.Argument(help="a folder or zip with train and test tables, or folders of files by class; or one table"),
+        typer.Argument(help="train and test tables in a folder or zip, one table, or folders of files by class"),
     ],
     target: Annotated[
-        str | None, typer.Option(help="the column to predict; default: the column that the test table lacks")
+        str | None, typer.Option(help="column to predict (default: the column missing from the test table)")
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
-            help="the metric's name; default: roc_auc for two classes, log_loss for several, rmse for a quantity"
-        ),
+        typer.Option(help="metric (default: roc_auc for two classes, log_loss for several, rmse for a quantity)"),
     ] = None,
     id: Annotated[
-        str | None, typer.Option(help="the column that identifies rows; default: a column named like an id")
+        str | None, typer.Option(help="column that identifies rows (default: a column named like an id)")
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(help="for a single table: the column of groups to keep together; none: rows are independent"),
+        typer.Option(help="single table only: column whose groups stay together (`none`: split by row)"),
     ] = None,
     time_column: Annotated[
         str | None,
-        typer.Option(help="for a single table: withhold the latest rows by this column; default: a column of dates"),
+        typer.Option(help="single table only: withhold the latest rows by this column (default: a date column)"),
     ] = None,
     shuffle: Annotated[
         bool,
-        typer.Option("--shuffle", help="for a single table with dates: withhold random rows instead of the latest"),
+        typer.Option("--shuffle", help="single table with dates only: withhold random rows, not the latest"),
     ] = False,
-    train: Annotated[
-        str | None, typer.Option(help="the table of training rows; default: the table named train")
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(help="the table of rows to predict; default: the table named test")
-    ] = None,
+    train: Annotated[str | None, typer.Option(help="table of training rows (default: the table named train)")] = None,
+    test: Annotated[str | None, typer.Option(help="table of rows to predict (default: the table named test)")] = None,
     header: Annotated[
         bool | None,
-        typer.Option(
-            "--header/--no-header", help="whether the first row of tables holds column names; default: detected"
-        ),
+        typer.Option("--header/--no-header", help="whether the first row contains column names (default: detect)"),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="where the data can be read in two ways, take the likelier one without asking")
+        bool, typer.Option("--yes", help="accept the likelier reading of ambiguous data without asking")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="write predictions even if a constant scores better")] = False,
     chosen_options: dict[str, Any],
     model: Annotated[
-        str, typer.Option(help="the model for ideas and scripts: builtin, openai:NAME or recorded:DIR")
+        str, typer.Option(help="model for ideas and scripts: builtin, openai:NAME or recorded:DIR")
     ] = "builtin",
     config: Config = None,
-    out: Annotated[Path, typer.Option(help="parent folder of the run's folder")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="parent of the run folder")] = Path("runs"),
     plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print result.json on one line")] = False,
 ) -> None:
@@ -200,4 +192,4 @@ async def _split(snapshot: "Snapshot", seed: int, withholding: "Withholding") ->
         try:
             return await worker.describe_split(snapshot.data, snapshot.card, seed, withholding)
         except UnsupportedLayout as error:
-            return f"no rows can be withheld; only the scores that scripts print count: {error}"
+            return f"cannot withhold rows, so the bot uses the scores that scripts print: {error}"

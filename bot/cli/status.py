@@ -17,7 +17,7 @@ def status(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="runs, folders with runs, or competitions of the daemon; default: the daemon, else runs",
+            help="runs, folders of runs, or competitions of the daemon (default: the daemon, else runs)",
             show_default=False,
         ),
     ] = None,

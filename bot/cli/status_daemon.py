@@ -40,7 +40,7 @@ def show_daemon(config: Path | None, names: Sequence[str], *, json: bool) -> Non
     for line in daemon_lines(daemon, competitions):
         typer.echo(line)
     if not competitions:
-        typer.echo("no competitions yet: add a table [competitions.SLUG] to bot.toml")
+        typer.echo("no competitions yet: add one with `bot init NAME`")
         return
     print_table(COLUMNS, list(map(row, competitions)), width=_TABLE)
     problems = [problem.sentence for problem in daemon.problems]

@@ -36,5 +36,5 @@ def show_runs(folders: list[Path], *, json: bool) -> None:
         for status in statuses:
             console.print(run_panel(status, now, status.run_id))
     else:
-        typer.echo(f"there are no runs in {', '.join(map(str, folders))}")
+        typer.echo(f"no runs in {', '.join(map(str, folders))}")
     raise typer.Exit(int(any(s.status == "unreadable" for s in statuses)))

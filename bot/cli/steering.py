@@ -10,7 +10,7 @@ from bot.cli.configured import configured, settings_file
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_json, print_result
-from bot.status.orders import leave_note, order, refuse_secrets, who
+from bot.status.orders import leave_note, login_name, order, refuse_secrets
 from state.errors import UsageError
 from state.steering import LONGEST_NOTE, ControlState, notes
 from state.store import Store
@@ -20,7 +20,7 @@ from state.words import did_you_mean, iso
 
 def note(
     competition: Competition,
-    text: Annotated[list[str] | None, typer.Argument(help="the note's text; - reads it from stdin")] = None,
+    text: Annotated[list[str] | None, typer.Argument(help="text of the note (-: read it from stdin)")] = None,
     list_notes: Annotated[bool, typer.Option("--list", help="list the notes; with --json one object each")] = False,
     config: Config = None,
     json: Json = False,
@@ -41,7 +41,7 @@ def note(
     words = _words(text or [])
     refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
-        added = leave_note(store, competition, words, who())
+        added = leave_note(store, competition, words, login_name())
         _report(store, _as_record(added), f"note {added.id} on {competition} saved", json=json)
 
 
@@ -72,7 +72,7 @@ def stop(competition: Competition, config: Config = None, json: Json = False) ->
 def _change(config: Path | None, competition: str, state: ControlState, *, json: bool) -> None:
     _check_configured(config, competition)
     with open_daemon_store(config, create=True) as store:
-        before = order(store, competition, state, who())
+        before = order(store, competition, state, login_name())
         changed = before != state
         message = f"{competition} is {state}, and was {before}" if changed else f"{competition} is already {state}"
         record = {"competition": competition, "state": state, "before": before, "changed": changed}
@@ -86,7 +86,7 @@ def _check_configured(config: Path | None, competition: str) -> None:
     if competition in slugs:
         return
     if file is None:
-        raise UsageError(f"there is no bot.toml here, so {competition} is not configured: name the file with --config")
+        raise UsageError(f"no bot.toml here, so {competition} is not configured: name the file with --config")
     raise UsageError(f"{competition} is not among the competitions of {file}: {did_you_mean(competition, slugs)}")
 
 

@@ -8,7 +8,7 @@ import typer
 from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_result
-from bot.status.orders import who
+from bot.status.orders import login_name
 from state.approvals import make_wish
 from state.errors import UsageError
 from state.live import latest_runs
@@ -35,7 +35,7 @@ def submit(
     with open_daemon_store(config) as store:
         run_id = _run_of(store, competition, node)
         with store.write() as tx:
-            wish = make_wish(tx, run_id, node, who())
+            wish = make_wish(tx, run_id, node, login_name())
         wish = _awaited(store, wish, wait)
         running = daemon_is_running(store)
     record = {
@@ -55,7 +55,7 @@ def _run_of(store: Store, competition: str, node: int) -> str:
     if row is None:
         raise UsageError(f"the run on {competition} has no node {node}")
     if row.status != "valid" or row.score is None:
-        raise UsageError(f"node {node} on {competition} is {row.status} and has no validation score: it cannot be sent")
+        raise UsageError(f"node {node} on {competition} is {row.status} and has no validation score: cannot submit it")
     return run.id
 
 

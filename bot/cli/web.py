@@ -15,7 +15,7 @@ _RUNS = Path("runs")
 def web(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="runs, or folders with runs; default: runs, if it exists", show_default=False),
+        typer.Argument(help="runs, or folders of runs (default: runs, if it exists)", show_default=False),
     ] = None,
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="its port; default: that of bot.toml; 0: a free one")

@@ -20,7 +20,7 @@ _LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
 weights_app = typer.Typer(
-    name="weights", help="Pretrained weights, which scripts find read-only in weights/.", no_args_is_help=True
+    name="weights", help="Pretrained weights, offered to scripts read-only in weights/.", no_args_is_help=True
 )
 
 

@@ -85,8 +85,8 @@ def _number(attempt: NodeFeedback) -> str:
 
 def best_attempt(context: RunContext, attempts: Sequence[NodeFeedback]) -> NodeFeedback | None:
     """Return the attempt with the best score, the earliest of equals; None where none has one."""
-    scored = [(context.card.oriented(a.score.value), -a.node, a) for a in attempts if a.score is not None]
-    return max(scored, key=lambda triple: triple[:2])[2] if scored else None
+    candidates = [(context.card.oriented(a.score.value), -a.node, a) for a in attempts if a.score is not None]
+    return max(candidates, key=lambda triple: triple[:2])[2] if candidates else None
 
 
 def keep_report(

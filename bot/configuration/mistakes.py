@@ -69,7 +69,7 @@ def invalid(errors: Sequence[Any], file: TomlFile, tree: type[BaseModel]) -> Ite
         by_key.setdefault(tuple(error["loc"]) if error["type"] == "missing" else known_path, []).append(error)
     for path, errors_there in by_key.items():
         first = errors_there[0]
-        if first["type"] == "too_short" and any(other[: len(path)] == path != other for other in by_key):
+        if first["type"] == "too_short" and any(other_path[: len(path)] == path != other_path for other_path in by_key):
             continue  # its items are wrong, and not counted
         if first["type"] == "extra_forbidden":
             yield replace(file.mistake("unknown", path, ""), message=masked(_unknown(tree, path)))

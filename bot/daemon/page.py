@@ -36,14 +36,14 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
         try:
             status = await process.wait()
         finally:
-            await _ended(process)
+            await _wait_for_exit(process)
         failures = 1 if loop.time() - start > _HEALTHY else failures + 1
         pause = back_off(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
         say(f"the page ended with status {status}; restarting in {pause:.0f} s")
         await asyncio.sleep(pause)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
     """End the page, in order if it can."""
     if process.returncode is not None:
         return

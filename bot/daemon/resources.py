@@ -40,7 +40,7 @@ _WORKER_IDLE = 300.0
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def exclusive_lock(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, which the kernel frees when this process dies. Raises UsageError: another daemon holds it."""
     lock = take_soon(folder / LOCK)
     if lock is None:
@@ -96,7 +96,7 @@ async def open_shared(
         environment=chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment),
     )
     for leftover in await asyncio.to_thread(left_by_killed, runs):
-        say("", f"left by a killed bot: {leftover.remove()}")
+        say("", f"cleaned up after a killed bot: {leftover.remove()}")
     meter = RequestMeter(store)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_client(settings.kaggle, clock, meter, credentials))

@@ -156,7 +156,7 @@ def schedule(
     files.
     """
 
-    def put(kind: str, due_at: datetime, competition: str = "") -> None:
+    def add_task(kind: str, due_at: datetime, competition: str = "") -> None:
         prefix = f"{competition}:" if competition else ""
         with store.write(durable=False) as tx:
             new = put_task(tx, f"{kind}:{prefix}{due_at:%Y-%m-%dT%H:%M:%S}", kind, competition=competition)
@@ -171,7 +171,7 @@ def schedule(
                 with store.read() as session:
                     is_running = has_open_task(session, kind, slug)
                 if is_due(entry, due_at) and not is_running:
-                    put(kind, due_at, slug)
+                    add_task(kind, due_at, slug)
 
         return tick
 
@@ -184,9 +184,11 @@ def schedule(
     ticks.every("outputs", outputs_every, put_for("outputs", lambda entry, _time: entry.is_open), offset=7 * _MINUTE)
     ticks.every("final selections", 6 * _HOUR, put_for("final", ends_soon))
     # These look after the machine, and go by its time: a rehearsal's day is over in seconds.
-    ticks.every("health", 5 * _MINUTE * speed, lambda due_at: put("health", due_at))
-    ticks.every("disk", _HOUR * speed, lambda due_at: put("disk", due_at), offset=23 * _MINUTE)
+    ticks.every("health", 5 * _MINUTE * speed, lambda due_at: add_task("health", due_at))
+    ticks.every("disk", _HOUR * speed, lambda due_at: add_task("disk", due_at), offset=23 * _MINUTE)
     # Before the backup, so that the backup does not hold what has expired.
-    ticks.every("expiry", _DAY * speed, lambda due_at: put("expiry", due_at), offset=_BACKUP - _HOUR, at_start=False)
-    ticks.every("backups", _DAY * speed, lambda due_at: put("backup", due_at), offset=_BACKUP, at_start=False)
-    ticks.every("days", _DAY, lambda due_at: put("day", due_at), offset=_SUMMARY)
+    ticks.every(
+        "expiry", _DAY * speed, lambda due_at: add_task("expiry", due_at), offset=_BACKUP - _HOUR, at_start=False
+    )
+    ticks.every("backups", _DAY * speed, lambda due_at: add_task("backup", due_at), offset=_BACKUP, at_start=False)
+    ticks.every("days", _DAY, lambda due_at: add_task("day", due_at), offset=_SUMMARY)

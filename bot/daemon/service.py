@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.claims import Claims
 from bot.daemon.page import keep_page
-from bot.daemon.resources import alone, find_clock, open_shared
+from bot.daemon.resources import exclusive_lock, find_clock, open_shared
 from bot.daemon.schedule import Ticks, schedule
 from bot.daemon.supervision import LoopSupervisor, record_failure
 from bot.daemon.systemd import Systemd
@@ -22,7 +22,7 @@ from bot.live.live_competition import LiveCompetition
 from bot.live.shared import Shared
 from bot.notify.outbox import Delivered, deliver
 from bot.notify.services import AppriseNotifier, open_services
-from bot.status.presence import began, ended
+from bot.status.presence import record_end, record_start
 from bot.status.problems import begin_work_broken, current, end, end_all_of
 from state.errors import BotError, ConfigurationError, StateCorrupted, StateUnavailable, UsageError
 from state.redaction import Redactor
@@ -70,7 +70,7 @@ async def serve(
     folder = settings.daemon.folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
-        stack.enter_context(alone(folder))
+        stack.enter_context(exclusive_lock(folder))
         claims = stack.enter_context(Claims(settings.kaggle.url))
         for slug in settings.competitions:
             claims.take(slug)
@@ -82,12 +82,12 @@ async def serve(
         services = open_services(settings.notify)
         daemon = _Daemon(shared, options, services, systemd, claims)
         with store.write() as tx:
-            began(tx, os.getpid())
+            record_start(tx, os.getpid())
         try:
             await daemon.run()
         finally:
             with suppress(StateUnavailable), store.write() as tx:
-                ended(tx)
+                record_end(tx)
 
 
 class _Daemon:
@@ -150,14 +150,14 @@ class _Daemon:
     def _configure(self, settings: Settings) -> None:
         """Start new competitions, and pass changed settings to the others."""
         with self._shared.store.write() as tx:
-            for one in current(tx.session):
-                if one.key.startswith(_CLAIM):
-                    end(tx, one.key)
-        for slug, own in settings.competitions.items():
+            for problem in current(tx.session):
+                if problem.key.startswith(_CLAIM):
+                    end(tx, problem.key)
+        for slug, competition in settings.competitions.items():
             if slug in self._entries:
-                self._entries[slug].configure(own)
+                self._entries[slug].configure(competition)
             elif self._is_claimed(slug):
-                self._entries[slug] = LiveCompetition(slug, own, self._shared)
+                self._entries[slug] = LiveCompetition(slug, competition, self._shared)
                 self._supervisor.add(_loop(slug), lambda slug=slug: self._attend(slug))  # type: ignore[misc]
 
     def _is_claimed(self, slug: str) -> bool:
@@ -199,23 +199,23 @@ class _Daemon:
         self._systemd.reloading()
         store = self._shared.store
         try:
-            found = read_configuration(self._options.file).settings
+            configuration = read_configuration(self._options.file).settings
         except ConfigurationError as error:
             self._shared.say("", f"the configuration is invalid; the previous one stays in effect: {error}")
             with store.write() as tx:
-                why = f"invalid; the previous configuration stays in effect: {error}"
-                begin_work_broken(tx, "configuration", "bot.toml", why)
+                reason = f"invalid; the previous configuration stays in effect: {error}"
+                begin_work_broken(tx, "configuration", "bot.toml", reason)
         else:
             with store.write() as tx:
                 end(tx, "configuration")
-            gone = [slug for slug in self._entries if slug not in found.competitions]
-            for slug in gone:
+            removed_slugs = [slug for slug in self._entries if slug not in configuration.competitions]
+            for slug in removed_slugs:
                 del self._entries[slug]
                 asyncio.ensure_future(self._remove(slug))  # noqa: RUF006 - the supervisor holds it
                 with store.write() as tx:
                     end_all_of(tx, slug)
-            self._configure(found)
-            self._shared.say("", f"configuration reloaded: {', '.join(found.competitions) or 'nothing'}")
+            self._configure(configuration)
+            self._shared.say("", f"configuration reloaded: {', '.join(configuration.competitions) or 'nothing'}")
         self._systemd.ready(self._status())
 
     async def _deliver(self) -> None:
@@ -237,11 +237,11 @@ class _Daemon:
 
     async def _watch_steering(self) -> None:
         """Make competitions check again when another process has written to the database."""
-        seen = None
+        last_version = None
         while True:
             version = self._shared.store.foreign_version()
-            if version != seen:
-                seen = version
+            if version != last_version:
+                last_version = version
                 for entry in self._entries.values():
                     entry.changed()
                 self._workers.wake()

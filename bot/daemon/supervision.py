@@ -114,7 +114,7 @@ class LoopSupervisor:
         # An unusable database is not the loop's fault, and a new process could not use it either.
         failures = own_failures = 0
         while True:
-            began = time.monotonic()
+            started_at = time.monotonic()
             try:
                 await start()
                 return
@@ -126,7 +126,7 @@ class LoopSupervisor:
                 is_cancelled = current is not None and current.cancelling() > 0
                 if is_cancelled and isinstance(error, asyncio.CancelledError):
                     raise
-                if time.monotonic() - began >= settings.healthy_seconds:
+                if time.monotonic() - started_at >= settings.healthy_seconds:
                     failures = own_failures = 0
                 failures += 1
                 own_failures += not isinstance(error, StateUnavailable)

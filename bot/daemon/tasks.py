@@ -130,7 +130,7 @@ def _gpus() -> int:
 
 
 _LOG = logging.getLogger(__name__)
-_KEPT = timedelta(days=14)
+_RETENTION = timedelta(days=14)
 """How long ended tasks are kept, so that none is done again under its key."""
 _KEY_REFUSED = "Kaggle"
 """The problem that Kaggle refuses the key."""
@@ -182,7 +182,7 @@ class TaskHandlers:
             with store.write() as tx:
                 end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():
-            self.shared.say(slug, f"{part} could not be read: {failure}")
+            self.shared.say(slug, f"{part}: cannot read: {failure}")
         await self._act_on(entry, cycle.news, task.key)
 
     async def _read_notes(self, entry: LiveCompetition, key: str) -> None:
@@ -222,7 +222,7 @@ class TaskHandlers:
         summary = await asyncio.to_thread(daily_summary, shared.store, yesterday, now, self.allowance())
         with shared.store.write() as tx:
             notify(tx, summary)
-            prune_tasks(tx, now - _KEPT)
+            prune_tasks(tx, now - _RETENTION)
         shared.day.retry()
         shared.slots.pulse()
 
@@ -245,7 +245,7 @@ class TaskHandlers:
         """Remove what was collected for competitions that ended long ago."""
         shared, days = self.shared, self.shared.settings.daemon.keep_community_days
         for pruned in await asyncio.to_thread(prune_ended, shared.store, self.allowance(), days, shared.clock.now()):
-            removed = f"{pruned.posts} posts, and {pruned.derived} analyses, ideas, drafts and reports made of them"
+            removed = f"{pruned.posts} posts, and {pruned.derived} analyses, ideas, drafts and reports based on them"
             shared.say(pruned.competition, f"it ended more than {days:g} days ago: removed {removed}")
 
     async def backup(self, task: Task) -> None:

@@ -21,17 +21,17 @@ def check_daemon(settings: DaemonSettings, disk: DiskSettings) -> Iterator[Findi
     """Check whether the daemon's folder is writable, has room and is closed to others."""
     part, folder = "daemon", settings.folder
     existing, free = nearest(folder), free_bytes(folder) / 1e9
-    found = f"{'a' if is_running(folder) else 'no'} daemon runs in {folder}; {free:.1f} GB free"
+    finding = f"{'a' if is_running(folder) else 'no'} daemon runs in {folder}; {free:.1f} GB free"
     if not os.access(existing, os.W_OK | os.X_OK):
         fix = f"make {existing} this user's, or set dir under [daemon]"
         yield Finding(part, "fails", f"{folder} is not writable", fix)
     elif free < disk.free_gb:
         fix = f"free {disk.free_gb:g} GB (bot prune {folder / 'runs'}), or set dir under [daemon]"
-        yield Finding(part, "fails", found, fix)
+        yield Finding(part, "fails", finding, fix)
     elif folder.is_dir() and folder.stat().st_mode & 0o066:
-        yield Finding(part, "warning", f"{found}; others may read it", f"chmod 700 {folder}")
+        yield Finding(part, "warning", f"{finding}; other users can read it", f"chmod 700 {folder}")
     else:
-        yield Finding(part, "ok", found)
+        yield Finding(part, "ok", finding)
 
 
 def check_daemon_database(folder: Path) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def check_notify(settings: NotifySection) -> Iterator[Finding]:
         yield Finding(part, "fails", "a notification service does not work", str(error))
         return
     if services:
-        yield Finding(part, "ok", ", ".join(f"{name}: {one.service}" for name, one in services.items()))
+        yield Finding(part, "ok", ", ".join(f"{name}: {target.service}" for name, target in services.items()))
     else:
         fix = 'list services under [notify] in bot.toml, such as services = ["SLACK_URL"], then run bot notify test'
         yield Finding(part, "warning", "no service configured: you get no notifications", fix)

@@ -50,8 +50,8 @@ def check_kaggle(
     try:
         credentials = find_credentials()
     except UsageError as error:
-        found = f"no Kaggle key: {'the configured competitions cannot' if competitions else 'only past competitions can'} be read"
-        yield Finding("kaggle", "fails" if competitions else "warning", found, str(error))
+        finding = f"no Kaggle key: {'cannot read the configured competitions' if competitions else 'only replays work'}"
+        yield Finding("kaggle", "fails" if competitions else "warning", finding, str(error))
         return
 
     async def ask() -> list[Finding]:
@@ -62,18 +62,18 @@ def check_kaggle(
             if rehearsal and clock is None:
                 async with open_http(_PATIENCE) as http:
                     now_by = await extension("clocks", "rehearsal")(http, section.url)
-            each = [await _check_competition(site, *table, now_by, state) for table in competitions.items()]
-            return [account, *each]
+            findings = [await _check_competition(site, *table, now_by, state) for table in competitions.items()]
+            return [account, *findings]
 
     try:
         yield from asyncio.run(ask())
     except KaggleError as error:
-        found, fix = f"the key from {credentials.source} does not work", credentials.hide(str(error))
-        yield Finding("kaggle", "fails", found, fix)
+        finding, fix = f"the key from {credentials.source} does not work", credentials.hide(str(error))
+        yield Finding("kaggle", "fails", finding, fix)
     except SiteUnavailable as error:
         yield Finding("kaggle", "fails", f"{section.url} does not answer", credentials.hide(str(error)))
     except UsageError as error:
-        yield Finding("kaggle", "fails", "[kaggle] url cannot be used", str(error))
+        yield Finding("kaggle", "fails", "[kaggle] url is invalid", str(error))
 
 
 async def _account(client: KaggleClient, credentials: Credentials) -> Finding:
@@ -95,10 +95,10 @@ async def _check_competition(
         is_begun = CompetitionData(site.client, slug, competition_folder(state, slug)).is_begun
         room = None if is_begun else shutil.disk_usage(nearest(state)).free
         kinds = await kinds_of(site.client, competition, room)
-        refused = next((kind for kind in kinds if not kind.worked_on), None)
-        if refused is not None and settings.kind != "csv":
-            found = f"{'' if competition.user_has_entered else 'not entered; '}it {refused}"
-            return Finding(slug, "warning", found, f"leave it to people; {IF_WRONG.format(slug=slug)}")
+        unsupported_kind = next((kind for kind in kinds if not kind.worked_on), None)
+        if unsupported_kind is not None and settings.kind != "csv":
+            findings_text = f"{'' if competition.user_has_entered else 'not entered; '}it {unsupported_kind}"
+            return Finding(slug, "warning", findings_text, f"work on it yourself; {IF_WRONG.format(slug=slug)}")
         obstacles = _obstacles(competition, slug, settings, clock)
         finding = next(obstacles, None) or await _check_card(site, slug, settings)
         return replace(finding, found="; it ".join((finding.found, *map(str, kinds))))
@@ -106,9 +106,9 @@ async def _check_competition(
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
         fix = f"[competitions.{slug}] in bot.toml must use the last part of the competition's address"
         fix += f"{await _meant(site, slug)}; or {_enter(slug)}"
-        return Finding(slug, "fails", "Kaggle has no such competition, or you have not entered it", fix)
+        return Finding(slug, "fails", "unknown to Kaggle, or you have not entered it", fix)
     except (KaggleError, SiteUnavailable) as error:
-        return Finding(slug, "warning", f"could not be checked: {error}", "see the kaggle check above, or try again")
+        return Finding(slug, "warning", f"cannot check it: {error}", "see the kaggle check above, or try again")
 
 
 def _obstacles(
@@ -116,12 +116,12 @@ def _obstacles(
 ) -> Iterator[Finding]:
     """Yield what keeps the bot from competing, or from using your settings."""
     if not competition.user_has_entered:
-        yield Finding(slug, "fails", "not entered: nothing can be downloaded or submitted", _enter(slug))
+        yield Finding(slug, "fails", "not entered: the bot cannot download or submit", _enter(slug))
     if competition.deadline is not None and competition.deadline <= clock.now():
-        found = f"its deadline was {competition.deadline:%Y-%m-%d %H:%M} UTC"
-        yield Finding(slug, "warning", found, f"remove [competitions.{slug}] from bot.toml if you no longer need it")
+        finding = f"its deadline passed on {competition.deadline:%Y-%m-%d %H:%M} UTC"
+        yield Finding(slug, "warning", finding, f"remove [competitions.{slug}] from bot.toml if you no longer need it")
     if settings.submit and competition.submissions_disabled:
-        yield Finding(slug, "warning", "it accepts no submissions now", "set submit = false")
+        yield Finding(slug, "warning", "it does not accept submissions now", "set submit = false")
     if settings.grader is not None:
         try:
             check_grader(settings.grader)
@@ -136,8 +136,8 @@ async def _check_card(site: Competitions, slug: str, settings: CompetitionSettin
     missing = derive(await read_evidence(site, slug), METRIC_DIRECTIONS, settings.card).missing
     unknown = [gap for gap in missing if gap.field not in _OF_DATA]
     if not unknown:
-        found = "entered; its card is certain" + (" except for what the data will show" if missing else "")
-        return Finding(slug, "ok", found)
+        finding = "entered; its task spec is certain" + (" except for what the data will show" if missing else "")
+        return Finding(slug, "ok", finding)
     if settings.metric is None and {gap.field for gap in unknown} == {"metric"}:
         fix = f"confirm it when asked, or add to bot.toml: {unknown[0].brief or unknown[0].line}"
         return Finding(slug, "warning", f"entered; please confirm how it is scored: {unknown[0].why}", fix)
@@ -149,10 +149,10 @@ async def _check_card(site: Competitions, slug: str, settings: CompetitionSettin
 async def _meant(site: Competitions, slug: str) -> str:
     """Return the entered competition that was meant, or else all of them; nothing where they cannot be listed."""
     try:
-        entered = [competition.slug async for competition in site.entered()]
+        entered_slugs = [competition.slug async for competition in site.entered()]
     except (KaggleError, SiteUnavailable):
         return ""
-    return f" (of those that you have entered: {did_you_mean(slug, entered)})"
+    return f" (of those that you have entered: {did_you_mean(slug, entered_slugs)})"
 
 
 def _enter(slug: str) -> str:

@@ -98,9 +98,9 @@ def check_share(settings: SandboxSettings, out: Path, slots: int) -> Iterator[Fi
         f"{share.written_bytes / 1e9:.0f} GB, and has {share.cpus} of {usable_cpus()} cores"
     )
     if share.memory_bytes * slots > total:
-        yield Finding("machine", "warning", found, "set memory_gb under [sandbox] to what the machine has")
+        yield Finding("machine", "warning", found, "set memory_gb under [sandbox] to the machine's memory")
     elif share.memory_bytes < _SMALL:
-        yield Finding("machine", "warning", found, "most libraries for machine learning need 2 GiB or more")
+        yield Finding("machine", "warning", found, "most machine-learning libraries need at least 2 GiB")
     else:
         yield Finding("machine", "ok", found)
 
@@ -127,14 +127,14 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
     if working:
         yield Finding("isolation", "ok", " and ".join(working))
     else:
-        found = "no sandbox works: only the built-in model's scripts may run"
+        found = "no sandbox works, so only the rule-based model's scripts may run"
         yield Finding("isolation", "fails" if is_required else "warning", found, "fix bubblewrap or Docker (above)")
 
 
 def _environment_finding(environment: ScriptEnvironment | None) -> Finding:
     if environment is not None:
         return Finding("environment", "ok", f"{environment.name}: {environment.about()}")
-    found = "none: scripts use the bot's own packages, which lack LightGBM, XGBoost, CatBoost and torch"
+    found = "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
     return Finding("environment", "warning", found, "bot env create --with text, or tabular, vision, audio, all")
 
 

@@ -28,7 +28,7 @@ def is_foreign(settings: ModelSettings) -> bool:
         return True
 
 
-def check_models(settings: ModelSettings, named: Collection[str | None] = ()) -> Iterator[Finding]:
+def check_models(settings: ModelSettings, names: Collection[str | None] = ()) -> Iterator[Finding]:
     """Ask the configured endpoint, and each fallback's, which models it has, and its model for one short answer.
 
     `named` has the model of each competition's table, None where it names none.
@@ -40,9 +40,9 @@ def check_models(settings: ModelSettings, named: Collection[str | None] = ()) ->
         return
     if choice.kind == "builtin":
         fix = "set OPENAI_API_KEY (or OPENAI_BASE_URL) and OPENAI_MODEL, or [models] in bot.toml"
-        is_chosen = set(named) == {"builtin"}
-        found = f"the built-in rules{', as set in bot.toml' if is_chosen else ''}; no language model"
-        yield Finding("model", "ok", found) if is_chosen else Finding("model", "warning", found, fix)
+        is_chosen = set(names) == {"builtin"}
+        finding = f"the rule-based model{', as set in bot.toml' if is_chosen else ''}; no language model"
+        yield Finding("model", "ok", finding) if is_chosen else Finding("model", "warning", finding, fix)
         return
     for number in range(len(settings.section.fallback) + 1):
         endpoint = Endpoint.configured(settings, choice, number)
@@ -51,30 +51,30 @@ def check_models(settings: ModelSettings, named: Collection[str | None] = ()) ->
 
 
 def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -> Finding:
-    where, names, key = endpoint_name(endpoint.base_url), endpoint.names, endpoint.key.get_secret_value()
+    host, names, key = endpoint_name(endpoint.base_url), endpoint.names, endpoint.key.get_secret_value()
     is_dummy = not can_be_secret(key)
-    if is_dummy and where in ("OpenAI", "api.openai.com"):
-        fix = f"set {names.key} to a key of platform.openai.com, or {names.address} to a server of yours"
-        return Finding(part, "fails", f"{names.key} holds a dummy key, which OpenAI refuses", fix)
-    about = f"{', '.join(choice.models)} at {where}{', with a dummy key' if is_dummy else ''}"
+    if is_dummy and host in ("OpenAI", "api.openai.com"):
+        fix = f"set {names.key} to a key of platform.openai.com, or {names.address} to your server"
+        return Finding(part, "fails", f"{names.key} contains a dummy key, which OpenAI rejects", fix)
+    label = f"{', '.join(choice.models)} at {host}{', with a dummy key' if is_dummy else ''}"
     address = (endpoint.base_url or OPENAI).rstrip("/") + "/models"
     try:
         answer = httpx2.get(address, headers={"Authorization": f"Bearer {key}"}, timeout=_SECONDS)
     except httpx2.HTTPError:
-        return Finding(part, "fails", f"{where} does not answer", f"check {names.address}, and that the server runs")
+        return Finding(part, "fails", f"{host} does not answer", f"check {names.address}, and that the server runs")
     if answer.status_code == 401:
-        return Finding(part, "fails", f"{where} refuses the key", f"check {names.key}")
-    listed: dict[str, object] = {}
+        return Finding(part, "fails", f"{host} rejects the key", f"check {names.key}")
+    models_by_id: dict[str, object] = {}
     try:
-        listed = {str(one["id"]): one for one in answer.raise_for_status().json()["data"]}
-        known = list(listed)
+        models_by_id = {str(entry["id"]): entry for entry in answer.raise_for_status().json()["data"]}
+        available = list(models_by_id)
     except (httpx2.HTTPError, ValueError, LookupError, TypeError):  # not every server lists its models
-        known, about = [], f"{about} (the list of models failed: status {answer.status_code})"
-    trial = try_model(part, about, endpoint, pricing, _context(listed.get(choice.model_for("coder"))))
-    missing = [name for name in choice.models if known and name not in known]
+        available, label = ([], f"{label} (cannot list models: status {answer.status_code})")
+    trial = try_model(part, label, endpoint, pricing, _context(models_by_id.get(choice.model_for("coder"))))
+    missing = [name for name in choice.models if available and name not in available]
     if missing and trial.status != "fails":
-        fix = f"it has {', '.join(known[:10])}"
-        return Finding(part, "warning", f"{where} does not list {', '.join(missing)}; {trial.found}", fix)
+        fix = f"it has {', '.join(available[:10])}"
+        return Finding(part, "warning", f"{host} does not list {', '.join(missing)}; {trial.found}", fix)
     return trial
 
 
@@ -86,9 +86,9 @@ def _context(entry: object) -> int | None:
     return next((value for value in values if isinstance(value, int) and value > 0), None)
 
 
-def check_coders(sections: Mapping[str, CoderSection], chosen: Iterable[str] = ()) -> Iterator[Finding]:
+def check_coders(sections: Mapping[str, CoderSection], selected_names: Iterable[str] = ()) -> Iterator[Finding]:
     """Check each table [coders.NAME], and each name of one that a competition has chosen; none is started."""
-    for name in dict.fromkeys((*sections, *chosen)):
+    for name in dict.fromkeys((*sections, *selected_names)):
         try:
             coder = own_coder(name, sections, ModelChoice("openai", "any"))
         except UsageError as error:

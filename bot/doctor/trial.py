@@ -34,11 +34,11 @@ class TrialPrompt:
     def messages(self) -> Sequence[Message]:
         """Return the conversation."""
         rows = (_ROW.format(n=n, hall=n % 7, value=15 + n * 37 % 19, valve=n * 53 % 100) for n in range(1, _ROWS + 1))
-        asked = (
+        question = (
             f"{''.join(rows)}\nWrite one command that prints, with echo, what these rows have in common, in about eighty words. "
             "Call the tool sh with it, or give it in one block fenced with ```sh and ```."
         )
-        return (Message("system", "You work in a shell, with one command at a time."), Message("user", asked))
+        return (Message("system", "You work in a shell, with one command at a time."), Message("user", question))
 
     def parse(self, text: str) -> str:
         """Return the text."""
@@ -81,24 +81,24 @@ async def attempt(endpoint: Endpoint, pricing: Pricing, role: str) -> Trial:
     notices: list[str] = []
     quick = replace(endpoint, retries=min(endpoint.retries, _RETRIES), timeout=min(endpoint.timeout, _SECONDS))
     async with aclosing(OpenAIModel(quick, pricing, SystemClock(), notices.append)) as model:
-        begun = monotonic()
+        started_at = monotonic()
         limits = CallLimits(seconds=_SECONDS, max_tokens=MOST_TOKENS)
         completion = await model.complete(TrialPrompt(), role=role, limits=limits)
-        seconds = max(0.001, monotonic() - begun)
+        seconds = max(0.001, monotonic() - started_at)
         usage: Usage = completion.usage
         cost = None if completion.cost_usd is None else completion.cost_usd * 3600 / seconds
         return Trial(usage.completion_tokens / seconds, cost, model.abilities(role), tuple(notices))
 
 
-def try_model(part: str, about: str, endpoint: Endpoint, pricing: Pricing, context: int | None) -> Finding:
+def try_model(part: str, label: str, endpoint: Endpoint, pricing: Pricing, context: int | None) -> Finding:
     """Try the model for the role `coder`; `context` is what the endpoint's list of models says."""
     try:
         trial = asyncio.run(attempt(endpoint, pricing, "coder"))
     except (ModelError, Unparsable) as error:
         return Finding(
-            part, "fails", f"{about}: no usable answer: {error}", "without one, a run submits only its baseline"
+            part, "fails", f"{label}: no usable answer: {error}", "without a model, a run submits only its baseline"
         )
-    known = replace(trial, abilities=replace(trial.abilities, context=trial.abilities.context or context))
+    checked = replace(trial, abilities=replace(trial.abilities, context=trial.abilities.context or context))
     if trial.notices:
-        return Finding(part, "warning", f"{about}: {known}", "; ".join(trial.notices))
-    return Finding(part, "ok", f"{about}: {known}")
+        return Finding(part, "warning", f"{label}: {checked}", "; ".join(trial.notices))
+    return Finding(part, "ok", f"{label}: {checked}")

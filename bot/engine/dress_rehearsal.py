@@ -19,7 +19,7 @@ from bot.notebooks.limits import SHARE
 from bot.notebooks.notebook import NotebookBlend
 from sandbox import ExitReason, Lease
 from state.errors import UnsupportedLayout
-from state.notebooks import REFUSED
+from state.notebooks import NOTEBOOK_REFUSED
 from state.steps import Key, StepKind, Steps
 from state.store import Store, Transaction
 
@@ -70,7 +70,7 @@ async def rehearsed(context: RunContext, node: int, lease: Lease | None = None) 
 
     def save(tx: Transaction, rehearsal: RehearsalResult) -> None:
         if rehearsal.reason is not None:
-            tx.record(REFUSED, run_id=context.run_id, node=node, reason=rehearsal.reason)
+            tx.record(NOTEBOOK_REFUSED, run_id=context.run_id, node=node, reason=rehearsal.reason)
 
     return await context.steps.once(REHEARSED, lambda: _rehearse(context, node, lease), Key(node), save=save)
 

@@ -114,7 +114,7 @@ class ExperimentLog:
 
     def unscored(self) -> set[int]:
         """Return the nodes of those without a score that coders may see."""
-        return {one.node for one in self.all() if not one.has_score}
+        return {experiment.node for experiment in self.all() if not experiment.has_score}
 
     def logged_at(self, node: int) -> datetime | None:
         """Return when an experiment was logged; None where there is none with this node."""

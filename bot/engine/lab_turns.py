@@ -53,9 +53,9 @@ def lab_turns(session: Session, run_id: str, lab: int, after: int = 0) -> list[T
 
 def command_of(session: Session, run_id: str, lab: int, turn: int) -> str:
     """Return the command of a turn that may be under way; empty where its reply held none, or an agent of the owner's works."""
-    names = [f"turn:{turn}{again}" for again in ("", "+", "++")]
-    asked = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
-    replies = [step.result for step in session.exec(asked.order_by(col(Step.name))) if step.result]
+    names = [f"turn:{turn}{suffix}" for suffix in ("", "+", "++")]
+    query = select(Step).where(Step.run_id == run_id, Step.node == lab, col(Step.name).in_(names))
+    replies = [step.result for step in session.exec(query.order_by(col(Step.name))) if step.result]
     return (prose_and_command(replies[-1].get("text", "")) or ("", ""))[1] if replies else ""
 
 

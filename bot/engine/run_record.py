@@ -387,8 +387,10 @@ class RunRecord:
         if self.row.status != "running":
             return "writing"
         steps = [step.name for step in self._unfinished_steps]
-        known = next((phase for name, phase in _PHASES.items() if any(step.startswith(name) for step in steps)), None)
-        return known or ("search" if self.counts.all else "preparing")
+        phase_name = next(
+            (phase for name, phase in _PHASES.items() if any(step.startswith(name) for step in steps)), None
+        )
+        return phase_name or ("search" if self.counts.all else "preparing")
 
     @cached_property
     def doing(self) -> tuple[Doing, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from bot.budgets.settings import BudgetSettings, Caps
-from bot.knowledge.settings import KnowledgeSettings, Shown
+from bot.knowledge.settings import KnowledgeMode, KnowledgeSettings
 from sandbox import BackEndChoice, Limits
 from sandbox.rules import RuleSettings
 from state.closed import ClosedModel, Option
@@ -45,7 +45,7 @@ class SearchOptions(ClosedModel):
         "whose papers have no blend, such as aide)",
         examples=[False],
     )
-    knowledge: Annotated[Shown, Option()] = Field(
+    knowledge: Annotated[KnowledgeMode, Option()] = Field(
         default="clock",
         description="entries of the knowledge base that prompts may contain: those known at the clock's time, all, or none; "
         "never those of the same competition",

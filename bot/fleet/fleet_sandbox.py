@@ -18,7 +18,7 @@ from bot.fleet.slot_lease import HeldSlot, slot_of
 from sandbox import Breach, ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Sandbox, SandboxDescription, Watch
 from sandbox.lab import LabHandle, LabRequest
 from sandbox.output import CappedOutput, LiveLog
-from sandbox.thread_join import ended
+from sandbox.thread_join import join_thread
 from sandbox.workspace import LOG_NAME, check_request
 from state.files import sha256_of, write_whole
 from state.redaction import Redactor
@@ -61,7 +61,7 @@ class FleetSandbox:
         stop = threading.Event()
         with ThreadPoolExecutor(1, thread_name_prefix=request.execution_id) as thread:
             running = asyncio.get_running_loop().run_in_executor(thread, self._run, slot, request, watch, stop)
-            return await ended(running, stop.set)
+            return await join_thread(running, stop.set)
 
     def _run(
         self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event

@@ -17,7 +17,7 @@ from bot.fleet.slot_lease import HeldSlot
 from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.layout import check_lab
 from sandbox.lab.listening import connected, receive
-from sandbox.thread_join import ended
+from sandbox.thread_join import join_thread
 
 _LOG = logging.getLogger(__name__)
 _SMALL = 1_000_000
@@ -88,7 +88,7 @@ class PlacedLab:
     async def close(self) -> None:
         """See `LabHandle`."""
         self._files.stop.set()
-        await ended(asyncio.ensure_future(self._close()))
+        await join_thread(asyncio.ensure_future(self._close()))
 
     async def _close(self) -> None:
         if self._alive:
@@ -121,14 +121,14 @@ class PlacedLab:
     async def _relay(self, number: int) -> None:
         try:
             with await connected(self._files.request.folder / "socket" / SOCKET) as connection:
-                asking = asyncio.create_task(self._ask_on(number, connection))
+                asking_task = asyncio.create_task(self._ask_on(number, connection))
                 answering = asyncio.create_task(self._answer(number, connection))
                 try:
-                    await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({asking_task, answering}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     answering.cancel()
                     await self._ask(Home.hang_up, number)
-                    await asyncio.gather(asking, answering, return_exceptions=True)
+                    await asyncio.gather(asking_task, answering, return_exceptions=True)
         except OSError:  # the engine's end is closed
             await self._ask(Home.hang_up, number)
 
@@ -161,7 +161,7 @@ class PlacedLab:
     async def _reached(self, work: Callable[[], T], stop: Callable[[], object] = lambda: None) -> T:
         """Have something done that needs the node; raises LabDied, and the lab is over, where it is lost."""
         try:
-            return await ended(asyncio.get_running_loop().run_in_executor(self._threads, work), stop)
+            return await join_thread(asyncio.get_running_loop().run_in_executor(self._threads, work), stop)
         except (SlotLost, OSError) as error:
             if self._alive:
                 _LOG.warning("a lab on node %s of the fleet is lost: %s", self._files.host, error)

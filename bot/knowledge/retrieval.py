@@ -7,7 +7,7 @@ from bot.knowledge.base import KnowledgeBase
 from bot.knowledge.entry import Entry, EntryKind
 from bot.knowledge.labels import labels_in
 from bot.knowledge.prompts import LabelTask
-from bot.knowledge.settings import Shown
+from bot.knowledge.settings import KnowledgeMode
 from bot.knowledge.similarity import TextSimilarity
 from bot.models import Item
 from bot.models.ask import Asker
@@ -18,11 +18,11 @@ from state.steps import Key, StepKind, Steps
 from state.store import Transaction
 from state.words import iso
 
-SHOWN = "knowledge.shown"
+KNOWLEDGE_SHOWN = "knowledge.shown"
 """Type of the event of a search: what it found, and since when that is known."""
 PAPERS: tuple[EntryKind, ...] = ("paper",)
 TRICKS: tuple[EntryKind, ...] = ("trick", "lesson")
-_MOST = 5
+_MAX_ENTRIES = 5
 """Entries that one prompt is given."""
 _MOST_IN_LAB = 12
 _VARIETY = 3
@@ -68,7 +68,7 @@ class RetrievedEntries:
         )
 
 
-_FOUND = StepKind("knowledge", RetrievedEntries)
+_RETRIEVAL = StepKind("knowledge", RetrievedEntries)
 
 
 def entry_text(entry: Entry) -> str:
@@ -90,7 +90,7 @@ class Retriever:
         steps: Steps,
         run_id: str,
         clock: Clock,
-        shown: Shown = "clock",
+        shown: KnowledgeMode = "clock",
     ) -> None:
         """Prepare; each search decides which entries of the base may be shown, none later than the clock unless all are."""
         self._task = task
@@ -108,11 +108,11 @@ class Retriever:
         What fits is three times as many as one is shown; once all of them were shown, they come again. Papers on other kinds of
         data alone are left out.
         """
-        return await self._search("papers", PAPERS, node, topic, _MOST, varies=True)
+        return await self._search("papers", PAPERS, node, topic, _MAX_ENTRIES, varies=True)
 
     async def tricks(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return tricks, and lessons of own runs, for a node that improves what it is about; raises as `Asker.ask`."""
-        return await self._search("tricks", TRICKS, node, topic, _MOST)
+        return await self._search("tricks", TRICKS, node, topic, _MAX_ENTRIES)
 
     async def for_lab(self, node: int, topic: str = "") -> RetrievedEntries:
         """Return a dozen entries of all kinds for a lab, known by its first node's number.
@@ -143,10 +143,12 @@ class Retriever:
             if by_rules or varies:
                 visible = [entry for entry in visible if _suits(entry, labels)]
             if varies:
-                shown = {entry.id for search in self._steps.all(_FOUND, part=name).values() for entry in search.entries}
-                fitting = await ranked(visible, labels, query, self._similarity, _VARIETY * limit)
-                visible = [entry for entry in fitting if entry.id not in shown] or fitting
-            return RetrievedEntries(tuple(await ranked(visible, labels, query, self._similarity, limit)))
+                earlier = {
+                    entry.id for search in self._steps.all(_RETRIEVAL, part=name).values() for entry in search.entries
+                }
+                fitting = await rank_entries(visible, labels, query, self._similarity, _VARIETY * limit)
+                visible = [entry for entry in fitting if entry.id not in earlier] or fitting
+            return RetrievedEntries(tuple(await rank_entries(visible, labels, query, self._similarity, limit)))
 
         def save(tx: Transaction, result: RetrievedEntries) -> None:
             facts = [
@@ -154,9 +156,9 @@ class Retriever:
                 for entry in result.entries
             ]
             if facts:
-                tx.record(SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
+                tx.record(KNOWLEDGE_SHOWN, run_id=self._run_id, node=node, search=name, entries=facts)
 
-        return await self._steps.once(_FOUND, search, Key(node, name), save=save)
+        return await self._steps.once(_RETRIEVAL, search, Key(node, name), save=save)
 
     def _visible(self) -> list[Entry]:
         if self.shown == "none":
@@ -175,12 +177,12 @@ class Retriever:
         return answer.labels
 
 
-async def ranked(
+async def rank_entries(
     entries: Sequence[Entry],
     task_labels: Sequence[str],
     query: str,
     similarity: TextSimilarity,
-    limit: int = _MOST,
+    limit: int = _MAX_ENTRIES,
 ) -> list[Entry]:
     """Return the entries that fit best, those of earlier labels first.
 

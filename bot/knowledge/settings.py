@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from state.closed import ClosedModel
 from state.settings_paths import SettingsPath
 
-Shown = Literal["clock", "all", "none"]
+KnowledgeMode = Literal["clock", "all", "none"]
 """Which entries a run is shown: those that its clock allows, all, whatever their age, or none."""
 
 

@@ -47,8 +47,8 @@ def _bm25(query: str, texts: Sequence[str]) -> list[float]:
         database.execute("CREATE VIRTUAL TABLE text USING fts5(body, tokenize = 'porter unicode61')")
         rows = enumerate((query, *texts), 1)
         database.executemany("INSERT INTO text (rowid, body) VALUES (?, ?)", rows)
-        wanted = " OR ".join(f'"{word}"' for word in words)
-        matches = database.execute("SELECT rowid, bm25(text) FROM text WHERE text MATCH ?", (wanted,))
+        any_word = " OR ".join(f'"{word}"' for word in words)
+        matches = database.execute("SELECT rowid, bm25(text) FROM text WHERE text MATCH ?", (any_word,))
         # SQLite's is the better the further it is below 0.
         scores = {row: -score for row, score in matches}
     best_score = scores.get(1, 0.0)

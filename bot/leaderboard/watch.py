@@ -20,7 +20,7 @@ from state.tables import Reading
 _KIND: Literal["watch"] = "watch"
 _NAMES = 10
 """At most this many of the teams that passed us are named."""
-_REST = timedelta(days=1)
+_MIN_INTERVAL = timedelta(days=1)
 """The shortest time between two notices of moves at the top: a young board moves far every day."""
 _MARGIN = 20
 """A medal counts as lost when the rank is past its last place by a twentieth of its places: ranks at the edge waver."""
@@ -143,7 +143,7 @@ def _is_another_medal(standing: TeamStanding, notified: _Notified) -> bool:
 
 
 def _top_moved(standing: TeamStanding, notified: _Notified) -> bool:
-    if standing.private or (notified.lines_at is not None and standing.at - notified.lines_at < _REST):
+    if standing.private or (notified.lines_at is not None and standing.at - notified.lines_at < _MIN_INTERVAL):
         return False
     return lines_moved(notified.others, standing.others, lower_is_better=standing.lower_is_better)
 

@@ -19,25 +19,30 @@ def open_day(settings: BudgetSettings, store: Store, clock: Clock) -> Level:
 
     Raises StateUnavailable: the ledger cannot be read now.
     """
-    spent = _total(_ledgers(store, midnight(clock.now())))
-    return Level("day", settings.day, amounts=spent, period=lambda: clock.now().date())
+    spent_today = _total(_ledgers(store, midnight(clock.now())))
+    return Level("day", settings.day, amounts=spent_today, period=lambda: clock.now().date())
 
 
 def open_run(
-    day: Level, settings: BudgetSettings, own: CompetitionSettings, store: Store, run_id: str, competition: str
+    day: Level, settings: BudgetSettings, configured: CompetitionSettings, store: Store, run_id: str, competition: str
 ) -> Level:
     """Return the level of a run, within those of its competition and of the day; raises what `open_day` raises."""
-    ever = [one for one in _ledgers(store, None) if one.competition == competition]
-    today = [one for one in _ledgers(store, midnight(store.clock.now())) if one.competition == competition]
-    allowance = Allowance(settings, {competition: own})
+    ever = [ledger for ledger in _ledgers(store, None) if ledger.competition == competition]
+    today = [ledger for ledger in _ledgers(store, midnight(store.clock.now())) if ledger.competition == competition]
+    allowance = Allowance(settings, {competition: configured})
 
     def this_day() -> date:
         return store.clock.now().date()
 
     of_day, of_all = allowance.caps("competition day", competition), allowance.caps("competition", competition)
     days = Level(f"day of {competition}", of_day, amounts=_total(today), period=this_day, around=day)
-    whole = Level(f"competition {competition}", of_all, amounts=_total(ever), around=days)
-    return Level("run", own.budget, amounts=_total([one for one in ever if one.run_id == run_id]), around=whole)
+    whole_level = Level(f"competition {competition}", of_all, amounts=_total(ever), around=days)
+    return Level(
+        "run",
+        configured.budget,
+        amounts=_total([ledger for ledger in ever if ledger.run_id == run_id]),
+        around=whole_level,
+    )
 
 
 def _ledgers(store: Store, since: datetime | None) -> list[Ledger]:

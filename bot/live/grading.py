@@ -17,7 +17,7 @@ from bot.submission.refit import PredictionSource
 from state.files import replacing
 
 
-async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunResult:
+async def grade_live_run(ended_run: EndedRun, files: Path, worker: Worker) -> RunResult:
     """Write result.json, report.html and all else that a run leaves, from what was polled; returns the result.
 
     It may be called again, before the end and after it, and rewrites everything: once private scores and the board
@@ -28,56 +28,60 @@ async def grade_live_run(ended: EndedRun, files: Path, worker: Worker) -> RunRes
         InfrastructureFailure: the worker process failed; only a page that cannot be drawn is passed over.
         OSError: the files cannot be written.
     """
-    handed, graded = await _graded(ended, files, worker)
-    return await write_run_files(ended, handed, graded, worker)
+    final, graded = await _graded(ended_run, files, worker)
+    return await write_run_files(ended_run, final, graded, worker)
 
 
-async def report_live_so_far(ended: EndedRun, files: Path, worker: Worker) -> None:
+async def report_live_so_far(ended_run: EndedRun, files: Path, worker: Worker) -> None:
     """Write the page of a run that goes on; arguments and errors as of `grade_live_run`."""
-    await write_so_far(ended, *await _graded(ended, files, worker))
+    await write_so_far(ended_run, *await _graded(ended_run, files, worker))
 
 
-async def _graded(ended: EndedRun, files: Path, worker: Worker) -> tuple[FinalSubmission, GradedRun]:
-    context, card = ended.context, ended.context.card
+async def _graded(ended_run: EndedRun, files: Path, worker: Worker) -> tuple[FinalSubmission, GradedRun]:
+    context, card = ended_run.context, ended_run.context.card
     with context.store.read() as session:
         leaderboard = read_leaderboard(session, card.slug, context.clock.now(), lower_is_better=card.lower_is_better)
         entries = entries_of(session, context.run_id, leaderboard.sent if leaderboard else ())
     verdict = LeaderboardResult(context.run_id, card, entries, leaderboard)
-    counted = verdict.counted
-    if counted is not None:
-        _place(files / f"{counted.row.file_sha}.csv", ended.folder.submission)
-    pairs = [(one.validation, one.public) for one in entries if one.validation is not None and one.public is not None]
+    best_entry = verdict.counted
+    if best_entry is not None:
+        _place(files / f"{best_entry.row.file_sha}.csv", ended_run.folder.submission)
+    pairs = [
+        (entry.validation, entry.public)
+        for entry in entries
+        if entry.validation is not None and entry.public is not None
+    ]
     correlation = await worker.rank_correlation([pair[0] for pair in pairs], [pair[1] for pair in pairs])
     grade = LiveGrade(
         **verdict.report(),
         created_at=context.clock.now().isoformat(),
-        submission_path=str(ended.folder.submission),
+        submission_path=str(ended_run.folder.submission),
         # The grader of the validation scores: on the leaderboard the site itself grades.
         grader="registry" if context.executor.settings.grader is None else "competition",
     )
     nodes = {node: HiddenScore(score, beaten) for node, (score, beaten) in verdict.nodes().items()}
-    return _handed(context, verdict), GradedRun(grade, nodes, correlation, verdict.regret())
+    return _final_submission(context, verdict), GradedRun(grade, nodes, correlation, verdict.regret())
 
 
-def _handed(context: RunContext, verdict: LeaderboardResult) -> FinalSubmission:
-    counted = verdict.counted
-    if counted is None:
+def _final_submission(context: RunContext, verdict: LeaderboardResult) -> FinalSubmission:
+    best_entry = verdict.counted
+    if best_entry is None:
         best = load_tree(context).best_candidate()
         if best is None:
             return FinalSubmission(None, None, "nothing was submitted, as no node has a score")
         return FinalSubmission(best.id, None, f"nothing was submitted; node {best.id} has the best validation score")
-    if counted.row.run_id != context.run_id:
+    if best_entry.row.run_id != context.run_id:
         return FinalSubmission(
-            None, None, f"what counts is {counted.row.tag}, which the run {counted.row.run_id} sent before"
+            None, None, f"what counts is {best_entry.row.tag}, which the run {best_entry.row.run_id} sent before"
         )
-    how: PredictionSource = next(
-        (name for name in get_args(PredictionSource) if name == counted.row.handed_in), "holdout"
+    source: PredictionSource = next(
+        (name for name in get_args(PredictionSource) if name == best_entry.row.prediction_source), "holdout"
     )
-    if verdict.score(counted) is None:
-        why = "is the latest"
+    if verdict.score(best_entry) is None:
+        reason = "is the latest"
     else:
-        why = "counts on the private leaderboard" if verdict.private else "has the best public score"
-    return FinalSubmission(counted.row.node, how, f"what was sent as {counted.row.tag}, which {why}")
+        reason = "counts on the private leaderboard" if verdict.private else "has the best public score"
+    return FinalSubmission(best_entry.row.node, source, f"what was sent as {best_entry.row.tag}, which {reason}")
 
 
 def _place(file: Path, destination: Path) -> None:

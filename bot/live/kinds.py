@@ -9,8 +9,8 @@ from scrapers.kaggle.kinds import KindName, Recognised, recognise
 
 _ONLY_READS = "the bot reads its forum and public notebooks but does not compete"
 SENTENCES: Mapping[KindName, str] = {
-    "notebooks": "takes notebooks, which Kaggle runs again on hidden test data, instead of files: the bot rehearses each here, "
-    "pushes it as a private notebook of yours, and submits that",
+    "notebooks": "takes notebooks, which Kaggle runs again on hidden test data, instead of files: the bot tests each here, "
+    "pushes it as your private notebook, and submits that",
     "simulation": f"is a simulation, in which submitted agents play against each other: {_ONLY_READS}",
     "agents": f"takes agents, which Kaggle runs on tasks of its own, and the bot cannot build agents yet: {_ONLY_READS}",
     "models": f"takes trained models instead of predictions, and the bot cannot submit models yet: {_ONLY_READS}",
@@ -18,10 +18,10 @@ SENTENCES: Mapping[KindName, str] = {
     "judged": f"is judged by people, not by a metric: {_ONLY_READS}",
     "two-stages": "has two stages: the bot works on the data of the first, notifies you when the data is replaced, and "
     "leaves the second to you",
-    "huge-data": "has {size} GB of data: the bot fetches all of it, which takes long and up to twice the room",
+    "huge-data": "has {size} GB of data: the bot downloads all of it, which takes long and up to twice that space",
 }
 """What follows the competition's name."""
-NO_ROOM = "has {size} GB of data, and {free} GB are free here: the bot fetches nothing until there is room"
+NO_ROOM = "has {size} GB of data, and {free} GB are free here: free some space first"
 IF_WRONG = 'if that is wrong, set kind = "csv" under [competitions.{slug}] in bot.toml'
 _WORKED_ON: tuple[KindName, ...] = ("notebooks", "two-stages", "huge-data")
 _GB = 1e9

@@ -11,7 +11,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.execution.folder import RunFolder
 from bot.execution.own_grader import grader_text
 from bot.live.grading import grade_live_run, report_live_so_far
-from bot.live.live_run import LiveRun, begin_run, goes_on, live_run_of, run_as_it_was
+from bot.live.live_run import LiveRun, begin_run, can_continue, live_run_of, reopen_run
 from bot.live.open_run import OpenRun, open_live_run
 from bot.live.preparation import PreparationBlocker, PreparedTask, deadline_of, prepare
 from bot.live.shared import Shared
@@ -48,7 +48,7 @@ _AFTER_FAILURE = 600.0
 _REPORT_AGAIN = 900.0
 """Real seconds between two reports on a run that goes on."""
 _OVER_BY_ITSELF = timedelta(hours=1)
-_PASSING = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
+_TRANSIENT_ERRORS = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
 _ANOTHER_RUN = "another run was started"
 _IN_ORDER = "stopping its search"
 _AFTERWARDS = timedelta(days=7)
@@ -199,8 +199,8 @@ class LiveCompetition:
         """Search until the time is used up, or the owner stops it; the desk stays open until the deadline."""
         self._again = False
         row = live_run_of(self._shared.store, self.slug)
-        if row is not None and row.status == "running" and not goes_on(row, task, self.own):
-            reason = f"the scores of {row.id} would not be comparable, or it is another agent's"
+        if row is not None and row.status == "running" and not can_continue(row, task, self.own):
+            reason = f"its scores would not be comparable with those of {row.id}, or the agent has changed"
             self._shared.say(self.slug, f"starting a new run: {reason}")
             await self._finish(row, _ANOTHER_RUN)
         run = begin_run(self._shared, task, self.own)
@@ -300,7 +300,7 @@ class LiveCompetition:
 
         If anything but the competition's end stops it, what is not sent yet is given up first.
         """
-        run, machinery = run_as_it_was(self._shared, row), self._shared.machinery
+        run, machinery = reopen_run(self._shared, row), self._shared.machinery
         async with self._opened(run) as open_run:
             if stopped_by is not None:
                 await open_run.desk.give_up(stopped_by)
@@ -308,23 +308,23 @@ class LiveCompetition:
                 await open_run.desk.send()  # what is still held is withdrawn
             await open_run.desk.scores.settle()
             sandbox = machinery.sandbox.describe()
-            ended = EndedRun(run.folder, open_run.context, sandbox, open_run.stopwatch, "finished", stopped_by)
+            ended_run = EndedRun(run.folder, open_run.context, sandbox, open_run.stopwatch, "finished", stopped_by)
             files = self._shared.competition(self.slug) / FILES
-            result = await grade_live_run(ended, files, machinery.worker)
+            result = await grade_live_run(ended_run, files, machinery.worker)
         with self._shared.store.write() as tx:
             end_run(tx, run.id, "finished")
         return result
 
-    def _is_unscored(self, here: OpenRun) -> bool:
+    def _is_unscored(self, open_run: OpenRun) -> bool:
         """Return whether the owner's grader cannot score a view; self-reported scores would not be what the owner asked for."""
-        reason = here.context.executor.unscored if here.run.own.grader is not None else None
+        reason = open_run.context.executor.unscored if open_run.run.own.grader is not None else None
         with self._shared.store.write() as tx:
             if reason is None:
                 end(tx, f"grader/{self.slug}")
                 return False
-            why = f"{here.run.own.grader}: {reason}"
-            sentence = f"no score can be computed: {why}"
-            notice = Notice("problem.grader", self.slug, {"why": why})
+            grader_failure = f"{open_run.run.own.grader}: {reason}"
+            sentence = f"no score can be computed: {grader_failure}"
+            notice = Notice("problem.grader", self.slug, {"why": grader_failure})
             begin(tx, f"grader/{self.slug}", sentence, notice, asks=True)
         self._set("waiting", sentence)
         return True
@@ -354,19 +354,19 @@ class LiveCompetition:
         row = live_run_of(self._shared.store, self.slug)
         return None if row is None else TaskCard.model_validate(row.config["card"])
 
-    def _set(self, state: State, why: str) -> None:
+    def _set(self, state: State, reason: str) -> None:
         """Record the state if it is new."""
-        if (state, why) == (self.state, self.why):
+        if (state, reason) == (self.state, self.why):
             return
-        self.state, self.why = state, why
+        self.state, self.why = state, reason
         with self._shared.store.write() as tx:
-            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, reason=why)
-        self._shared.say(self.slug, f"{state}: {why}" if why else state)
+            tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, reason=reason)
+        self._shared.say(self.slug, f"{state}: {reason}" if reason else state)
 
     def _failed(self, error: BotError) -> None:
         self._set("waiting", str(error))
         # A site's or a machine's failure may pass by itself.
-        patience = _OVER_BY_ITSELF if isinstance(error, _PASSING) else timedelta(0)
+        patience = _OVER_BY_ITSELF if isinstance(error, _TRANSIENT_ERRORS) else timedelta(0)
         with self._shared.store.write() as tx:
             begin_work_broken(tx, f"entry/{self.slug}", self.slug, str(error), patience)
 
@@ -383,8 +383,8 @@ class LiveCompetition:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in waits:
-                one.cancel()
+            for wait in waits:
+                wait.cancel()
 
     async def _wait_for_change(self) -> None:
         await self._changed.wait()

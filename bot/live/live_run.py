@@ -78,81 +78,81 @@ def live_run_of(store: Store, competition: str) -> Run | None:
         return next(reversed(live_runs(session, competition)), None)
 
 
-def goes_on(known: Run, task: PreparedTask, own: CompetitionSettings) -> bool:
+def can_continue(row: Run, task: PreparedTask, configured: CompetitionSettings) -> bool:
     """Return whether a run can go on with these settings: same agent, and scores that mean the same."""
-    return known.agent == own.agent and known.config.get("scores") == _meaning(task.card, own)
+    return row.agent == configured.agent and row.config.get("scores") == _meaning(task.card, configured)
 
 
-def begin_run(shared: Shared, task: PreparedTask, own: CompetitionSettings) -> LiveRun:
+def begin_run(shared: Shared, task: PreparedTask, configured: CompetitionSettings) -> LiveRun:
     """Resume the competition's run, or begin a new one if it cannot go on with these settings (see `goes_on`).
 
     Raises:
         UsageError: the model cannot be used, its code would run without a sandbox, or it costs money without a cap a day;
             or the grader is missing, or wheels are.
     """
-    slug, choice = task.card.slug, choice_of(shared.machinery.models, own)
+    slug, choice = task.card.slug, choice_of(shared.machinery.models, configured)
     _ensure_contained(shared, choice)
-    ensure_capped(shared, slug, own, choice)
-    settings = _settings(shared, slug, own, choice)
-    if own.notebook_wheels is not None and not any(own.notebook_wheels.glob("*.whl")):
+    ensure_capped(shared, slug, configured, choice)
+    settings = _settings(shared, slug, configured, choice)
+    if configured.notebook_wheels is not None and not any(configured.notebook_wheels.glob("*.whl")):
         raise UsageError(
-            f"competitions.{slug}: notebook_wheels names {own.notebook_wheels}, where there is no wheel (.whl)"
+            f"competitions.{slug}: notebook_wheels names {configured.notebook_wheels}, which contains no wheel (.whl)"
         )
     config = {
         "live": True,
         "competition": slug,
         "settings": settings.model_dump(mode="json"),
-        "own": own.model_dump(mode="json"),
+        "own": configured.model_dump(mode="json"),
         "card": task.card.model_dump(mode="json"),
-        "scores": _meaning(task.card, own),
+        "scores": _meaning(task.card, configured),
         "withholding": settings.withholding,
     }
-    known = live_run_of(shared.store, slug)
+    open_row = live_run_of(shared.store, slug)
     with shared.store.write() as tx:
-        if known is None or not goes_on(known, task, own):
-            name = run_id(slug, own.agent, choice.spec, own.seed, tx.now())
+        if open_row is None or not can_continue(open_row, task, configured):
+            name = run_id(slug, configured.agent, choice.spec, configured.seed, tx.now())
             row = Run(
                 id=name,
                 competition=slug,
-                agent=own.agent,
+                agent=configured.agent,
                 model=choice.spec,
-                seed=own.seed,
+                seed=configured.seed,
                 created_at=tx.now(),
                 config=config,
             )
             create_run(tx, row)
         else:
-            resume_run(tx, known.id)
-            row = tx.session.get_one(Run, known.id)
-            config["withholding"] = _withholding(known)
+            resume_run(tx, open_row.id)
+            row = tx.session.get_one(Run, open_row.id)
+            config["withholding"] = _withholding(open_row)
             row.config = config
             tx.add(row)
     folder = RunFolder(shared.runs / row.id, shared.store.path)
     if not folder.path.exists():
         folder.make()
-    if own.grader is not None:
+    if configured.grader is not None:
         try:
-            keep_grader(own.grader, folder)
+            keep_grader(configured.grader, folder)
         except OSError as error:
-            raise UsageError(f"{own.grader} cannot be stored: {error.strerror or error}") from error
+            raise UsageError(f"{configured.grader}: cannot store it: {error.strerror or error}") from error
     write_whole(folder.config, json.dumps({"run_id": row.id, **config}, indent=1) + "\n")
-    return LiveRun(row.id, task.card, task, folder, settings, own, row.created_at, _withholding(row))
+    return LiveRun(row.id, task.card, task, folder, settings, configured, row.created_at, _withholding(row))
 
 
-def _withholding(known: Run) -> Withholding:
-    return "lab" if known.config.get("withholding") == "lab" else "script"
+def _withholding(row: Run) -> Withholding:
+    return "lab" if row.config.get("withholding") == "lab" else "script"
 
 
-def run_as_it_was(shared: Shared, known: Run) -> LiveRun:
+def reopen_run(shared: Shared, row: Run) -> LiveRun:
     """Return a run with its last settings, to end it: no model is asked any more."""
-    card = TaskCard.model_validate(known.config["card"])
-    settings = AgentRunSettings.model_validate(known.config["settings"]).model_copy(
+    card = TaskCard.model_validate(row.config["card"])
+    settings = AgentRunSettings.model_validate(row.config["settings"]).model_copy(
         update={"model": "builtin", "roles": {}}
     )
     task = PreparedTask(card, shared.competition(card.slug) / "data")
-    folder = RunFolder(shared.runs / known.id, shared.store.path)
-    own = CompetitionSettings.model_validate(known.config["own"])
-    return LiveRun(known.id, card, task, folder, settings, own, known.created_at, _withholding(known))
+    folder = RunFolder(shared.runs / row.id, shared.store.path)
+    configured = CompetitionSettings.model_validate(row.config["own"])
+    return LiveRun(row.id, card, task, folder, settings, configured, row.created_at, _withholding(row))
 
 
 @asynccontextmanager
@@ -194,22 +194,24 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         yield context
 
 
-def _meaning(card: TaskCard, own: CompetitionSettings) -> str:
+def _meaning(card: TaskCard, configured: CompetitionSettings) -> str:
     """Return a hash of all that a validation score depends on: the metric, the columns, the split and the grader."""
-    grader = grader_text(own.grader) if own.grader is not None else ""
-    basis = (card.metric.model_dump_json(), card.columns, own.seed, grader)
+    grader = grader_text(configured.grader) if configured.grader is not None else ""
+    basis = (card.metric.model_dump_json(), card.columns, configured.seed, grader)
     return hashlib.sha256(repr(basis).encode()).hexdigest()[:16]
 
 
 def _notes(shared: Shared, slug: str) -> tuple[OwnerNote, ...]:
     with shared.store.read() as session:
-        found = notes(session, slug, shared.clock.as_of())
+        owner_notes = notes(session, slug, shared.clock.as_of())
         rules = rules_of(session, slug, read=False)
-    written = tuple(OwnerNote(Item(f"note/{one.id}", one.at), one.text) for one in found)
+    quoted_notes = tuple(OwnerNote(Item(f"note/{note.id}", note.at), note.text) for note in owner_notes)
     if not rules.lines or rules.confirmed_at is None:
-        return written
-    said = "Follow the rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
-    return (OwnerNote(Item("rules", rules.confirmed_at), said), *written)
+        return quoted_notes
+    rules_note = (
+        "Follow the rules of the competition: " + "; ".join(line.short.rstrip(".") for line in rules.lines) + "."
+    )
+    return (OwnerNote(Item("rules", rules.confirmed_at), rules_note), *quoted_notes)
 
 
 def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
@@ -224,7 +226,7 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
     if not isolated and choice.kind != "builtin" and shared.settings.run.sandbox != "process":
         raise UsageError(
             f"no sandbox for scripts of {choice.spec}: install bubblewrap or Docker and restart the daemon, or "
-            'set sandbox = "process" under [run], which contains nothing'
+            'set sandbox = "process" under [run], which isolates nothing'
         )
 
 
@@ -233,15 +235,15 @@ def _no_pretrained(shared: Shared, slug: str) -> bool:
         return rules_of(session, slug, read=False).forbid("pretrained models")
 
 
-def _settings(shared: Shared, slug: str, own: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
+def _settings(shared: Shared, slug: str, configured: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
     settings, slots = shared.settings, shared.settings.daemon.slots
     run, leases = settings.run, shared.machinery.leases
     resolved = resolve(
-        own,
+        configured,
         settings,
         choice,
         shared.machinery.sandbox.describe(),
-        agent=own.agent,
+        agent=configured.agent,
         parallel=slots,
         share=leases.share(settings.sandbox, shared.folder, parallel=slots, cpus=run.cpus, gpus=shared.gpus),
         gpus=shared.gpus,
@@ -249,5 +251,5 @@ def _settings(shared: Shared, slug: str, own: CompetitionSettings, choice: Model
     )
     if _no_pretrained(shared, slug):
         resolved["weights"] = None
-    live = {"time": settings.daemon.longest_script, "split_seed": own.seed}
+    live = {"time": settings.daemon.longest_script, "split_seed": configured.seed}
     return AgentRunSettings.model_validate({**resolved, **live})

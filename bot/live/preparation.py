@@ -49,7 +49,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
     if not facts.user_has_entered:
         url, sha = shared.settings.kaggle.page_of(slug, "rules"), rules_hash(shared.store, slug, shared.clock.as_of())
         notice = Notice("problem.rules", slug, {"url": url, "rules_sha": sha})
-        reason = f"{slug} is not entered: accept its rules at {url}"
+        reason = f"{slug} not entered: accept the rules at {url}"
         return _problem(shared, f"rules/{slug}", PreparationBlocker(reason), notice)
     _over(shared, f"rules/{slug}")
     data = CompetitionData(
@@ -67,7 +67,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
     folder = await data.fetch()
     card = await settle(shared, settings, await with_data(evidence, folder))
     if isinstance(card, Question):
-        return _problem(shared, f"card/{slug}", *_asked(shared, slug, card))
+        return _problem(shared, f"card/{slug}", *_blocker_for(shared, slug, card))
     _over(shared, f"card/{slug}")
     if settings.grader is not None:
         try:
@@ -80,7 +80,7 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
     return PreparedTask(card, folder)
 
 
-def _asked(shared: Shared, slug: str, question: Question) -> tuple[PreparationBlocker, Notice]:
+def _blocker_for(shared: Shared, slug: str, question: Question) -> tuple[PreparationBlocker, Notice]:
     """Return what the owner is asked of the task, and the notice."""
     proposal, command = question.proposal, f"bot approve {slug} --card"
     lines = tuple(missing.line for missing in question.derived.missing) if proposal is None else proposal.lines
@@ -145,7 +145,7 @@ class _ProgressLog:
 def deadline_of(shared: Shared, card: TaskCard, settings: CompetitionSettings) -> datetime:
     """Return the deadline as known now: the owner's setting, else Kaggle's latest, else the card's."""
     with shared.store.read() as session:
-        return known_deadline(session, card.slug, own=settings.deadline, card=card.deadline) or card.deadline
+        return known_deadline(session, card.slug, configured=settings.deadline, card=card.deadline) or card.deadline
 
 
 def _problem(shared: Shared, key: str, blocked: PreparationBlocker, notice: Notice) -> PreparationBlocker:

@@ -153,12 +153,12 @@ class Asker:
 
     async def settle(self, seconds: float = GRACE) -> None:
         """Wait at most so many seconds for calls that nobody waits for any more, and end those that are left."""
-        left = [one.task for one in self._under_way.values() if one.task is not None and one.end is not None]
-        if left:
-            await asyncio.wait(left, timeout=seconds)
-        for task in left:
+        tasks = [call.task for call in self._under_way.values() if call.task is not None and call.end is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
     def totals(self) -> Totals:
@@ -213,14 +213,14 @@ class Asker:
                     return answer
             if isinstance(question, Continuation):
                 text = question.whole(text)
-            goes_on = result.cut and text.strip() and tool_of(prompt) is None
-            if goes_on and continuations < MOST_CONTINUATIONS:
+            is_continuable = result.cut and text.strip() and tool_of(prompt) is None
+            if is_continuable and continuations < MOST_CONTINUATIONS:
                 continuations += 1
                 question = Continuation(prompt, text)
                 continue
             self._note(role, fault)
             if repairs == MOST_REPAIRS:
-                raise ModelRefused(f"no answer to {prompt.name} could be read in {attempt} attempts: {fault}")
+                raise ModelRefused(f"no readable answer to {prompt.name} in {attempt} attempts: {fault}")
             repairs += 1
             question = Repair(prompt, text, fault)
 
@@ -235,34 +235,34 @@ class Asker:
             self.usefulness.note_failure(str(error))
             raise
 
-    def _note(self, role: str, why: str | None) -> None:
+    def _note(self, role: str, reason: str | None) -> None:
         if self.usefulness is not None:
-            self.usefulness.note(role, why)
+            self.usefulness.note(role, reason)
 
     async def _step(self, prompt: Prompt[Any], role: str, name: str, node: int | None, attempt: int) -> CallResult:
         """Return the outcome of an attempt: the stored one, or that of a call made now."""
-        asked = self.calls.attempt(prompt, step_key(name, node, attempt), role, node)
-        call = self._under_way.setdefault(asked.step, _UnderWay())
+        call_attempt = self.calls.attempt(prompt, step_key(name, node, attempt), role, node)
+        call = self._under_way.setdefault(call_attempt.step, _UnderWay())
 
         async def make() -> CallResult:
-            outcome = self._logged(asked) or await self.calls.make(prompt, asked, reserved=call.send)
+            outcome = self._logged(call_attempt) or await self.calls.make(prompt, call_attempt, reserved=call.send)
             if outcome.error is not None:
                 raise outcome.error
             if self._recorder is not None:
-                self._recorder.write(_recorded(asked, outcome))
+                self._recorder.write(_recorded(call_attempt, outcome))
             return CallResult(outcome.reply.text, outcome.fault, outcome.refused, outcome.cut)
 
         if call.task is None:
             once = self.steps.once(
-                StepKind(name, CallResult), make, Key(node or 0, attempt=attempt), prompt_hash=asked.hash
+                StepKind(name, CallResult), make, Key(node or 0, attempt=attempt), prompt_hash=call_attempt.hash
             )
             call.task = asyncio.create_task(once)
-            call.task.add_done_callback(lambda task: self._ended(asked.step, task))
+            call.task.add_done_callback(lambda task: self._ended(call_attempt.step, task))
         elif call.end is not None:
             call.end.cancel()
             call.end = None
         else:
-            raise RuntimeError(f"step {asked.step} is already asked")
+            raise RuntimeError(f"step {call_attempt.step} is already asked")
         try:
             return await asyncio.shield(call.task)
         except asyncio.CancelledError:
@@ -279,13 +279,13 @@ class Asker:
         if not task.cancelled():
             task.exception()  # retrieved, or asyncio would log it as never retrieved
 
-    def _logged(self, asked: Attempt) -> Outcome | None:
+    def _logged(self, attempt: Attempt) -> Outcome | None:
         """Return the outcome of a call that a killed process had logged, but not yet stored as the step's result."""
         with self._store.read() as session:
             call = session.exec(
                 select(ModelCall)
-                .where(ModelCall.run_id == self._run_id, ModelCall.step == asked.step)
-                .where(ModelCall.prompt_hash == asked.hash, ModelCall.completion_tokens > 0)
+                .where(ModelCall.run_id == self._run_id, ModelCall.step == attempt.step)
+                .where(ModelCall.prompt_hash == attempt.hash, ModelCall.completion_tokens > 0)
                 .order_by(col(ModelCall.seq).desc())
             ).first()
         if call is None:
@@ -298,12 +298,12 @@ class Asker:
         )
 
 
-def _recorded(asked: Attempt, outcome: Outcome) -> RecordedCall:
+def _recorded(attempt: Attempt, outcome: Outcome) -> RecordedCall:
     reply = outcome.reply
     return RecordedCall(
-        step=asked.step,
-        prompt_hash=asked.hash,
-        messages=tuple(asked.messages),
+        step=attempt.step,
+        prompt_hash=attempt.hash,
+        messages=tuple(attempt.messages),
         text=reply.text,
         usage=reply.usage,
         model=reply.model,

@@ -43,7 +43,7 @@ def free(role: str, usage: Usage) -> float | None:
 
 
 @dataclass(frozen=True)
-class Sent:
+class PromptTokenBound:
     """Most tokens that a call sends."""
 
     tokens: int
@@ -51,7 +51,9 @@ class Sent:
     """Tokens that the endpoint has probably not cached."""
 
 
-def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: CallLimits) -> Iterator[Bound]:
+def bounds(
+    level: Level, estimate: Estimate, role: str, prompt: PromptTokenBound, limits: CallLimits
+) -> Iterator[Bound]:
     """Yield the bounds to try, the widest first; without a cap on money or tokens a call is not bounded.
 
     Money is reserved as if nothing were cached, tokens for the new ones only.
@@ -61,11 +63,11 @@ def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: Call
     """
     answer = limits.max_tokens or (MOST_CODE_TOKENS if role == "coder" else MOST_ANSWER_TOKENS)
     if not (level.capped(Kind.MONEY) or level.capped(Kind.TOKENS)):
-        yield Bound({"calls": 1}, limits, Usage(sent.tokens, answer))
+        yield Bound({"calls": 1}, limits, Usage(prompt.tokens, answer))
         return
     while True:
-        usage = Usage(sent.tokens, answer)
-        amounts: dict[str, float] = {"calls": 1, "tokens": ANSWERS_A_CALL * (sent.new + answer)}
+        usage = Usage(prompt.tokens, answer)
+        amounts: dict[str, float] = {"calls": 1, "tokens": ANSWERS_A_CALL * (prompt.new + answer)}
         if level.capped(Kind.MONEY):
             cost = estimate(role, usage)
             if cost is None:
@@ -77,12 +79,12 @@ def bounds(level: Level, estimate: Estimate, role: str, sent: Sent, limits: Call
         answer = max(LEAST_ANSWER_TOKENS, answer // 2)
 
 
-def most_sent(messages: Sequence[Message], *, with_tool: bool, cached: int = 0) -> Sent:
+def most_sent(messages: Sequence[Message], *, with_tool: bool, cached: int = 0) -> PromptTokenBound:
     """Return the most tokens that a call sends if the endpoint has cached the first `cached` messages."""
     size = _size_in_json if with_tool else _size
     sizes = [size(message.content) + _TOKENS_A_MESSAGE for message in messages]
     tool = _TOKENS_OF_A_TOOL if with_tool else 0
-    return Sent(tool + sum(sizes), sum(sizes[cached:]) + (0 if cached else tool))
+    return PromptTokenBound(tool + sum(sizes), sum(sizes[cached:]) + (0 if cached else tool))
 
 
 def _size(text: str) -> int:

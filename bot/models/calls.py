@@ -16,15 +16,15 @@ from sqlmodel import col, select
 from bot.budgets.kinds import Kind
 from bot.budgets.levels import Level, Reservation, unbounded
 from bot.models import CallLimits, Completion, Item, Message, Model, Prompt, Totals, Usage
-from bot.models.bounds import Bound, Estimate, Sent, bounds, free, most_sent
+from bot.models.bounds import Bound, Estimate, PromptTokenBound, bounds, free, most_sent
 from bot.models.fingerprint import prompt_hash
-from bot.models.passing import Passed
+from bot.models.passing import ProxiedPrompt
 from bot.models.recorded import Bindable
 from bot.models.tools import tool_of
 from state.clock import Clock
 from state.errors import BotError, BrokenOff, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
 from state.redaction import Redactor
-from state.spending import Spent, add_up, charge, log_model_call, spent
+from state.spending import Spending, add_up, charge, log_model_call, read_spending
 from state.steps import patiently
 from state.store import Store, Transaction, put_blob
 from state.tables import ModelCall
@@ -67,11 +67,11 @@ class Outcome:
     def without_secrets(self, redactor: Redactor) -> "Outcome":
         """Return the outcome with all secrets redacted."""
         reply = replace(self.reply, text=redactor.own(self.reply.text, f"an answer of {self.reply.model}"))
-        fault, refused = (text and redactor.own(text) for text in (self.fault, self.refused))
-        return replace(self, reply=reply, fault=fault, refused=refused)
+        fault, refusal = (text and redactor.own(text) for text in (self.fault, self.refused))
+        return replace(self, reply=reply, fault=fault, refused=refusal)
 
 
-async def _nothing(bound: Bound) -> None:
+async def _ignore_bound(bound: Bound) -> None:
     """Do nothing once a call's reservation stands."""
 
 
@@ -100,7 +100,7 @@ class Calls:
         self._clock = clock
         self._ageless = ageless
         self._timed = timed
-        self._spent = spent(store, run_id).get(_LEDGER, Spent())
+        self._spent = read_spending(store, run_id).get(_LEDGER, Spending())
         self._budget = budget or unbounded()
         self._estimate = estimate
         self._took: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_LAST_ANSWERS))
@@ -111,9 +111,9 @@ class Calls:
     @property
     def totals(self) -> Totals:
         """What the run has spent on calls."""
-        spent = self._spent
-        tokens = (spent.prompt_tokens, spent.cached_tokens, spent.completion_tokens, spent.new_tokens)
-        return Totals(spent.entries, *tokens, None if spent.unpriced else spent.cost_usd)
+        spending = self._spent
+        tokens = (spending.prompt_tokens, spending.cached_tokens, spending.completion_tokens, spending.new_tokens)
+        return Totals(spending.entries, *tokens, None if spending.unpriced else spending.cost_usd)
 
     def longest_answer(self, role: str, first: float) -> float:
         """Return the longest time (seconds) of a role's last few answers in this process; `first` before any."""
@@ -134,9 +134,9 @@ class Calls:
     async def make(
         self,
         prompt: Prompt[Any],
-        asked: Attempt,
+        attempt: Attempt,
         limits: CallLimits | None = None,
-        reserved: Callable[[Bound], Awaitable[None]] = _nothing,
+        reserved: Callable[[Bound], Awaitable[None]] = _ignore_bound,
     ) -> Outcome:
         """Make one call, then log and charge it, however it ended.
 
@@ -145,94 +145,98 @@ class Calls:
         Raises:
             BudgetExceeded: the call would not fit even if all reservations were released; nothing was sent.
         """
-        model = self._model.bind(asked.step) if isinstance(self._model, Bindable) else self._model
-        async with self._gate, self._reserved(prompt, asked, limits or self.limits) as (held, bound):
+        model = self._model.bind(attempt.step) if isinstance(self._model, Bindable) else self._model
+        async with self._gate, self._reserved(prompt, attempt, limits or self.limits) as (reservation, bound):
             await reserved(bound)
             with self._timed():
                 start = time.monotonic()
-                self._in_flight[asked.role].append(start)
+                self._in_flight[attempt.role].append(start)
                 try:
-                    outcome = await _outcome(model, prompt, asked.role, bound.limits)
+                    outcome = await _outcome(model, prompt, attempt.role, bound.limits)
                 finally:
-                    self._in_flight[asked.role].remove(start)
+                    self._in_flight[attempt.role].remove(start)
                 seconds = time.monotonic() - start
-                self._took[asked.role].append(seconds)
+                self._took[attempt.role].append(seconds)
             outcome = outcome.without_secrets(self.store.redactor)
             # What broke off is never taken for the step's answer.
-            logged = replace(asked, step=f"{asked.step}/broken") if isinstance(outcome.error, BrokenOff) else asked
-            await self._log_and_charge(logged, outcome.reply, seconds, held)
+            logged = (
+                replace(attempt, step=f"{attempt.step}/broken") if isinstance(outcome.error, BrokenOff) else attempt
+            )
+            await self._log_and_charge(logged, outcome.reply, seconds, reservation)
         return outcome
 
-    async def charge_lost(self, asked: Attempt, usage: Usage, model: str) -> None:
+    async def charge_lost(self, attempt: Attempt, usage: Usage, model: str) -> None:
         """Log and charge a call whose end nobody saw, though it was sent: at these tokens, the most that it can have used."""
-        reply = Completion(None, "", usage, model, self._estimate(asked.role, usage))
-        await self._log_and_charge(asked, reply, 0.0, self._budget)
+        reply = Completion(None, "", usage, model, self._estimate(attempt.role, usage))
+        await self._log_and_charge(attempt, reply, 0.0, self._budget)
 
     @asynccontextmanager
     async def _reserved(
-        self, prompt: Prompt[Any], asked: Attempt, limits: CallLimits
+        self, prompt: Prompt[Any], attempt: Attempt, limits: CallLimits
     ) -> AsyncIterator[tuple[Reservation, Bound]]:
         """Reserve the most that a call may use, for a shorter answer if a long one does not fit."""
         async with AsyncExitStack() as stack:
-            refused: BudgetExceeded | None = None
-            for bound in bounds(self._budget, self._estimate, asked.role, self._sent(prompt, asked), limits):
+            refusal: BudgetExceeded | None = None
+            for bound in bounds(self._budget, self._estimate, attempt.role, self._sent(prompt, attempt), limits):
                 try:
-                    held = await stack.enter_async_context(self._budget.reserve(**bound.amounts))
+                    reservation = await stack.enter_async_context(self._budget.reserve(**bound.amounts))
                 except BudgetExceeded as error:
-                    refused = error
+                    refusal = error
                     continue
-                yield held, bound
+                yield reservation, bound
                 return
-            raise refused or BudgetExceeded("the budget is too small for another call")
+            raise refusal or BudgetExceeded("the budget is too small for another call")
 
-    def _sent(self, prompt: Prompt[Any], asked: Attempt) -> Sent:
+    def _sent(self, prompt: Prompt[Any], attempt: Attempt) -> PromptTokenBound:
         """Return the most tokens that a call sends; the cached part is looked up only under a cap on tokens."""
         with_tool = tool_of(prompt) is not None
         cached = 0
-        if self._budget.capped(Kind.TOKENS) and (with_tool or isinstance(prompt, Passed)):
+        if self._budget.capped(Kind.TOKENS) and (with_tool or isinstance(prompt, ProxiedPrompt)):
             cached = _cached_messages(
                 self.store,
                 self.run_id,
-                role=asked.role,
-                prompt_name=asked.name,
-                node=asked.node,
-                messages=asked.messages,
+                role=attempt.role,
+                prompt_name=attempt.name,
+                node=attempt.node,
+                messages=attempt.messages,
             )
-        return most_sent(asked.messages, with_tool=with_tool, cached=cached)
+        return most_sent(attempt.messages, with_tool=with_tool, cached=cached)
 
     async def _log_and_charge(
-        self, asked: Attempt, reply: Completion[None], seconds: float, spends: Reservation | Level
+        self, attempt: Attempt, reply: Completion[None], seconds: float, spends: Reservation | Level
     ) -> None:
         """Log and charge a call in one transaction, which waits for an unavailable database, as the call was paid."""
         spends.spend(money=reply.cost_usd or 0.0, calls=1, tokens=reply.usage.new_tokens)
-        took: dict[str, Any] = {
+        usage_fields: dict[str, Any] = {
             "prompt_tokens": reply.usage.prompt_tokens,
             "cached_tokens": reply.usage.cached_tokens,
             "completion_tokens": reply.usage.completion_tokens,
             "cost_usd": reply.cost_usd,
         }
-        same: dict[str, Any] = {"role": asked.role, "model": reply.model, "node": asked.node, **took}
+        fields: dict[str, Any] = {"role": attempt.role, "model": reply.model, "node": attempt.node, **usage_fields}
 
         def write(tx: Transaction) -> None:
-            messages = json.dumps([asdict(message) for message in asked.logged or asked.messages], ensure_ascii=False)
+            messages = json.dumps(
+                [asdict(message) for message in attempt.logged or attempt.messages], ensure_ascii=False
+            )
             row = ModelCall(
                 run_id=self.run_id,
                 seq=0,
-                step=asked.step,
-                prompt_name=asked.name,
-                as_of=asked.as_of,
-                items=[{"id": item.id, "time": iso(item.time)} for item in asked.items],
+                step=attempt.step,
+                prompt_name=attempt.name,
+                as_of=attempt.as_of,
+                items=[{"id": item.id, "time": iso(item.time)} for item in attempt.items],
                 messages_sha=put_blob(tx, messages),
                 answer_sha=put_blob(tx, reply.text),
-                prompt_hash=asked.hash,
+                prompt_hash=attempt.hash,
                 at=tx.now(),
-                **same,
+                **fields,
             )
             log_model_call(tx, row)
-            charge(tx, self.run_id, _LEDGER, seconds=seconds, **same)
+            charge(tx, self.run_id, _LEDGER, seconds=seconds, **fields)
 
         await patiently(self.store, write)
-        self._spent = add_up(self._spent, {**took, "seconds": seconds})
+        self._spent = add_up(self._spent, {**usage_fields, "seconds": seconds})
 
 
 def _cached_messages(
@@ -259,8 +263,8 @@ def _cached_messages(
 def ensure_known(prompt: Prompt[Any], as_of: datetime, ageless: frozenset[str]) -> None:
     """Raise BotError if a prompt holds an item newer than the clock, or without a time zone: a bug must not leak it."""
     for item in prompt.items():
-        late = item.time.tzinfo is None or item.time > as_of
-        if late and item.id.partition("/")[0] not in ageless:
+        is_late = item.time.tzinfo is None or item.time > as_of
+        if is_late and item.id.partition("/")[0] not in ageless:
             raise BotError(
                 f"the prompt {prompt.name} holds {item.id} of {item.time.isoformat()}, later than the clock "
                 f"{as_of.isoformat()}; it was not sent"

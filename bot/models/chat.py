@@ -28,8 +28,8 @@ _AFTER_END, _AFTER_ALL = 10.0, 0.2
 class Unfinished(Exception):
     """A streamed answer broke off; `body` is what came of it, as a whole one would be, and the text says why it ended."""
 
-    def __init__(self, why: str, body: bytes) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, body: bytes) -> None:
+        super().__init__(reason)
         self.body = body
 
 
@@ -64,7 +64,7 @@ class ChatClient:
             ModelUnavailable: no connection, or one that broke.
         """
         now, key = asyncio.get_running_loop().time, _digest(payload)
-        self._given_up = {one: until for one, until in self._given_up.items() if until > now()}
+        self._given_up = {endpoint_way: until for endpoint_way, until in self._given_up.items() if until > now()}
         if (until := self._given_up.get(key)) is not None:
             wait = until - now()
             raise EndpointSilent(f"{payload['model']} may still answer this request; retrying in {wait:.0f} s")
@@ -105,39 +105,39 @@ class ChatClient:
 
     async def _streamed(self, response: Response, model: str, seconds: float) -> bytes:
         """Put a stream together; one that has come to its own end is an answer, whatever happens after that."""
-        answer, now, why = StreamedAnswer(), asyncio.get_running_loop().time, "it has no end"
-        bounded = Response(
+        answer, now, reason = StreamedAnswer(), asyncio.get_running_loop().time, "it has no end"
+        bounded_response = Response(
             200, headers={"content-type": STREAM}, stream=_BoundedStream(response), request=response.request
         )
         try:
             async with asyncio.timeout(None) as limit:
-                async for event in EventSource(bounded, MOST_OF_EVENT):
-                    done = event.data.startswith("[DONE]")
-                    if event.data.strip() and not done:
+                async for event in EventSource(bounded_response, MOST_OF_EVENT):
+                    is_last = event.data.startswith("[DONE]")
+                    if event.data.strip() and not is_last:
                         answer.add(read_json(event.data))
-                    answer.ended = answer.ended or (done and answer.error is None)
-                    if done or answer.error is not None:
+                    answer.ended = answer.ended or (is_last and answer.error is None)
+                    if is_last or answer.error is not None:
                         limit.reschedule(now() + _AFTER_ALL)
                     elif answer.ended and limit.when() is None:
                         limit.reschedule(now() + _AFTER_END)
         except TimeoutError:
             pass  # there was an end or an error before
         except HTTPError as error:
-            why = str(self._connection.failure(error, model, seconds))
+            reason = str(self._connection.failure(error, model, seconds))
             if not answer.begun:
                 raise
         except ValueError:
-            why = "a part of it cannot be read"
+            reason = "part of it is unreadable"
         except asyncio.CancelledError:
-            why = "it came too late"
+            reason = "it came too late"
             if not answer.begun:
                 raise
         body = self._connection.text(json.dumps(answer.whole()).encode())
         if len(body) > MOST_BYTES:
             raise ModelUnavailable(f"the answer of {model} has more than {MOST_BYTES:,} bytes")
         if answer.begun and not answer.ended:
-            why = why if answer.error is None else endpoint_words({"error": answer.error})
-            raise Unfinished(f"the answer of {model} was interrupted: {self._redactor.own(why)}", body.encode())
+            reason = reason if answer.error is None else endpoint_words({"error": answer.error})
+            raise Unfinished(f"the answer of {model} was interrupted: {self._redactor.own(reason)}", body.encode())
         if not (answer.begun or answer.ended or answer.error):
             raise ModelUnavailable(f"the answer of {model} was cut off on the way")
         return body.encode()
@@ -148,8 +148,8 @@ class _BoundedStream(AsyncByteStream):
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async with aclosing(parts(self._response, MOST_OF_STREAM)) as came:
-            async for part in came:
+        async with aclosing(parts(self._response, MOST_OF_STREAM)) as stream_parts:
+            async for part in stream_parts:
                 yield part
 
 

@@ -54,10 +54,10 @@ class EndpointConnection:
         if self._client is None:
             agent = {"User-Agent": "kaggle-bot"}
             self._client = AsyncClient(follow_redirects=False, headers=agent, verify=_trusted())
-        sent = {"Content-Type": "application/json", **headers}
+        all_headers = {"Content-Type": "application/json", **headers}
         try:
             request = self._client.build_request(
-                "POST", self._base_url + path, content=content, headers=sent, timeout=seconds
+                "POST", self._base_url + path, content=content, headers=all_headers, timeout=seconds
             )
             response = await self._client.send(request, stream=True)
             try:
@@ -69,32 +69,32 @@ class EndpointConnection:
             raise self.failure(error, model, seconds) from None
 
     async def _ensure_taken(self, response: Response) -> None:
-        if (onward := response.next_request) is not None:
-            raise Rejected(response.status_code, _redirected(onward), response.headers)
+        if (next_request := response.next_request) is not None:
+            raise Rejected(response.status_code, _redirected(next_request), response.headers)
         if response.status_code != 200:
             text = self.text(await receive(response, MOST_OF_ERROR))
             raise Rejected(response.status_code, _decoded(text), response.headers)
 
     def text(self, body: bytes) -> str:
         """Return a body as text, without keys; JSON is UTF-8, whatever charset a header names."""
-        return self._redactor.own(body.decode("utf-8", "replace"), "what the endpoint sent")
+        return self._redactor.own(body.decode("utf-8", "replace"), "the endpoint's answer")
 
     def failure(self, error: HTTPError, model: str, seconds: float) -> ModelUnavailable:
         """Return the error for a connection that broke, fell silent, or could not be made."""
         if isinstance(error, ReadTimeout):
             return EndpointSilent(f"{model} sent nothing for {seconds:g} s")
-        why = self._redactor.own(str(error) or type(error).__name__)
-        return ModelUnavailable(f"no connection to the endpoint of {model}, or it was lost: {why}")
+        reason = self._redactor.own(str(error) or type(error).__name__)
+        return ModelUnavailable(f"no connection to the endpoint of {model}, or it was lost: {reason}")
 
 
 _trusted = cache(create_ssl_context)
 """Whom to trust; once, as it takes a tenth of a second to read."""
 
 
-def _redirected(onward: Request) -> dict[str, Any]:
+def _redirected(next_request: Request) -> dict[str, Any]:
     """Return the error that stands for a redirect to another address."""
-    where = f"{onward.url.scheme}://{onward.url.netloc.decode('ascii', 'replace')}"
-    words = f"it redirects to {where[:200]}, and redirects are not followed: set the final address as base_url"
+    origin = f"{next_request.url.scheme}://{next_request.url.netloc.decode('ascii', 'replace')}"
+    words = f"it redirects to {origin[:200]}, and redirects are not followed: set the final address as base_url"
     return {"error": {"message": words}}
 
 

@@ -24,7 +24,7 @@ _NOTE = 50
 _SHARE = 15 / 16
 """Of a context that is used, as tokens are estimated."""
 
-_ABOUT = re.compile(
+_ABOUT_LENGTH = re.compile(
     r"context[ _-]?(length|window|size|limit)|exceed_context|maximum (model|prompt|input|sequence) length|max_model_len"
     r"|\b(prompt|input|request|messages?|inputs)\b.{0,80}\b(too (long|large|big|many)|longer than|exceed(s|ing) the limit)"
     r"|too many (input )?tokens|input[ _](token count|length|tokens exceed)|tokens to keep"
@@ -88,7 +88,7 @@ class ContextRefusal:
         error = body.get("error", body) if isinstance(body, dict) else body
         fields: Mapping[str, Any] = error if isinstance(error, dict) else {}
         code = f"{fields.get('code')} {fields.get('type')}"
-        if status in _NEVER or _ABOUT_RATES.search(f"{words} {code}") or not _ABOUT.search(f"{words} {code}"):
+        if status in _NEVER or _ABOUT_RATES.search(f"{words} {code}") or not _ABOUT_LENGTH.search(f"{words} {code}"):
             return None
         limit, prompt = fields.get("n_ctx"), fields.get("n_prompt_tokens")  # llama.cpp's
         return cls(
@@ -98,8 +98,8 @@ class ContextRefusal:
 
 
 def _first(forms: Sequence[re.Pattern[str]], words: str) -> int | None:
-    found = next((match for form in forms if (match := form.search(words))), None)
-    return None if found is None else int(found[1].replace(",", ""))
+    first_match = next((match for form in forms if (match := form.search(words))), None)
+    return None if first_match is None else int(first_match[1].replace(",", ""))
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Window:
         """Return the tokens that a prompt probably has."""
         return int(characters / (self.per_token or _PER_TOKEN))
 
-    def room(self, characters: int, asked: int | None, *, refused: bool) -> tuple[int | None, int | None]:
+    def room(self, characters: int, requested: int | None, *, refused: bool) -> tuple[int | None, int | None]:
         """Return the tokens to ask for, and the characters to cut the prompt to; None for what stays as it is.
 
         A shorter answer goes before a shorter prompt. `refused`: as it is it was refused, so that one of them becomes shorter.
@@ -131,31 +131,33 @@ class Window:
         if self.limit is None:
             if not refused:
                 return None, None
-            if asked is not None and asked > LEAST_ANSWER:
-                return max(LEAST_ANSWER, asked // 2), None
+            if requested is not None and requested > LEAST_ANSWER:
+                return max(LEAST_ANSWER, requested // 2), None
             self.limit = prompt
         usable = int(self.limit * _SHARE)
-        least = min(asked or LEAST_ANSWER, LEAST_ANSWER, max(1, self.limit // 4))
-        if asked is not None and asked > least:
-            answer = min(asked, usable - prompt)
-            answer = asked // 2 if refused and answer == asked else answer
-            if answer >= least:
-                return (None if answer == asked else answer), None
-        if usable - least < prompt:
-            return (None if asked is None else least), int((usable - least) * (self.per_token or _PER_TOKEN))
+        min_tokens = min(requested or LEAST_ANSWER, LEAST_ANSWER, max(1, self.limit // 4))
+        if requested is not None and requested > min_tokens:
+            answer = min(requested, usable - prompt)
+            answer = requested // 2 if refused and answer == requested else answer
+            if answer >= min_tokens:
+                return (None if answer == requested else answer), None
+        if usable - min_tokens < prompt:
+            return (None if requested is None else min_tokens), int(
+                (usable - min_tokens) * (self.per_token or _PER_TOKEN)
+            )
         if not refused:
             return None, None
         # Its tokens are shorter than they were taken for.
         self.per_token = 0.75 * (self.per_token or _PER_TOKEN)
-        return (None if asked is None else least), int(0.75 * characters)
+        return (None if requested is None else min_tokens), int(0.75 * characters)
 
     def is_cut(self, characters: int, reported: int) -> bool:
         """Return whether an endpoint has read far less of a prompt than was sent, by the tokens that it reports."""
         if characters < _COMPARED_FROM or reported <= 0:
             return False
         ratio = characters / reported
-        most = _MOST_PER_TOKEN if self.per_token is None else min(_MOST_PER_TOKEN, 2 * self.per_token)
-        if ratio > max(most, _SURELY_CUT):
+        max_ratio = _MOST_PER_TOKEN if self.per_token is None else min(_MOST_PER_TOKEN, 2 * self.per_token)
+        if ratio > max(max_ratio, _SURELY_CUT):
             return True
         self.per_token = max(1.0, ratio)
         return False
@@ -164,10 +166,12 @@ class Window:
 def shortened(messages: Sequence[Message], characters: int) -> list[Message]:
     """Return messages with so many characters together: the longest ones lose their middle, all to the same length."""
     lengths = sorted(len(message.content) for message in messages)
-    most, left = characters, characters
+    max_characters, remaining_characters = characters, characters
     for position, length in enumerate(lengths):
-        most = left // (len(lengths) - position)
-        if length > most:
+        max_characters = remaining_characters // (len(lengths) - position)
+        if length > max_characters:
             break
-        left -= length
-    return [replace(message, content=both_ends(message.content, max(0, most - _NOTE))) for message in messages]
+        remaining_characters -= length
+    return [
+        replace(message, content=both_ends(message.content, max(0, max_characters - _NOTE))) for message in messages
+    ]

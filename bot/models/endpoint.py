@@ -42,7 +42,7 @@ CUT_OFF_REASONING = "your reasoning was too long and your answer was cut off: th
 _FEWEST_TOKENS = 1_000
 _MOST_TRIES = 16
 """Requests until one has a form that the endpoint takes."""
-_SHORTENED = "the endpoint takes at most {limit:,} tokens in a request to {model}: the middle of longer prompts is cut"
+_SHORTENED = "the endpoint accepts at most {limit:,} tokens per request to {model}; longer prompts lose their middle"
 _CUT_SILENTLY = (
     "the endpoint read {read:,} tokens of a prompt of about {sent:,} for {model}: it cuts prompts without a word. Raise its "
     "context length (Ollama: num_ctx in the Modelfile, or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size; LM Studio: in the "
@@ -82,19 +82,19 @@ class Endpoint:
         Raises UsageError: its key is not set, and no address that may work without one.
         """
         section = settings.section
-        own = section.fallback[number - 1] if number else None
-        first = own is None or own.base_url is None
+        fallback = section.fallback[number - 1] if number else None
+        first = fallback is None or fallback.base_url is None
         place = f"fallback {number} under [models] in bot.toml"
         key = FIRST_ENDPOINT.key if first else f"`key` of {place}"
         return cls(
             settings.key_at(number),
             settings.choice_at(choice, number).model_for,
-            settings.base_url if own is None or own.base_url is None else own.base_url,
-            section.timeout if own is None or own.timeout is None else own.timeout,
+            settings.base_url if fallback is None or fallback.base_url is None else fallback.base_url,
+            section.timeout if fallback is None or fallback.timeout is None else fallback.timeout,
             section.max_tokens,
-            section.retries if own is None or own.retries is None else own.retries,
+            section.retries if fallback is None or fallback.retries is None else fallback.retries,
             names=Names(
-                own.key if own and own.key else key,
+                fallback.key if fallback and fallback.key else key,
                 FIRST_ENDPOINT.address if first else f"`base_url` of {place}",
             ),
         )
@@ -181,7 +181,7 @@ class OpenAIModel:
         reached the token limit raises CutOff, so that it is charged and continued; for a prompt with a tool it is returned
         as it is. A foreign program's own request is passed on.
         """
-        if isinstance(prompt, Passed):
+        if isinstance(prompt, ProxiedPrompt):
             return await self._pass_on(prompt, prompt, role, limits)
         model = self._endpoint.model_for(role)
         place = f"the prompt {prompt.name}"
@@ -234,17 +234,17 @@ class OpenAIModel:
             return first
         except asyncio.CancelledError:
             # The first one was paid for, and must be charged.
-            return first if first.broken else replace(first, broken="nobody waited for another answer")
+            return first if first.broken else replace(first, broken="no caller waited for another answer")
         return replace(second, usage=first.usage + second.usage)
 
     async def _pass_on(
-        self, prompt: Prompt[AnswerT], request: Passed, role: str, limits: CallLimits
+        self, prompt: Prompt[AnswerT], request: ProxiedPrompt, role: str, limits: CallLimits
     ) -> Completion[AnswerT]:
         """Pass a foreign program's request on; it is tried again until something of an answer was passed back."""
         model = self._endpoint.model_for(role)
         deadline = asyncio.get_running_loop().time() + limits.seconds
 
-        def asks(request: Passed) -> Callable[[], Awaitable[Reply]]:
+        def asks(request: ProxiedPrompt) -> Callable[[], Awaitable[Reply]]:
             payload = request.body(model, self._most(model, limits))
 
             async def send() -> Reply:
@@ -281,26 +281,26 @@ class OpenAIModel:
             return ModelUnavailable(f"{error}; unconfirmed: {failed}")
         except ModelError:
             return error
-        refused = ModelRefused(f"{error}; other requests are answered, so only this one is refused")
-        refused.reply = Completion(None, "", usage, model, self._pricing.cost(model, usage))
-        return refused
+        refusal = ModelRefused(f"{error}; other requests work, so the endpoint refuses only this one")
+        refusal.reply = Completion(None, "", usage, model, self._pricing.cost(model, usage))
+        return refusal
 
     def _payload(self, model: str, question: _Question, limits: CallLimits) -> dict[str, Any]:
         tool = None if model in self._without_tools else question.tool
-        asked = question.plain() if tool is None else question.native(tool)
-        most = self._most(model, limits)
-        return {"model": model, **asked} | ({self._limit_name: most} if most else {})
+        request_fields = question.plain() if tool is None else question.native(tool)
+        max_tokens = self._most(model, limits)
+        return {"model": model, **request_fields} | ({self._limit_name: max_tokens} if max_tokens else {})
 
     def _most(self, model: str, limits: CallLimits) -> int | None:
         """Return the most tokens that a model's answer may have; None: they are not bounded."""
-        most = limits.max_tokens or self._endpoint.max_tokens
-        return min(most, self._most_tokens.get(model, most)) if most else None
+        max_tokens = limits.max_tokens or self._endpoint.max_tokens
+        return min(max_tokens, self._most_tokens.get(model, max_tokens)) if max_tokens else None
 
     async def _reply(self, ask: Callable[[], Awaitable[Reply]], model: str, deadline: float) -> Reply:
         """Send the request until there is an answer, no retry is left, or the next wait would pass the deadline."""
         for attempt in range(self._endpoint.retries + 1):
             error: ModelError
-            asked: float | None = None
+            retry_seconds: float | None = None
             try:
                 reply = await ask()
                 self._has_answered = True
@@ -316,9 +316,9 @@ class OpenAIModel:
                 error = failed
             if not isinstance(error, ModelUnavailable) or isinstance(error, EndpointSilent):
                 raise error
-            wait = _wait(attempt, asked)
-            late = asyncio.get_running_loop().time() + wait >= deadline
-            if late or attempt == self._endpoint.retries:
+            wait = _wait(attempt, retry_seconds)
+            is_too_late = asyncio.get_running_loop().time() + wait >= deadline
+            if is_too_late or attempt == self._endpoint.retries:
                 raise ModelUnavailable(f"{error} (tries: {attempt + 1})")
             await self._clock.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
@@ -402,9 +402,9 @@ class OpenAIModel:
     def _fit(self, payload: dict[str, Any], question: _Question, *, refused: bool) -> bool:
         """Shorten a request to what the model takes, its answer first; return whether it is shorter now."""
         model, name = payload["model"], next((n for n in _LIMIT_NAMES if n in payload), None)
-        window, asked = self._windows[model], payload[name] if name else None
-        sent = question.characters
-        answer, characters = window.room(sent, asked, refused=refused)
+        window, requested_tokens = self._windows[model], payload[name] if name else None
+        sent_characters = question.characters
+        answer, characters = window.room(sent_characters, requested_tokens, refused=refused)
         if characters is not None and window.tokens(characters) < LEAST_PROMPT:
             return False
         if name is not None and answer is not None:
@@ -417,11 +417,11 @@ class OpenAIModel:
             self._say_once(_SHORTENED.format(limit=window.limit or 0, model=model))
         return answer is not None or characters is not None
 
-    def _look_for_cut(self, model: str, sent: int, reply: Reply) -> None:
+    def _look_for_cut(self, model: str, sent_characters: int, reply: Reply) -> None:
         """Say so where an endpoint has read far less than the characters that were sent."""
         read = reply.usage.prompt_tokens
-        if reply.broken is None and self._windows[model].is_cut(sent, read):
-            self._say_once(_CUT_SILENTLY.format(read=read, sent=sent // 4, model=model))
+        if reply.broken is None and self._windows[model].is_cut(sent_characters, read):
+            self._say_once(_CUT_SILENTLY.format(read=read, sent=sent_characters // 4, model=model))
 
     def _say_once(self, line: str) -> None:
         if (kind := line.partition(":")[0].translate(_WITHOUT_DIGITS)) not in self._said:
@@ -429,11 +429,11 @@ class OpenAIModel:
             self._say(line)
 
 
-def _wait(attempt: int, asked: float | None) -> float:
+def _wait(attempt: int, retry_seconds: float | None) -> float:
     """Return the seconds before the next try: those of Retry-After, or twice as long each time; with jitter."""
     share = secrets.SystemRandom().uniform(0.5, 1.0)
-    if asked is not None:
-        return min(asked, LONGEST_WAIT) + share * _FIRST_WAIT
+    if retry_seconds is not None:
+        return min(retry_seconds, LONGEST_WAIT) + share * _FIRST_WAIT
     return share * _FIRST_WAIT * float(2**attempt)
 
 
@@ -447,15 +447,15 @@ def _ensure_answered(reply: Reply, charged: Completion[None]) -> None:
         broken = BrokenOff(reply.broken)
         broken.reply = charged
         raise broken
-    why = None
+    reason = None
     if reply.finish == "content_filter":
-        why = "its content filter withheld the answer"
+        reason = "its content filter withheld the answer"
     elif reply.refusal:
-        why = f"it refused: {endpoint_words(reply.refusal)}"
+        reason = f"it refused: {endpoint_words(reply.refusal)}"
     elif reply.blank and not charged.cut:
-        why = "its answer contains only reasoning" if reply.reasoned else "its answer was empty"
-    if why is not None:
+        reason = "its answer contains only reasoning" if reply.reasoned else "its answer was empty"
+    if reason is not None:
         kind = EmptyAnswer if _is_empty(reply) else ModelRefused
-        refused = kind(f"{charged.model} will not answer this prompt: {why}")
-        refused.reply = charged
-        raise refused
+        refusal = kind(f"{charged.model} will not answer this prompt: {reason}")
+        refusal.reply = charged
+        raise refusal

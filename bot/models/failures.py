@@ -52,7 +52,7 @@ _FORM = frozenset({400, 404, 405, 406, 415, 422, 500, 501})
 """Statuses with which endpoints refuse the form of a request; llama.cpp and others answer some of it with 500."""
 _REFUSING_STREAMS = re.compile(r"support|cannot|can't|not (allowed|implemented|available)", re.IGNORECASE)
 """What such a refusal with a server's error says: a stream that only broke must not end streaming for good."""
-_ABOUT: Mapping[str, re.Pattern[str]] = {
+_SUBJECT_PATTERNS: Mapping[str, re.Pattern[str]] = {
     "streams": re.compile(r"\bstream(ing|ed|s)?\b|\bstream_options\b|include_usage", re.IGNORECASE),
     # The last ones are fields that some endpoints require with each call; a conversation of texts has none.
     "tools": re.compile(
@@ -110,7 +110,7 @@ def is_about(subject: Literal["streams", "tools", "high limits"], status: int, b
     """Return whether an error refuses a part of the request's form, so that another form is worth a try."""
     words = endpoint_words(body)
     is_failure = subject == "streams" and status >= 500 and not _REFUSING_STREAMS.search(words)
-    return status in _FORM and bool(_ABOUT[subject].search(words)) and not is_failure
+    return status in _FORM and bool(_SUBJECT_PATTERNS[subject].search(words)) and not is_failure
 
 
 def named_wait(body: object) -> float | None:

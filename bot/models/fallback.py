@@ -62,22 +62,22 @@ class _Call:
         self.lost: EmptyAnswer | BrokenOff | None = None
         """The last answer that was empty or broke off, with the cost of all."""
 
-    def limits(self, waiting: int) -> CallLimits:
+    def limits(self, remaining_count: int) -> CallLimits:
         """Return the next model's limits: an even share of the time left, with `waiting` more to come."""
-        left = self._deadline - asyncio.get_running_loop().time()
-        return replace(self._limits, seconds=max(0.0, left / (waiting + 1)))
+        seconds_left = self._deadline - asyncio.get_running_loop().time()
+        return replace(self._limits, seconds=max(0.0, seconds_left / (remaining_count + 1)))
 
     def charged(self, reply: Completion[AnswerT]) -> Completion[AnswerT]:
         """Return a reply with the tokens and cost of the lost answers before it added: they were paid too."""
         before = self.lost.reply if self.lost is not None else None
-        return _both(before, reply) if isinstance(before, Completion) else reply
+        return _merge_completions(before, reply) if isinstance(before, Completion) else reply
 
     def error(self) -> ModelError:
         """Return one error for all failures: ModelMisconfigured only if all are, as any other may pass."""
         if self.lost is not None:
             return self.lost
         kind = ModelMisconfigured if all(isinstance(e, ModelMisconfigured) for _, e in self.failures) else None
-        return (kind or ModelUnavailable)(f"none of the models answered: {self.why}")
+        return (kind or ModelUnavailable)(f"no model answered: {self.why}")
 
     @property
     def why(self) -> str:
@@ -98,7 +98,7 @@ class FallbackModel:
         self._answerers = tuple(answerers)
         self._breakers = {a.name: Breaker(clock) for a in answerers}
         if len(self._breakers) < len(self._answerers):
-            raise ValueError("two answerers have one name")
+            raise ValueError("two answerers have the same name")
         self._errors: dict[str, ModelError] = {}
         self._on_change = on_change
         self._current = self._answerers[0]
@@ -106,8 +106,8 @@ class FallbackModel:
     def estimate(self, role: str, usage: Usage) -> float | None:
         """Return the highest cost (USD) of tokens among the models; None where a price is unknown."""
         costs = [answerer.estimate(role, usage) for answerer in self._answerers]
-        known = [cost for cost in costs if cost is not None]
-        return max(known) if len(known) == len(costs) else None
+        known_costs = [cost for cost in costs if cost is not None]
+        return max(known_costs) if len(known_costs) == len(costs) else None
 
     async def complete(self, prompt: Prompt[AnswerT], *, role: str, limits: CallLimits) -> Completion[AnswerT]:
         """Answer one prompt; the errors are those of `Model`, and name the failure of each model that was tried.
@@ -121,8 +121,8 @@ class FallbackModel:
             if not self._admits(answerer):
                 resting.append(answerer)
                 continue
-            waiting = [a for a in self._answerers[position + 1 :] if self._admits(a) and not a.instant]
-            completion = await self._try(answerer, call, len(waiting), prompt, role)
+            remaining_count = [a for a in self._answerers[position + 1 :] if self._admits(a) and not a.instant]
+            completion = await self._try(answerer, call, len(remaining_count), prompt, role)
             if completion is not None:
                 return completion
         for position, answerer in enumerate(resting):
@@ -135,10 +135,10 @@ class FallbackModel:
         return answerer.instant or self._breakers[answerer.name].admits()
 
     async def _try(
-        self, answerer: Answerer, call: _Call, waiting: int, prompt: Prompt[AnswerT], role: str
+        self, answerer: Answerer, call: _Call, remaining_count: int, prompt: Prompt[AnswerT], role: str
     ) -> Completion[AnswerT] | None:
         """Return the answer; None where there is none, which is then noted in `call`."""
-        limits = call.limits(waiting)
+        limits = call.limits(remaining_count)
         if limits.seconds <= 0 and not answerer.instant:
             call.failures.append((answerer, ModelUnavailable("no time left")))
             return None
@@ -173,10 +173,10 @@ class FallbackModel:
         if answerer is before:
             return
         self._current = answerer
-        why = None
+        reason = None
         if order(answerer) > order(before):
-            why = call.why or f"{before.name}: {self._errors[before.name]}"
-        self._on_change(AnswererChanged(before.name, answerer.name, why))
+            reason = call.why or f"{before.name}: {self._errors[before.name]}"
+        self._on_change(AnswererChanged(before.name, answerer.name, reason))
 
 
 class LastResort:
@@ -197,7 +197,7 @@ class LastResort:
             raise ModelUnavailable(str(error)) from None
 
 
-def _both(before: Completion[Any], after: Completion[AnswerT]) -> Completion[AnswerT]:
+def _merge_completions(before: Completion[Any], after: Completion[AnswerT]) -> Completion[AnswerT]:
     """Return the later reply with the tokens and the cost of both."""
     unknown = before.cost_usd is None or after.cost_usd is None
     cost = None if unknown else (before.cost_usd or 0.0) + (after.cost_usd or 0.0)

@@ -43,8 +43,10 @@ def fenced_blocks(
             position += 1
             continue
         fence, language, start = opening["fence"], opening["info"].split(" ")[0].lower(), position + 1
-        bare = [at for at in range(start, len(lines)) if _closes(lines[at], fence)]
-        outside = (at for at in bare[:_MOST_FENCES] if not is_inside(language, lines[start:at]))
+        bare = [line_number for line_number in range(start, len(lines)) if _closes(lines[line_number], fence)]
+        outside = (
+            line_number for line_number in bare[:_MOST_FENCES] if not is_inside(language, lines[start:line_number])
+        )
         end = next(outside, bare[otherwise] if bare else None)
         yield Block(fence, language, position, end)
         if end is None:

@@ -60,8 +60,8 @@ async def open_model(
             if len(answerers) == 1:
                 yield OpenedModel(answerers[0].model, answerers[0].estimate)
             else:
-                either = FallbackModel(answerers, clock, on_change)
-                yield OpenedModel(either, either.estimate)
+                fallback_model = FallbackModel(answerers, clock, on_change)
+                yield OpenedModel(fallback_model, fallback_model.estimate)
     else:
         yield OpenedModel(builtin(), free)
 
@@ -87,8 +87,8 @@ def _endpoints(
         models = settings.choice_at(choice, number)
         pricing = settings.pricing_at(number)
         pricing.ensure_price_known(models.models, max_cost)
-        named = f"{models.name} at {endpoint_name(endpoint.base_url)}"
-        yield (f"fallback {number} ({named})" if number else named), endpoint, pricing
+        endpoint_label = f"{models.name} at {endpoint_name(endpoint.base_url)}"
+        yield (f"fallback {number} ({endpoint_label})" if number else endpoint_label), endpoint, pricing
 
 
 def endpoint_name(base_url: str | None) -> str:

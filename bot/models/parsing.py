@@ -112,6 +112,6 @@ def _to_fence(text: str) -> str:
 
 
 def _faults(error: ValidationError) -> str:
-    found = [f"{'.'.join(str(part) for part in e['loc']) or 'the object'}: {e['msg']}" for e in error.errors()]
-    more = [f"and {len(found) - _MOST_FAULTS} more"] if len(found) > _MOST_FAULTS else []
-    return "; ".join([*found[:_MOST_FAULTS], *more])
+    fault_texts = [f"{'.'.join(str(part) for part in e['loc']) or 'the object'}: {e['msg']}" for e in error.errors()]
+    omitted_note = [f"and {len(fault_texts) - _MOST_FAULTS} more"] if len(fault_texts) > _MOST_FAULTS else []
+    return "; ".join([*fault_texts[:_MOST_FAULTS], *omitted_note])

@@ -33,13 +33,13 @@ class Answer:
 
 
 @runtime_checkable
-class Passed(Protocol):
+class ProxiedPrompt(Protocol):
     """What a `Prompt` has besides if it is a foreign program's own request; its messages are all that is sent, for the log."""
 
     path: str
     """Below the endpoint's address, such as `/chat/completions`."""
 
-    def body(self, model: str, most: int | None) -> dict[str, Any]:
+    def body(self, model: str, max_tokens: int | None) -> dict[str, Any]:
         """Return the request for a model, whose answer may have so many tokens."""
         ...
 
@@ -47,7 +47,7 @@ class Passed(Protocol):
         """Return the request's headers with the key."""
         ...
 
-    def probe(self) -> "Passed":
+    def probe(self) -> "ProxiedPrompt":
         """Return a request of ours in the same dialect, which holds nothing of this one; its answer goes nowhere."""
         ...
 
@@ -69,7 +69,7 @@ class PassingClient:
 
     @asynccontextmanager
     async def send(
-        self, request: Passed, payload: Mapping[str, Any], key: SecretStr, ends: float, *, seconds: float
+        self, request: ProxiedPrompt, payload: Mapping[str, Any], key: SecretStr, deadline: float, *, seconds: float
     ) -> AsyncIterator[Answer]:
         """Send a request, and yield the answer while it comes.
 
@@ -81,32 +81,34 @@ class PassingClient:
             Also what `EndpointConnection.post` raises.
         """
         headers = {**request.headers(key.get_secret_value()), "Accept-Encoding": "identity"}
-        content = self._redactor.own(json.dumps(payload, allow_nan=False), "a request that is passed on").encode()
+        content = self._redactor.own(json.dumps(payload, allow_nan=False), "a forwarded request").encode()
         model = payload["model"]
         async with AsyncExitStack() as stack:
             try:
-                async with asyncio.timeout_at(ends):
-                    sent = self._connection.post(request.path, headers, content, model=model, seconds=seconds)
-                    response = await stack.enter_async_context(sent)
+                async with asyncio.timeout_at(deadline):
+                    request_sent = self._connection.post(request.path, headers, content, model=model, seconds=seconds)
+                    response = await stack.enter_async_context(request_sent)
             except TimeoutError:
                 raise ModelUnavailable("the endpoint did not start its answer in time") from None
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            most = MOST_OF_STREAM if kind == STREAM else MOST_BYTES
-            pieces = await stack.enter_async_context(aclosing(self._pieces(response, most, model, seconds)))
-            yield Answer(kind, pieces, ends)
+            max_bytes = MOST_OF_STREAM if kind == STREAM else MOST_BYTES
+            pieces = await stack.enter_async_context(aclosing(self._pieces(response, max_bytes, model, seconds)))
+            yield Answer(kind, pieces, deadline)
 
-    async def _pieces(self, response: Response, most: int, model: str, seconds: float) -> AsyncGenerator[bytes, None]:
+    async def _pieces(
+        self, response: Response, max_bytes: int, model: str, seconds: float
+    ) -> AsyncGenerator[bytes, None]:
         stream, length = RedactedStream(self._redactor), 0
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise ModelUnavailable("the endpoint's answer has an encoding that was not requested")
+            raise ModelUnavailable("the endpoint used an encoding that the bot did not request")
         try:
             async for piece in response.aiter_raw():
                 length += len(piece)
-                if length > most:
-                    raise ModelUnavailable(f"the endpoint's answer has more than {most:,} bytes")
+                if length > max_bytes:
+                    raise ModelUnavailable(f"the endpoint's answer has more than {max_bytes:,} bytes")
                 if redacted := stream.pass_on(piece):
                     yield redacted
         except HTTPError as error:
             raise self._connection.failure(error, model, seconds) from None
-        if rest := stream.pass_on(b"", last=True):
-            yield rest
+        if last_bytes := stream.pass_on(b"", last=True):
+            yield last_bytes

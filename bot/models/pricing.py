@@ -20,7 +20,7 @@ class Price(ClosedModel):
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="of cached input; default: the price of input",
+        description="price of cached input (default: the price of input)",
     )
 
     def cost(self, usage: Usage) -> float:

@@ -52,9 +52,11 @@ def clean(text: str) -> str:
     which some servers read as a part of the conversation's form, becomes plain words by spaces.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    seen = _UNUSUAL.sub(lambda match: _clean_character(match[0]), text)
-    seen = _UNSEEN_RUN.sub(r"\1", _UNSEEN_IN_ASCII.sub("", seen))
-    return _SPECIAL_OPENING.sub(r"\g<0> ", _SPECIAL_TOKEN.sub(lambda match: f"< {match[match.lastindex or 0]} >", seen))
+    clean_text = _UNUSUAL.sub(lambda match: _clean_character(match[0]), text)
+    clean_text = _UNSEEN_RUN.sub(r"\1", _UNSEEN_IN_ASCII.sub("", clean_text))
+    return _SPECIAL_OPENING.sub(
+        r"\g<0> ", _SPECIAL_TOKEN.sub(lambda match: f"< {match[match.lastindex or 0]} >", clean_text)
+    )
 
 
 def _clean_character(character: str) -> str:
@@ -76,8 +78,8 @@ def line(text: object, limit: int = 200) -> str:
     own; without opening angle brackets and runs of backticks it opens and closes no fence.
     """
     short = " ".join(clean(str(text)).split())
-    if (more := len(short) - limit) > _WORTH_CUTTING:
-        short = f"{short[:limit]}… [{more} more characters left out]"
+    if (omitted_count := len(short) - limit) > _WORTH_CUTTING:
+        short = f"{short[:limit]}… [{omitted_count} more characters left out]"
     return short.replace("<", "‹").replace("```", "` ` `")
 
 
@@ -106,8 +108,8 @@ def quoted(text: object, id: str, kind: str = "post", limit: int | None = None, 
     body = _TAG_LIKE_OURS.sub("‹", clean("" if text is None else str(text)).strip("\n"))
     if limit is not None and len(body) > limit:
         body = f"{body[:limit]}\n[{len(body) - limit} more characters left out]"
-    shown = {"id": id, **attributes}
-    opening = " ".join(f'{name}="{_attribute(value)}"' for name, value in shown.items() if value is not None)
+    all_attributes = {"id": id, **attributes}
+    opening = " ".join(f'{name}="{_attribute(value)}"' for name, value in all_attributes.items() if value is not None)
     nonce = _nonce(f"{opening}\n{body}")
     return f'<{kind} {opening} quote="{nonce}">\n{body}\n</{kind} {nonce}>'
 

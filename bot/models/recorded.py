@@ -89,9 +89,9 @@ class RecordedModel:
         call = self._read(self.step)
         free = Completion(None, call.text, call.usage, call.model, 0.0)
         if call.refused is not None:
-            refused = ModelRefused(call.refused)
-            refused.reply = free
-            raise refused
+            refusal = ModelRefused(call.refused)
+            refusal.reply = free
+            raise refusal
         if call.fault is not None:
             unreadable = CutOff(call.fault) if call.cut else Unparsable(call.fault)
             unreadable.reply = free
@@ -104,7 +104,7 @@ class RecordedModel:
             return RecordedCall.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise ModelMisconfigured(
-                f"the recording in {self.folder} has no answer for step {step}: it belongs to another run, or to a shorter one"
+                f"the recording in {self.folder} has no answer for step {step}: it is from another or a shorter run"
             ) from None
         except ValidationError as error:
             raise ModelMisconfigured(f"{path} is not a recorded call: {error.errors()[0]['msg']}") from None

@@ -15,7 +15,7 @@ from scrapers.posts.cleaning import both_ends
 
 AnswerT = TypeVar("AnswerT")
 
-_SHOWN = 6_000
+_MAX_REPLY_CHARACTERS = 6_000
 """Characters that are shown of a reply that cannot be read."""
 _OPENING = re.compile(r"\A\s*```[a-z]*\n")
 _SHORTEST_OVERLAP, _OVERLAP = 20, 2_000
@@ -23,7 +23,7 @@ _SHORTEST_OVERLAP, _OVERLAP = 20, 2_000
 
 
 @dataclass(frozen=True)
-class _Again(ABC, Generic[AnswerT]):
+class _FollowUp(ABC, Generic[AnswerT]):
     """A `Prompt` that continues the conversation of another, with the same items."""
 
     original: Prompt[AnswerT]
@@ -62,7 +62,7 @@ class _Again(ABC, Generic[AnswerT]):
 
 
 @dataclass(frozen=True)
-class Repair(_Again[AnswerT]):
+class Repair(_FollowUp[AnswerT]):
     """Asks again, in full, for a reply that was Unparsable.
 
     The bad reply is shown with its middle left out if it is long, so that a repair never costs much more than the call.
@@ -71,14 +71,16 @@ class Repair(_Again[AnswerT]):
     fault: str
 
     def _exchange(self) -> tuple[Message, Message]:
-        asked = f"Your answer cannot be used: {clean(self.fault)}. Answer again, in full and in the requested form."
-        return Message("assistant", both_ends(clean(answer_of(self.reply)), _SHOWN) or "(no text)"), Message(
-            "user", asked
+        request_text = (
+            f"Your answer cannot be used: {clean(self.fault)}. Answer again, in full and in the requested form."
         )
+        return Message(
+            "assistant", both_ends(clean(answer_of(self.reply)), _MAX_REPLY_CHARACTERS) or "(no text)"
+        ), Message("user", request_text)
 
 
 @dataclass(frozen=True)
-class Continuation(_Again[AnswerT]):
+class Continuation(_FollowUp[AnswerT]):
     """Asks for the rest of a reply that was cut off; `reply` is all that was written so far."""
 
     def whole(self, text: str) -> str:
@@ -93,8 +95,8 @@ class Continuation(_Again[AnswerT]):
         return self.reply + text[overlap:]
 
     def _exchange(self) -> tuple[Message, Message]:
-        asked = (
+        request_text = (
             "Your answer was cut off at the maximum length. Continue exactly where it stopped, even within a word or "
             "a line: repeat nothing, explain nothing, and do not reopen a code block that is still open."
         )
-        return Message("assistant", clean(self.reply)), Message("user", asked)
+        return Message("assistant", clean(self.reply)), Message("user", request_text)

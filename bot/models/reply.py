@@ -64,8 +64,8 @@ class _Message(_Foreign):
     def thoughts(self) -> str:
         """What it thought, as far as the endpoint shows it: it is paid for, too."""
         fields = (getattr(self, name, None) for name in REASONING_FIELDS)
-        apart = [str(part) for part in self.parts if part.get("type") in REASONING_PARTS]
-        return next((one for one in fields if isinstance(one, str) and one), "") + "".join(apart)
+        texts = [str(part) for part in self.parts if part.get("type") in REASONING_PARTS]
+        return next((thought for thought in fields if isinstance(thought, str) and thought), "") + "".join(texts)
 
 
 class _Choice(_Foreign):
@@ -95,8 +95,8 @@ class _Usage(_Foreign):
     def cached(self) -> int:
         """Tokens of the prompt that were cached."""
         details = self.prompt_tokens_details
-        named = (details and details.cached_tokens, self.prompt_cache_hit_tokens, self.cache_read_input_tokens)
-        return next((tokens for tokens in named if tokens), 0)
+        cached_counts = (details and details.cached_tokens, self.prompt_cache_hit_tokens, self.cache_read_input_tokens)
+        return next((tokens for tokens in cached_counts if tokens), 0)
 
 
 class _Body(_Foreign):
@@ -138,7 +138,7 @@ def read_reply(
     except ValidationError:
         words = endpoint_words(body.decode("utf-8", "replace"))[:100]
         raise NotACompletion(
-            f"what came back for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
+            f"the response for {model} is not a chat completion: {words!r}; check {names.address} (it usually ends in /v1)"
         ) from None
     if not parsed.choices:
         raise ModelUnavailable(f"{model} sent no choices")
@@ -180,14 +180,14 @@ def _reported(usage: object) -> _Usage | None:
 def read_usage(content: object, messages: Sequence[Message], text: str) -> tuple[Usage, bool]:
     """Return the tokens that an endpoint reports, and whether any were not reported, or wrongly, and so are estimated."""
     reported = _reported(content)
-    sent, got = (reported.prompt_tokens, reported.completion_tokens) if reported else (None, None)
-    prompt_tokens = sent if sent is not None else sum(estimated_tokens(m.content) for m in messages)
+    reported_size, got = (reported.prompt_tokens, reported.completion_tokens) if reported else (None, None)
+    prompt_tokens = reported_size if reported_size is not None else sum(estimated_tokens(m.content) for m in messages)
     usage = Usage(
         prompt_tokens=prompt_tokens,
         completion_tokens=got if got is not None else estimated_tokens(text),
         cached_tokens=min(reported.cached, prompt_tokens) if reported else 0,
     )
-    return usage, sent is None or got is None
+    return usage, reported_size is None or got is None
 
 
 def status_inside(error: object) -> int:

@@ -19,7 +19,7 @@ def _http_address(value: str) -> str:
         if not parts.hostname or parts.port == 0:
             raise ValueError
     except ValueError:
-        raise ValueError("must hold a host, and a port below 65536 if any") from None
+        raise ValueError("must contain a host, and a port below 65536 if any") from None
     return value
 
 
@@ -43,9 +43,11 @@ def is_almost_built_in(model: str) -> bool:
 
 def _role(name: str) -> str:
     if name not in ROLES:
-        near = difflib.get_close_matches(name, ROLES, 1)
+        similar = difflib.get_close_matches(name, ROLES, 1)
         raise ValueError(
-            f"is not a role; did you mean {near[0]}?" if near else f"is not a role; the roles are {', '.join(ROLES)}"
+            f"is not a role; did you mean {similar[0]}?"
+            if similar
+            else f"is not a role; the roles are {', '.join(ROLES)}"
         )
     return name
 
@@ -73,17 +75,17 @@ class FallbackSection(ClosedModel):
 
     base_url: Address | None = Field(
         default=None,
-        description="its address; default: that of the first endpoint, with its key unless `key` is set",
+        description="endpoint address (default: the first endpoint's, with its key unless `key` is set)",
     )
     key: Annotated[str, AfterValidator(_variable)] | None = Field(
         default=None,
-        description="name of the environment variable or systemd credential that holds its key; none: no key is sent",
+        description="environment variable or systemd credential with its key (default: send no key)",
     )
     model: str | None = Field(
         default=None,
-        description="its model for each role that `roles` does not name; default: as at the first endpoint",
+        description="model of all roles not named in `roles` (default: as at the first endpoint)",
     )
-    roles: Roles = Field(default={}, description="its model of a role, by the role's name")
+    roles: Roles = Field(default={}, description="model by role")
     prices: Prices = Field(
         default={}, description="USD per million tokens by model; these take precedence over [models]"
     )
@@ -91,13 +93,13 @@ class FallbackSection(ClosedModel):
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="maximum seconds of silence within an answer; default: as under [models]",
+        description="maximum seconds of silence within an answer (default: as under [models])",
     )
     retries: int | None = Field(
         default=None,
         ge=0,
         le=20,
-        description="how often to retry a failed request; default: as under [models]",
+        description="number of retries of a failed request (default: as under [models])",
     )
 
     @model_validator(mode="after")
@@ -112,17 +114,17 @@ class ModelsSection(ClosedModel):
 
     base_url: Address | None = Field(
         default=None,
-        description="the endpoint's address; the environment variable OPENAI_BASE_URL takes precedence; none: OpenAI's",
+        description="endpoint address; the variable OPENAI_BASE_URL takes precedence (default: OpenAI)",
         examples=["http://localhost:8000/v1"],
     )
     model: str | None = Field(
         default=None,
-        description="the model of each role that `roles` does not name; the environment variable OPENAI_MODEL takes precedence",
+        description="model of all roles not named in `roles`; the variable OPENAI_MODEL takes precedence",
         examples=["large"],
     )
     roles: Roles = Field(
         default={},
-        description=f"the model of a role, by the role's name: {', '.join(ROLES)}",
+        description=f"model by role: {', '.join(ROLES)}",
         examples=[{"analyst": "small"}],
     )
     prices: Prices = Field(
@@ -142,15 +144,13 @@ class ModelsSection(ClosedModel):
         description="maximum seconds of silence within an answer; a streaming answer may take longer",
     )
     max_tokens: int | None = Field(
-        default=None, gt=0, description="maximum number of tokens of an answer; none: not sent", examples=[16_000]
+        default=None, gt=0, description="maximum number of tokens of an answer (default: not sent)", examples=[16_000]
     )
-    retries: int = Field(default=5, ge=0, le=20, description="how often to retry a failed request")
+    retries: int = Field(default=5, ge=0, le=20, description="number of retries of a failed request")
     in_flight: int = Field(default=8, ge=1, description="maximum number of concurrent calls of a run")
     fallback: tuple[FallbackSection, ...] = Field(
         default=(),
-        description="endpoints to try in this order when the first does not answer; each may be a table [[models.fallback]]",
+        description="endpoints to try in order if the first does not answer, each a table [[models.fallback]]",
         examples=[[{"base_url": "https://other.example/v1", "key": "OTHER_API_KEY", "model": "large"}]],
     )
-    builtin_last: bool = Field(
-        default=False, description="whether to fall back on the built-in model when no endpoint answers"
-    )
+    builtin_last: bool = Field(default=False, description="use the rule-based model when no endpoint answers")

@@ -61,10 +61,8 @@ class Environment(_Variables):
         if name == "OPENAI_API_KEY":
             return self.openai_api_key
         field: Any = (OptionalKey, Field(default=None, validation_alias=name))
-        found: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()[
-            "value"
-        ]
-        return found
+        key: SecretStr | None = _read(create_model("Variable", __base__=_Variables, value=field)).model_dump()["value"]
+        return key
 
 
 def _read(variables: type[VariablesT]) -> VariablesT:
@@ -131,16 +129,16 @@ class ModelSettings:
         """Return the models at an endpoint: the chosen ones at the first (0), its own at the n-th fallback."""
         if number == 0:
             return choice
-        own = self.section.fallback[number - 1]
-        if own.model is None:
-            return ModelChoice("openai", choice.name, {**(choice.roles or {}), **own.roles})
-        return ModelChoice("openai", own.model, dict(own.roles))
+        fallback = self.section.fallback[number - 1]
+        if fallback.model is None:
+            return ModelChoice("openai", choice.name, {**(choice.roles or {}), **fallback.roles})
+        return ModelChoice("openai", fallback.model, dict(fallback.roles))
 
     def pricing_at(self, number: int) -> Pricing:
         """Return the prices at the first endpoint (0), or at the n-th fallback."""
-        own = self.section.fallback[number - 1] if number else None
-        address = self.base_url if own is None or own.base_url is None else own.base_url
-        return Pricing({**self.section.prices, **(own.prices if own else {})}, base_url=address)
+        fallback = self.section.fallback[number - 1] if number else None
+        address = self.base_url if fallback is None or fallback.base_url is None else fallback.base_url
+        return Pricing({**self.section.prices, **(fallback.prices if fallback else {})}, base_url=address)
 
     def key_at(self, number: int) -> SecretStr:
         """Return the key of the first endpoint (0), or of the n-th fallback.
@@ -152,13 +150,13 @@ class ModelSettings:
         fallback = self.section.fallback[number - 1]
         if fallback.key is None:
             return self.key if fallback.base_url is None else SecretStr(DUMMY_KEY)
-        found = self.environment.key(fallback.key)
-        if found is None:
+        key = self.environment.key(fallback.key)
+        if key is None:
             raise UsageError(
                 f"fallback {number} under [models] has its key in {fallback.key}, which is not set: set it, or remove that "
                 "[[models.fallback]] from bot.toml"
             )
-        return found
+        return key
 
     def resolve(self, spec: str | None) -> ModelChoice:
         """Return the model that a `--model` option names, or the configured one.
@@ -178,20 +176,20 @@ class ModelSettings:
         return choice
 
     def _named(self, spec: str) -> ModelChoice:
-        kind, _, rest = spec.partition(":")
+        kind, _, model_name = spec.partition(":")
         if spec == "builtin":
             return ModelChoice("builtin")
-        if kind == "openai" and rest:
+        if kind == "openai" and model_name:
             _ = self.key
-            return ModelChoice("openai", rest)
-        if kind == "recorded" and rest:
-            if not Path(rest).is_dir():
-                raise UsageError(f"there is no folder {rest} with a recording")
-            return ModelChoice("recorded", folder=Path(rest))
-        near = " (did you mean builtin?)" if is_almost_built_in(spec) else ""
-        if not near and rest:
-            near = f" ({did_you_mean(kind, ('openai', 'recorded'))})"
-        raise UsageError(f"{spec!r} is not a model{near}: use builtin, openai:NAME or recorded:DIR")
+            return ModelChoice("openai", model_name)
+        if kind == "recorded" and model_name:
+            if not Path(model_name).is_dir():
+                raise UsageError(f"recording not found: {model_name}")
+            return ModelChoice("recorded", folder=Path(model_name))
+        hint = " (did you mean builtin?)" if is_almost_built_in(spec) else ""
+        if not hint and model_name:
+            hint = f" ({did_you_mean(kind, ('openai', 'recorded'))})"
+        raise UsageError(f"{spec!r} is not a model{hint}: use builtin, openai:NAME or recorded:DIR")
 
     def _configured(self) -> ModelChoice:
         name = self.environment.openai_model or self.section.model

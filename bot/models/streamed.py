@@ -23,11 +23,11 @@ class _Call:
         # Some servers repeat both with each piece.
         self.id = self.id or text_value(piece.get("id"))
         self.name = self.name or text_value(function.get("name"))
-        given = function.get("arguments", "")
-        if isinstance(given, str) and isinstance(self.arguments, str):
-            self.arguments += given
-        elif given is not None or not self.arguments:
-            self.arguments = given
+        arguments = function.get("arguments", "")
+        if isinstance(arguments, str) and isinstance(self.arguments, str):
+            self.arguments += arguments
+        elif arguments is not None or not self.arguments:
+            self.arguments = arguments
 
     def whole(self) -> Json:
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
@@ -69,12 +69,12 @@ class StreamedAnswer:
         # Some gateways send one event with the whole answer.
         delta = object_value(choice.get("delta") or choice.get("message"))
         content = delta.get("content")
-        whole = content if isinstance(content, list) else [{"text": content}]
-        parts = [one.get("text") for one in object_list(whole) if one.get("type") not in REASONING_PARTS]
+        content_parts = content if isinstance(content, list) else [{"text": content}]
+        parts = [part.get("text") for part in object_list(content_parts) if part.get("type") not in REASONING_PARTS]
         self._content += map(text_value, parts)
         # Some servers send the same under both names.
         self._thoughts.append(next(filter(None, (text_value(delta.get(name)) for name in REASONING_FIELDS)), ""))
-        self._thoughts += [str(one) for one in object_list(whole) if one.get("type") in REASONING_PARTS]
+        self._thoughts += [str(part) for part in object_list(content_parts) if part.get("type") in REASONING_PARTS]
         self._refusal.append(text_value(delta.get("refusal")))
         for piece in object_list(delta.get("tool_calls")):
             self._call(piece).add(piece)
@@ -87,11 +87,11 @@ class StreamedAnswer:
     def _call(self, piece: Json) -> _Call:
         """Return the call that a piece belongs to."""
         index, id = piece.get("index"), text_value(piece.get("id"))
-        named = bool(text_value(object_value(piece.get("function")).get("name")))
-        same = [one for one in self._calls if one.index == index]
+        has_name = bool(text_value(object_value(piece.get("function")).get("name")))
+        calls = [call for call in self._calls if call.index == index]
         # Gemini numbers all calls 0, and sends each whole; servers without numbers begin each with its name.
-        if same and not (named and id and id != same[-1].id) and not (named and index is None and not id):
-            return same[-1]
+        if calls and not (has_name and id and id != calls[-1].id) and not (has_name and index is None and not id):
+            return calls[-1]
         self._calls.append(_Call(index))
         return self._calls[-1]
 
@@ -123,4 +123,4 @@ def object_value(value: object) -> Json:
 
 def object_list(value: object) -> list[Json]:
     """Return the objects in a JSON value that is a list; none otherwise."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

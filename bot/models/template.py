@@ -83,8 +83,8 @@ def _render(template: Template, values: dict[str, Any]) -> dict[str, str]:
     # Running the whole file first is what defines its top-level imports and macros, and the blocks of what it extends.
     for _ in template.root_render_func(context):
         pass
-    wanted = ((name, stack[0]) for name, stack in context.blocks.items() if name in ("system", "user"))
-    return {name: clean("".join(block(context))).strip() for name, block in wanted}
+    blocks = ((name, stack[0]) for name, stack in context.blocks.items() if name in ("system", "user"))
+    return {name: clean("".join(block(context))).strip() for name, block in blocks}
 
 
 def _folder(prompt: type[object]) -> Path:
@@ -92,7 +92,7 @@ def _folder(prompt: type[object]) -> Path:
     owner = next(cls for cls in prompt.__mro__ if "template" in vars(cls))
     file = sys.modules[owner.__module__].__file__
     if file is None:
-        raise TypeError(f"{owner.__qualname__} is not in a file, so no template can lie beside it")
+        raise TypeError(f"{owner.__qualname__} is not defined in a file, so it has no template")
     return Path(file).parent
 
 

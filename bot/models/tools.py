@@ -56,20 +56,20 @@ def native_messages(messages: Sequence[Message], tool: Tool) -> list[dict[str, A
     An assistant message with exactly one shell block is a call, and the user message right after it the call's result. All
     others stay as they are. No message's form depends on later ones, so that a conversation's start can be cached.
     """
-    found: list[dict[str, Any]] = []
+    native: list[dict[str, Any]] = []
     called: str | None = None
     for index, message in enumerate(messages):
         parts = prose_and_command(message.content) if message.role == "assistant" else None
         if parts is not None:
             called = f"call{index:05d}"  # nine letters and digits, which is what Mistral takes
-            found.append(_call(called, *parts, tool))
+            native.append(_call(called, *parts, tool))
             continue
         if called is not None and message.role == "user":
-            found.append({"role": "tool", "tool_call_id": called, "content": message.content})
+            native.append({"role": "tool", "tool_call_id": called, "content": message.content})
         else:
-            found.append(asdict(message))
+            native.append(asdict(message))
         called = None
-    return found
+    return native
 
 
 def text_of_calls(content: str, calls: Sequence[object], tool: Tool) -> str:
@@ -85,8 +85,8 @@ def text_of_calls(content: str, calls: Sequence[object], tool: Tool) -> str:
         name, arguments = _function(call)
         command = _command(arguments, tool)
         if command is None or len(prose) > 1:
-            shown = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-            prose.append(f"{name or tool.name}({shown})")
+            arguments_text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            prose.append(f"{name or tool.name}({arguments_text})")
         else:
             commands.append(command)
     text = "\n\n".join(part for part in prose if part)

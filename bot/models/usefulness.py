@@ -14,7 +14,7 @@ from state.tables import Event, ModelCall
 
 MOST_UNUSABLE = 10
 """Unusable answers in a row that end a role's part; the coder's part ends with it the run's."""
-_USED = "model.used"
+_MODEL_USED = "model.used"
 """The event of a run's first usable answer."""
 _CODER = "coder"
 
@@ -31,11 +31,11 @@ class Usefulness:
         self._last: dict[str, str] = {}
         self._why: str | None = None
         with store.read() as session:
-            event = session.exec(select(Event).where(Event.run_id == run_id, Event.type == _USED)).first()
+            event = session.exec(select(Event).where(Event.run_id == run_id, Event.type == _MODEL_USED)).first()
             call = session.exec(select(ModelCall).where(ModelCall.run_id == run_id)).first()
         self._is_used = event is not None
         if call is not None:
-            self._why = "none of those of earlier starts could"
+            self._why = "no answer of earlier starts was usable"
 
     def ensure(self, role: str) -> None:
         """Ask nothing more for a role whose answers cannot be used.
@@ -51,33 +51,33 @@ class Usefulness:
             kind = ModelUseless if role == _CODER else ModelRefused
             raise kind(self._sentence(self._in_a_row[role], self._last[role], role))
 
-    def note(self, role: str, why: str | None) -> None:
+    def note(self, role: str, reason: str | None) -> None:
         """Note an answer; `why` it cannot be used, None if it can."""
-        if why is not None:
+        if reason is not None:
             self._in_a_row[role] += 1
-            self._last[role] = self._why = why
+            self._last[role] = self._why = reason
             return
         self._in_a_row[role] = 0
         if not self._is_used:
             self._is_used = True
             with self._store.write() as tx:
-                tx.record(_USED, run_id=self._run_id, role=role)
+                tx.record(_MODEL_USED, run_id=self._run_id, role=role)
 
     def begin_anew(self) -> None:
         """Count from nothing, as the model can answer."""
         self._in_a_row.clear()
 
-    def note_failure(self, why: str) -> None:
+    def note_failure(self, reason: str) -> None:
         """Note that there was no answer."""
-        self._why = why
+        self._why = reason
 
     @property
     def none_used(self) -> str | None:
         """Why no answer of the run could be used; None if one could, or none was asked for."""
         return None if self._is_used else self._why
 
-    def _sentence(self, count: int, why: str | None, role: str | None = None) -> str:
-        return f"{count} answers in a row{f' of the {role}' if role else ''} were unusable; the last: {why}"
+    def _sentence(self, count: int, reason: str | None, role: str | None = None) -> str:
+        return f"{count} answers in a row{f' of the {role}' if role else ''} were unusable; the last: {reason}"
 
 
 def why_unusable(prompt: Prompt[Any], text: str) -> str | None:

@@ -13,7 +13,7 @@ from sqlalchemy import exists, false
 from sqlmodel import Session, col, or_, select
 
 from bot.notify import Notice
-from bot.notify.schedule import Plan, Tried, Waiting, is_due, is_quiet, plan
+from bot.notify.schedule import Plan, SentLetter, WaitingNotice, is_due, is_quiet, plan
 from bot.notify.settings import NotifySection
 from bot.notify.wording import cut, render
 from state.clock import Clock, back_off
@@ -55,8 +55,8 @@ def notify(tx: Transaction, notice: Notice, run_id: str | None = None) -> bool:
     if tx.session.exec(select(Notification.id).where(Notification.key == key)).first() is not None:
         return False
     title, body = render(notice)
-    about: dict[str, Any] = {"key": key, "kind": kind, "title": title, "body": body, "urgent": notice.urgent}
-    tx.add(Notification(run_id=run_id, **about, created_at=tx.now()))
+    fields: dict[str, Any] = {"key": key, "kind": kind, "title": title, "body": body, "urgent": notice.urgent}
+    tx.add(Notification(run_id=run_id, **fields, created_at=tx.now()))
     tx.record("notification.added", run_id=run_id or NO_RUN, key=key, kind=kind)
     return True
 
@@ -76,17 +76,17 @@ async def deliver(
     settings = settings or NotifySection()
     tasks = [asyncio.create_task(_serve(store, name, services[name], clock, settings)) for name in services]
     try:
-        done = await asyncio.gather(*tasks)
+        deliveries = await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     settle(store, tuple(services))
-    return Delivered(sum(one.sent for one in done), sum(one.failed for one in done))
+    return Delivered(sum(delivery.sent for delivery in deliveries), sum(delivery.failed for delivery in deliveries))
 
 
 async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, settings: NotifySection) -> Delivered:
-    sent = failed = 0
+    sent_count = failed = 0
     for id in ready(store, service, clock.now(), settings):
         row = _begin(store, id, settings)
         if row is None:
@@ -97,8 +97,8 @@ async def _serve(store: Store, service: str, notifier: Notifier, clock: Clock, s
         except NotificationFailed as failure:
             error = str(failure)
         _end(store, id, error, settings)
-        sent, failed = sent + (error is None), failed + (error is not None)
-    return Delivered(sent, failed)
+        sent_count, failed = sent_count + (error is None), failed + (error is not None)
+    return Delivered(sent_count, failed)
 
 
 def _begin(store: Store, id: int, settings: NotifySection) -> Letter | None:
@@ -142,10 +142,10 @@ def ready(store: Store, service: str, now: datetime, settings: NotifySection) ->
             return []
     with store.write() as tx:
         # Planned again, as another process may have written letters since.
-        found, tried = _planned(tx.session, service, now, settings)
-        new = [_letter(tx, service, bundle, now) for bundle in found.bundles]
-        urgent = {one.id for one in tried if one.urgent} | {id for id, is_urgent in new if is_urgent}
-        return sorted([*found.again, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
+        delivery_plan, earlier_letters = _planned(tx.session, service, now, settings)
+        new = [_letter(tx, service, bundle, now) for bundle in delivery_plan.bundles]
+        urgent = {letter.id for letter in earlier_letters if letter.urgent} | {id for id, is_urgent in new if is_urgent}
+        return sorted([*delivery_plan.again, *(id for id, _ in new)], key=lambda id: (id not in urgent, id))
 
 
 def settle(store: Store, services: Sequence[str]) -> None:
@@ -159,22 +159,24 @@ def settle(store: Store, services: Sequence[str]) -> None:
         )
         for service in services
     ]
-    done = select(Notification).where(col(Notification.sent_at).is_(None), ~or_(false(), *missing))
+    unsent_query = select(Notification).where(col(Notification.sent_at).is_(None), ~or_(false(), *missing))
     with store.read() as session:
-        if session.exec(done).first() is None:
+        if session.exec(unsent_query).first() is None:
             return
     with store.write() as tx:
-        for row in tx.session.exec(done).all():
+        for row in tx.session.exec(unsent_query).all():
             row.sent_at = tx.now()
             tx.add(row)
 
 
-def _planned(session: Session, service: str, now: datetime, settings: NotifySection) -> tuple[Plan, list[Tried]]:
+def _planned(session: Session, service: str, now: datetime, settings: NotifySection) -> tuple[Plan, list[SentLetter]]:
     """Return what may go now, and the letters that were counted; reads no texts, as it is called often."""
-    held = exists().where(col(LetterPart.notification_id) == col(Notification.id), col(LetterPart.service) == service)
+    has_letter = exists().where(
+        col(LetterPart.notification_id) == col(Notification.id), col(LetterPart.service) == service
+    )
     unsent = (
         sa.select(col(Notification.id), col(Notification.kind), col(Notification.urgent), col(Notification.created_at))
-        .where(col(Notification.sent_at).is_(None), ~held)
+        .where(col(Notification.sent_at).is_(None), ~has_letter)
         .order_by(col(Notification.id))
     )
     # Letters that are not sent, or count towards this hour's rate.
@@ -188,9 +190,9 @@ def _planned(session: Session, service: str, now: datetime, settings: NotifySect
             col(Letter.sent_at).is_not(None),
         ).where(col(Letter.service) == service, recent)
     )
-    tried = [Tried(*row) for row in letters]
-    waiting = [Waiting(*row) for row in session.execute(unsent)]
-    return plan(waiting, tried, now, settings), tried
+    earlier_letters = [SentLetter(*row) for row in letters]
+    waiting_notices = [WaitingNotice(*row) for row in session.execute(unsent)]
+    return plan(waiting_notices, earlier_letters, now, settings), earlier_letters
 
 
 def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) -> tuple[int, bool]:
@@ -198,7 +200,7 @@ def _letter(tx: Transaction, service: str, ids: Sequence[int], now: datetime) ->
     tx.add(letter)
     tx.session.flush()
     if letter.id is None:
-        raise RuntimeError("a letter got no number")
+        raise RuntimeError("a delivery got no id")
     for id in ids:
         tx.add(LetterPart(notification_id=id, service=service, letter_id=letter.id))
     return letter.id, letter.urgent
@@ -210,13 +212,13 @@ def merge(service: str, rows: Sequence[Notification], now: datetime) -> Letter:
         columns = rows[0].model_dump(include={"run_id", "key", "kind", "title", "body", "urgent"})
         return Letter(service=service, **columns, created_at=now, due_at=now)
     kinds = Counter(row.kind for row in rows)
-    of = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in sorted(kinds.items()))
+    kind_counts = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in sorted(kinds.items()))
     digest = hashlib.sha256("\n".join(row.key for row in rows).encode()).hexdigest()[:16]
     return Letter(
         service=service,
         key=f"together/{digest}",
         kind="together",
-        title=f"{len(rows)} notices: {of}"[:200],
+        title=f"{len(rows)} notices: {kind_counts}"[:200],
         body="\n\n".join(f"{moment(row.created_at)} {row.title}\n{cut(row.body, _BODY)}".rstrip() for row in rows),
         urgent=any(row.urgent for row in rows),
         created_at=now,

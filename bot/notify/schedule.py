@@ -12,7 +12,7 @@ _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingNotice:
     """A notice that is in no letter to the service yet."""
 
     id: int
@@ -22,7 +22,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Tried:
+class SentLetter:
     """A letter to the service, tried or about to be."""
 
     id: int
@@ -42,7 +42,9 @@ class Plan:
     """Groups of notices; each group becomes one new letter."""
 
 
-def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, settings: NotifySection) -> Plan:
+def plan(
+    notices: Sequence[WaitingNotice], letters: Iterable[SentLetter], now: datetime, settings: NotifySection
+) -> Plan:
     """Return what goes to one service now.
 
     Each notice is in at most one letter. At most `per_hour` letters are tried within an hour, however often each; one
@@ -53,20 +55,20 @@ def plan(waiting: Sequence[Waiting], letters: Iterable[Tried], now: datetime, se
     the last hour.
     """
     letters = list(letters)
-    counted = {one.id for one in letters if one.tried_at is None or now - _HOUR < one.tried_at <= now}
-    due = [one for one in letters if not one.sent and is_due(one.due_at, now, settings)]
-    places = _Places(max(0, settings.per_hour - len(counted)))
-    again = list(_again([one for one in due if one.urgent], counted, places))
-    bundles = list(_bundles([[one.id] for one in waiting if one.urgent], places))
+    counted_ids = {letter.id for letter in letters if letter.tried_at is None or now - _HOUR < letter.tried_at <= now}
+    due = [letter for letter in letters if not letter.sent and is_due(letter.due_at, now, settings)]
+    places = _Places(max(0, settings.per_hour - len(counted_ids)))
+    retry_ids = list(_retries([letter for letter in due if letter.urgent], counted_ids, places))
+    bundles = list(_bundles([[notice.id] for notice in notices if notice.urgent], places))
     if not is_quiet(now, settings):
         places.keep_one(settings.per_hour)
-        again += _again([one for one in due if not one.urgent], counted, places)
-        ordinary = [one for one in waiting if not one.urgent and opens_at(one, now, settings) <= now]
+        retry_ids += _retries([letter for letter in due if not letter.urgent], counted_ids, places)
+        ordinary = [notice for notice in notices if not notice.urgent and opens_at(notice, now, settings) <= now]
         bundles += _bundles(_groups(ordinary, settings), places)
-    return Plan(tuple(again), tuple(bundles))
+    return Plan(tuple(retry_ids), tuple(bundles))
 
 
-def opens_at(notice: Waiting, now: datetime, settings: NotifySection) -> datetime:
+def opens_at(notice: WaitingNotice, now: datetime, settings: NotifySection) -> datetime:
     """Return when a notice may be sent: at its digest's hour, at the end of quiet hours, or at once."""
     # A notice from the future: the clock was put back since.
     since = min(notice.created_at, now)
@@ -110,42 +112,42 @@ class _Places:
         return self.free >= 0
 
 
-def _again(due: Sequence[Tried], counted: set[int], places: _Places) -> Iterator[int]:
-    for one in sorted(due, key=lambda one: one.id):
-        if one.id in counted or (places.free > 0 and places.take()):
-            yield one.id
+def _retries(due: Sequence[SentLetter], counted_ids: set[int], places: _Places) -> Iterator[int]:
+    for letter in sorted(due, key=lambda letter: letter.id):
+        if letter.id in counted_ids or (places.free > 0 and places.take()):
+            yield letter.id
 
 
 def _bundles(groups: Sequence[Sequence[int]], places: _Places) -> Iterator[tuple[int, ...]]:
     """Give each group a letter of its own; groups over the rate share the last one."""
-    alone = len(groups) if len(groups) <= places.free else max(0, places.free - 1)
-    for group in groups[:alone]:
+    single_count = len(groups) if len(groups) <= places.free else max(0, places.free - 1)
+    for group in groups[:single_count]:
         places.take()
         yield tuple(group)
-    rest = sorted(id for group in groups[alone:] for id in group)
-    for start in range(0, len(rest), MOST_TOGETHER):
+    merged_ids = sorted(id for group in groups[single_count:] for id in group)
+    for start in range(0, len(merged_ids), MOST_TOGETHER):
         if places.free <= 0:
             return
         places.take()
-        yield tuple(rest[start : start + MOST_TOGETHER])
+        yield tuple(merged_ids[start : start + MOST_TOGETHER])
 
 
-def _groups(notices: Sequence[Waiting], settings: NotifySection) -> list[list[int]]:
+def _groups(notices: Sequence[WaitingNotice], settings: NotifySection) -> list[list[int]]:
     """Group the notices that were held back, leave each other notice alone, and sort by the oldest notice."""
-    held = [one.id for one in notices if _is_held(one, settings)]
-    groups = [held[start : start + MOST_TOGETHER] for start in range(0, len(held), MOST_TOGETHER)]
-    return sorted([*groups, *([one.id] for one in notices if not _is_held(one, settings))])
+    held_ids = [notice.id for notice in notices if _is_held(notice, settings)]
+    groups = [held_ids[start : start + MOST_TOGETHER] for start in range(0, len(held_ids), MOST_TOGETHER)]
+    return sorted([*groups, *([notice.id] for notice in notices if not _is_held(notice, settings))])
 
 
-def _is_held(notice: Waiting, settings: NotifySection) -> bool:
+def _is_held(notice: WaitingNotice, settings: NotifySection) -> bool:
     """Return whether a notice waited for the digest or for the end of quiet hours."""
     return notice.kind in settings.digest or is_quiet(notice.created_at, settings)
 
 
-def _next(after: datetime, at: time, settings: NotifySection) -> datetime:
+def _next(after: datetime, opening_time: time, settings: NotifySection) -> datetime:
     day = after.astimezone(settings.zone).date()
     for days in range(3):
-        found = datetime.combine(day + timedelta(days=days), at, settings.zone).astimezone(after.tzinfo)
-        if found > after:
-            return found
-    raise ValueError(f"no {at} follows {after}")
+        candidate = datetime.combine(day + timedelta(days=days), opening_time, settings.zone).astimezone(after.tzinfo)
+        if candidate > after:
+            return candidate
+    raise ValueError(f"no {opening_time} follows {after}")

@@ -117,11 +117,11 @@ class AppriseNotifier:
         It is a daemon thread, which an exit does not wait for: a service may hold it for longer than anybody waits.
         """
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[str | None] = loop.create_future()
+        result: asyncio.Future[str | None] = loop.create_future()
 
         def finish(outcome: str | None) -> None:
-            if not done.done():
-                done.set_result(outcome)
+            if not result.done():
+                result.set_result(outcome)
 
         def work() -> None:
             outcome: str | None = "Apprise failed"
@@ -135,7 +135,7 @@ class AppriseNotifier:
         # A context of its own: what it silences is silenced nowhere else.
         self._thread = threading.Thread(target=Context().run, args=(work,), name=f"notify-{self.name}", daemon=True)
         self._thread.start()
-        return await done
+        return await result
 
     def _send(self, letter: Letter) -> str | None:
         from apprise import Apprise, NotifyFormat, NotifyType, OverflowMode
@@ -148,13 +148,13 @@ class AppriseNotifier:
         with silenced() as warned:
             apprise = Apprise(asset=plugin.asset)
             apprise.add(plugin)
-            sent = apprise.notify(
+            is_sent = apprise.notify(
                 title=letter.title,
                 body=f"{letter.body}\n\n[{letter.kind}{neutral(letter.key.removeprefix(letter.kind))}]",
                 notify_type=NotifyType.WARNING if letter.urgent else NotifyType.INFO,
                 body_format=NotifyFormat.TEXT,
             )
-        return None if sent else _reason(warned)
+        return None if is_sent else _reason(warned)
 
     def _plugin(self) -> "NotifyBase":
         """Make a new plugin: one that is used again keeps state of its last attempt, and delays the next."""
@@ -182,8 +182,8 @@ class AppriseNotifier:
 def _reason(warned: list[str]) -> str:
     """Describe a failure in our words; of Apprise's, which may hold parts of an address, only a status is used."""
     text = " ".join(warned)
-    if found := re.search(r"\berror=([1-5]\d\d)\b", text):
-        return f"the service answered {found[1]}"
+    if status_match := re.search(r"\berror=([1-5]\d\d)\b", text):
+        return f"the service answered {status_match[1]}"
     if "onnection error" in text:
         return "the service could not be reached, or closed the connection"
     return "the service rejected the message"
@@ -198,10 +198,10 @@ def silenced() -> Iterator[list[str]]:
     for name in _LOGGERS:
         # Adding a filter a second time does nothing.
         logging.getLogger(name).addFilter(_FILTER)
-    found: list[str] = []
-    token = _warned.set(found)
+    caught_warnings: list[str] = []
+    token = _warned.set(caught_warnings)
     try:
-        yield found
+        yield caught_warnings
     finally:
         _warned.reset(token)
 

@@ -40,10 +40,10 @@ def _zone(value: str) -> str:
 
 def _hours(value: str) -> tuple[time, time]:
     """Read `22:00-07:00`."""
-    found = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", value)
-    if not found:
+    match = re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", value)
+    if not match:
         raise ValueError("must be two times of day, for example 22:00-07:00")
-    begin, end = time(int(found[1]), int(found[2])), time(int(found[3]), int(found[4]))
+    begin, end = time(int(match[1]), int(match[2])), time(int(match[3]), int(match[4]))
     if begin == end:
         raise ValueError("must not start and end at the same time")
     return begin, end

@@ -89,7 +89,7 @@ def notice_environment() -> "Environment":
     environment = Environment(
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - see above
-        finalize=_printed,
+        finalize=_format_value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -110,7 +110,7 @@ class _Link(str):
     """An address that is printed as it is."""
 
 
-def _printed(value: Any) -> Any:
+def _format_value(value: Any) -> Any:
     return neutral(value) if isinstance(value, str) and not isinstance(value, _Link) else value
 
 

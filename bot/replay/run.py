@@ -105,7 +105,7 @@ async def replay(
                 ending = _end(run, context, search, worker, sandbox, stopwatch)
                 result = await _unless_stopped(ending, search, grace=GRACE)
                 if result is None:
-                    raise Interrupted(f"stopped before writing a result: `bot resume {run.folder.path}` goes on")
+                    raise Interrupted(f"stopped before writing a result. To continue: bot resume {run.folder.path}")
                 return result
 
 
@@ -140,7 +140,7 @@ async def _end(
         misconfigured=search.misconfigured,
     )
     result = await grade_and_report(ended_run, submission, run.snapshot.path, worker, force=run.settings.force)
-    if run.settings.own_data and result.handed_in:
+    if run.settings.own_data and result.prediction_source:
         try:
             restore_form(run.snapshot.path / FORM, run.folder.submission)
             reason = await write_package(
@@ -210,7 +210,7 @@ async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> E
             if settings.notes is not None:
                 await _take_in_notes(run, settings.notes, store, cleaners, say)
         for item, problem in problems.items():
-            say(f"{item} could only be read in part: {problem.splitlines()[-1]}")
+            say(f"{item}: read only in part: {problem.splitlines()[-1]}")
     with store.write() as tx:
         row = Run(
             id=run.id,

@@ -24,14 +24,14 @@ class ReplaySettings(AgentRunSettings, ReplayOptions):
     """All settings of one replay."""
 
     agent: AgentName | Literal["blend"] = "comind"
-    blended: tuple[str, ...] = Field(default=(), description="runs whose scripts are blended, instead of a search")
+    blended: tuple[str, ...] = Field(default=(), description="runs to combine instead of a search")
     snapshot: Path
     own_data: bool = Field(default=False, description="own data: no leaderboard; answers of withheld rows only")
     force: bool = Field(
         default=False, description="whether to write predictions on own data even if a constant scores better"
     )
     cutoff: datetime
-    fleet: str | None = Field(default=None, description="the Ray cluster that runs scripts; none: this machine")
+    fleet: str | None = Field(default=None, description="Ray cluster that runs scripts (default: this machine)")
 
     @property
     def in_labs(self) -> bool:

@@ -114,7 +114,7 @@ class Setup:
         if self.options.sandbox == "auto" and self.sandbox.describe().isolation == "none":
             cautions.append("no sandbox works here (see --sandbox in the README): scripts run as plain processes")
         if self.options.time < _SHORT:
-            cautions.append(f"--time {self.options.time:g}s leaves hardly any time for more than the baseline")
+            cautions.append(f"--time {self.options.time:g}s leaves little time beyond the baseline")
         return "; ".join(cautions) or None
 
     def job(self, run: PreparedRun) -> Job:

@@ -79,7 +79,7 @@ class Stream(Unpaced):
             self._note_news(self._moves[number], await take_in_news(context, number))
             self._looked.add(number)
         except BotError as error:  # the next look takes in what this one did not
-            context.say(f"new posts could not be read: {error}")
+            context.say(f"cannot read new posts: {error}")
 
     async def before_decision(self, number: int, tree: Tree) -> None:
         """Move the clock as far as the budget is spent, and take in new posts; raises what `Asker.ask` raises."""

@@ -36,7 +36,7 @@ def how_good(result: RunResult) -> Iterator[str]:
 def how_sure(result: RunResult) -> Iterator[str]:
     """Yield how the score compares with what was expected, and what the guards say."""
     if result.self_reported:
-        yield "Not sure: validation scores are what scripts printed about themselves."
+        yield "Not sure: scripts reported their own validation scores."
     elif result.validation_interval is None:
         yield words.sentence(f"no interval: {result.validation_interval_note or 'none was computed'}")
     else:
@@ -72,11 +72,7 @@ def why_it_won(data: ReportData) -> Iterator[str]:
         yield "No node has a score." if result.goes_on else "Nothing was chosen."
         return
     is_baseline = chosen.id == 1 and not chosen.blend
-    yield (
-        "Nothing was better than the baseline, which fixed rules write."
-        if is_baseline
-        else f"{_made_of(data, chosen)}."
-    )
+    yield ("Nothing was better than the rule-based baseline." if is_baseline else f"{_made_of(data, chosen)}.")
     if better := [*_better_by(data, chosen)]:
         yield words.sentence("; ".join(better))
 
@@ -143,7 +139,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
     result = data.result
     if result.goes_on:
         limit = f" of {words.duration(result.time_limit)}" if result.time_limit else ""
-        yield f"Wait: {words.duration(result.wall_seconds)}{limit} have passed. Open this page again for news."
+        yield f"Wait: {words.duration(result.wall_seconds)}{limit} have passed. Reload this page later."
         return
     if result.misconfigured:
         yield "Correct the model's key or name, and run again: `bot doctor` checks both."
@@ -161,7 +157,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
         yield f"Read the errors of the {words.percent(result.failed_share, 0)} of scripts that have no score."
     yield from _more_time(result)
     if result.model == "builtin":
-        yield "Try a language model with --model: the built-in one follows fixed rules."
+        yield "Try a language model with --model: the rule-based one follows fixed rules."
     unused = sum(not data.knowledge.drafts_of[one.idea.id] and not one.idea.reason for one in data.knowledge.ideas)
     if unused:
         yield f"{plural(unused, 'idea')} of the pool {'was' if unused == 1 else 'were'} not tried."
@@ -172,6 +168,6 @@ def _more_time(result: RunResult) -> Iterator[str]:
         return
     last = result.best_over_time[-1][0]
     if last >= _LATE * result.wall_seconds:
-        yield f"Give it longer: it was still gaining after {words.duration(last)} of {words.duration(result.wall_seconds)}."
+        yield f"Give it more time: it was still improving after {words.duration(last)} of {words.duration(result.wall_seconds)}."
     elif len(result.best_over_time) > 1:
         yield f"The last gain came after {words.duration(last)}: more time alone may not help."

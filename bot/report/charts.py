@@ -44,12 +44,12 @@ class Axis:
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return round(start + (1 - share if self.falling else share) * (end - start), 1)
 
-    def ticks(self, most: int) -> Sequence[tuple[float, str]]:
+    def ticks(self, max_ticks: int) -> Sequence[tuple[float, str]]:
         """Return values and their texts, about as many as asked for."""
         if self.names:
             return self.names
         low, high = self.low / self.unit, self.high / self.unit
-        raw = (high - low) / most
+        raw = (high - low) / max_ticks
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= raw)
         step = max(step, self.least_step)
@@ -93,13 +93,13 @@ class Chart:
     @property
     def ends(self) -> tuple[int, int, int, int]:
         """Where the plot begins and ends: left, top, right and bottom."""
-        left, top, right, bottom = self.room
-        return left, top, self.width - right, self.height - bottom
+        left_edge, top, right, bottom = self.room
+        return left_edge, top, self.width - right, self.height - bottom
 
     def place(self, point: Point) -> Point:
         """Return a point's place in the drawing."""
-        left, top, right, bottom = self.ends
-        return self.across.place(point[0], left, right), self.up.place(point[1], bottom, top)
+        left_edge, top, right, bottom = self.ends
+        return self.across.place(point[0], left_edge, right), self.up.place(point[1], bottom, top)
 
     def path(self, series: Series) -> str:
         """Return the path that joins the points of a series; empty if they are marks."""
@@ -109,23 +109,23 @@ class Chart:
         if series.joined == "line":
             return "M" + "L".join(f"{x} {y}" for x, y in places)
         # Of several changes within one unit of the drawing only the last can be seen.
-        (x, y), *rest = {round(x): (x, y) for x, y in places}.values()
-        steps = "".join(f"H{x}V{y}" for x, y in rest)
+        (x, y), *later_points = {round(x): (x, y) for x, y in places}.values()
+        steps = "".join(f"H{x}V{y}" for x, y in later_points)
         bottom = self.ends[3]
         return f"M{x} {bottom}V{y}{steps}V{bottom}Z" if series.joined == "area" else f"M{x} {y}{steps}"
 
 
 def score_axis(
-    values: Sequence[float], wanted: Sequence[float] = (), *, label: str = "", falling: bool = False
+    values: Sequence[float], required_values: Sequence[float] = (), *, label: str = "", falling: bool = False
 ) -> Axis:
     """Return an axis for finite values (at least one in all): their bulk, and the wanted values if they are near.
 
     A few absurd scores do not squeeze all others into one line: outliers are cut off on both sides. The caller should
     mention that.
     """
-    bulk = _bulk(values) if values else (min(wanted), max(wanted))
+    bulk = _bulk(values) if values else (min(required_values), max(required_values))
     low, high = bulk
-    for value in sorted(wanted, key=lambda v: max(bulk[0] - v, v - bulk[1])):
+    for value in sorted(required_values, key=lambda v: max(bulk[0] - v, v - bulk[1])):
         reach = _STRETCH * (high - low)
         if low - reach <= value <= high + reach or reach == 0:
             low, high = min(low, value), max(high, value)
@@ -139,16 +139,16 @@ def _bulk(values: Sequence[float]) -> tuple[float, float]:
         return min(values), max(values)
     first, _, third = statistics.quantiles(values, n=4)
     reach = _FENCE * (third - first)
-    inside = [v for v in values if first - reach <= v <= third + reach]
-    return (min(inside), max(inside)) if inside else (first, third)
+    visible_values = [v for v in values if first - reach <= v <= third + reach]
+    return (min(visible_values), max(visible_values)) if visible_values else (first, third)
 
 
 def time_axis(last: float) -> Axis:
     """Return an axis of seconds since the start, in the unit that fits the last of them."""
-    unit, name = next((unit, name) for most, unit, name in _TIMES if last >= most)
+    unit, name = next((unit, name) for max_seconds, unit, name in _TIMES if last >= max_seconds)
     return Axis(0.0, max(1.02 * last, 1.0), f"{name} since the start", unit=unit)
 
 
 def timed(values: Sequence[tuple[datetime, float]], begin: datetime) -> list[Point]:
     """Return values over seconds since a time."""
-    return [((at - begin).total_seconds(), value) for at, value in values]
+    return [((time - begin).total_seconds(), value) for time, value in values]

@@ -84,8 +84,8 @@ def measure_credits(run: RunRecord) -> Credits:
             draft_gain=_best_gain(draft_gains, draft_ids),
             submitted=item in submitted,
         )
-    ordered = dict(sorted(posts.items(), key=lambda entry: _usefulness(entry[1]), reverse=True))
-    return Credits(draft_gains, script_gains, ordered)
+    ordered_posts = dict(sorted(posts.items(), key=lambda entry: _usefulness(entry[1]), reverse=True))
+    return Credits(draft_gains, script_gains, ordered_posts)
 
 
 def _trace_sources(run: RunRecord, kernels: Sequence[Reproduction]) -> set[str]:
@@ -117,14 +117,14 @@ def _measure_drafts(run: RunRecord) -> dict[str, MeasuredGain]:
     scores = {node: run.oriented(score) for node, score in valid if score is not None}
     draft_of = {node.id: node.draft_id for node in run.scripts}
     # Of the paired difference, or of the score where nothing was compared.
-    std_errors = {node: (one.gain and one.gain.std_error) or one.std_error for node, one in run.scores.items()}
+    std_errors = {node: (score.gain and score.gain.std_error) or score.std_error for node, score in run.scores.items()}
     gains = {}
     for draft in run.drafts:
-        own = [node for node in scores if draft_of[node] == draft.id]
-        best = max(own, key=lambda node: (scores[node], -node), default=0)
+        draft_nodes = [node for node in scores if draft_of[node] == draft.id]
+        best = max(draft_nodes, key=lambda node: (scores[node], -node), default=0)
         earlier = [score for node, score in scores.items() if node < best and draft_of[node] != draft.id]
         if earlier:
-            errors = [error for node in own if (error := std_errors.get(node)) is not None]
+            errors = [error for node in draft_nodes if (error := std_errors.get(node)) is not None]
             gains[draft.id] = MeasuredGain(scores[best] - max(earlier), max(errors, default=None))
     return gains
 

@@ -25,18 +25,18 @@ class NewBestNode:
 
 def gains(run: RunRecord, hidden: Mapping[int, HiddenScore], candidates: Collection[int]) -> list[NewBestNode]:
     """Return the gains of a run in order of time, among the nodes that may be handed in."""
-    calls = sorted((one for one in run.charges if one.kind == "tokens"), key=lambda one: one.at)
-    spent = list(accumulate(map(_price, calls), initial=0.0))
+    calls = sorted((charge for charge in run.charges if charge.kind == "tokens"), key=lambda charge: charge.at)
+    cumulative_cost = list(accumulate(map(_price, calls), initial=0.0))
     nodes = [node for node in run.nodes.values() if node.id in candidates]
-    ended = [(node.ended_at, node.id, node.score) for node in nodes if node.ended_at and node.score is not None]
-    found: list[NewBestNode] = []
-    for at, id, score in sorted(ended):
-        if found and run.oriented(score) <= run.oriented(found[-1].validation):
+    scored_nodes = [(node.ended_at, node.id, node.score) for node in nodes if node.ended_at and node.score is not None]
+    new_bests: list[NewBestNode] = []
+    for ended_at, id, score in sorted(scored_nodes):
+        if new_bests and run.oriented(score) <= run.oriented(new_bests[-1].validation):
             continue
-        usd = spent[sum(call.at <= at for call in calls)]
-        seconds = round(run.seconds(at), 3)
-        found.append(NewBestNode(seconds, score, None if math.isnan(usd) else round(usd, 6), hidden.get(id)))
-    return found
+        usd = cumulative_cost[sum(call.at <= ended_at for call in calls)]
+        seconds = round(run.seconds(ended_at), 3)
+        new_bests.append(NewBestNode(seconds, score, None if math.isnan(usd) else round(usd, 6), hidden.get(id)))
+    return new_bests
 
 
 def _price(call: LedgerEntry) -> float:
@@ -46,20 +46,20 @@ def _price(call: LedgerEntry) -> float:
     return call.cost_usd
 
 
-def figures_of(found: Sequence[NewBestNode], grade: GradeReport, seconds: float) -> dict[str, Any]:
+def figures_of(new_bests: Sequence[NewBestNode], grade: GradeReport, seconds: float) -> dict[str, Any]:
     """Return what `RunResult` has of the gains, under its names; what was handed in counts from the run's seconds on."""
-    rates = [(one, one.hidden.win_rate if one.hidden and grade.n_teams else None) for one in found]
+    rates = [(best, best.hidden.win_rate if best.hidden and grade.n_teams else None) for best in new_bests]
     return {
-        "best_over_time": [(one.seconds, one.validation, rate) for one, rate in rates],
-        "best_over_money": [(one.usd, rate) for one, rate in rates if one.usd is not None],
+        "best_over_time": [(best.seconds, best.validation, rate) for best, rate in rates],
+        "best_over_money": [(best.usd, rate) for best, rate in rates if best.usd is not None],
         "seconds_to_bronze": next(
-            (one.seconds for one in found if _is_bronze(one, grade)), seconds if grade.any_medal else None
+            (best.seconds for best in new_bests if _is_bronze(best, grade)), seconds if grade.any_medal else None
         ),
     }
 
 
-def _is_bronze(one: NewBestNode, grade: GradeReport) -> bool:
-    score, line = one.hidden.score if one.hidden else None, grade.bronze_threshold
+def _is_bronze(best: NewBestNode, grade: GradeReport) -> bool:
+    score, line = best.hidden.score if best.hidden else None, grade.bronze_threshold
     if score is None or line is None:
         return False
     return score <= line if grade.is_lower_better else score >= line

@@ -37,14 +37,14 @@ async def written_meanwhile(
 
 
 async def _keep_writing(context: RunContext, write: Callable[[], Awaitable[None]], pause: float) -> None:
-    shown = 0
+    reported_count = 0
     while True:
         await asyncio.sleep(pause)
-        ended = sum(node.state != "running" for node in load_tree(context).nodes)
-        if ended == shown:
+        ended_count = sum(node.state != "running" for node in load_tree(context).nodes)
+        if ended_count == reported_count:
             continue
         try:
             await write()
         except (BotError, OSError) as error:
-            context.say(f"the report so far was not written: {error}")
-        shown = ended
+            context.say(f"cannot write the interim report: {error}")
+        reported_count = ended_count

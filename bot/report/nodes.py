@@ -23,7 +23,7 @@ class GoesOn:
     live: bool
     hidden_scores: Mapping[int, float | None] = field(default_factory=dict)
     chosen_node: int | None = None
-    handed_in: str | None = None
+    prediction_source: str | None = None
     self_reported: str | None = None
 
     def on_board(self, node: int) -> float | None:
@@ -90,7 +90,7 @@ def node_rows(
             status=node.status,
             what="self-reported"
             if result.self_reported and node.status == "valid"
-            else _what(node, reasons.get(node.id)),
+            else _describe(node, reasons.get(node.id)),
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),
@@ -98,7 +98,7 @@ def node_rows(
             seconds=node.seconds,
             error=shortened(node.error, limit) if node.error else None,
             model=node.model,
-            chosen=node.id == result.chosen_node and result.handed_in is not None,
+            chosen=node.id == result.chosen_node and result.prediction_source is not None,
             families=tuple(node.families),
             best_hidden=node.id == best,
         )
@@ -113,7 +113,7 @@ def _win_rate(result: Outcome, board: Sequence[float], node: int) -> float | Non
     return standing(board, score, lower_is_better=result.is_lower_better).win_rate
 
 
-def _what(node: Node, reason: str | None) -> str:
+def _describe(node: Node, reason: str | None) -> str:
     if node.status == "running":
         return "unfinished"
     if node.status == "failed":

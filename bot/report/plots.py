@@ -21,14 +21,14 @@ _LINES = ("gold", "silver", "bronze")
 def leaderboard_charts(result: RunResult, board: Sequence[float]) -> Sequence[Chart]:
     """Draw the score among the teams': their histogram, and the share of teams that each score beats."""
     axis = _board_axis(result, board)
-    inside = sorted(score for score in board if axis.holds(score))
+    in_view = sorted(score for score in board if axis.holds(score))
     width = (axis.high - axis.low) / _BINS
-    counts = Counter(min(int((score - axis.low) / width), _BINS - 1) for score in inside)
-    most = float(max(counts.values()))
+    counts = Counter(min(int((score - axis.low) / width), _BINS - 1) for score in in_view)
+    max_count = float(max(counts.values()))
     bars = [(axis.low + number * width, float(counts[number])) for number in range(_BINS)]
-    teams = Axis(0.0, 1.05 * most, "teams", "{:,.0f}".format, least_step=1.0)
+    teams = Axis(0.0, 1.05 * max_count, "teams", "{:,.0f}".format, least_step=1.0)
     beaten = Axis(-0.03, 1.03, "teams beaten", "{:.0%}".format)
-    own = [] if result.score is None else [Series("", "ours", [(result.score, result.win_rate)])]
+    own_score = [] if result.score is None else [Series("", "ours", [(result.score, result.win_rate)])]
     return (
         Chart(
             "Distribution of the leaderboard's scores",
@@ -47,9 +47,9 @@ def leaderboard_charts(result: RunResult, board: Sequence[float]) -> Sequence[Ch
             beaten,
             [
                 *_interval(result, beaten),
-                Series("", "muted", _beaten(board, [axis.low, *inside, axis.high], result), "steps"),
+                Series("", "muted", _beaten(board, [axis.low, *in_view, axis.high], result), "steps"),
                 *_thresholds(result, axis, beaten),
-                *own,
+                *own_score,
             ],
             height=180,
         ),
@@ -63,15 +63,15 @@ def count_outside(board: Sequence[float], result: RunResult) -> int:
 
 
 def _board_axis(result: RunResult, board: Sequence[float]) -> Axis:
-    own = [] if result.score is None else [result.score]
+    own_score = [] if result.score is None else [result.score]
     label = f"{words.board(result)} leaderboard score (right is better)"
-    return score_axis(board, [*result.thresholds.values(), *own], label=label, falling=result.is_lower_better)
+    return score_axis(board, [*result.thresholds.values(), *own_score], label=label, falling=result.is_lower_better)
 
 
 def _beaten(board: Sequence[float], scores: Sequence[float], result: RunResult) -> list[Point]:
     """Return the share of teams that a score beats just above each of these scores."""
-    ordered = sorted(board)
-    shares = [(score, bisect_right(ordered, score) / len(ordered)) for score in scores]
+    ordered_scores = sorted(board)
+    shares = [(score, bisect_right(ordered_scores, score) / len(ordered_scores)) for score in scores]
     return [(score, 1 - share) for score, share in shares] if result.is_lower_better else shares
 
 
@@ -99,30 +99,30 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     if not result.best_over_time:
         return ()
     last = max(result.best_over_time[-1][0], *(n.ended for n in nodes if n.ended is not None))
-    across, label = time_axis(last), "validation score (up is better)"
-    scored = [n for n in nodes if n.validation is not None and n.ended is not None]
+    x_axis, label = time_axis(last), "validation score (up is better)"
+    scored_nodes = [n for n in nodes if n.validation is not None and n.ended is not None]
     bests = [(seconds, score) for seconds, score, _ in result.best_over_time]
-    values = [n.validation or 0.0 for n in scored]
-    wanted = [score for _, score in bests[1:]] or values[:1]
-    up = score_axis(values, wanted, label=label, falling=result.is_lower_better)
-    places = {n: (n.ended or 0.0, n.validation or 0.0) for n in scored}
-    inside = {n: at for n, at in places.items() if up.holds(at[1])}
+    values = [n.validation or 0.0 for n in scored_nodes]
+    required_scores = [score for _, score in bests[1:]] or values[:1]
+    up = score_axis(values, required_scores, label=label, falling=result.is_lower_better)
+    places = {n: (n.ended or 0.0, n.validation or 0.0) for n in scored_nodes}
+    visible_places = {n: point for n, point in places.items() if up.holds(point[1])}
     worst = up.high if up.falling else up.low
     lost = [n for n in nodes if n.status != "valid" and n.ended is not None]
     series = [
         Series("best so far", "good", [*bests, (last, bests[-1][1])], "steps"),
-        *_scripts_and_blends(inside),
-        _marks("off the scale", "good", {n: at for n, at in places.items() if n not in inside}, "◆"),
+        *_scripts_and_blends(visible_places),
+        _marks("off the scale", "good", {n: point for n, point in places.items() if n not in visible_places}, "◆"),
         _marks("no score", "bad", {n: (n.ended or 0.0, worst) for n in lost}, "×"),
-        *_named(places, result),
+        *_marked_nodes(places, result),
     ]
-    charts = [Chart("Validation scores over time", across, up, [one for one in series if one.points], height=280)]
+    charts = [Chart("Validation scores over time", x_axis, up, [curve for curve in series if curve.points], height=280)]
     graded = [(seconds, rate) for seconds, _, rate in result.best_over_time if rate is not None]
     if graded:
         rates = Axis(-0.04, 1.04, "teams beaten by the best", "{:.0%}".format)
         steps = Series("", "ours", [*graded, (last, graded[-1][1])], "steps")
         title = "Share of teams beaten by the best script, over time"
-        charts.append(Chart(title, across, rates, [steps, Series("", "ours", graded)], height=170))
+        charts.append(Chart(title, x_axis, rates, [steps, Series("", "ours", graded)], height=170))
     return charts
 
 
@@ -133,13 +133,13 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
         return None
     falling, test = result.is_lower_better, words.test(result)
     label = "validation score (right is better)"
-    across = score_axis([x for x, _ in places.values()], label=label, falling=falling)
+    score_scale = score_axis([x for x, _ in places.values()], label=label, falling=falling)
     up = score_axis([y for _, y in places.values()], label=f"{test} score (up is better)", falling=falling)
-    low, high = max(across.low, up.low), min(across.high, up.high)
+    low, high = max(score_scale.low, up.low), min(score_scale.high, up.high)
     equal = [Series("equal", "muted dashed", [(low, low), (high, high)], "line")] if low < high else []
-    series = [*equal, *_scripts_and_blends(places), *_named(places, result)]
+    series = [*equal, *_scripts_and_blends(places), *_marked_nodes(places, result)]
     title = f"Validation score against {test} score, a point a node"
-    return Chart(title, across, up, series, height=340)
+    return Chart(title, score_scale, up, series, height=340)
 
 
 def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
@@ -181,19 +181,19 @@ def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
 
 
 def _scripts_and_blends(places: dict[NodeRow, Point]) -> list[Series]:
-    scripts = _marks("script", "good", {n: at for n, at in places.items() if not n.blend})
-    blends = _marks("blend", "good", {n: at for n, at in places.items() if n.blend}, "■")
-    return [one for one in (scripts, blends) if one.points]
+    scripts = _marks("script", "good", {n: point for n, point in places.items() if not n.blend})
+    blends = _marks("blend", "good", {n: point for n, point in places.items() if n.blend}, "■")
+    return [curve for curve in (scripts, blends) if curve.points]
 
 
-def _named(places: dict[NodeRow, Point], result: RunResult) -> list[Series]:
+def _marked_nodes(places: dict[NodeRow, Point], result: RunResult) -> list[Series]:
     """Return the chosen node and the one with the best hidden or public score, each named by its number."""
     series = []
-    for node, at in places.items():
+    for node, point in places.items():
         if node.best_hidden:
-            series.append(_marks(f"node {node.id}: best on the {words.test(result)}", "ink", {node: at}, "○"))
+            series.append(_marks(f"node {node.id}: best on the {words.test(result)}", "ink", {node: point}, "○"))
         if node.chosen:
-            series.append(_marks(f"node {node.id}: {words.chosen(result)}", "ours", {node: at}, "★"))
+            series.append(_marks(f"node {node.id}: {words.chosen(result)}", "ours", {node: point}, "★"))
     return series
 
 

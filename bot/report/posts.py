@@ -44,8 +44,8 @@ def stream_record(context: RunContext, run: RunRecord) -> StreamRecord | None:
     )
 
 
-def _seconds(run: RunRecord, at: datetime) -> float:
-    return round(run.seconds(at), 3)
+def _seconds(run: RunRecord, time: datetime) -> float:
+    return round(run.seconds(time), 3)
 
 
 def _move(context: RunContext, run: RunRecord, move: ClockAdvance) -> ClockMove:
@@ -65,58 +65,58 @@ def _used_posts(
     """Yield the documents that were read, in order of their latest text that was."""
     heirs = heirs_of(run.ideas)
     for row in sorted(run.analyses, key=lambda row: (row.known_at, row.id)):
-        passed = next(move for move in moves if move.as_of >= row.known_at)
-        own = sorted({heirs[idea.id] for idea in run.ideas if row.id in idea.sources})
+        clock_move = next(move for move in moves if move.as_of >= row.known_at)
+        idea_ids = sorted({heirs[idea.id] for idea in run.ideas if row.id in idea.sources})
         yield PostUse(
             item=row.id,
             posted=row.known_at,
-            seconds=_seconds(run, passed.at),
-            as_of=passed.as_of,
-            ideas=tuple(own),
+            seconds=_seconds(run, clock_move.at),
+            as_of=clock_move.as_of,
+            ideas=tuple(idea_ids),
             # A topic that has grown since was drawn on before, too.
             nodes=tuple(
                 node.id
-                for node in _nodes_using(run, own)
-                if node.action not in SEPARATE and starts[node.id] >= passed.as_of
+                for node in _nodes_using(run, idea_ids)
+                if node.action not in SEPARATE and starts[node.id] >= clock_move.as_of
             ),
         )
 
 
 def suspicious_posts(context: RunContext, run: RunRecord) -> tuple[SuspiciousPost, ...]:
     """Return the posts that the run has read, ran or showed to coders and that look as if they tried to steer it."""
-    ran = {row.id: row.node for row in run.kernels}
-    return (*_analysed(context, run, ran), *_only_shown(context, run, ran))
+    kernel_nodes = {row.id: row.node for row in run.kernels}
+    return (*_analysed(context, run, kernel_nodes), *_only_shown(context, run, kernel_nodes))
 
 
-def _analysed(context: RunContext, run: RunRecord, ran: dict[str, int | None]) -> Iterator[SuspiciousPost]:
+def _analysed(context: RunContext, run: RunRecord, kernel_nodes: dict[str, int | None]) -> Iterator[SuspiciousPost]:
     """Yield the documents that an analyst read, by item."""
-    found = [row for row in run.analyses if row.suspicion]
-    titles = find_sources(context.store, context.card.slug, [row.id for row in found], context.clock.as_of())
-    for row in found:
-        own = {idea.id for idea in run.ideas if not {row.id, *row.posts}.isdisjoint(idea.sources)}
-        made = {node.id for node in _nodes_using(run, own)} | (
-            {ran[row.id]} & run.nodes.keys() if row.id in ran else set()
+    suspicious_rows = [row for row in run.analyses if row.suspicion]
+    titles = find_sources(context.store, context.card.slug, [row.id for row in suspicious_rows], context.clock.as_of())
+    for row in suspicious_rows:
+        idea_ids = {idea.id for idea in run.ideas if not {row.id, *row.posts}.isdisjoint(idea.sources)}
+        node_ids = {node.id for node in _nodes_using(run, idea_ids)} | (
+            {kernel_nodes[row.id]} & run.nodes.keys() if row.id in kernel_nodes else set()
         )
         yield SuspiciousPost(
             item=row.id,
             title=titles[row.id].heading,
             reason=row.suspicion,
-            ideas=tuple(sorted(own)),
-            nodes=tuple(sorted(made)),
+            ideas=tuple(sorted(idea_ids)),
+            nodes=tuple(sorted(node_ids)),
         )
 
 
-def _only_shown(context: RunContext, run: RunRecord, ran: dict[str, int | None]) -> Iterator[SuspiciousPost]:
+def _only_shown(context: RunContext, run: RunRecord, kernel_nodes: dict[str, int | None]) -> Iterator[SuspiciousPost]:
     """Yield the posts that no analyst read, but a coder was shown, or that were run, by time."""
     if context.community is None:
         return
     nodes: defaultdict[str, set[int | None]] = defaultdict(set)
-    for item, node in (*run.items_shown("coder"), *ran.items()):
+    for item, node in (*run.items_shown("coder"), *kernel_nodes.items()):
         if item.partition("/")[0] in POSTS:
             nodes[item].add(node)
     read = {item for row in run.analyses for item in (row.id, *row.posts)}
     for post in context.community.find(sorted(nodes.keys() - read)):
         if reason := steering(post.title, post.text):
             # A lab has the number of its first script, which it may never have got to.
-            made = tuple(node.id for node in run.nodes.values() if node.id in nodes[post.item])
-            yield SuspiciousPost(item=post.item, title=post.title, reason=reason, ideas=(), nodes=made)
+            node_ids = tuple(node.id for node in run.nodes.values() if node.id in nodes[post.item])
+            yield SuspiciousPost(item=post.item, title=post.title, reason=reason, ideas=(), nodes=node_ids)

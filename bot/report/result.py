@@ -13,14 +13,14 @@ from bot.evaluation.answers import GradeReport
 from bot.evaluation.answers.diagnostics import Diagnostics
 from bot.evaluation.answers.findings import GuardFinding
 from bot.execution.folder import RunFolder
-from bot.knowledge.settings import Shown
+from bot.knowledge.settings import KnowledgeMode
 from bot.models import Totals
 from bot.report.stream import StreamRecord
 from bot.submission.selection import Selection
 from state.errors import UsageError
 from state.files import write_whole
 
-NOT_DRAWN = "the bot ended before the page was drawn"
+NOT_DRAWN = "the bot ended before it wrote the page"
 """The `report_error` of a run whose end was interrupted."""
 
 
@@ -101,7 +101,7 @@ class KnowledgeFigures(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    shown: Shown
+    shown: KnowledgeMode
     """Which entries it could be shown: `clock`, `all` or `none`."""
     entries: tuple[str, ...] = ()
     """Ids of those that its searches found."""
@@ -207,15 +207,15 @@ class RunResult(LiveGrade):
     """Why no answer of the model could be used; None: one could, none was asked for, or the built-in model answered."""
 
     chosen_node: int | None
-    handed_in: str | None
-    handed_in_note: str
+    prediction_source: str | None
+    prediction_note: str
     second_look: str | None = None
     """What a second look at the choice found, as its final score lay outside its interval; None: none was needed."""
     safest: FinalFile | None = None
     """What was handed in."""
     boldest: FinalFile | None = None
     """Of all that predicts something else, the best by its hold-out score and one standard error; of a replay alone."""
-    baseline_handed_in: bool = False
+    baseline_submitted: bool = False
     self_reported: str | None = None
     """Why validation scores are those that scripts printed; None: the evaluator computed them."""
     validation_score: float | None
@@ -290,9 +290,9 @@ class RunResult(LiveGrade):
         return self.status == "running"
 
     @property
-    def constant_handed_in(self) -> bool:
+    def constant_submitted(self) -> bool:
         """Whether what was handed in predicts the same for all rows."""
-        return self.handed_in is not None and any(
+        return self.prediction_source is not None and any(
             finding.guard == "constant" and finding.node == self.chosen_node and finding.verdict == "suspicious"
             for finding in self.guards
         )
@@ -300,13 +300,19 @@ class RunResult(LiveGrade):
     @property
     def doubts(self) -> tuple[NodeFinding, ...]:
         """What guards doubt, or could not check, in the data and the chosen node; the table shows other nodes'."""
-        return tuple(one for one in self.guards if one.is_doubt and one.node in (None, self.chosen_node))
+        return tuple(
+            finding for finding in self.guards if finding.is_doubt and finding.node in (None, self.chosen_node)
+        )
 
     def on_board(self, node: int) -> float | None:
         """Return the node's score that compares with the leaderboard; for a live run, its best one of the same kind."""
         if self.live and self.score_kind == "private":
-            known = [sent.private for sent in self.submissions if sent.node == node and sent.private is not None]
-            return max(known, key=self.oriented, default=None)
+            private_scores = [
+                submission.private
+                for submission in self.submissions
+                if submission.node == node and submission.private is not None
+            ]
+            return max(private_scores, key=self.oriented, default=None)
         return self.hidden_scores.get(node)
 
     def oriented(self, score: float) -> float:

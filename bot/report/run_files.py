@@ -22,7 +22,7 @@ from bot.evaluation.answers.findings import GuardFinding
 from bot.evaluation.client.worker import Worker
 from bot.execution.folder import RunFolder
 from bot.execution.stopwatch import Stopwatch
-from bot.knowledge.retrieval import SHOWN
+from bot.knowledge.retrieval import KNOWLEDGE_SHOWN
 from bot.report.confidence import compare_with_simple, diagnose, expected_interval, findings_of_run
 from bot.report.export import export_events, export_prompts
 from bot.report.gains import figures_of, gains
@@ -182,12 +182,12 @@ def _read_result(
         misconfigured=ended.misconfigured,
         no_answer=None if context.asker.usefulness is None else context.asker.usefulness.none_used,
         chosen_node=node,
-        handed_in=handed.source,
-        handed_in_note=handed.note,
+        prediction_source=handed.source,
+        prediction_note=handed.note,
         second_look=handed.second_look if ended.status == "finished" else None,
         safest=None if node is None or handed.source is None else _final_file(tree[node], hidden),
         boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
-        baseline_handed_in=handed.is_baseline,
+        baseline_submitted=handed.is_baseline,
         self_reported=context.executor.self_reported,
         validation_score=None if node is None else tree[node].score,
         validation_interval=interval,
@@ -234,8 +234,12 @@ def _hidden(graded: GradedRun, node: int | None) -> float | None:
     return None if found is None else found.score
 
 
-def _lost(card: TaskCard, handed_in: float | None, scored: float | None) -> float | None:
-    return None if handed_in is None or scored is None else card.oriented(scored) - card.oriented(handed_in)
+def _lost(card: TaskCard, prediction_source: float | None, scored: float | None) -> float | None:
+    return (
+        None
+        if prediction_source is None or scored is None
+        else card.oriented(scored) - card.oriented(prediction_source)
+    )
 
 
 def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
@@ -304,7 +308,7 @@ def _notes(context: RunContext) -> NotesRead | None:
 def _knowledge(context: RunContext, run: RunRecord) -> KnowledgeFigures:
     known = {
         one["id"]: datetime.fromisoformat(one["known_at"])
-        for event in run.events(SHOWN)
+        for event in run.events(KNOWLEDGE_SHOWN)
         for one in event.data["entries"]
     }
     as_of = context.clock.as_of()

@@ -16,8 +16,8 @@ _README = """# Solution: node {node}
 
 {made}
 
-It starts in an empty folder that holds `data/`: the competition's files, and `validation.csv` with
-`sample_validation.csv` (rows to predict besides the test rows; any few training rows without their labels will do).
+Run it in a folder that contains only `data/`: the competition's files, and `validation.csv` with
+`sample_validation.csv` (rows to predict besides the test rows; a few training rows without labels will do).
 The run's own folder has such a `data/` under `views/`: `views/full` for a refit, `views/holdout` for the scored run.
 
 ```sh
@@ -30,15 +30,15 @@ Python {python}; packages: {packages}.
 """
 
 _BLEND = """
-This is a blend: run each of these scripts in a folder of its own, and combine what their `submission.csv` predict.
+This is an ensemble: run each script in its own folder and combine the predictions in their `submission.csv`.
 
 | script | weight |
 |---|---|
 {rows}
 
-The predictions are combined as `{space}`: {how}. {calibration} `recipe.json` has the same, to all digits.
+The predictions are combined as `{space}`: {how}. {calibration} `recipe.json` has the exact values.
 """
-_HOW = {
+_METHODS = {
     "mean": "their weighted mean",
     "logit": "the weighted mean of their logits, log(p / (1 - p)), turned back into probabilities",
     "log": "the weighted mean of log(1 + prediction), turned back",
@@ -53,7 +53,7 @@ _HOW = {
 }
 
 
-_TIES = " Then the order of some columns is cut into levels as frequent as those of the labels (`ties`)."
+_TIES = " Then some columns are binned into levels as frequent as those of the labels (`ties`)."
 
 _OF_EXPERIMENTS = """# Solution: {what}
 
@@ -65,34 +65,34 @@ _OF_EXPERIMENTS = """# Solution: {what}
 
 Each has a folder with the files that its coder logged. They ran in the `work/` of their lab, `../labs/labN/work`, where what they
 share lies, with the competition's files in `data/` and a fold for each training row in `/lab/folds.csv` (here
-`../evaluator/folds/folds.csv`). What they predicted is in `../experiments/NAME/`.
+`../evaluator/folds/folds.csv`). Their predictions are in `../experiments/NAME/`.
 {blend}
 Python {python}; packages: {packages}.
 """
 _ENSEMBLE = """
-The ensemble combines what they predict as `{space}`: {how}{free}. {calibration} `recipe.json` has the same, to all digits.
+The ensemble combines what they predict as `{space}`: {how}{free}. {calibration} `recipe.json` has the exact values.
 """
 
 
-def write_solution(context: RunContext, handed: FinalSubmission, folder: Path) -> None:
+def write_solution(context: RunContext, final: FinalSubmission, folder: Path) -> None:
     """Write the script, or a blend's, and a README, even if the chosen node was not handed in; without one, write nothing."""
-    if handed.node is None:
+    if final.node is None:
         return
     folder.mkdir(exist_ok=True)
-    if context.experiments is not None and not context.needs_scripts and _write_experiments(context, handed, folder):
+    if context.experiments is not None and not context.needs_scripts and _write_experiments(context, final, folder):
         return
-    blended, nodes = blend_of(context.store, context.run_id, handed.node), script_files(context, handed.node)
+    blended, nodes = blend_of(context.store, context.run_id, final.node), script_files(context, final.node)
     if blended is not None:
         (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
     for node, name in nodes.items():
         (folder / name).write_text(code(context, node), encoding="utf-8")
     machine = context.machine
     text = _README.format(
-        node=handed.node,
-        made=_made(handed, "`solution.py`" if blended is None else "The blend of these scripts"),
+        node=final.node,
+        made=_origin_sentence(final, "`solution.py`" if blended is None else "The ensemble of these scripts"),
         script=next(iter(nodes.values())),
-        blend="" if blended is None else _described(blended.recipe, nodes),
-        view="full" if handed.source == "refit" else "holdout",
+        blend="" if blended is None else _describe_recipe(blended.recipe, nodes),
+        view="full" if final.source == "refit" else "holdout",
         seconds=time_limit(context, next(iter(nodes))),
         cpus=machine.cpus,
         python=machine.python,
@@ -101,37 +101,37 @@ def write_solution(context: RunContext, handed: FinalSubmission, folder: Path) -
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-def _write_experiments(context: RunContext, handed: FinalSubmission, folder: Path) -> bool:
+def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path) -> bool:
     """Write the files and commands of an experiment, or of an ensemble's, and of what they use; return whether it is one."""
-    known = {one.node: one for one in all_experiments(context.store, context.run_id)}
-    blended = None if handed.node is None else blend_of(context.store, context.run_id, handed.node)
-    weights = {handed.node: 1.0} if blended is None else blended.recipe.weights
-    members = [known[node] for node in sorted(weights, key=lambda one: -abs(weights[one])) if node in known]
+    by_node = {experiment.node: experiment for experiment in all_experiments(context.store, context.run_id)}
+    blended = None if final.node is None else blend_of(context.store, context.run_id, final.node)
+    weights = {final.node: 1.0} if blended is None else blended.recipe.weights
+    members = [by_node[node] for node in sorted(weights, key=lambda node: -abs(weights[node])) if node in by_node]
     if len(members) < len(weights):
         return False
-    named = {one.name: one for one in known.values()}
-    for one in members:
-        members += [named[name] for name in one.uses if name in named and named[name] not in members]
+    by_name = {experiment.name: experiment for experiment in by_node.values()}
+    for experiment in members:
+        members += [by_name[name] for name in experiment.uses if name in by_name and by_name[name] not in members]
     rows = []
-    for one in members:
-        for name, sha in one.sources.items():
-            target = folder / one.name / name
+    for experiment in members:
+        for name, sha in experiment.sources.items():
+            target = folder / experiment.name / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(context.store.blob(sha))
-        weight = f"{weights[one.node]:.4f}" if one.node in weights else "used by others"
-        how = (
-            f"the portfolio, on `../fits/{one.name.partition('/')[0]}/`"
-            if one.kind == "portfolio"
-            else f"`{one.retrain}`"
-            if one.retrain
+        weight = f"{weights[experiment.node]:.4f}" if experiment.node in weights else "used by others"
+        origin = (
+            f"the portfolio, on `../fits/{experiment.name.partition('/')[0]}/`"
+            if experiment.kind == "portfolio"
+            else f"`{experiment.retrain}`"
+            if experiment.retrain
             else "no command"
         )
-        rows.append(f"| {one.name} | {weight} | lab {one.lab} | {how} |")
+        rows.append(f"| {experiment.name} | {weight} | lab {experiment.lab} | {origin} |")
     if blended is not None:
         (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
     text = _OF_EXPERIMENTS.format(
         what="the ensemble" if blended is not None else f"experiment {members[0].name}",
-        made=_made(handed, "The ensemble of these experiments" if blended is not None else "This experiment"),
+        made=_origin_sentence(final, "The ensemble of these experiments" if blended is not None else "This experiment"),
         rows="\n".join(rows),
         blend="" if blended is None else _combined(blended.recipe, _ENSEMBLE),
         python=context.machine.python,
@@ -147,17 +147,17 @@ def script_files(context: RunContext, node: int) -> Mapping[int, str]:
     if blended is None:
         return {node: "solution.py"}
     weights = blended.recipe.weights
-    return {one: f"solution_{one}.py" for one in sorted(weights, key=lambda one: -weights[one])}
+    return {node: f"solution_{node}.py" for node in sorted(weights, key=lambda node: -weights[node])}
 
 
 def time_limit(context: RunContext, node: int) -> int:
     """Return the time limit of a script's scored run, in whole seconds; the run's, if it is not known."""
     with context.store.read() as session:
-        done = kept_execution(session, context.run_id, node)
-    return round(context.budget.seconds if done is None or done.limit is None else done.limit)
+        execution = kept_execution(session, context.run_id, node)
+    return round(context.budget.seconds if execution is None or execution.limit is None else execution.limit)
 
 
-def _described(recipe: BlendRecipe, nodes: Mapping[int, str]) -> str:
+def _describe_recipe(recipe: BlendRecipe, nodes: Mapping[int, str]) -> str:
     rows = "\n".join(
         f"| `{name}` | {recipe.weights[node]:.4f}{_by_column(recipe, node)} |" for node, name in nodes.items()
     )
@@ -166,13 +166,13 @@ def _described(recipe: BlendRecipe, nodes: Mapping[int, str]) -> str:
 
 def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
     steps = "; ".join(
-        f"{name}: {', '.join(f'{one:.6g}' for one in values)}" for name, values in recipe.calibration.items()
+        f"{name}: {', '.join(f'{value:.6g}' for value in values)}" for name, values in recipe.calibration.items()
     )
-    calibration = f"The result is calibrated by {steps}." if steps else "Nothing is done to the result."
+    calibration = f"The result is calibrated by {steps}." if steps else "The result is not calibrated."
     free = abs(sum(recipe.weights.values()) - 1) > 1e-6 or min(recipe.weights.values()) < 0
     return text.format(
         space=recipe.space,
-        how=_HOW[recipe.space],
+        how=_METHODS[recipe.space],
         free=", or rather their sum with these weights" if free else "",
         calibration=calibration + (_TIES if recipe.ties else ""),
         **facts,
@@ -180,11 +180,11 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
 
 
 def _by_column(recipe: BlendRecipe, node: int) -> str:
-    own = recipe.columns.get(node)
-    return f" (by column: {', '.join(f'{weight:.4f}' for weight in own)})" if own else ""
+    column_weights = recipe.columns.get(node)
+    return f" (by column: {', '.join(f'{weight:.4f}' for weight in column_weights)})" if column_weights else ""
 
 
-def _made(handed: FinalSubmission, what: str) -> str:
-    if handed.source is None:
-        return f"{what} is the run's best; {handed.note}."
-    return f"{what} made `submission.csv`: {handed.note}."
+def _origin_sentence(final: FinalSubmission, subject: str) -> str:
+    if final.source is None:
+        return f"{subject} is the run's best; {final.note}."
+    return f"{subject} made `submission.csv`: {final.note}."

@@ -54,36 +54,36 @@ def _figures(role: str, calls: Sequence[LedgerEntry], came_of: Mapping[str, int]
 def _came_of(run: RunRecord, credits: Credits) -> dict[str, dict[str, int]]:
     """Return for each role what came of its answers; after the first count, each is a part of one before it."""
     read = [credits.posts[row.id] for row in run.analyses if row.id in credits.posts]
-    gained = {draft for draft, gain in credits.draft_gains.items() if gain.beyond_noise}
+    gaining_drafts = {draft for draft, gain in credits.draft_gains.items() if gain.beyond_noise}
     improved = {node for node, gain in credits.script_gains.items() if gain.beyond_noise}
-    drafts_of = [{one.id for one in run.drafts if idea.id in one.idea_ids} for idea in run.ideas]
-    scripts = [one for one in run.scripts if one.id != BASELINE]
-    scored = [one for one in scripts if one.status == "valid"]
+    drafts_of = [{draft.id for draft in run.drafts if idea.id in draft.idea_ids} for idea in run.ideas]
+    scripts = [script for script in run.scripts if script.id != BASELINE]
+    scored_scripts = [script for script in scripts if script.status == "valid"]
     reports = [report for report in run.reports if report.draft_id is not None]
     parts = [part for report in reports for part in report.components]
     return {
         "analyst": {
             "documents": len(run.analyses),
             "with a suggestion": sum(bool(row.suggestions) for row in run.analyses),
-            "used by an idea": sum(bool(one.ideas) for one in read),
-            "by a draft": sum(bool(one.drafts) for one in read),
-            "by a draft that gained": sum(not gained.isdisjoint(one.drafts) for one in read),
+            "used by an idea": sum(bool(post.ideas) for post in read),
+            "by a draft": sum(bool(post.drafts) for post in read),
+            "by a draft that gained": sum(not gaining_drafts.isdisjoint(post.drafts) for post in read),
         },
         "proposer": {
             "ideas": len(run.ideas),
-            "no longer offered": sum(one.state != "live" for one in run.ideas),
+            "no longer offered": sum(idea.state != "live" for idea in run.ideas),
             "used by a draft": sum(bool(drafts) for drafts in drafts_of),
-            "by a draft that gained": sum(not gained.isdisjoint(drafts) for drafts in drafts_of),
+            "by a draft that gained": sum(not gaining_drafts.isdisjoint(drafts) for drafts in drafts_of),
         },
         "coordinator": {
             "drafts": len(run.drafts),
-            "with a score": len({one.draft_id for one in scored} & {one.id for one in run.drafts}),
-            "gained beyond noise": len(gained),
+            "with a score": len({script.draft_id for script in scored_scripts} & {script.id for script in run.drafts}),
+            "gained beyond noise": len(gaining_drafts),
         },
         "coder": {
             "scripts": len(scripts),
-            "with a score": len(scored),
-            "gained beyond noise": sum(one.id in improved for one in scripts),
+            "with a score": len(scored_scripts),
+            "gained beyond noise": sum(script.id in improved for script in scripts),
         },
         "reporter": {
             "reports": len(reports),
@@ -102,12 +102,15 @@ def by_view(executions: Sequence[Execution]) -> list[ViewSpending]:
 
 
 def _of_view(view: str, group: Sequence[Execution]) -> ViewSpending:
-    reasons = Counter(words.reason(one.reason) for one in group if one.reason != "finished")
+    reasons = Counter(words.reason(execution.reason) for execution in group if execution.reason != "finished")
     return ViewSpending(
         view=view,
         executions=len(group),
-        seconds=sum(one.seconds or 0.0 for one in group),
-        peak_bytes=max((one.peak_memory_bytes for one in group if one.peak_memory_bytes is not None), default=None),
+        seconds=sum(execution.seconds or 0.0 for execution in group),
+        peak_bytes=max(
+            (execution.peak_memory_bytes for execution in group if execution.peak_memory_bytes is not None),
+            default=None,
+        ),
         unfinished=reasons.total(),
         reasons=", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
     )

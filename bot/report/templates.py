@@ -24,11 +24,11 @@ def page_environment(*folders: Path) -> Environment:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_format_value,
     )
 
 
-def _shown(value: Any) -> Any:
+def _format_value(value: Any) -> Any:
     """Replace invisible and deceptive characters in every text that a template prints."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value)

@@ -87,16 +87,16 @@ def tree_drawing(nodes: Sequence[NodeRow], titles: Mapping[str, str], result: Ou
     )
 
 
-def _first_parent(node: NodeRow, known: Mapping[int, object]) -> int | None:
+def _first_parent(node: NodeRow, known_ids: Mapping[int, object]) -> int | None:
     # A node can only be built on an older one, so that no row of a database can make a cycle.
-    return next((p for p in node.parents if p in known and p < node.id), None)
+    return next((p for p in node.parents if p in known_ids and p < node.id), None)
 
 
 def _children(nodes: Sequence[NodeRow]) -> dict[int | None, list[int]]:
-    known = {n.id: n for n in nodes}
+    known_ids = {n.id: n for n in nodes}
     children: dict[int | None, list[int]] = {}
     for node in sorted(nodes, key=lambda n: n.id):
-        children.setdefault(_first_parent(node, known), []).append(node.id)
+        children.setdefault(_first_parent(node, known_ids), []).append(node.id)
     return children
 
 
@@ -129,18 +129,18 @@ def _place(
             current = free - 1
         places[node] = x, top + current * ROW
         # The first child continues its parent's row, so it is placed next; the others open rows below.
-        below = list(children.get(node, ()))
-        stack += [(child, x + COLUMN, index > 0) for index, child in reversed(list(enumerate(below)))]
+        child_ids = list(children.get(node, ()))
+        stack += [(child, x + COLUMN, index > 0) for index, child in reversed(list(enumerate(child_ids)))]
     return free
 
 
 def _merits(nodes: Sequence[NodeRow], result: Outcome) -> dict[int, float]:
     """Return each scored node's rank, from 0 (worst) to 1 (best)."""
-    scored = [n for n in nodes if n.validation is not None]
-    ordered = sorted({result.oriented(n.validation or 0.0) for n in scored})
-    last = max(1, len(ordered) - 1)
-    place = {score: index / last if len(ordered) > 1 else 1.0 for index, score in enumerate(ordered)}
-    return {n.id: place[result.oriented(n.validation or 0.0)] for n in scored}
+    scored_nodes = [n for n in nodes if n.validation is not None]
+    ordered_scores = sorted({result.oriented(n.validation or 0.0) for n in scored_nodes})
+    last = max(1, len(ordered_scores) - 1)
+    place = {score: index / last if len(ordered_scores) > 1 else 1.0 for index, score in enumerate(ordered_scores)}
+    return {n.id: place[result.oriented(n.validation or 0.0)] for n in scored_nodes}
 
 
 def _edges(nodes: Sequence[NodeRow], places: Mapping[int, Place]) -> list[Edge]:

@@ -15,23 +15,23 @@ if TYPE_CHECKING:  # commands that write a number only need not load what a run'
     from bot.report.credits import MeasuredGain
     from bot.report.result import RoleFigures, RunResult
 
-NONE = "–"
+NO_VALUE = "–"
 """Stands for a missing value."""
 
 
 def score(value: float | None) -> str:
     """Write a score in six significant digits."""
-    return NONE if value is None else f"{value:.6g}"
+    return NO_VALUE if value is None else f"{value:.6g}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
     """Write a share (0 to 1) as a percentage."""
-    return NONE if share is None else f"{100 * share:.{digits}f}%"
+    return NO_VALUE if share is None else f"{100 * share:.{digits}f}%"
 
 
 def integer(value: float | None) -> str:
     """Write a count with separators between thousands."""
-    return NONE if value is None else f"{round(value):,}"
+    return NO_VALUE if value is None else f"{round(value):,}"
 
 
 def reason(exit_reason: str | None) -> str:
@@ -50,7 +50,7 @@ def money(usd: float | None) -> str:
 def duration(seconds: float | None) -> str:
     """Write seconds with a unit that fits, such as `4.2 s`, `3 min 20 s`, `1 h 05 min` or `3 d 4 h`."""
     if seconds is None:
-        return NONE
+        return NO_VALUE
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -64,13 +64,13 @@ def duration(seconds: float | None) -> str:
 def memory(size: int | None) -> str:
     """Write bytes as MiB or GiB."""
     if size is None:
-        return NONE
+        return NO_VALUE
     return f"{size / 2**20:.0f} MiB" if size < 2**30 else f"{size / 2**30:.1f} GiB"
 
 
 def moment(time: datetime | None) -> str:
     """Write a time in UTC to the minute."""
-    return NONE if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return NO_VALUE if time is None else f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def shortened(text: str, limit: int) -> str:
@@ -121,13 +121,13 @@ def test(result: RunResult) -> str:
 def gain(value: MeasuredGain | None) -> str:
     """Write a gain with its noise."""
     if value is None:
-        return NONE
+        return NO_VALUE
     return f"{value.value:+.3g}" if value.error is None else f"{value.value:+.3g} ± {value.error:.2g}"
 
 
 def came_of(figures: RoleFigures) -> str:
     """Write what came of a role's answers, such as `drafts 4, with a score 4, gained beyond noise 2`."""
-    return ", ".join(f"{what} {count:,}" for what, count in figures.came_of.items()) or NONE
+    return ", ".join(f"{what} {count:,}" for what, count in figures.came_of.items()) or NO_VALUE
 
 
 def blend(result: RunResult) -> str:
@@ -136,7 +136,7 @@ def blend(result: RunResult) -> str:
 
     one = result.blend
     if one is None:
-        return "no scripts were blended"
+        return "no ensemble"
     error = "" if one.noise is None else f" ± {one.noise:.2g}"
     made = f"combines {members_in_words(one.weights)} by {one.space}"
     if len(one.weights) == 1:
@@ -151,7 +151,7 @@ def blend(result: RunResult) -> str:
     there, members_there = hidden.pop(one.node), [found for found in hidden.values() if found is not None]
     if there is not None and members_there:
         gain = result.oriented(there) - max(map(result.oriented, members_there))
-        text += f"; on the {test(result)} {score(there)}, {gain:+.3g} against the best of its members there"
+        text += f"; on the {test(result)} {score(there)}, {gain:+.3g} against its best member there"
     return f"{text}."
 
 
@@ -173,7 +173,7 @@ def board(result: RunResult) -> str:
 def interval(result: RunResult) -> str:
     """Write the interval expected for the hidden score."""
     bounds = result.validation_interval
-    return NONE if bounds is None else f"{bounds[0]:.4g} to {bounds[1]:.4g}"
+    return NO_VALUE if bounds is None else f"{bounds[0]:.4g} to {bounds[1]:.4g}"
 
 
 def disbelief(result: RunResult) -> str | None:
@@ -183,7 +183,7 @@ def disbelief(result: RunResult) -> str | None:
         return f"{'a guard warns' if len(doubting) == 1 else 'guards warn'} ({', '.join(doubting)})"
     if result.cutoff_note:
         return "the run may know what was published after the deadline"
-    return "it saw knowledge from after its clock" if result.knowledge.younger else None
+    return "it saw knowledge published later" if result.knowledge.younger else None
 
 
 def medal(result: RunResult) -> Medal | None:
@@ -214,7 +214,7 @@ def beside_simple(result: RunResult) -> Iterator[str]:
 
 def verdict(result: RunResult) -> str:
     """Sum up the run's outcome in one sentence, after one that names a constant."""
-    constant = "A constant was submitted: all rows have the same prediction. " if result.constant_handed_in else ""
+    constant = "A constant was submitted: all rows have the same prediction. " if result.constant_submitted else ""
     return constant + _verdict(result)
 
 
@@ -223,15 +223,15 @@ def _verdict(result: RunResult) -> str:
         return _verdict_so_far(result)
     if result.live:
         return _live_verdict(result)
-    if None in (result.chosen_node, result.handed_in) and not result.submission_exists:
-        return f"Nothing was submitted: {result.handed_in_note or 'there is no submission'}."
+    if None in (result.chosen_node, result.prediction_source) and not result.submission_exists:
+        return f"Nothing was submitted: {result.prediction_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
-        what = "what scripts printed, unchecked" if result.self_reported else "rows withheld from its scripts"
+        what = "self-reported by scripts" if result.self_reported else "rows withheld from its scripts"
         return f"The validation score is {score(result.validation_score)}, on {what}."
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
     if result.own_data:
-        return f"Scored {score(result.score)} on rows that were withheld before the search and used once, at its end."
+        return f"Scored {score(result.score)} on rows withheld from the search and used once, at its end."
     field = f"strictly better than {percent(result.win_rate)} of {plural(result.n_teams, 'team')}"
     if result.n_teams < 2:
         teams = plural(result.n_teams, "team")
@@ -246,14 +246,14 @@ def _verdict(result: RunResult) -> str:
 
 def _verdict_so_far(result: RunResult) -> str:
     if result.validation_score is None:
-        return f"The run is still going: {plural(result.nodes, 'script')} so far, and none has a score."
+        return f"The run continues: {plural(result.nodes, 'script')} so far, and none has a score."
     best = f"best is node {result.chosen_node} with a validation score of {score(result.validation_score)}"
-    return f"The run is still going: {best}, after {plural(result.nodes, 'script')}. Nothing is graded before its end."
+    return f"The run continues: {best}, after {plural(result.nodes, 'script')}. It is graded at its end."
 
 
 def _live_verdict(result: RunResult) -> str:
     if not result.submission_exists:
-        return f"Nothing was submitted: {result.handed_in_note or 'there is no submission'}."
+        return f"Nothing was submitted: {result.prediction_note or 'there is no submission'}."
     if result.score is None and result.rank is None:
         return f"No score yet: {result.message or 'the site has not shown one'}"
     of = (
@@ -289,7 +289,7 @@ def cautions(result: RunResult) -> list[str]:
         found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
     if result.self_reported:
         found.append(
-            "Validation scores are self-reported: they are what scripts print, unchecked. "
+            "Validation scores are self-reported: scripts print them, and nothing checks them. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:
@@ -300,7 +300,7 @@ def cautions(result: RunResult) -> list[str]:
         found.append(f"The search was stopped by: {result.stopped_by}.")
     if result.isolation == "none":
         found.append("No isolation: scripts could read other files on the machine.")
-    if result.baseline_handed_in:
+    if result.baseline_submitted:
         better = "a better" if result.validation_score is not None else "a"
         found.append(f"The baseline was submitted: no later node had {better} CV score.")
     if result.cutoff_note:
@@ -309,8 +309,8 @@ def cautions(result: RunResult) -> list[str]:
         found.append(f"{undated_notes(result.notes.undated)} known from the start.")
     if result.knowledge.younger:
         found.append(
-            "Prompts contained entries of the knowledge base from after the clock's time "
-            f"({result.knowledge.younger}): the result is not comparable with those of its time."
+            "Prompts contained knowledge base entries published later ({result.knowledge.younger}): the result is not "
+            "comparable with results of its time."
         )
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
         found.append(f"The clock stopped at {moment(stream.reached)}; later posts were never seen.")

@@ -51,7 +51,7 @@ from state.store import Store, read_blob
 from state.tables import ExperimentRow, Node
 
 _SECONDS = 3600.0
-_NOTE = "made of the files of the scored runs, as nothing is trained"
+_NOTE = "ensemble of files from finished runs; nothing was trained"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def stored_runs(folders: Sequence[RunFolder]) -> list[StoredRun]:
     """
     runs = sorted(map(_stored_run, folders), key=lambda run: run.result.run_id)
     if not runs:
-        raise UsageError("there are no runs to blend: name the folders of finished replays")
+        raise UsageError("no runs to combine: name the folders of finished replays")
     first = runs[0]
     for run in runs[1:]:
         if run.result.competition_id != first.result.competition_id:
@@ -94,7 +94,7 @@ def stored_runs(folders: Sequence[RunFolder]) -> list[StoredRun]:
             )
         if _withheld(run.folder) != _withheld(first.folder):
             raise UsageError(
-                f"{run.folder.path} withheld other rows than {first.folder.path}: predictions of different rows have no "
+                f"{run.folder.path} has other validation rows than {first.folder.path}: predictions of different rows have no "
                 "common score. Replay both in labs or both with scripts, with the same --split-seed and version of the bot"
             )
     return runs
@@ -165,7 +165,7 @@ async def _blend(
             ):
                 if _withheld(run.folder) != _withheld(runs[0].folder):
                     raise UsageError(
-                        f"{runs[0].folder.path} was made by another version of the bot, which withheld other rows: "
+                        f"{runs[0].folder.path} comes from another version of the bot, with other validation rows: "
                         "replay it again"
                     )
                 await _adopt(context, [node for r in runs for node in _nodes(r)])
@@ -186,9 +186,9 @@ def _stored_run(folder: RunFolder) -> StoredRun:
     if result is None:
         raise UsageError(f"{folder.path} has not finished: `bot resume {folder.path}` first")
     if settings.blended:
-        raise UsageError(f"{folder.path} is a blend itself: name the runs that it was made of")
+        raise UsageError(f"{folder.path} is itself an ensemble: name the runs that it combines")
     if result.self_reported is not None:
-        raise UsageError(f"{folder.path} has no scores of withheld rows: {result.self_reported}")
+        raise UsageError(f"{folder.path} has no validation scores: {result.self_reported}")
     return StoredRun(folder, settings, result)
 
 
@@ -223,7 +223,7 @@ def _experiment(score: NodeScore) -> ScoredExperiment:
 async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
     """Make an experiment of each stored node, with the score and the predictions that it has."""
     if context.experiments is None or not nodes:
-        raise UsageError("nothing in these runs has predictions for withheld rows")
+        raise UsageError("no node of these runs has predictions for the validation rows")
     # Recorded as decisions are, so that the blend's number comes after theirs.
     actions = [Action("draft") for _ in nodes[1:]]
     await context.decisions.ask(_Actions(actions), load_tree(context), Remaining(None, None, None, None), len(actions))

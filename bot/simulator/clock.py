@@ -29,15 +29,15 @@ async def site_clock(http: httpx2.AsyncClient, url: str) -> FastClock:
     except ValueError:
         is_local = False
     if not is_local:
-        raise UsageError(f"a rehearsal needs [kaggle] url to be a stand-in on this machine, and {url} is not")
+        raise UsageError(f"a rehearsal requires [kaggle] url to be a simulated Kaggle on this machine; {url} is not")
     address = f"{parts.scheme}://{parts.netloc}/clock"
     try:
         answer = await http.get(address, follow_redirects=False)
     except httpx2.HTTPError as error:
         reason = str(error) or type(error).__name__
-        raise SiteUnavailable(f"no stand-in site answers at {address}: {reason}; start `bot rehearse`") from error
+        raise SiteUnavailable(f"no simulated Kaggle at {address}: {reason}; start `bot rehearse`") from error
     if answer.status_code != 200:
-        raise SiteUnavailable(f"{address} was answered with {answer.status_code}; is that `bot rehearse`?")
+        raise SiteUnavailable(f"{address} answered with status {answer.status_code}; is that `bot rehearse`?")
     try:
         site_clock_now = _SiteClock.model_validate_json(answer.content)
     except ValidationError as error:

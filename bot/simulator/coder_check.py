@@ -25,7 +25,7 @@ from scrapers.snapshots.demo import write_demo
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import SystemClock
 from state.labs import labs
-from state.spending import Spent, spent
+from state.spending import Spending, read_spending
 from state.store import Store
 from state.tables import Node
 
@@ -114,17 +114,17 @@ def _check_items(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterat
         nodes = session.exec(
             select(Node).where(Node.run_id == run_id, Node.id != BASELINE).order_by(col(Node.id))
         ).all()
-        charged = spent(store, run_id).get("tokens", Spent())
+        charged = read_spending(store, run_id).get("tokens", Spending())
     scores = [node.score for node in nodes if node.score is not None]
     turns, usage = max((answer.turn for answer in model.answers), default=0), model.usage
     yield AgentCheckItem("asked its model", bool(model.answers), f"{len(model.answers)} requests")
-    yield AgentCheckItem("did as it was told", turns > 0, f"{turns} answers were followed")
+    yield AgentCheckItem("followed its instructions", turns > 0, f"{turns} answers were followed")
     yield AgentCheckItem(
         "had an experiment scored", bool(scores), f"scores: {', '.join(f'{score:.5g}' for score in scores)}"
     )
     better = len(scores) > 1 and scores[-1] < scores[0]
     yield AgentCheckItem("improved it", better, "the second is better" if better else "no second experiment is better")
-    yield AgentCheckItem("ended in order", reason == "its coder finished", reason or "its lab was not opened")
+    yield AgentCheckItem("ended in order", reason == "its coder finished", reason or "its lab did not start")
     tokens = (charged.prompt_tokens, charged.cached_tokens, charged.completion_tokens, charged.cost_usd)
     counts_of_model = (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens, _PRICE.cost(usage))
     equal = all(map(math.isclose, tokens, counts_of_model))

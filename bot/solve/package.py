@@ -43,7 +43,7 @@ python3 -m venv .venv && .venv/bin/pip install -r requirements.txt
 .venv/bin/python predict.py {new} --out predictions.csv
 ```
 
-Made with Python {python} and the packages of `requirements.txt`, and needs nothing else.
+Made with Python {python} and the packages of `requirements.txt`, without other dependencies.
 {rows}
 
 {how}
@@ -212,8 +212,9 @@ def _usage_lines(facts: Mapping[str, Any], scripts: int) -> Iterable[str]:
         yield f"With fitted models, in `weights/`, {plural(stored_count, 'script')} of {scripts} predict."
     if stored_count < scripts:
         yield (
-            f"Not split into fitting and predicting: {plural(scripts - stored_count, 'script')}, which each call has learn from "
-            f"`data/` anew, for at most {facts['seconds']} s each (`--time`). With less time, or on a slower machine, "
+            f"Not split into fitting and predicting: {plural(scripts - stored_count, 'script')}, which learn again "
+            f"from `data/` at each call, for at most {facts['seconds']} s each (`--time`). With less time, or on a "
+            "slower machine, "
             "predictions may differ."
         )
 

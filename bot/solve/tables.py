@@ -270,7 +270,7 @@ class UserTable:
         kept_places = tuple(i for i, name in enumerate(names) if name or is_filled[i])
         header = _distinct([names[i] for i in kept_places], kept_places)
         if not has_header:
-            notes = [*notes, "its first row looks like data, so columns are numbered (--header, if it names them)"]
+            notes = [*notes, "its first row looks like data, so columns are numbered (--header if it contains names)"]
         sample = {name: [row[i] for row in kept_rows] for name, i in zip(header, kept_places, strict=True)}
         formats, doubts = column_formats(sample, source.delimiter)
         formats |= {name: known_formats[name] for name in header if name in known_formats}

@@ -32,14 +32,18 @@ class Allowance:
 
         Wall time has no cap: it does not measure a daemon, whose clock's days may be shorter than the machine's.
         """
-        own = self.competitions.get(competition)
-        levels = {"day": self.budget.day, "competition": self.budget.competition, "run": own.budget if own else Caps()}
+        configured = self.competitions.get(competition)
+        levels = {
+            "day": self.budget.day,
+            "competition": self.budget.competition,
+            "run": configured.budget if configured else Caps(),
+        }
         caps = levels.get(level, Caps())
         money, submissions = caps.money, caps.submissions
-        if own is not None and level == "competition":
-            money, submissions = _lower(money, own.max_cost), _lower(submissions, own.max_submissions)
-        if own is not None and level == "competition day":
-            money, submissions = own.max_cost_per_day, own.submissions_per_day
+        if configured is not None and level == "competition":
+            money, submissions = (_lower(money, configured.max_cost), _lower(submissions, configured.max_submissions))
+        if configured is not None and level == "competition day":
+            money, submissions = configured.max_cost_per_day, configured.submissions_per_day
         return caps.model_copy(update={"money": money, "submissions": submissions, "wall_seconds": None})
 
 
@@ -64,26 +68,26 @@ def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Acco
     start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
     ever, today = _ledgers(session, None), _ledgers(session, start)
     date = start.date().isoformat()
-    found = [_account(allowance, "day", "day", "", date, list(today.values()))]
+    account_rows = [_account(allowance, "day", "day", "", date, list(today.values()))]
     for slug in sorted({*allowance.competitions, *(run.competition for run in runs)}):
-        own = [run.id for run in runs if run.competition == slug]
-        found.append(_account(allowance, "competition", slug, slug, "", [ever[id] for id in own]))
-        found.append(_account(allowance, "competition day", slug, slug, date, [today[id] for id in own]))
-        found += [_account(allowance, "run", id, slug, "", [ever[id]]) for id in own]
-    return found
+        run_ids = [run.id for run in runs if run.competition == slug]
+        account_rows.append(_account(allowance, "competition", slug, slug, "", [ever[id] for id in run_ids]))
+        account_rows.append(_account(allowance, "competition day", slug, slug, date, [today[id] for id in run_ids]))
+        account_rows += [_account(allowance, "run", id, slug, "", [ever[id]]) for id in run_ids]
+    return account_rows
 
 
 def _account(
-    allowance: Allowance, level: Level, name: str, competition: str, period: str, spent: list[Ledger]
+    allowance: Allowance, level: Level, name: str, competition: str, period: str, ledgers: list[Ledger]
 ) -> Account:
-    caps, amounts = allowance.caps(level, competition), total(spent)
+    caps, amounts = allowance.caps(level, competition), total(ledgers)
     figures = {kind: figure(caps.cap_of(kind), amounts[kind]) for kind in Kind}
-    return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in spent))
+    return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in ledgers))
 
 
 def _ledgers(session: Session, since: datetime | None) -> dict[str, Ledger]:
     return {ledger.run_id: ledger for ledger in read_ledger(session, since)}
 
 
-def _lower(one: T | None, other: T | None) -> T | None:
-    return min((cap for cap in (one, other) if cap is not None), default=None)
+def _lower(first: T | None, second: T | None) -> T | None:
+    return min((cap for cap in (first, second) if cap is not None), default=None)

@@ -34,8 +34,8 @@ class Source:
 
 def read_ideas(store: Store, run: RunRecord, as_of: datetime) -> tuple[list[IdeaEvidence], dict[str, Source]]:
     """Return a run's ideas, best supported first and those that are offered no more last, and their sources by item."""
-    pool = sorted(pool_evidence(run), key=lambda one: not one.live)
-    sources = find_sources(store, run.row.competition, {item for one in pool for item in one.sources}, as_of)
+    pool = sorted(pool_evidence(run), key=lambda evidence: not evidence.live)
+    sources = find_sources(store, run.row.competition, {item for evidence in pool for item in evidence.sources}, as_of)
     for report in run.reports:
         sources[f"report/{report.id}"] = Source(f"report/{report.id}", report.title)
     return pool, sources
@@ -45,7 +45,7 @@ def find_sources(store: Store, competition: str, items: Iterable[str], as_of: da
     """Return what is known of items at a time; of one that is not there, or is no post, only its name."""
     view = CommunityView(store, competition, as_of)
     posts = view.find(item for item in items if item.partition("/")[0] in get_args(PostKind))
-    topics = {one.id: one.url for one in view.find({f"topic/{post.topic_id}" for post in posts if post.topic_id})}
+    topics = {topic.id: topic.url for topic in view.find({f"topic/{post.topic_id}" for post in posts if post.topic_id})}
     sources = {item: Source(item) for item in items}
     for post in posts:
         url = post.url or topics.get(post.topic_id or "")

@@ -36,60 +36,60 @@ def refuse_secrets(text: str) -> None:
     """Refuse a note that would reveal a secret to a model. Raises UsageError: it holds one; the error does not repeat it."""
     for secret in find_secrets(text):
         raise UsageError(
-            f"the note holds {secret.kind}, but notes go into prompts: remove it ({secret.place} is its place)"
+            f"the note holds {secret.kind}, but notes go into prompts: remove it (keep it in {secret.place})"
         )
 
 
-def leave_note(store: Store, competition: str, text: str, by: str) -> Note:
+def leave_note(store: Store, competition: str, text: str, author: str) -> Note:
     """Keep a note on a competition. Raises UsageError: it holds a secret, or is no note, see `state.steering.add_note`."""
     refuse_secrets(text)
     with store.write() as tx:
-        return add_note(tx, competition, text, by)
+        return add_note(tx, competition, text, author)
 
 
-def order(store: Store, competition: str, state: ControlState, by: str) -> ControlState:
+def order(store: Store, competition: str, state: ControlState, author: str) -> ControlState:
     """Have a competition worked on, paused or stopped; return what it was before."""
     with store.write() as tx:
         before = control(tx.session, competition)
-        set_control(tx, competition, state, by)
+        set_control(tx, competition, state, author)
     return before
 
 
-def decide(store: Store, name: str, verdict: Verdict, by: str) -> Approval:
+def decide(store: Store, name: str, verdict: Verdict, author: str) -> Approval:
     """Decide on a held submission, by the number of the question or by its tag.
 
     Raises UsageError: no such submission is held, or another decision was made before.
     """
     with store.write() as tx:
-        held = find_approval(tx.session, name)
-        if held is None or held.id is None:
-            waiting = ", ".join(str(row.id) for row in undecided(tx.session))
-            known = f"waiting: {waiting}" if waiting else "none is waiting"
-            raise UsageError(f"no submission {name} is waiting for approval; {known}")
-        return decide_approval(tx, held.id, verdict, by)
+        approval = find_approval(tx.session, name)
+        if approval is None or approval.id is None:
+            pending_ids = ", ".join(str(row.id) for row in undecided(tx.session))
+            pending_list = f"waiting: {pending_ids}" if pending_ids else "none is waiting"
+            raise UsageError(f"no submission {name} is waiting for approval; {pending_list}")
+        return decide_approval(tx, approval.id, verdict, author)
 
 
-def waiting(store: Store) -> list[str]:
+def pending_approvals(store: Store) -> list[str]:
     """Return what waits for its owner's word, each with the command that gives it."""
     with store.read() as session:
-        held = undecided(session)
-        asked = [one.sentence for one in current(session) if "bot approve" in one.sentence]
-        lines = [_asked(session, one, store.clock.now()) for one in held]
-    return lines + asked
+        pending = undecided(session)
+        problem_lines = [problem.sentence for problem in current(session) if "bot approve" in problem.sentence]
+        lines = [_approval_line(session, approval, store.clock.now()) for approval in pending]
+    return lines + problem_lines
 
 
-def _asked(session: Session, one: Approval, now: datetime) -> str:
+def _approval_line(session: Session, approval: Approval, now: datetime) -> str:
     """Return a question about a file: of which competition and node it is, how long it waits, and why it is asked."""
-    run, sent = session.get(Run, one.run_id), session.get(Submission, (one.run_id, one.submission))
-    node = None if sent is None else session.get(Node, (one.run_id, sent.node))
-    of = f"{run.competition if run else one.run_id}, node {sent.node if sent else '?'}"
-    minutes = max(0, int((now - one.asked_at).total_seconds() // 60))
+    run, submission = session.get(Run, approval.run_id), session.get(Submission, (approval.run_id, approval.submission))
+    node = None if submission is None else session.get(Node, (approval.run_id, submission.node))
+    node_label = f"{run.competition if run else approval.run_id}, node {submission.node if submission else '?'}"
+    minutes = max(0, int((now - approval.asked_at).total_seconds() // 60))
     score = "" if node is None or node.score is None else f", validation {node.score:.6g}"
-    order = f"`bot approve {one.id}` or `bot approve {one.id} --refuse`"
-    return f"{order}: {of}{score}, held for {minutes // 60} h {minutes % 60:02d} min: {one.why}"
+    order = f"`bot approve {approval.id}` or `bot approve {approval.id} --refuse`"
+    return f"{order}: {node_label}{score}, held for {minutes // 60} h {minutes % 60:02d} min: {approval.why}"
 
 
-def who() -> str:
+def login_name() -> str:
     """Return the name of the user who gives an order."""
     try:
         return getpass.getuser()

@@ -14,7 +14,7 @@ from state.store import NO_RUN, Transaction
 
 PULSE = "daemon"
 """The name of the daemon's last sign of life."""
-_BEGAN, _ENDED = "daemon.began", "daemon.ended"
+_DAEMON_STARTED, _DAEMON_ENDED = "daemon.began", "daemon.ended"
 
 
 @dataclass(frozen=True)
@@ -29,34 +29,34 @@ class Presence:
     clock: Clock
 
 
-def began(tx: Transaction, process: int) -> None:
+def record_start(tx: Transaction, process: int) -> None:
     """Record that a daemon begins, with the number of its process and the transaction's clock."""
     clock = tx.clock
     data = None
     if isinstance(clock, FastClock):
         data = {"start": clock.start.isoformat(), "speed": clock.speed, "began": clock.began}
-    tx.record(_BEGAN, run_id=NO_RUN, process=process, version=metadata.version("kaggle-bot"), clock=data)
+    tx.record(_DAEMON_STARTED, run_id=NO_RUN, process=process, version=metadata.version("kaggle-bot"), clock=data)
 
 
-def ended(tx: Transaction) -> None:
+def record_end(tx: Transaction) -> None:
     """Record that the daemon ends in order."""
-    tx.record(_ENDED, run_id=NO_RUN)
+    tx.record(_DAEMON_ENDED, run_id=NO_RUN)
 
 
 def presence(session: Session) -> Presence | None:
     """Return what the latest daemon recorded; None: there was none."""
-    row = latest(session, NO_RUN, (_BEGAN,))
+    row = latest(session, NO_RUN, (_DAEMON_STARTED,))
     if row is None:
         return None
-    end = latest(session, NO_RUN, (_ENDED,))
+    end = latest(session, NO_RUN, (_DAEMON_ENDED,))
     over = end.at if end is not None and end.seq > row.seq else None
     return Presence(row.at, row.data["version"], row.data["process"], over, clock_of(row.data["clock"]))
 
 
 def daemon_clock(session: Session, default: Clock) -> Clock:
     """Return the latest daemon's clock, which in a rehearsal is not the machine's."""
-    found = presence(session)
-    return default if found is None else found.clock
+    daemon = presence(session)
+    return default if daemon is None else daemon.clock
 
 
 def clock_of(data: Mapping[str, Any] | None) -> Clock:

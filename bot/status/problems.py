@@ -13,7 +13,7 @@ from state.store import NO_RUN, Transaction
 if TYPE_CHECKING:
     from bot.notify import Notice
 
-_BEGAN, _ENDED = "problem.began", "problem.ended"
+_STARTED, _STOPPED = "problem.began", "problem.ended"
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ def begin(tx: Transaction, key: str, sentence: str, notice: "Notice | None" = No
 
     With `asks`, the sentence asks the owner for something, and another sentence is a new problem.
     """
-    before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
-    if before is not None and before.type == _BEGAN and (not asks or before.data["sentence"] == sentence):
+    before = latest(tx.session, NO_RUN, (_STARTED, _STOPPED), "key", key)
+    if before is not None and before.type == _STARTED and (not asks or before.data["sentence"] == sentence):
         return False
-    tx.record(_BEGAN, run_id=NO_RUN, key=key, sentence=sentence)
+    tx.record(_STARTED, run_id=NO_RUN, key=key, sentence=sentence)
     if notice is not None:
         from bot.notify.outbox import notify
 
@@ -43,33 +43,33 @@ def begin(tx: Transaction, key: str, sentence: str, notice: "Notice | None" = No
     return True
 
 
-def begin_work_broken(tx: Transaction, key: str, of: str, why: str, patience: timedelta = timedelta(0)) -> bool:
+def begin_work_broken(tx: Transaction, key: str, part: str, reason: str, patience: timedelta = timedelta(0)) -> bool:
     """Record what keeps the bot from its work, notify the owner once it lasts for `patience`, and return whether it is new."""
     from bot.notify import Notice
     from bot.notify.outbox import notify
 
-    is_new = begin(tx, key, f"{of}: {why}")
-    since = next(one.since for one in current(tx.session) if one.key == key)
+    is_new = begin(tx, key, f"{part}: {reason}")
+    since = next(problem.since for problem in current(tx.session) if problem.key == key)
     if tx.now() - since >= patience:
-        notify(tx, Notice("problem.work", "", {"since": since, "of": of, "why": why}))
+        notify(tx, Notice("problem.work", "", {"since": since, "of": part, "why": reason}))
     return is_new
 
 
 def end(tx: Transaction, key: str) -> None:
     """Record that a problem is over, if there was one."""
-    before = latest(tx.session, NO_RUN, (_BEGAN, _ENDED), "key", key)
-    if before is not None and before.type == _BEGAN:
-        tx.record(_ENDED, run_id=NO_RUN, key=key)
+    before = latest(tx.session, NO_RUN, (_STARTED, _STOPPED), "key", key)
+    if before is not None and before.type == _STARTED:
+        tx.record(_STOPPED, run_id=NO_RUN, key=key)
 
 
 def end_all_of(tx: Transaction, name: str) -> None:
     """End all problems with this name, such as those of a competition that is no longer worked on."""
-    for one in current(tx.session):
-        if one.key.split("/")[1:] == [name]:
-            end(tx, one.key)
+    for problem in current(tx.session):
+        if problem.key.split("/")[1:] == [name]:
+            end(tx, problem.key)
 
 
 def current(session: Session) -> list[OpenProblem]:
     """Return the problems that are not over, oldest first."""
-    latest_ones = latest_of_each(session, NO_RUN, (_BEGAN, _ENDED), "key")
-    return [OpenProblem(key, row.data["sentence"], row.at) for key, row in latest_ones.items() if row.type == _BEGAN]
+    latest_ones = latest_of_each(session, NO_RUN, (_STARTED, _STOPPED), "key")
+    return [OpenProblem(key, row.data["sentence"], row.at) for key, row in latest_ones.items() if row.type == _STARTED]

@@ -49,12 +49,12 @@ class Letters:
     """The last failed attempt's."""
 
 
-def queued(session: Session, competition: str, most: int = 5) -> tuple[Queued, ...]:
+def queued(session: Session, competition: str, limit: int = 5) -> tuple[Queued, ...]:
     """Return a competition's tasks that are not over, by due time."""
-    return tuple(map(_queued, coming_tasks(session, competition=competition, limit=most)))
+    return tuple(map(_queued, coming_tasks(session, competition=competition, limit=limit)))
 
 
-def dead(session: Session, most: int = 20) -> tuple[GivenUp, ...]:
+def dead(session: Session, limit: int = 20) -> tuple[GivenUp, ...]:
     """Return the tasks that were given up by cause, latest first, without those after which one of the kind succeeded."""
     later = aliased(Task)
     succeeded = (
@@ -63,13 +63,16 @@ def dead(session: Session, most: int = 20) -> tuple[GivenUp, ...]:
         .where(col(later.ended_at) > col(Task.ended_at))
     )
     query = select(Task).where(Task.status == "dead", ~succeeded.exists())
-    found: dict[str | None, GivenUp] = {}
+    queues: dict[str | None, GivenUp] = {}
     for row in session.exec(query.order_by(Task.kind, Task.competition)):
-        at, of = row.ended_at or row.due_at, f"{row.kind} of {row.competition}" if row.competition else row.kind
-        known = found.get(row.error, GivenUp(row.error, 0, (), at))
-        several = known.of if of in known.of else (*known.of, of)
-        found[row.error] = GivenUp(row.error, known.tasks + 1, several, max(known.at, at))
-    return tuple(sorted(found.values(), key=lambda one: one.at, reverse=True)[:most])
+        ended_at, task_name = (
+            row.ended_at or row.due_at,
+            f"{row.kind} of {row.competition}" if row.competition else row.kind,
+        )
+        group = queues.get(row.error, GivenUp(row.error, 0, (), ended_at))
+        task_names = group.of if task_name in group.of else (*group.of, task_name)
+        queues[row.error] = GivenUp(row.error, group.tasks + 1, task_names, max(group.at, ended_at))
+    return tuple(sorted(queues.values(), key=lambda group: group.at, reverse=True)[:limit])
 
 
 def _queued(row: Task) -> Queued:
@@ -78,16 +81,16 @@ def _queued(row: Task) -> Queued:
 
 def letters(session: Session) -> dict[str, Letters]:
     """Return the letters not yet taken, by service; notices that are in no letter yet count under the empty name."""
-    found: dict[str, Letters] = {}
+    queues: dict[str, Letters] = {}
     unsent = select(Letter.service, Letter.last_error).where(col(Letter.sent_at).is_(None)).order_by(col(Letter.id))
     for service, error in session.exec(unsent):
-        so_far = found.get(service, Letters())
-        failing = so_far.failing + (error is not None)
-        found[service] = Letters(so_far.waiting + 1, failing, error if error is not None else so_far.error)
+        queue = queues.get(service, Letters())
+        failing = queue.failing + (error is not None)
+        queues[service] = Letters(queue.waiting + 1, failing, error if error is not None else queue.error)
     unread = select(func.count()).select_from(Notification).where(col(Notification.sent_at).is_(None))
-    if not found and (waiting := session.exec(unread).one()):
-        found[""] = Letters(waiting)
-    return found
+    if not queues and (undelivered_count := session.exec(unread).one()):
+        queues[""] = Letters(undelivered_count)
+    return queues
 
 
 @dataclass(frozen=True)
@@ -114,15 +117,15 @@ def held(session: Session, run_id: str) -> tuple[int, ...]:
     return tuple(id for id in session.exec(query.order_by(col(Approval.id))) if id is not None)
 
 
-def notes_read(session: Session, competition: str, run_id: str | None, most: int = 10) -> tuple[NoteRead, ...]:
+def notes_read(session: Session, competition: str, run_id: str | None, limit: int = 10) -> tuple[NoteRead, ...]:
     """Return the latest notes on a competition, oldest first, and whether the run's prompts held them."""
-    query = select(Note).where(Note.competition == competition).order_by(col(Note.id).desc()).limit(most)
-    kept = session.exec(query).all()[::-1]
-    found = []
-    for note in kept:
+    query = select(Note).where(Note.competition == competition).order_by(col(Note.id).desc()).limit(limit)
+    recent_notes = session.exec(query).all()[::-1]
+    queues = []
+    for note in recent_notes:
         call = None if run_id is None else _first_call(session, run_id, note)
-        found.append(NoteRead(note.id or 0, note.text, note.at, call and call[0], call and call[1]))
-    return tuple(found)
+        queues.append(NoteRead(note.id or 0, note.text, note.at, call and call[0], call and call[1]))
+    return tuple(queues)
 
 
 def _first_call(session: Session, run_id: str, note: Note) -> tuple[datetime, str] | None:

@@ -86,14 +86,14 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
     if run is None:
         return RunStatus(str(folder.path), run_id, "not started", steps=settings.steps)
     status, note = _status(run.status, folder)
-    (ledger,) = [one for one in read_ledger(session) if one.run_id == run_id]
+    (ledger,) = [row for row in read_ledger(session) if row.run_id == run_id]
     record = RunRecord(session, run)
     nodes = record.counts
     wall = ledger.spent[Kind.WALL_SECONDS]
     if status == "running":
         last = select(Event.at).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
         wall += max(0.0, (now - session.exec(last).one()).total_seconds())
-    done = share(nodes.all, settings.steps, wall, settings.time) if status == "running" else None
+    progress = share(nodes.all, settings.steps, wall, settings.time) if status == "running" else None
     return RunStatus(
         run=str(folder.path),
         run_id=run_id,
@@ -102,11 +102,11 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         nodes=nodes.all,
         steps=settings.steps,
         best_score=nodes.best_score,
-        budget=_budget(settings, ledger, wall, done),
+        budget=_budget(settings, ledger, wall, progress),
         unpriced_calls=ledger.unpriced,
         doing=record.doing if status == "running" else (),
         phase=record.phase if status == "running" else "",
-        best_over_time=[(record.seconds(at), score) for at, score in record.best_over_time()],
+        best_over_time=[(record.seconds(time), score) for time, score in record.best_over_time()],
     )
 
 
@@ -114,13 +114,13 @@ def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
     """Return the status and a note: in the database a killed run is still `running`."""
     if stored == "running":
         return ("running", None) if is_running(folder) else ("stopped", "its process has ended; the run can be resumed")
-    known: dict[str, Status] = {"finished": "finished", "stopped": "stopped", "failed": "failed"}
-    return known.get(stored, "unreadable"), None if stored in known else f"its status {stored!r} is unknown"
+    statuses: dict[str, Status] = {"finished": "finished", "stopped": "stopped", "failed": "failed"}
+    return statuses.get(stored, "unreadable"), None if stored in statuses else f"its status {stored!r} is unknown"
 
 
-def _budget(settings: _Settings, ledger: Ledger, wall: float, done: float | None) -> dict[str, Figure]:
-    spent = {**total([ledger]), Kind.WALL_SECONDS: wall}
+def _budget(settings: _Settings, ledger: Ledger, wall: float, progress: float | None) -> dict[str, Figure]:
+    spending = {**total([ledger]), Kind.WALL_SECONDS: wall}
     caps = {kind: settings.budget.cap_of(kind) for kind in Kind}
     bound = caps[Kind.WALL_SECONDS]
     caps[Kind.WALL_SECONDS] = settings.time if bound is None else min(settings.time, bound)
-    return {kind.value: figure(caps[kind], spent[kind], project(kind, spent[kind], done)) for kind in Kind}
+    return {kind.value: figure(caps[kind], spending[kind], project(kind, spending[kind], progress)) for kind in Kind}

@@ -61,7 +61,7 @@ def deadline(
     return deadline_of(
         session,
         competition,
-        own=settings.deadline if settings is not None else None,
+        configured=settings.deadline if settings is not None else None,
         card=datetime.fromisoformat(card) if card else None,
         as_of=as_of,
     )
@@ -79,33 +79,39 @@ def rank(session: Session, competition: str, as_of: datetime | None = None) -> R
         return _rank(
             standing["rank"], standing.get("teams"), number(standing.get("score")), watched.at, private=private
         )
-    listed = last_reading(session, competition, "standing", as_of=as_of)
-    if listed is None or listed.sha256 is None:
+    reading = last_reading(session, competition, "standing", as_of=as_of)
+    if reading is None or reading.sha256 is None:
         return Rank()
-    return _rank(listed.data.get("user_rank"), listed.data.get("team_count"), None, listed.at)
+    return _rank(reading.data.get("user_rank"), reading.data.get("team_count"), None, reading.at)
 
 
-def _rank(rank: int | None, teams: int | None, score: float | None, at: datetime, *, private: bool = False) -> Rank:
+def _rank(
+    rank: int | None, teams: int | None, score: float | None, known_at: datetime, *, private: bool = False
+) -> Rank:
     # The site reports 0 for an unknown rank or number of teams.
-    return Rank(rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, private, at)
-
-
-def sent(session: Session, competition: str, settings: CompetitionSettings | None, now: datetime) -> SubmissionCounts:
-    """Count what was sent, and what may still be sent today."""
-    query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
-    ours = session.exec(query.order_by(col(Submission.at))).all()
-    times = [one.sent_at or one.at for one in ours if may_be_there(one)]
-    scored = [one.score for one in ours if one.score is not None]
-    return SubmissionCounts(
-        today=sum(at >= midnight(now) for at in times),
-        all=len(times),
-        left_today=_left(session, competition, settings, now, times),
-        open=sum(one.status in OPEN for one in ours),
-        last_score=scored[-1] if scored else _last_score(session, competition),
+    return Rank(
+        rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, private, known_at
     )
 
 
-def _left(
+def count_sent(
+    session: Session, competition: str, settings: CompetitionSettings | None, now: datetime
+) -> SubmissionCounts:
+    """Count what was sent, and what may still be sent today."""
+    query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
+    our_submissions = session.exec(query.order_by(col(Submission.at))).all()
+    times = [submission.sent_at or submission.at for submission in our_submissions if may_be_there(submission)]
+    scores = [submission.score for submission in our_submissions if submission.score is not None]
+    return SubmissionCounts(
+        today=sum(sent_at >= midnight(now) for sent_at in times),
+        all=len(times),
+        left_today=_submissions_left(session, competition, settings, now, times),
+        open=sum(submission.status in OPEN for submission in our_submissions),
+        last_score=scores[-1] if scores else _last_score(session, competition),
+    )
+
+
+def _submissions_left(
     session: Session,
     competition: str,
     settings: CompetitionSettings | None,
@@ -114,13 +120,13 @@ def _left(
 ) -> int | None:
     """Return how many may still be sent today, given the times of those that were; None if no limit is known."""
     limits, facts = last_reading(session, competition, "limits"), last_reading(session, competition, "competition")
-    today = sum(at >= midnight(now) for at in times)
+    today = sum(sent_at >= midnight(now) for sent_at in times)
     daily = facts.data.get("max_daily_submissions") if facts is not None else None
     bounds: list[int] = []
     # All are zero for a user without a team, which says nothing of the day.
     if limits is not None and limits.at >= midnight(now) and any(limits.data.values()):
         # The site's count does not yet include what was sent since we asked.
-        bounds.append(int(limits.data["num_allowed_now"]) - sum(at > limits.at for at in times))
+        bounds.append(int(limits.data["num_allowed_now"]) - sum(sent_at > limits.at for sent_at in times))
     elif daily:
         bounds.append(daily - today)
     if settings is not None and settings.submissions_per_day is not None:
@@ -132,12 +138,12 @@ def _left(
 
 def _last_score(session: Session, competition: str) -> float | None:
     """Return the public score that the site lists for the team's latest submission, whoever sent it."""
-    scored = [
+    dated_scores = [
         (str(row.data.get("date") or ""), score)
         for row in last_readings(session, competition, "submission").values()
         if (score := number(row.data.get("public_score"))) is not None
     ]
-    return max(scored)[1] if scored else None
+    return max(dated_scores)[1] if dated_scores else None
 
 
 @dataclass(frozen=True)
@@ -164,12 +170,12 @@ class Posts:
     kernels: int = 0
 
 
-def polled(session: Session, competition: str) -> tuple[PartPolled, ...]:
+def last_polls(session: Session, competition: str) -> tuple[PartPolled, ...]:
     """Return the parts of a competition that were ever tried, with those of the account (competition `""`), by name."""
-    found = {**watermarks(session, ""), **watermarks(session, competition)}
+    marks = {**watermarks(session, ""), **watermarks(session, competition)}
     return tuple(
         PartPolled(part, row.at, row.failures, row.tried_at if row.failures else None, row.refused, row.error)
-        for part, row in sorted(found.items())
+        for part, row in sorted(marks.items())
     )
 
 
@@ -186,4 +192,4 @@ def posts(session: Session) -> dict[str, Posts]:
             kernels.group_by(KernelVersion.competition),
         )
     ]
-    return {slug: Posts(*(one.get(slug, 0) for one in counts)) for slug in set().union(*counts)}
+    return {slug: Posts(*(counted_posts.get(slug, 0) for counted_posts in counts)) for slug in set().union(*counts)}

@@ -15,7 +15,7 @@ from bot.status.lock import is_running
 from bot.status.presence import PULSE, Presence, presence
 from bot.status.problems import OpenProblem, current
 from bot.status.queue import GivenUp, Letters, NoteRead, Queued, controls, dead, held, letters, notes_read, queued
-from bot.status.site import PartPolled, Posts, Rank, SubmissionCounts, deadline, polled, posts, rank, sent
+from bot.status.site import PartPolled, Posts, Rank, SubmissionCounts, count_sent, deadline, last_polls, posts, rank
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
 from state.live import latest_runs
@@ -115,14 +115,14 @@ class Status:
 def status_of(store: Store, allowance: Allowance, names: Collection[str] = ()) -> Status:
     """Return the status, of all competitions or of the named ones that are known; the database lies in the daemon's folder."""
     with store.read() as session:
-        known = presence(session)
-        now = (known.clock if known is not None else store.clock).now()
+        daemon = presence(session)
+        now = (daemon.clock if daemon is not None else store.clock).now()
         runs, states, orders = latest_runs(session), entries(session), controls(session)
         slugs = sorted({*allowance.competitions, *runs, *states})
-        spent, read_posts = accounts(session, allowance, now), posts(session)
-        reader = _CompetitionReader(session, allowance, now, spent)
+        all_accounts, read_posts = accounts(session, allowance, now), posts(session)
+        reader = _CompetitionReader(session, allowance, now, all_accounts)
         return Status(
-            _daemon(session, store.path, now, known, spent[0]),
+            _daemon(session, store.path, now, daemon, all_accounts[0]),
             tuple(
                 reader.read(
                     slug, runs.get(slug), states.get(slug), read_posts.get(slug, Posts()), orders.get(slug, "running")
@@ -138,21 +138,21 @@ def entries(session: Session) -> dict[str, Event]:
     return latest_of_each(session, NO_RUN, _ENTRY_EVENTS, "competition")
 
 
-def _daemon(session: Session, database: Path, now: datetime, known: Presence | None, spent: Account) -> DaemonStatus:
+def _daemon(session: Session, database: Path, now: datetime, daemon: Presence | None, today: Account) -> DaemonStatus:
     folder, pulse = database.parent, session.get(Pulse, PULSE)
     files = (database, database.with_name(f"{database.name}-wal"))
     return DaemonStatus(
         folder=str(folder),
         running=is_running(folder),
         now=now,
-        since=known.since if known else None,
-        ended=known.ended if known else None,
+        since=daemon.since if daemon else None,
+        ended=daemon.ended if daemon else None,
         alive=pulse.at if pulse else None,
-        version=known.version if known else None,
-        process=known.process if known else None,
+        version=daemon.version if daemon else None,
+        process=daemon.process if daemon else None,
         database_bytes=sum(file.stat().st_size for file in files if file.exists()),
         free_bytes=free_bytes(folder),
-        spent=spent,
+        spent=today,
         problems=tuple(current(session)),
         dead=dead(session),
         next=queued(session, ""),
@@ -172,32 +172,32 @@ class _CompetitionReader:
     def read(self, slug: str, row: Run | None, entry: Event | None, posts: Posts, control: str) -> CompetitionStatus:
         session, settings = self.session, self.allowance.competitions.get(slug)
         run = None if row is None else RunRecord(session, row)
-        ends = deadline(session, slug, settings, row)
+        deadline_at = deadline(session, slug, settings, row)
         return CompetitionStatus(
             competition=slug,
             configured=settings is not None,
             submit=settings is not None and settings.submit,
             state=_state(entry),
-            why=_why(entry),
+            why=_reason(entry),
             since=entry.at if entry else None,
             control=control,
             run=RunLine(row.id, row.agent, row.model, row.status, row.created_at) if row else None,
-            deadline=ends,
-            days_left=max(0.0, (ends - self.now).total_seconds() / 86_400) if ends else None,
-            polled=polled(session, slug),
+            deadline=deadline_at,
+            days_left=max(0.0, (deadline_at - self.now).total_seconds() / 86_400) if deadline_at else None,
+            polled=last_polls(session, slug),
             posts=posts,
             pool=run.pool if run else Pool(),
             nodes=run.counts if run else NodeCounts(),
             doing=run.doing if run else (),
-            sent=sent(session, slug, settings, self.now),
+            sent=count_sent(session, slug, settings, self.now),
             doubts=run.doubts() if run else (),
             held=held(session, run.id) if run else (),
             notebooks=_latest_notebooks(notebook_lines(session, run.id)) if run else (),
             rank=rank(session, slug),
             spent=tuple(
-                one
-                for one in self.spent
-                if one.competition == slug and (one.level != "run" or (run and one.name == run.id))
+                account
+                for account in self.spent
+                if account.competition == slug and (account.level != "run" or (run and account.name == run.id))
             ),
             next=queued(session, slug),
             notes=notes_read(session, slug, run.id if run else None),
@@ -205,7 +205,10 @@ class _CompetitionReader:
 
 
 def _latest_notebooks(lines: Sequence[NotebookLine]) -> tuple[NotebookLine, ...]:
-    return (*[one for one in lines if one.settled][-1:], *[one for one in lines if not one.settled])
+    return (
+        *[notebook for notebook in lines if notebook.settled][-1:],
+        *[notebook for notebook in lines if not notebook.settled],
+    )
 
 
 def _state(entry: Event | None) -> EntryState:
@@ -213,6 +216,6 @@ def _state(entry: Event | None) -> EntryState:
     return next((state for state in get_args(EntryState) if state == name), "not begun")
 
 
-def _why(entry: Event | None) -> str | None:
+def _reason(entry: Event | None) -> str | None:
     sentences = () if entry is None else (entry.data.get(name) for name in ("line", "reason"))
-    return next((str(one) for one in sentences if one), None)
+    return next((str(sentence) for sentence in sentences if sentence), None)

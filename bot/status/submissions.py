@@ -45,7 +45,7 @@ class NotSubmitted:
 def shown_submissions(session: Session, run: RunRecord) -> list[SubmissionShown]:
     """Return a run's submissions, earliest first."""
     reasons = run.considered
-    return [_shown(session, run, row, reasons.get(row.id, "")) for row in run.submissions]
+    return [_submission_shown(session, run, row, reasons.get(row.id, "")) for row in run.submissions]
 
 
 def not_submitted(run: RunRecord) -> NotSubmitted | None:
@@ -57,20 +57,20 @@ def not_submitted(run: RunRecord) -> NotSubmitted | None:
     return NotSubmitted(row.at, run.row.competition, row.node, row.data["decision"], row.data["reason"], until)
 
 
-def _shown(session: Session, run: RunRecord, row: Submission, why: str) -> SubmissionShown:
-    node, held = run.nodes.get(row.node), approval_of(session, run.id, row.id)
-    waits = held is not None and held.decision is None and row.status == "intended"
-    if waits and held is not None:
-        why = held.why
+def _submission_shown(session: Session, run: RunRecord, row: Submission, reason: str) -> SubmissionShown:
+    node, approval = run.nodes.get(row.node), approval_of(session, run.id, row.id)
+    waits = approval is not None and approval.decision is None and row.status == "intended"
+    if waits and approval is not None:
+        reason = approval.why
     return SubmissionShown(
         at=row.sent_at or row.at,
         competition=run.row.competition,
         node=row.node,
-        how=row.handed_in,
+        how=row.prediction_source,
         validation=None if node is None else node.score,
         public=row.score,
         status="held" if waits else row.status,
-        why=row.message or why,
+        why=row.message or reason,
         tag=row.tag,
-        approval=held.id if waits and held is not None else None,
+        approval=approval.id if waits and approval is not None else None,
     )

@@ -37,10 +37,12 @@ def daily_summary(store: Store, day: date, now: datetime, allowance: Allowance) 
     with store.read() as session:
         runs = latest_runs(session)
         slugs = sorted({*allowance.competitions, *runs})
-        ends = {slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug), end) for slug in slugs}
+        ends_at = {
+            slug: deadline(session, slug, allowance.competitions.get(slug), runs.get(slug), end) for slug in slugs
+        }
         days = [
             _day(session, slug, runs.get(slug), over, start, end)
-            for slug, over in ends.items()
+            for slug, over in ends_at.items()
             if over is None or over >= start
         ]
         problems = [problem.sentence for problem in current(session)]
@@ -96,8 +98,8 @@ def _day(
         "teams": standing.teams,
         "best_score": scores[-1][1] if scores else None,
         "nodes": _nodes(session, slug, start, end),
-        "submissions": _sent(session, slug, start, end),
-        "spent_usd": _spent(session, slug, start, end),
+        "submissions": _submission_count(session, slug, start, end),
+        "spent_usd": _spending(session, slug, start, end),
         "days_left": None if over is None else max(0.0, (over - end) / _DAY),
         "scores": [score for _, score in scores],
     }
@@ -109,12 +111,12 @@ def _nodes(session: Session, slug: str, start: datetime, end: datetime) -> int:
     return session.exec(query.where(Node.created_at >= start, Node.created_at < end)).one()
 
 
-def _sent(session: Session, slug: str, start: datetime, end: datetime) -> int:
+def _submission_count(session: Session, slug: str, start: datetime, end: datetime) -> int:
     query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == slug)
     return sum(start <= (row.sent_at or row.at) < end for row in session.exec(query) if may_be_there(row))
 
 
-def _spent(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
+def _spending(session: Session, slug: str, start: datetime, end: datetime) -> float | None:
     """Return USD; None if the price of something is unknown."""
-    own = [ledger for ledger in read_ledger(session, start, end) if ledger.competition == slug]
-    return None if any(ledger.unpriced for ledger in own) else total(own)[Kind.MONEY]
+    competition_ledgers = [ledger for ledger in read_ledger(session, start, end) if ledger.competition == slug]
+    return None if any(ledger.unpriced for ledger in competition_ledgers) else total(competition_ledgers)[Kind.MONEY]

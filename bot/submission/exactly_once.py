@@ -217,14 +217,13 @@ class ExactlyOnce:
             failure = error
         if row is not None and row.status == "doubtful":
             raise SubmissionInDoubt(
-                f"{row.tag} may have been submitted ({row.message}), and the site cannot be asked: {failure}; "
-                "nothing was sent again"
+                f"{row.tag} may have been submitted ({row.message}), but Kaggle does not answer: {failure}; it was not sent again"
             ) from failure
         raise failure
 
     def _intend(self, sha: str, node: int, source: str, on_change: OnChange | None = None) -> Submission:
         with self._store.write() as tx:
-            row = intend_submission(tx, self._run_id, node=node, handed_in=source, file_sha=sha)
+            row = intend_submission(tx, self._run_id, node=node, prediction_source=source, file_sha=sha)
             if on_change is not None:
                 on_change(tx, row)
             return row

@@ -204,7 +204,7 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
     sent_rows = [row for row in (*earlier, *rows) if may_be_there(row)]
     reading = last_reading(session, run.competition, "competition")
     site: Mapping[str, Any] = {} if reading is None else reading.data if reading.sha256 is not None else {"gone": True}
-    deadline = deadline_of(session, run.competition, own=settings.deadline, card=context.card.deadline)
+    deadline = deadline_of(session, run.competition, configured=settings.deadline, card=context.card.deadline)
     rules = rules_of(session, run.competition, read=settings.rules_read)
     is_late = deadline is not None and now >= deadline - timedelta(days=settings.reserved_days)
     limits = last_reading(session, run.competition, "limits")

@@ -143,7 +143,7 @@ def _reason(choice: CandidateRanking, candidates: Sequence[CandidateComparison])
         return f"{winner} is as good as node {second.node}, and faster"
     if first.kind == "blend" and (first.gain or 0.0) < 0:
         return "the ensemble is within noise of the best single candidate, whose score is optimistic as the best of several"
-    return f"{winner} is best on the rows that candidates were scored on"
+    return f"{winner} is best on the rows that scored all candidates"
 
 
 def _first_valid(context: RunContext, tree: Tree) -> NodeView | None:

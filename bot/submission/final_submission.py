@@ -236,5 +236,5 @@ def _earlier(context: RunContext, error: BudgetExceeded) -> FinalSubmission:
         last = session.exec(query.order_by(col(Submission.at).desc())).first()
     if last is None:
         return FinalSubmission(None, None, f"nothing was submitted: {error}")
-    source: PredictionSource = "refit" if last.handed_in == "refit" else "holdout"
+    source: PredictionSource = "refit" if last.prediction_source == "refit" else "holdout"
     return FinalSubmission(last.node, source, f"the file submitted before the run was resumed, since {error}")

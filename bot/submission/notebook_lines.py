@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
-from state.notebooks import REFUSED, NotebookState, notebook_states
+from state.notebooks import NOTEBOOK_REFUSED, NotebookState, notebook_states
 from state.submissions import submissions_of
 from state.tables import Event, Submission
 
@@ -23,7 +23,7 @@ class NotebookLine:
 
 def notebook_lines(session: Session, run_id: str) -> list[NotebookLine]:
     """Return a line for each notebook that a run has rehearsed in vain or begun to push, the latest change last."""
-    refusals = select(Event).where(Event.run_id == run_id, Event.type == REFUSED).order_by(col(Event.seq))
+    refusals = select(Event).where(Event.run_id == run_id, Event.type == NOTEBOOK_REFUSED).order_by(col(Event.seq))
     lines = [
         NotebookLine(event.node or 0, event.at, f"not pushed: {event.data['reason']}", settled=True)
         for event in session.exec(refusals)

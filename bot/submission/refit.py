@@ -83,7 +83,7 @@ async def _of_experiments(
     members, sealed = [node] if blended is None else list(blended.recipe.weights), made_on_all_rows(context, node)
     if not sealed:
         await log.write_submissions(worker, (node,))
-        return MadeFile(executor.submission_of(node, GUARDED), "experiment", "the predictions as they were logged")
+        return MadeFile(executor.submission_of(node, GUARDED), "experiment", "the logged predictions")
     out = executor.folder.executions / f"n{node}-sealed" / "submission.csv"
     view = await executor.view(GUARDED)
     if blended is None:
@@ -271,7 +271,7 @@ async def _fault(
     try:
         agreement = await worker.agree(view, file, submission, predictions, _similar_files(context, node))
     except InvalidSubmission as error:
-        return f"the refit's file could not be compared: {error}"
+        return f"cannot compare the refit's file: {error}"
     return None if agreement.agrees else f"the refit differs too much: {agreement.message}"
 
 

@@ -101,7 +101,7 @@ def to_confirm(slug: str) -> str:
 def lines_read(session: Session, competition: str) -> tuple[RuleLine, ...]:
     """Return what was read last of a page of rules."""
     event = latest(session, NO_RUN, (_READ,), "competition", competition)
-    return () if event is None else tuple(RuleLine.model_validate(one) for one in event.data["lines"])
+    return () if event is None else tuple(RuleLine.model_validate(line) for line in event.data["lines"])
 
 
 def note_reading(tx: Transaction, competition: str, lines: tuple[RuleLine, ...]) -> None:

@@ -18,14 +18,14 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from bot.report import templates as report_templates
-from bot.web.guard import Keys, html, read_form, refuse, same
+from bot.web.guard import Keys, html, is_same, read_form, refuse
 from bot.web.hands import Hands
 from bot.web.rendering import Page, Part, document
 from bot.web.sources import Version
 from bot.web.views import Place, Views
 from state.errors import BotError, UsageError
 
-MOST = 64
+MAX_PAGES = 64
 """Pages that are kept."""
 STALE = 60.0
 """Seconds for which a page is shown as it was last read; its stream brings it up to date within a second."""
@@ -74,14 +74,14 @@ class Shelf:
         with self._lock:
             kept = self._kept.pop(address, None) or _Kept()
             self._kept[address] = kept
-            while len(self._kept) > MOST:
+            while len(self._kept) > MAX_PAGES:
                 del self._kept[next(iter(self._kept))]
         return kept
 
 
 PAUSE = 0.2
 """Seconds between two looks at whether something was written."""
-REST = 2.0
+PAUSE_FACTOR = 2.0
 """Between two readings of a page, as a multiple of the processor's time that one took: looking costs a third of a core."""
 MOST_STREAMS = 24
 """Open pages; browsers that ask for more are asked to come back."""
@@ -117,29 +117,32 @@ class Application:
 
     def _pages(self) -> Mapping[str, Callable[[Request], Found]]:
         views = self._views
-        found: dict[str, Callable[[Request], Found]] = {
+        routes: dict[str, Callable[[Request], Found]] = {
             "/": lambda _: (views.home, views.version),
             "/system": lambda _: (views.system, views.version),
         }
         for place in PLACES:
-            version, whole = partial(views.version, place), {"competition": views.competition, "run": views.run}[place]
-            found[f"/{place}/{{name}}"] = partial(_named, whole, version)
-            found[f"/{place}/{{name}}/node/{{id:int}}"] = partial(_named, partial(views.node, place), version)
-            found[f"/{place}/{{name}}/lab/{{id:int}}"] = partial(_named, partial(views.lab, place), version)
-        return found
+            version, page_view = (
+                partial(views.version, place),
+                {"competition": views.competition, "run": views.run}[place],
+            )
+            routes[f"/{place}/{{name}}"] = partial(_view_of_name, page_view, version)
+            routes[f"/{place}/{{name}}/node/{{id:int}}"] = partial(_view_of_name, partial(views.node, place), version)
+            routes[f"/{place}/{{name}}/lab/{{id:int}}"] = partial(_view_of_name, partial(views.lab, place), version)
+        return routes
 
     async def _page(self, find: Callable[[Request], Found], request: Request) -> Response:
         address = request.url.path
-        shown = await run_in_threadpool(self._shelf.last, address, *find(request))
-        return html(document(shown, f"/stream{address}"))
+        page = await run_in_threadpool(self._shelf.last, address, *find(request))
+        return html(document(page, f"/stream{address}"))
 
     async def _stream(self, find: Callable[[Request], Found], request: Request) -> Response:
         if self._streams >= MOST_STREAMS:
             return refuse(503, "Too many pages are open.")
         read, version = find(request)
         address = request.url.path.removeprefix("/stream")
-        shown = partial(self._shelf.now, address, read, version)
-        return StreamingResponse(self._counted(shown, version), media_type="text/event-stream")
+        read_page = partial(self._shelf.now, address, read, version)
+        return StreamingResponse(self._counted(read_page, version), media_type="text/event-stream")
 
     async def _counted(self, read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:
         self._streams += 1
@@ -173,7 +176,7 @@ class Application:
         form = await read_form(request)
         if form is None:
             return refuse(413, "Bad request: not a form of this page, too large, or too slow.")
-        if not same(form.get("csrf", ""), self._keys.csrf):
+        if not is_same(form.get("csrf", ""), self._keys.csrf):
             return refuse(403, "This form has expired: reload the page.")
         try:
             await run_in_threadpool(self._hands.act, request.path_params["name"], form)
@@ -183,7 +186,7 @@ class Application:
         return RedirectResponse(_back(form), status_code=303)
 
 
-def _named(read: Callable[..., Page], version: Callable[[str], Version], request: Request) -> Found:
+def _view_of_name(read: Callable[..., Page], version: Callable[[str], Version], request: Request) -> Found:
     """Return what reads the page of a name, or of the name and a number."""
     return partial(read, *request.path_params.values()), partial(version, request.path_params["name"])
 
@@ -213,27 +216,27 @@ async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> A
 
     Both the page and its version, which differs once something was written, are read in a thread.
     """
-    sent: dict[str, str] = {}
+    sent_digests: dict[str, str] = {}
     while True:
-        seen, parts, took = await asyncio.to_thread(_look, read, version)
-        changed = [part for part in parts if sent.get(part.id) != part.digest]
-        sent |= {part.id: part.digest for part in changed}
+        last_version, parts, look_seconds = await asyncio.to_thread(_look, read, version)
+        changed = [part for part in parts if sent_digests.get(part.id) != part.digest]
+        sent_digests |= {part.id: part.digest for part in changed}
         yield event(changed) if changed else _HEARTBEAT
-        await asyncio.sleep(REST * took)
+        await asyncio.sleep(PAUSE_FACTOR * look_seconds)
         for _ in range(round(OLDEST / PAUSE)):
-            if await asyncio.to_thread(_version, version) != seen:
+            if await asyncio.to_thread(_version, version) != last_version:
                 break
             await asyncio.sleep(PAUSE)
 
 
 def _look(read: Callable[[], Page], version: Callable[[], Version]) -> tuple[Version | None, list[Part], float]:
     """Return a page's version, its parts and its state (of one that cannot be read now, only why), and the seconds it took."""
-    seen, began = _version(version), time.thread_time()
+    version_read, started_at = _version(version), time.thread_time()
     try:
         parts = [*read().parts, Part("state", "connected")]
     except BotError as error:
         parts = [Part("state", str(escape(f"cannot be read: {error}")))]
-    return seen, parts, time.thread_time() - began
+    return version_read, parts, time.thread_time() - started_at
 
 
 def _version(version: Callable[[], Version]) -> Version | None:

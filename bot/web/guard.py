@@ -69,9 +69,9 @@ class Keys:
         return hmac.new(self.token.encode(), purpose.encode(), hashlib.sha256).hexdigest()
 
 
-def same(given: str, expected: str) -> bool:
+def is_same(given_token: str, expected: str) -> bool:
     """Return whether two secrets are the same, in a time that does not depend on where they differ."""
-    return secrets.compare_digest(given.encode(errors="replace"), expected.encode())
+    return secrets.compare_digest(given_token.encode(errors="replace"), expected.encode())
 
 
 class Guard:
@@ -111,7 +111,7 @@ class Guard:
         return None
 
     def _knows(self, request: Request) -> bool:
-        return same(request.cookies.get(self._keys.cookie, ""), self._keys.session)
+        return is_same(request.cookies.get(self._keys.cookie, ""), self._keys.session)
 
     async def _token(self, request: Request) -> Response:
         if request.method != "POST":
@@ -119,9 +119,9 @@ class Guard:
         form = await read_form(request)
         return refuse(413, "The form is too large.") if form is None else self._welcome(form.get("token", ""))
 
-    def _welcome(self, given: str, path: str = "/") -> Response:
+    def _welcome(self, given_token: str, path: str = "/") -> Response:
         """Return the way to a page, without the token in the address; or the question for the token again."""
-        if not same(given, self._keys.token):
+        if not is_same(given_token, self._keys.token):
             return ask_for_token(401, wrong=True)
         answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)  # two would begin another site's name
         answer.set_cookie(
@@ -167,7 +167,7 @@ async def read_form(request: Request) -> dict[str, str] | None:
 def _guarded(send: Send) -> Send:
     """Add the headers, and give up a client that does not take in what it is sent."""
 
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
@@ -175,4 +175,4 @@ def _guarded(send: Send) -> Send:
         async with asyncio.timeout(PATIENCE):
             await send(message)
 
-    return sending
+    return send_with_headers

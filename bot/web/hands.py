@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from bot.live.reading.proposals import confirm
-from bot.status.orders import Verdict, decide, leave_note, open_for_orders, order, who
+from bot.status.orders import Verdict, decide, leave_note, login_name, open_for_orders, order
 from bot.status.problems import end
 from bot.submission.rules import accept_rules, to_confirm
 from bot.web.sources import Sources
@@ -50,25 +50,25 @@ class Hands:
             act(store, form)
 
     def _note(self, store: Store, form: Mapping[str, str]) -> None:
-        leave_note(store, self._competition(form), _field(form, "text"), _by())
+        leave_note(store, self._competition(form), _field(form, "text"), _author())
 
     def _control(self, store: Store, form: Mapping[str, str]) -> None:
         state = _one_of(form, "state", _STATES)
-        order(store, self._competition(form), cast(ControlState, state), _by())
+        order(store, self._competition(form), cast(ControlState, state), _author())
 
     def _approve(self, store: Store, form: Mapping[str, str]) -> None:
         verdict = _one_of(form, "verdict", _VERDICTS)
-        decide(store, _field(form, "id"), cast(Verdict, verdict), _by())
+        decide(store, _field(form, "id"), cast(Verdict, verdict), _author())
 
     def _rules(self, store: Store, form: Mapping[str, str]) -> None:
         name = self._competition(form)
         with store.write() as tx:
-            accept_rules(tx, name, _by())
+            accept_rules(tx, name, _author())
             end(tx, to_confirm(name))
 
     def _task(self, store: Store, form: Mapping[str, str]) -> None:
         with store.write() as tx:
-            confirm(tx, self._competition(form), _by())
+            confirm(tx, self._competition(form), _author())
 
     def _final(self, store: Store, form: Mapping[str, str]) -> None:
         name = self._competition(form)
@@ -76,27 +76,27 @@ class Hands:
         with store.write() as tx:
             if (run := latest_runs(tx.session).get(name)) is None:
                 raise UsageError(f"no run on {name} yet")
-            choose_final(tx, run.id, tags, _by())
+            choose_final(tx, run.id, tags, _author())
 
     def _competition(self, form: Mapping[str, str]) -> str:
         """Return the competition of a form, which a daemon must know, or it would never read the order."""
-        name, known = _field(form, "competition"), sorted(self._sources.settings.competitions)
-        if name not in known:
-            raise UsageError(f"{name} is not among the competitions of bot.toml: {did_you_mean(name, known)}")
+        name, names = _field(form, "competition"), sorted(self._sources.settings.competitions)
+        if name not in names:
+            raise UsageError(f"{name} is not among the competitions of bot.toml: {did_you_mean(name, names)}")
         return name
 
 
 def _field(form: Mapping[str, str], name: str) -> str:
-    if not (found := form.get(name, "").strip()):
-        raise UsageError(f"the form lacks the field {name}")
-    return found
+    if not (value := form.get(name, "").strip()):
+        raise UsageError(f"missing field in the form: {name}")
+    return value
 
 
-def _one_of(form: Mapping[str, str], name: str, known: tuple[str, ...]) -> str:
-    if (found := _field(form, name)) not in known:
-        raise UsageError(f"the form's {name} must be one of {', '.join(known)}")
-    return found
+def _one_of(form: Mapping[str, str], name: str, names: tuple[str, ...]) -> str:
+    if (value := _field(form, name)) not in names:
+        raise UsageError(f"the form's {name} must be one of {', '.join(names)}")
+    return value
 
 
-def _by() -> str:
-    return f"{who()} (page)"
+def _author() -> str:
+    return f"{login_name()} (page)"

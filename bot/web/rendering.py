@@ -42,11 +42,13 @@ class Page:
     """Address and name of each page that it belongs to, the highest first."""
 
 
-def page(title: str, names: Sequence[str], values: Mapping[str, Any], above: tuple[tuple[str, str], ...] = ()) -> Page:
+def page(
+    title: str, names: Sequence[str], values: Mapping[str, Any], ancestors: tuple[tuple[str, str], ...] = ()
+) -> Page:
     """Render a page's parts, each from the template of its name; every text is escaped."""
     templates = {name: environment().get_template(f"{name}.html.j2") for name in names}
-    parts = [Part(name, _foldable(name, one.render(values).strip())) for name, one in templates.items()]
-    return Page(title, parts, above)
+    parts = [Part(name, _foldable(name, template.render(values).strip())) for name, template in templates.items()]
+    return Page(title, parts, ancestors)
 
 
 def _foldable(name: str, markup: str) -> str:
@@ -57,19 +59,19 @@ def _foldable(name: str, markup: str) -> str:
     return f'<details class="fold" id="fold-{name}"><summary>{heading}</h2></summary>{body}</details>'
 
 
-def document(shown: Page, stream: str | None = None) -> str:
+def document(page: Page, stream: str | None = None) -> str:
     """Return a page as a document; `stream` is the address of its changes, None where it does not change."""
-    return environment().get_template("base.html.j2").render(page=shown, stream=stream)
+    return environment().get_template("base.html.j2").render(page=page, stream=stream)
 
 
 @cache
 def environment() -> Environment:
     """Return the environment of all templates."""
-    made = page_environment(_FOLDER)
-    made.globals.update(words=words, size=(BOX_WIDTH, BOX_HEIGHT), ago=ago, moment=datetime.fromisoformat)
-    return made
+    jinja = page_environment(_FOLDER)
+    jinja.globals.update(words=words, size=(BOX_WIDTH, BOX_HEIGHT), ago=ago, moment=datetime.fromisoformat)
+    return jinja
 
 
 def ago(now: datetime, since: datetime | None) -> str:
     """Return how long something has lasted, in the two units that matter."""
-    return words.NONE if since is None else words.duration(max(0.0, (now - since).total_seconds()))
+    return words.NO_VALUE if since is None else words.duration(max(0.0, (now - since).total_seconds()))

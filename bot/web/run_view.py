@@ -28,7 +28,7 @@ MOST_EVENTS = 25
 _A_DAY = timedelta(days=1)
 
 
-def run_values(store: Store, run: RunRecord, outcome: Outcome, now: datetime, at: str) -> dict[str, Any]:
+def run_values(store: Store, run: RunRecord, outcome: Outcome, now: datetime, address: str) -> dict[str, Any]:
     """Return what the templates of a run's parts are given, now by the clock of its work; `at` is the page's address.
 
     A replay's clock is the machine's, and all that its own clock let it know is shown.
@@ -41,8 +41,8 @@ def run_values(store: Store, run: RunRecord, outcome: Outcome, now: datetime, at
         "run": run,
         "result": outcome,
         "test": "public leaderboard" if outcome.live else "hidden test",
-        "at": at,
-        "node_address": f"{at}/node/",
+        "at": address,
+        "node_address": f"{address}/node/",
         "progress": progress(run, now),
         "tree": tree_drawing(node_rows(run, outcome, (), drawn_nodes(run, outcome)), run.titles, outcome),
         "node_count": sum(node.action != "reproduce" for node in run.nodes.values()),
@@ -65,25 +65,29 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
     falling = run.lower_is_better
     if falling is None:
         return None
-    scored, best = run.dated_scores, run.best_over_time()
-    points = [] if small else scored[-MOST_POINTS:]
-    public = [(one.sent_at or one.at, one.score) for one in run.submissions if one.score is not None]
-    ended = run.last_event("run.ended")
-    until = now if run.row.status == "running" or ended is None else ended.at
+    dated_scores, best = run.dated_scores, run.best_over_time()
+    points = [] if small else dated_scores[-MOST_POINTS:]
+    public = [
+        (submission.sent_at or submission.at, submission.score)
+        for submission in run.submissions
+        if submission.score is not None
+    ]
+    end_event = run.last_event("run.ended")
+    until = now if run.row.status == "running" or end_event is None else end_event.at
     steps = [*best, *([(until, best[-1][1])] if best else [])]
-    everything = [*steps, *points, *public]
-    if not everything:
+    all_points = [*steps, *points, *public]
+    if not all_points:
         return None
-    begin, end = min(everything)[0], max(everything)[0]
-    scores = [score for _, score in everything]
+    begin, end = min(all_points)[0], max(all_points)[0]
+    scores = [score for _, score in all_points]
     up = score_axis(scores, [score for _, score in steps[1:]] or scores[:1], falling=falling)
     series = [
         Series("CV, best so far", "good", timed(steps, begin), "steps"),
         Series("CV, each script", "good pale", timed(points, begin)),
         Series("public leaderboard", "ours", timed(public, begin)),
     ]
-    across = time_axis((end - begin).total_seconds())
-    chart = Chart("Scores over time (up is better)", across, up, [one for one in series if one.points], width=520)
+    x_axis = time_axis((end - begin).total_seconds())
+    chart = Chart("Scores over time (up is better)", x_axis, up, [curve for curve in series if curve.points], width=520)
     return replace(chart, width=160, height=40, room=(3, 4, 3, 4), has_axes=False) if small else chart
 
 
@@ -94,18 +98,18 @@ def drawn_nodes(run: RunRecord, outcome: Outcome) -> list[int]:
         return list(nodes)
     first = [id for id in (outcome.chosen_node, run.counts.best) if id in nodes]
     first += [id for id, node in nodes.items() if node.status == "running"]
-    drawn: dict[int, None] = {}
+    shown_nodes: dict[int, None] = {}
     for id in (*first, *reversed(nodes)):
-        line = [one for one in _ancestry(id, nodes) if one not in drawn]
-        if len(drawn) + len(line) > MOST_BOXES:
+        line = [ancestor for ancestor in _ancestry(id, nodes) if ancestor not in shown_nodes]
+        if len(shown_nodes) + len(line) > MOST_BOXES:
             break
-        drawn.update(dict.fromkeys(line))
-    return sorted(drawn)
+        shown_nodes.update(dict.fromkeys(line))
+    return sorted(shown_nodes)
 
 
 def _ancestry(id: int, nodes: Mapping[int, Node]) -> list[int]:
     """Return a node and its first parents up to the root."""
     line = [id]
-    while parents := [one for one in nodes[line[-1]].parents if one in nodes and one < line[-1]]:
+    while parents := [parent for parent in nodes[line[-1]].parents if parent in nodes and parent < line[-1]]:
         line.append(parents[0])
     return line

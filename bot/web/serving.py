@@ -51,7 +51,7 @@ class _Protocol(H11Protocol):
             self._limit = self.loop.call_later(FIRST_REQUEST, self.transport.close)
 
 
-def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[str], None]) -> None:
+def serve(sources: Sources, settings: WebSettings, token: str, on_start: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C or SIGTERM; `began` is called with the address once a browser can open it.
 
     Raises UsageError: the port is in use, or may not be used.
@@ -74,7 +74,7 @@ def serve(sources: Sources, settings: WebSettings, token: str, began: Callable[[
             timeout_graceful_shutdown=_LAST_ANSWERS,
         )
         host = settings.listen if settings.listen not in ("0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
-        began(address_of(host, port, token))
+        on_start(address_of(host, port, token))
         asyncio.run(uvicorn.Server(config).serve([listening]))
 
 
@@ -86,8 +86,8 @@ def guarded(sources: Sources, settings: WebSettings, keys: Keys, gpus: Gpus) -> 
 
 def hosts_of(settings: WebSettings, port: int) -> frozenset[str]:
     """Return the values of the Host header that are the page's: those of this machine, and those that are configured."""
-    own = {f"{name}:{port}" for name in (*_LOCAL, settings.listen)}
-    return frozenset(one.lower() for one in (*own, *settings.hosts))
+    own_hosts = {f"{name}:{port}" for name in (*_LOCAL, settings.listen)}
+    return frozenset(host.lower() for host in (*own_hosts, *settings.hosts))
 
 
 def _listening(settings: WebSettings) -> socket.socket:
@@ -100,8 +100,8 @@ def _listening(settings: WebSettings) -> socket.socket:
         listening.listen(_MOST_CONNECTIONS)
     except OSError as error:
         listening.close()
-        why = error.strerror or error
+        reason = error.strerror or error
         raise UsageError(
-            f"cannot listen on {settings.listen}:{settings.port} ({why}): choose another port with --port"
+            f"cannot listen on {settings.listen}:{settings.port} ({reason}): choose another port with --port"
         ) from error
     return listening

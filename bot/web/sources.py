@@ -80,15 +80,15 @@ class Sources:
         """
         identity = None if (stat := _stat(path)) is None else (stat.st_dev, stat.st_ino)
         with self._opening:
-            known = self._stores.pop(path, None)
-            if known is None or known[0] != identity:
+            open_store = self._stores.pop(path, None)
+            if open_store is None or open_store[0] != identity:
                 # A database that was replaced, as by a backup, is another file.
-                known = identity, Store.open_to_read(path, SystemClock())
-            self._stores[path] = known
+                open_store = identity, Store.open_to_read(path, SystemClock())
+            self._stores[path] = open_store
             while len(self._stores) > _MOST_OPEN:
                 # Whoever still reads it keeps it open.
                 del self._stores[next(iter(self._stores))]
-        return known[1]
+        return open_store[1]
 
     def runs(self) -> dict[str, RunFolder]:
         """Return the replays in the folders by name, the newest last; live runs are in the daemon's database."""
@@ -103,21 +103,21 @@ class Sources:
 
     def lines(self) -> list[RunListItem]:
         """Return all runs, the newest first; one that has not changed is not read again."""
-        now, found = datetime.now(UTC), {}
+        now, items = datetime.now(UTC), {}
         for name, folder in self.runs().items():
-            version, known = run_version(folder), self._known.get(name)
-            going_on = known is not None and known[1].status.status == "running"
-            if known is None or known[0] != version or going_on:
-                known = version, RunListItem(name, run_status(folder, now), result_of(folder))
-            found[name] = known
-        self._known = found
-        return [line for _, line in reversed(found.values()) if line.status.status != "live"]
+            version, cached_item = run_version(folder), self._known.get(name)
+            going_on = cached_item is not None and cached_item[1].status.status == "running"
+            if cached_item is None or cached_item[0] != version or going_on:
+                cached_item = version, RunListItem(name, run_status(folder, now), result_of(folder))
+            items[name] = cached_item
+        self._known = items
+        return [line for _, line in reversed(items.values()) if line.status.status != "live"]
 
     def version(self, runs: Iterable[RunFolder]) -> Version:
         """Return the version of the daemon's database and of some runs."""
         database = self.database
         daemon = database_stamps(database) if database is not None else ()
-        return (*daemon, *(one for folder in runs for one in run_version(folder)))
+        return (*daemon, *(mark for folder in runs for mark in run_version(folder)))
 
 
 def result_of(folder: RunFolder) -> RunResult | None:

@@ -251,7 +251,7 @@ class Views:
         """One node: its plan, script, error and what it printed."""
         with self._opened(place, name) as (_, run, outcome):
             if not (nodes := run.pick_nodes([id])):
-                raise UsageError(f"there is no node {id} in this run")
+                raise UsageError(f"unknown node {id} in this run")
             values = {
                 "row": node_rows(run, outcome, (), [id])[0],
                 "code": words.shortened(run.text(nodes[0].code_sha), LONGEST_CODE),
@@ -264,7 +264,7 @@ class Views:
         """One lab's whole conversation."""
         with self._opened(place, name) as (_, run, _):
             if (lab := next((row for row in run.labs if row.id == id), None)) is None:
-                raise UsageError(f"there is no lab {id} in this run")
+                raise UsageError(f"unknown lab {id} in this run")
             values = {"lab": run.lab(lab), "at": f"/{place}/{name}"}
             return page(f"Lab {id}", ("lab",), values, (HOME, (f"/{place}/{name}", name)))
 
@@ -285,12 +285,12 @@ class Views:
 
     def _gpus(self) -> Sequence[dict[str, Any]]:
         return [
-            {"gpu": one, "used": self.gpus.used_bytes(one.uuid), "busy": self.gpus.busy(one.uuid)}
-            for one in self.gpus.all()
+            {"gpu": gpu, "used": self.gpus.used_bytes(gpu.uuid), "busy": self.gpus.busy(gpu.uuid)}
+            for gpu in self.gpus.all()
         ]
 
 
 def _live(run: RunRecord) -> Outcome:
     """Return what is known of a live run's outcome: the public scores of its nodes."""
-    public = {one.node: one.score for one in run.submissions if one.score is not None}
+    public = {gpu.node: gpu.score for gpu in run.submissions if gpu.score is not None}
     return GoesOn(bool(run.lower_is_better), live=True, hidden_scores=public)

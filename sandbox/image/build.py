@@ -16,7 +16,7 @@ from sandbox.environments import PYTHON, VERSIONS
 from sandbox.image import IMAGE
 from sandbox.image.engine import ENGINE_FAILURES, EngineError, connect, say
 
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 _REGISTRY_BASE = f"python:{PYTHON[0]}.{PYTHON[1]}-slim-bookworm"
 _BASE = "kaggle-bot-base"
 _RELEASE = "bookworm"
@@ -32,7 +32,7 @@ def main() -> int:
             _make(engine)
             size = engine.images.get(IMAGE).attrs["Size"]
     except (*ENGINE_FAILURES, subprocess.CalledProcessError) as error:
-        _say(f"the image was not built: {say(error)}")
+        _say(f"cannot build the image: {say(error)}")
         return 1
     _say(f"{IMAGE} is there: {size / 1e6:.0f} MB")
     return 0
@@ -49,7 +49,7 @@ def _make(engine: DockerClient) -> None:
         base, network = _debian_base(engine), "none"
     with tempfile.TemporaryDirectory(prefix="bot-image-") as folder:
         _fetch_wheels(Path(folder) / "wheels")
-        shutil.copy(_HERE / "Dockerfile", folder)
+        shutil.copy(_FOLDER / "Dockerfile", folder)
         _build(engine, Path(folder), base, network)
 
 
@@ -111,7 +111,7 @@ def debian_archive(packages: Sequence[str]) -> Path:
             "Without a registry the base is made by debootstrap (Debian package), which only root can run."
         )
     cache.mkdir(parents=True, exist_ok=True)
-    print("making a minimal Debian: a minute or two the first time", flush=True)
+    print("building a minimal Debian: one or two minutes the first time", flush=True)
     with tempfile.TemporaryDirectory(prefix="bot-image-", dir=cache) as folder:
         root = Path(folder) / "root"
         options = ["--variant=minbase", f"--include={names}", _RELEASE, str(root), *_package_source()]

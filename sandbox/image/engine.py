@@ -72,7 +72,7 @@ def attach(engine: DockerClient, container: str) -> socket.socket:
                 break
             head += byte
         if head.split(b" ")[1:2] != [b"101"]:
-            raise EngineError(f"the engine does not let us read the output: {head[:200]!r}")
+            raise EngineError(f"cannot read the engine's output: {head[:200]!r}")
         stream.settimeout(None)
     except OSError:
         stream.close()
@@ -88,5 +88,5 @@ def say(error: Exception) -> str:
 
 def _advice(error: Exception) -> str:
     if isinstance(error, PermissionError):
-        return "this user has no access to it (group docker, whose members are as good as root)"
+        return "this user has no access to it (group docker, whose members have root access)"
     return "install it (Debian package docker.io) and start it (systemctl start docker)"

@@ -43,9 +43,9 @@ _BREATH = 0.002
 """Seconds in which more may come of an output that comes in small pieces: each costs the bot as much as a large one."""
 _ROUNDS = 200
 _PAUSE = 0.01
-_REFUSED = 126
+_EXIT_REFUSED = 126
 _LOOKED_AT = 50
-_WAITING = ("bash", "sh", "timeout", "nohup", "setsid", "tee", "sleep", "tail")
+_WAITING_PROGRAMS = ("bash", "sh", "timeout", "nohup", "setsid", "tee", "sleep", "tail")
 """Programs that are not named: they wait for those that are."""
 _SET_DUMPABLE, _SET_SECCOMP, _SET_CHILD_SUBREAPER, _SET_NO_NEW_PRIVS = 4, 22, 36, 38
 _FILTER_MODE = 2
@@ -171,7 +171,7 @@ class LabAgent:
         os.close(pipe_end)
         self._command = _Command(number, shell, output)
         if not shell:
-            self._finish(_REFUSED)
+            self._finish(_EXIT_REFUSED)
             self._reap()
 
     def _become(self, order: dict[str, Any], output: int) -> NoReturn:
@@ -203,7 +203,7 @@ class LabAgent:
         except BaseException as error:
             os.write(2, f"The command could not be started: {error}\n".encode(errors="replace"))
         finally:
-            os._exit(_REFUSED)
+            os._exit(_EXIT_REFUSED)
 
     def _pass_on(self, output: _Output, limit: int = CHUNK) -> bool:
         """Pass on what a command has printed; return whether there may be more of it."""
@@ -280,7 +280,7 @@ class LabAgent:
         if command.number in self._outputs:
             self._flush(command.output)
         processes = _processes()
-        facts = {"code": code, "jobs": len(processes), "running": _named(processes)}
+        facts = {"code": code, "jobs": len(processes), "running": _process_names(processes)}
         self._send(EXITED, command.number, json.dumps(facts).encode())
 
     def _kill_session(self, number: int) -> None:
@@ -344,7 +344,7 @@ def _scan() -> Iterator[_Process]:
             yield _Process(int(name), int(fields[2]), int(fields[3]), int(fields[19]))
 
 
-def _named(processes: list[_Process]) -> list[str]:
+def _process_names(processes: list[_Process]) -> list[str]:
     """Return the command lines of some processes with their seconds, the oldest first; none that only waits for another."""
     now, ages = time.clock_gettime(time.CLOCK_BOOTTIME), dict[str, str]()
     for process in sorted(processes, key=lambda process: process.started)[:_LOOKED_AT]:
@@ -356,7 +356,7 @@ def _named(processes: list[_Process]) -> list[str]:
         name = program.rpartition("/")[2]
         line = " ".join([name, *words]).strip()[:NAME]
         # Of several that are alike, as a pool's are, one is named.
-        if name not in {"", *_WAITING} and line not in ages:
+        if name not in {"", *_WAITING_PROGRAMS} and line not in ages:
             ages[line] = f"{line} ({max(0.0, now - process.started / os.sysconf('SC_CLK_TCK')):.0f} s)"
     return list(ages.values())[:NAMES]
 

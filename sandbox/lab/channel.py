@@ -84,5 +84,5 @@ def read_exited(content: bytes) -> Exited:
 def read_count(content: bytes) -> int:
     """Read a number of bytes; raises NotUnderstood."""
     if not content.isdigit() or len(content) > 18:
-        raise NotUnderstood("a count that is none")
+        raise NotUnderstood("an invalid count")
     return int(content)

@@ -18,7 +18,7 @@ from sandbox.lab.channel import Exited, Frame, FrameReader, NotUnderstood, order
 from sandbox.lab.layout import DEEP, TMP, limits_of
 from sandbox.lab.log import CommandLog
 from sandbox.memory import oom_kills
-from sandbox.output import OURS, CappedOutput
+from sandbox.output import ENGINE_MARK, CappedOutput
 from sandbox.running import Running
 from sandbox.watcher import Watcher
 from state.errors import BotError
@@ -312,22 +312,22 @@ class Keeper:
             case _:
                 raise NotUnderstood(f"it sent an unexpected answer ({frame.kind})")
 
-    def _run(self, wanted: RunOrder) -> None:
-        if not wanted.done.set_running_or_notify_cancel():
+    def _run(self, order: RunOrder) -> None:
+        if not order.done.set_running_or_notify_cancel():
             return
         if self._command:
-            wanted.done.set_exception(RuntimeError("a lab runs one command at a time"))
+            order.done.set_exception(RuntimeError("a lab runs one command at a time"))
             return
         limits = self._request.limits
-        log = CommandLog(self._request.folder / "logs", wanted.number, limits, self._redactor)
-        self._logs[wanted.number] = log
+        log = CommandLog(self._request.folder / "logs", order.number, limits, self._redactor)
+        self._logs[order.number] = log
         now = time.monotonic()
-        self._command = _Command(wanted.number, log, wanted.done, now, now + wanted.seconds)
+        self._command = _Command(order.number, log, order.done, now, now + order.seconds)
         self._outgoing += run_order(
-            wanted.number,
-            wanted.command,
-            wanted.environment,
-            list(wanted.cpus),
+            order.number,
+            order.command,
+            order.environment,
+            list(order.cpus),
             limits.output_bytes,
             FULL_FILE_BYTES if self._watcher.overfull() else None,
         )
@@ -409,7 +409,7 @@ class Keeper:
         is_killed = killed or (command.ended and command.exited.code == _KILLED)
         notice, self._notice = self._notice, None
         result = CommandResult(
-            output=command.log.shown(OURS),
+            output=command.log.shown(ENGINE_MARK),
             exit_code=None if is_killed else command.exited.code,
             seconds=command.seconds,
             timed_out=killed and not command.ended,
@@ -455,7 +455,7 @@ class Keeper:
             log.close()
         if command := self._command:
             seconds = time.monotonic() - command.began
-            command.done.set_result(CommandResult(command.log.shown(OURS), None, seconds, False, reason, 0))
+            command.done.set_result(CommandResult(command.log.shown(ENGINE_MARK), None, seconds, False, reason, 0))
         while not self._requests.empty():
             _, future = self._requests.get()
             if future and future.set_running_or_notify_cancel():

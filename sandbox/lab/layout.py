@@ -28,7 +28,7 @@ _MOST_FILES = 1_000_000
 _PRELUDE = f"{HOME}/.code/prelude.sh"
 _BESIDE_SCRIPTS = ("data", "weights")
 """What a script finds in its working folder when it is scored, and so here."""
-_OURS = {"work", "logs", "bin", ".engine", ".code"}
+_RESERVED_FOLDERS = {"work", "logs", "bin", ".engine", ".code"}
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -38,7 +38,7 @@ def check_lab(request: LabRequest) -> None:
     for name in (request.lab_id, *parts):
         if not _PLAIN_NAME.fullmatch(name) or name in {".", ".."}:
             raise ValueError(f"not a plain name: {name!r}")
-    if reserved := _OURS & {path.split("/")[0] for path in request.mounts}:
+    if reserved := _RESERVED_FOLDERS & {path.split("/")[0] for path in request.mounts}:
         raise ValueError(f"nothing else can be mounted as {sorted(reserved)}")
     for path in request.in_place:
         if not path.is_absolute() or request.folder.resolve().is_relative_to(path.resolve()):

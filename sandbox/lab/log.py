@@ -13,7 +13,7 @@ from state.redaction import RedactedStream, Redactor
 
 _HELD_BYTES = 1 << 18
 """Of the output, for the result; more than what is shown, as what was overwritten is not."""
-_REPEATED = re.compile(r"^((?:.+\n){1,4}?)\1{4,}", re.MULTILINE)
+_REPETITION = re.compile(r"^((?:.+\n){1,4}?)\1{4,}", re.MULTILINE)
 """Lines that follow themselves, such as a warning of two lines by each fit: shown once, with how often they came."""
 
 
@@ -40,7 +40,7 @@ class CommandLog:
         """Take in the next bytes. Raises NotUnderstood: they are more than are ever passed on."""
         self._received += len(chunk)
         if self._received > self._limits.output_bytes + 4 * agent.TAIL:
-            raise NotUnderstood("more output than was asked for")
+            raise NotUnderstood("more output than requested")
         self._output.add(chunk)
         self._write(self._stream.pass_on(chunk))
 
@@ -89,7 +89,7 @@ class CommandLog:
 
 
 def _without_repetitions(text: str, mark: str) -> str:
-    return _REPEATED.sub(lambda match: f"{match[1]}{mark}[{len(match[0]) // len(match[1]) - 1} times more]\n", text)
+    return _REPETITION.sub(lambda match: f"{match[1]}{mark}[{len(match[0]) // len(match[1]) - 1} times more]\n", text)
 
 
 def _until_line_end(text: str) -> str:

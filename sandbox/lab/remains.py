@@ -9,7 +9,7 @@ from sandbox.disk import DEEPEST
 
 KEPT_BYTES = 20_000_000
 _LARGEST = 1_000_000
-_KEPT = (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".yaml")
+_SUFFIXES = (".py", ".md", ".txt", ".csv", ".json", ".sh", ".log", ".toml", ".yaml")
 
 
 def tidy_work(work: Path) -> None:
@@ -21,22 +21,22 @@ def tidy_work(work: Path) -> None:
         OSError: The disk failed.
     """
     kept_bytes, deepest = 0, len(work.parts) + DEEPEST
-    seen: list[Path] = []
+    tidied_folders: list[Path] = []
     work.chmod(0o700)
     for name, folders, files in os.walk(work):  # follows no links; a folder is opened after what is done here
         folder = Path(name)
         for path in map(folder.joinpath, folders):
-            seen.append(path)
+            tidied_folders.append(path)
             path.unlink() if path.is_symlink() else path.chmod(0o700)
         for path in map(folder.joinpath, files):
             status = path.lstat()
-            plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and path.suffix in _KEPT
+            plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and path.suffix in _SUFFIXES
             if plain and status.st_size <= _LARGEST and kept_bytes + status.st_size <= KEPT_BYTES:
                 kept_bytes += status.st_size
             else:
                 path.unlink()
         if len(folder.parts) >= deepest:
             folders.clear()
-    for path in reversed(seen):
+    for path in reversed(tidied_folders):
         with contextlib.suppress(OSError):  # it is not empty
             path.rmdir()

@@ -12,7 +12,7 @@ from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.keeper import Keeper, RunOrder
 from sandbox.lab.layout import check_lab, command_environment, prepare
 from sandbox.running import Running
-from sandbox.thread_join import ended
+from sandbox.thread_join import join_thread
 from sandbox.watcher import Watcher
 
 
@@ -27,7 +27,7 @@ class SearchPaths:
 
 
 @asynccontextmanager
-async def opened(
+async def open_session(
     request: LabRequest, start: Callable[[LabRequest, Path, Watcher], Running], paths: SearchPaths
 ) -> AsyncIterator[LabHandle]:
     """Open a lab, closed at the end. Raises LabDied: it could not be opened; ValueError: no caller should make this request."""
@@ -36,7 +36,7 @@ async def opened(
         work = await asyncio.to_thread(prepare, request)
         keeper = Keeper(request, work, partial(start, request, work))
     except OSError as error:
-        raise LabDied(f"The lab could not be opened: {error}") from error
+        raise LabDied(f"Cannot start the lab: {error}") from error
     lab = OpenLab(request, keeper, paths)
     keeper.open()
     try:
@@ -60,7 +60,7 @@ class OpenLab:
         """See `LabHandle`."""
         run_order = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
         self._keeper.run(run_order)
-        return await ended(asyncio.wrap_future(run_order.done), partial(self._keeper.stop, number))
+        return await join_thread(asyncio.wrap_future(run_order.done), partial(self._keeper.stop, number))
 
     async def wait_idle(self) -> None:
         """See `LabHandle`."""
@@ -75,7 +75,7 @@ class OpenLab:
     async def close(self) -> None:
         """See `LabHandle`."""
         self._keeper.close()
-        await ended(asyncio.wrap_future(self._keeper.closed))
+        await join_thread(asyncio.wrap_future(self._keeper.closed))
 
     @property
     def alive(self) -> bool:

@@ -42,8 +42,8 @@ def kaggle_addresses(site: str, hosts: Collection[str] = ()) -> Check:
         is_local = is_loopback(home) and is_loopback(url.host)
         if not (is_local or (is_known and url.scheme == "https")) or not _is_served(url):
             raise UnknownAnswer(
-                f"Kaggle names an address at {_place(url)}, which is not https at a host of its own; if that is right, "
-                "name the host in `hosts` under [kaggle] in bot.toml"
+                f"Kaggle names an address at {_place(url)}, which is not https on one of its hosts; if that is right, add "
+                "the host to `hosts` under [kaggle] in bot.toml"
             )
 
     return check

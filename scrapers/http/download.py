@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 
 from scrapers.http.addresses import open_download, public_addresses
-from scrapers.http.responses import AGAIN, ATTEMPTS, WINDOW, TransientFailure, steady_chunks
+from scrapers.http.responses import ATTEMPTS, RETRY_STATUSES, WINDOW, TransientFailure, steady_chunks
 from state.errors import DownloadFailed, SiteUnavailable
 
 SPARE_BYTES = 500_000_000
@@ -172,7 +172,7 @@ class Download:
 
     def _check_status(self, response: httpx2.Response, *, asked_now: bool, size: int) -> None:
         status = response.status_code
-        if status in AGAIN:
+        if status in RETRY_STATUSES:
             raise TransientFailure(f"the server answered {status}")
         if status in _EXPIRED and not asked_now:
             self._url = None

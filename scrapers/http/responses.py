@@ -19,7 +19,7 @@ WINDOW = 60.0
 """Seconds over which that is measured."""
 ATTEMPTS = 5
 """Most attempts in a row that bring little of a file to its place."""
-AGAIN = (408, 425, 429, 500, 502, 503, 504)
+RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
 _MOST_CONTAINERS = 200_000
 _MOST_VALUES = 2_000_000
@@ -69,7 +69,7 @@ async def steady_chunks(response: httpx2.Response, window: float = WINDOW) -> As
     Raises DecodingError: it is encoded; ReadTimeout: it is too slow. Also what httpx2 raises if the connection breaks.
     """
     if _codings(response):
-        raise httpx2.DecodingError("it has an encoding that was not requested")
+        raise httpx2.DecodingError("its encoding was not requested")
     now = asyncio.get_running_loop().time
     start, received = now(), 0
     async for part in response.aiter_bytes():

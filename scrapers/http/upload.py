@@ -11,11 +11,11 @@ from pathlib import Path
 
 import httpx2
 
-from scrapers.http.responses import AGAIN, ATTEMPTS, SLOWEST, TransientFailure
+from scrapers.http.responses import ATTEMPTS, RETRY_STATUSES, SLOWEST, TransientFailure
 from state.errors import SiteUnavailable
 
 _CHUNK = 1 << 18
-_DONE = (200, 201)
+_STORED = (200, 201)
 _INCOMPLETE = 308
 _ARRIVED = re.compile(r"bytes=0-(\d+)")
 
@@ -74,7 +74,7 @@ class Upload:
         async with self.http.stream("PUT", self.url, headers=headers) as response:
             await self._check(response)
             match = _ARRIVED.fullmatch(response.headers.get("Range", ""))
-            if response.status_code in _DONE:
+            if response.status_code in _STORED:
                 return size
             return min(int(match[1]) + 1, size) if match else 0
 
@@ -83,9 +83,9 @@ class Upload:
         await response.aread()  # one that breaks off in the middle says nothing
         if response.headers.get("Content-Type", "").startswith("text/html"):
             raise TransientFailure(f"the answer was {status} and a web page")
-        if status in AGAIN:
+        if status in RETRY_STATUSES:
             raise TransientFailure(f"the answer was {status}")
-        if status not in (*_DONE, _INCOMPLETE):
+        if status not in (*_STORED, _INCOMPLETE):
             raise SiteUnavailable(f"the answer to the upload was {status}")
 
     async def _rest(self, start: int) -> AsyncIterator[bytes]:

@@ -40,7 +40,7 @@ _REFUSED = 400
 
 
 @dataclass(frozen=True)
-class Answered:
+class ApiAnswer:
     """An answer: decoded JSON, an address, or bytes."""
 
     content: Any
@@ -61,20 +61,20 @@ class ResponseReader:
     says_why: bool = False
     """Whether an error without a code is a refusal; else it is no answer, whatever it may say."""
 
-    async def read(self, response: httpx2.Response, now: datetime) -> Answered:
+    async def read(self, response: httpx2.Response, now: datetime) -> ApiAnswer:
         """Read a response; raises what `KaggleClient` does, and httpx2's errors if the connection breaks."""
         served = _date(response.headers.get("Date"), now)
         if response.next_request is not None and (self.redirect or self.raw):
-            return Answered(None, served, str(response.next_request.url))
+            return ApiAnswer(None, served, str(response.next_request.url))
         data = await receive(response, self.largest)
         text = "" if self.raw and response.is_success else data.decode("utf-8", errors="replace")
         if not response.is_success:
             raise self._failure(response.status_code, text, retry_after(response.headers.get("Retry-After"), served))
         if self.raw and data.lstrip()[:1] != b"{":
-            return Answered(None, served, raw=data)
+            return ApiAnswer(None, served, raw=data)
         content = self._decoded(data.decode("utf-8", errors="replace"))
         address = content.get("url") if isinstance(content, dict) and (self.redirect or self.raw) else None
-        return Answered(content, served, address if isinstance(address, str) else "")
+        return ApiAnswer(content, served, address if isinstance(address, str) else "")
 
     def _decoded(self, text: str) -> Any:
         try:
@@ -164,7 +164,7 @@ class KaggleClient:
         """
         parts = urlsplit(section.url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-            raise UsageError(f"{section.url} is not https, and a key is never sent in the clear.")
+            raise UsageError(f"{section.url} is not https; the bot never sends a key unencrypted.")
         self._http = http
         self._find_credentials = credentials
         self._credentials: Credentials | None = None
@@ -189,7 +189,7 @@ class KaggleClient:
         try:
             return answer.read(response.content, response.served_at)  # type: ignore[return-value]
         except ValidationError as error:
-            raise UnknownAnswer(f"Kaggle's answer to {method.name} is not understood: {first_fault(error)}") from None
+            raise UnknownAnswer(f"Kaggle's answer to {method.name} is unreadable: {first_fault(error)}") from None
 
     async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
         """Call a method that answers with the address of a download."""
@@ -232,10 +232,10 @@ class KaggleClient:
         try:
             await self._check(httpx2.URL(url))
         except httpx2.InvalidURL as error:
-            raise UnknownAnswer(f"{url[:200]!r} is no address: {error}") from error
+            raise UnknownAnswer(f"{url[:200]!r} is not an address: {error}") from error
         await Upload(self._http, url, file, self._patience.whole, self.clock.sleep).run()
 
-    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: ResponseReader) -> Answered:
+    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: ResponseReader) -> ApiAnswer:
         if self._refusal is not None and not self._pacing.breaker(_LOGIN).admits():
             raise NotAuthenticated(self._refusal)  # the reason for the rest, which callers act on
         for family in (_LOGIN, method.family):
@@ -263,7 +263,7 @@ class KaggleClient:
         self._pacing.breaker(method.family).succeed()
         self._pacing.breaker(_LOGIN).succeed()
 
-    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> Answered:
+    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> ApiAnswer:
         attempts = AsyncRetrying(
             sleep=self.clock.sleep,
             stop=lambda state: stop_after_attempt(self._patience.attempts)(state) or self._too_long(state),
@@ -273,7 +273,7 @@ class KaggleClient:
         )
         if not method.reads:
             return await self._once(method, body, reading)
-        response: Answered = await attempts(self._once, method, body, reading)
+        response: ApiAnswer = await attempts(self._once, method, body, reading)
         return response
 
     def _too_long(self, state: RetryCallState) -> bool:
@@ -287,7 +287,7 @@ class KaggleClient:
         backoff = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
         return max(requested, backoff)
 
-    async def _once(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> Answered:
+    async def _once(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> ApiAnswer:
         credentials = await self.key(renewed=not method.open)
         headers = {"Content-Type": "application/json", "Accept-Encoding": CODING}
         if not method.open:
@@ -305,7 +305,7 @@ class KaggleClient:
                 raise SiteUnavailable(f"Kaggle did not answer {method.name} in time") from None
             except httpx2.HTTPError as error:
                 words = credentials.hide(_words(error))
-                raise SiteUnavailable(f"Kaggle could not be asked for {method.name}: {words}") from error
+                raise SiteUnavailable(f"cannot ask Kaggle for {method.name}: {words}") from error
 
     async def key(self, *, renewed: bool = True) -> Credentials:
         """Return the key, found again after it was rejected, and renewed if it is one of `kaggle auth login` that expires."""
@@ -321,7 +321,7 @@ class KaggleClient:
             self._credentials = None
             reason = credentials.hide(str(error))
             raise NotAuthenticated(
-                f"{credentials.source} could not be renewed: {reason}; run `kaggle auth login` again"
+                f"{credentials.source}: cannot renew it: {reason}; run `kaggle auth login` again"
             ) from None
         return credentials
 

@@ -206,7 +206,7 @@ def read_board(archive: bytes) -> list[BoardRow]:
             text = zip_file.read(member).decode("utf-8-sig")
         return [_board_row(row) for row in csv.DictReader(io.StringIO(text))]
     except (*BROKEN, KeyError, csv.Error) as error:
-        raise UnknownAnswer(f"Kaggle's leaderboard is not the zip of a table: {error}") from error
+        raise UnknownAnswer(f"Kaggle's leaderboard is not a zipped table: {error}") from error
 
 
 def _board_row(row: dict[str, str]) -> BoardRow:

@@ -15,7 +15,7 @@ _TOKEN = "KAGGLE_API_TOKEN"  # noqa: S105 - the name of a variable
 _USER_AND_KEY = "KAGGLE_USERNAME and KAGGLE_KEY"
 _EARLY = timedelta(minutes=10)
 """Time before its end at which a token is renewed."""
-_HOW = (
+_KEY_HINT = (
     "put a token (kaggle.com/settings/api) into the variable KAGGLE_API_TOKEN, the systemd credential of that name, or "
     "~/.kaggle/access_token"
 )
@@ -39,7 +39,7 @@ class Credentials:
         """Refuse what cannot be sent in a header."""
         for part in (self.secret, self.user or "x", self.refresh or "x"):
             if not (part and part.isascii() and part.isprintable() and " " not in part):
-                raise UsageError(f"What is in {self.source} cannot be Kaggle's key; {_HOW}.")
+                raise UsageError(f"The content of {self.source} cannot be Kaggle's key; {_KEY_HINT}.")
 
     @property
     def authorization(self) -> str:
@@ -83,7 +83,7 @@ def find_credentials(environment: Mapping[str, str] | None = None, home: Path | 
     variables = os.environ if environment is None else environment
     for credentials in _places(variables, home or Path(variables.get("HOME") or Path.home())):
         return credentials
-    raise UsageError(f"No Kaggle key: {_HOW}.")
+    raise UsageError(f"No Kaggle key: {_KEY_HINT}.")
 
 
 def _places(variables: Mapping[str, str], home: Path) -> Iterator[Credentials]:
@@ -120,7 +120,7 @@ def _legacy_file(path: Path, source: str) -> Iterator[Credentials]:
         content = json.loads(text)
         yield Credentials(str(content["key"]), str(content["username"]), source)
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{source} is not what Kaggle gives: {_HOW}.") from None
+        raise UsageError(f"{source} is not a Kaggle key: {_KEY_HINT}.") from None
 
 
 def _login_file(path: Path, source: str) -> Iterator[Credentials]:
@@ -136,7 +136,7 @@ def _login_file(path: Path, source: str) -> Iterator[Credentials]:
         # Without a token what renews it stands in its place, and is never sent as one: it is renewed first.
         yield Credentials(token, source=source, refresh=refresh, expires_at=expires if token != refresh else None)
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UsageError(f"{source} is not what Kaggle gives: run `kaggle auth login` again, or {_HOW}.") from None
+        raise UsageError(f"{source} is not a Kaggle key: run `kaggle auth login` again, or {_KEY_HINT}.") from None
 
 
 def _read(path: Path, source: str) -> str:

@@ -57,7 +57,7 @@ def read_record(path: Path) -> DataRecord | None:
 
 _MOST_LISTED = 2_000
 """Most files of the list that are read: every 200 of them are a request."""
-_SHOWN = 3
+_LIMIT = 3
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class CompetitionData:
         """Raise DataChanged if a file is not as it was fetched."""
         if damaged := await asyncio.to_thread(record.damaged, self.data):
             raise DataChanged(
-                f"{self.data / damaged} is not as it was fetched: move {self.folder} away, and everything is fetched again"
+                f"{self.data / damaged} has changed since the download: move {self.folder} away to download it again"
             )
 
     async def _bring(self) -> DataRecord:
@@ -180,14 +180,14 @@ class CompetitionData:
                 if len(sizes) == _MOST_LISTED:
                     break
         except (SiteUnavailable, UnknownAnswer) as error:
-            self.warn(f"the list of files could not be read: {error}")
+            self.warn(f"cannot read the list of files: {error}")
         return sizes
 
     def _begin(self) -> None:
         """Remove what an earlier attempt left half done, but for the zip and its part: a download goes on where it was."""
         if self.data.exists() and not self._zip.exists():
             raise DataChanged(
-                f"the files in {self.data} are of unknown origin: move them away, and the data of {self.slug} is fetched"
+                f"the files in {self.data} are of unknown origin: move them away to download the data of {self.slug}"
             )
         for half in (self._unpacking, self.data):  # without a record neither is known to be whole
             if half.exists():
@@ -222,8 +222,8 @@ class CompetitionData:
             elif members[place] != size:
                 differences.append(f"{name} has {size:,} bytes in the list and {members[place]:,} in the zip")
         if differences:
-            and_more = f"; and {len(differences) - _SHOWN} more" if len(differences) > _SHOWN else ""
-            self.warn(f"the zip with the data is not as Kaggle lists it: {'; '.join(differences[:_SHOWN])}{and_more}")
+            and_more = f"; and {len(differences) - _LIMIT} more" if len(differences) > _LIMIT else ""
+            self.warn(f"the zip with the data is not as Kaggle lists it: {'; '.join(differences[:_LIMIT])}{and_more}")
 
     async def _unpack(self) -> dict[str, Pin]:
         stop = threading.Event()

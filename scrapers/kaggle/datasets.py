@@ -65,7 +65,7 @@ class OwnDataSets(PageOfItems):
     datasets: Annotated[tuple[DataSet, ...], Items] = ()
 
 
-class _Nothing(ApiResponse):
+class _EmptyResponse(ApiResponse):
     """An answer that says nothing unless it is an error."""
 
 
@@ -82,7 +82,7 @@ class DataSets:
     async def status(self, ref: str) -> DataSetStatus | None:
         """Return the status of a data set, `owner/slug`; None: there is none, or it is another user's."""
         try:
-            return (await self._call("GetDatasetStatus", _named(ref), StatusOfDataSet, ref)).status
+            return (await self._call("GetDatasetStatus", _by_ref(ref), StatusOfDataSet, ref)).status
         except (NotEntered, NotFound):  # Kaggle's "permission denied" is also its answer for what does not exist
             return None
 
@@ -114,7 +114,7 @@ class DataSets:
 
     async def remove(self, ref: str) -> None:
         """Remove a data set with all its versions."""
-        await self._call("DeleteDataset", _named(ref), _Nothing, ref, reads=False)
+        await self._call("DeleteDataset", _by_ref(ref), _EmptyResponse, ref, reads=False)
 
     async def _uploaded(self, files: Mapping[str, Path]) -> list[dict[str, str]]:
         """Upload files, and return what names them in a data set; Kaggle forgets those that no data set is made of."""
@@ -140,6 +140,6 @@ class DataSets:
         return await self.client.call(method, body, answer, subject=subject)
 
 
-def _named(ref: str) -> dict[str, str]:
+def _by_ref(ref: str) -> dict[str, str]:
     owner, _, slug = ref.partition("/")
     return {"ownerSlug": owner, "datasetSlug": slug}

@@ -7,7 +7,7 @@ from scrapers.kaggle.client import KaggleClient, Method
 from scrapers.kaggle.wire import ApiResponse, Int, Items, Mixed, PageOfItems, Text, Time, Wire
 
 _SERVICE = "kernels.KernelsApiService"
-_MOST = 100
+_PAGE_SIZE = 100
 
 
 class Kernel(Wire):
@@ -77,7 +77,7 @@ class Kernels:
             "competition": slug,
             "group": "EVERYONE",
             "sortBy": "DATE_RUN",
-            "pageSize": _MOST,
+            "pageSize": _PAGE_SIZE,
             **({"pageToken": token} if token else {"page": page}),
         }
         return await self.client.call(Method(_SERVICE, "ListKernels", "kernels"), body, KernelPage, subject=slug)
@@ -89,7 +89,7 @@ class Kernels:
 
     async def outputs(self, ref: str, version: int | None = None, token: str = "") -> OutputPage:
         """Return a page of the files that a version's run has written, the current one's without a number."""
-        body = named_version(ref, version) | {"pageSize": _MOST, **({"pageToken": token} if token else {})}
+        body = named_version(ref, version) | {"pageSize": _PAGE_SIZE, **({"pageToken": token} if token else {})}
         # A family of its own: an answer that is too large (it holds what the run printed) must not keep lists from being read.
         method = Method(_SERVICE, "ListKernelSessionOutput", "outputs")
         return await self.client.call(method, body, OutputPage, subject=ref)

@@ -15,9 +15,9 @@ from state.errors import KaggleError, SiteUnavailable
 KindName = Literal["notebooks", "simulation", "agents", "models", "hackathon", "judged", "two-stages", "huge-data"]
 
 HUGE_BYTES = 50_000_000_000
-_JUDGED = "Analytics"
+_ANALYTICS = "Analytics"
 """Kaggle's category of competitions without a metric."""
-_ONE = r"(?:an?|one|your|the|their|its|multiple|several|up to \w+) "
+_ARTICLE = r"(?:an?|one|your|the|their|its|multiple|several|up to \w+) "
 _SUBMISSION = r"\b(?:submissions?|entry|entries) (?:is|are|must be|must contain|contains?|consists? of)"
 _WEIGHTS = r"weights|checkpoints?|adapters?|(?:tensorflow lite|tf-?lite|onnx|torchscript|gguf) models?"
 _WORDS: Mapping[KindName, re.Pattern[str]] = {
@@ -25,13 +25,13 @@ _WORDS: Mapping[KindName, re.Pattern[str]] = {
         r"\bkaggle[-_ ]environments?\b|\bplays? episodes\b|\bskill rating\b|\bsimulation competition\b", re.IGNORECASE
     ),
     "agents": re.compile(
-        rf"\b(?:submit|upload|enter|build)(?:s|ting|ted)? {_ONE}(?:[\w-]+ ){{0,3}}agents?\b"
+        rf"\b(?:submit|upload|enter|build)(?:s|ting|ted)? {_ARTICLE}(?:[\w-]+ ){{0,3}}agents?\b"
         r"|\bagent submissions?\b|\b(?:submitted|uploaded) agents?\b"
         rf"|{_SUBMISSION} (?:an? |your )?(?:[\w-]+ ){{0,2}}agents?\b",
         re.IGNORECASE,
     ),
     "models": re.compile(
-        rf"\b(?:submit|upload)(?:s|ting|ted)? {_ONE}(?:trained|fine-?tuned) (?:[\w-]+ ){{0,2}}models?\b"
+        rf"\b(?:submit|upload)(?:s|ting|ted)? {_ARTICLE}(?:trained|fine-?tuned) (?:[\w-]+ ){{0,2}}models?\b"
         r"|\bmodel submissions?\b|\b(?:submitted|uploaded) models?\b",
         re.IGNORECASE,
     ),
@@ -50,7 +50,7 @@ _WORDS: Mapping[KindName, re.Pattern[str]] = {
 _WITH_METRIC: Mapping[KindName, re.Pattern[str]] = {
     "agents": re.compile(r"\bagent\.ya?ml\b", re.IGNORECASE),
     "models": re.compile(
-        rf"\badapter_config\.json\b|\b(?:submit|upload)(?:s|ting|ted)? {_ONE}(?:[\w-]+ ){{0,3}}(?:{_WEIGHTS})\b"
+        rf"\badapter_config\.json\b|\b(?:submit|upload)(?:s|ting|ted)? {_ARTICLE}(?:[\w-]+ ){{0,3}}(?:{_WEIGHTS})\b"
         rf"|{_SUBMISSION} (?:an? |your |the )?(?:[\w-]+ ){{0,3}}(?:{_WEIGHTS})\b"
         r"|\bsubmi[^\n]{0,120}?\bmodel\.(?:tflite|onnx|gguf|safetensors|ckpt|pth?)\b",
         re.IGNORECASE,
@@ -122,7 +122,7 @@ def _unscored(
                 return Recognised(kind, quote)
     if competition.evaluation_metric:
         return None
-    return Recognised("judged", f"Kaggle's category {_JUDGED}") if competition.category == _JUDGED else None
+    return Recognised("judged", f"Kaggle's category {_ANALYTICS}") if competition.category == _ANALYTICS else None
 
 
 def _quoted(kind: KindName, pattern: re.Pattern[str], pages: Sequence[CompetitionPage]) -> str | None:

@@ -22,7 +22,7 @@ _PAGES = 3
 _FILES = 3
 """Of one version: a notebook may write a submission of each of its models."""
 _TRIES = 5
-_GONE = (404, 410)
+_GONE_STATUSES = (404, 410)
 _LIKELY = re.compile(r"sub", re.IGNORECASE)
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -140,7 +140,7 @@ async def bring(client: KaggleClient, url: str, target: Path, largest: int) -> b
     size = 0
     try:
         async with client.stream(url) as response:
-            if response.status_code in _GONE:
+            if response.status_code in _GONE_STATUSES:
                 return False
             if not response.is_success:
                 raise SiteUnavailable(f"a kernel's file was answered with {response.status_code}")

@@ -96,7 +96,7 @@ class Pacing:
         """Raise RateLimited while the family's breaker is open."""
         breaker = self.breaker(family)
         if not breaker.admits():
-            error = RateLimited(f"Kaggle's {family} are left in peace for {breaker.left:.0f} s, as they did not answer")
+            error = RateLimited(f"Kaggle's {family}: pausing requests for {breaker.left:.0f} s, as they did not answer")
             error.wait = breaker.left
             raise error
 
@@ -105,7 +105,7 @@ class Pacing:
         reserved = self.pace.reserved if family in READING else 0.0
         limit = int(self.pace.per_day * (1 - reserved))
         if not self.meter.admit(now.date(), family, limit):
-            of_them = "for reading what others wrote" if reserved else "to Kaggle"
+            of_them = "for reading the community" if reserved else "to Kaggle"
             error = RateLimited(f"the day's {limit} requests {of_them} are spent; more at 00:00 UTC")
             error.wait = (midnight(now, 1) - now).total_seconds()
             raise error

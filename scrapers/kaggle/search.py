@@ -9,7 +9,7 @@ from scrapers.kaggle.wire import Int, Items, Mixed, PageOfItems, Text, Wire
 from scrapers.snapshots.community import TIERS
 
 Kind = Literal["KERNEL", "TOPIC", "COMMENT", "COMPETITION"]
-_MOST = 100
+_PAGE_SIZE = 100
 METHOD = Method("search.SearchApiService", "ListEntities", "search")
 
 
@@ -91,7 +91,7 @@ def request_of(kind: Kind, query: str, token: str = "") -> dict[str, Any]:
     return {
         "filters": {"query": query, "documentTypes": [kind]},
         "canonicalOrderBy": "LIST_SEARCH_CONTENT_ORDER_BY_DATE_UPDATED",
-        "pageSize": _MOST,
+        "pageSize": _PAGE_SIZE,
         "pageToken": token or None,
     }
 

@@ -13,46 +13,50 @@ WEBSITE = "https://www.kaggle.com"
 class Pace(ClosedModel):
     """Limits on the rate of requests. Kaggle's own limits are not published, differ by family, and change."""
 
-    per_minute: float = Field(default=4.0, gt=0, description="requests of one family in the long run")
-    burst: int = Field(default=20, ge=1, description="requests of one family that may come at once after a pause")
-    per_day: int = Field(default=3_000, ge=1, description="requests in a UTC day, over all families and restarts")
+    per_minute: float = Field(default=4.0, gt=0, description="sustained rate of requests per family")
+    burst: int = Field(default=20, ge=1, description="burst of requests per family after a pause")
+    per_day: int = Field(
+        default=3_000, ge=1, description="maximum number of requests per UTC day, all families together"
+    )
     reserved: float = Field(
         default=0.2,
         ge=0,
         lt=1,
-        description="share of them that reading what others wrote leaves for submissions, boards and pages",
+        description="share of them reserved for submissions, leaderboards and pages",
     )
-    at_once: int = Field(default=2, ge=1, le=8, description="requests under way at a time")
-    apart: float = Field(default=1.0, ge=0, description="seconds between the beginnings of two requests")
-    first_rest: float = Field(default=30.0, gt=0, description="seconds for which a family is left in peace that failed")
-    longest_rest: float = Field(default=1_800.0, gt=0, description="seconds of the longest such rest")
+    at_once: int = Field(default=2, ge=1, le=8, description="maximum number of concurrent requests")
+    apart: float = Field(default=1.0, ge=0, description="minimum seconds between the starts of two requests")
+    first_rest: float = Field(default=30.0, gt=0, description="pause of a family after a failure, in seconds")
+    longest_rest: float = Field(default=1_800.0, gt=0, description="maximum pause, in seconds")
 
 
 class Patience(ClosedModel):
-    """How long an answer may take, in seconds, and how often a question is put again."""
+    """Time limits of answers, in seconds, and retries."""
 
-    connect: float = Field(default=10.0, gt=0, description="longest time to connect")
-    silence: float = Field(default=30.0, gt=0, description="longest time without a byte")
-    whole: float = Field(default=120.0, gt=0, description="longest time of a whole answer, downloads aside")
-    attempts: int = Field(default=3, ge=1, le=10, description="times that one question is put")
-    backoff: float = Field(default=2.0, gt=0, description="before the second time, at most; it doubles, and is random")
-    longest_wait: float = Field(default=60.0, gt=0, description="a longer wait is left to the next call")
-    largest: int = Field(default=80_000_000, gt=0, description="bytes of an answer, downloads aside")
+    connect: float = Field(default=10.0, gt=0, description="time limit of connecting")
+    silence: float = Field(default=30.0, gt=0, description="time limit without a byte")
+    whole: float = Field(default=120.0, gt=0, description="time limit of an answer, except downloads")
+    attempts: int = Field(default=3, ge=1, le=10, description="maximum number of attempts of a request")
+    backoff: float = Field(
+        default=2.0, gt=0, description="maximum wait before the second attempt; doubled each time, at random"
+    )
+    longest_wait: float = Field(default=60.0, gt=0, description="maximum wait within one call")
+    largest: int = Field(default=80_000_000, gt=0, description="maximum bytes of an answer, except downloads")
 
 
 class KaggleSection(ClosedModel):
     """Kaggle's address, and the limits on requests; the key is never in a settings file."""
 
-    url: str = Field(default=KAGGLE, description="address of the interface; that of `bot rehearse` for a rehearsal")
+    url: str = Field(default=KAGGLE, description="API address; for a rehearsal that of `bot rehearse`")
     hosts: tuple[str, ...] = Field(
         default=(),
-        description="hosts that the site may name for downloads and uploads, besides its own and Kaggle's storage",
+        description="additional hosts allowed for downloads and uploads",
         examples=[["storage.example"]],
     )
-    pace: Pace = Field(default=Pace(), description="How often Kaggle is asked.")
+    pace: Pace = Field(default=Pace(), description="Rate limits of requests to Kaggle.")
     patience: Patience = Field(
         default=Patience(),
-        description="How long an answer may take, in seconds, and how often a question is put again.",
+        description="Time limits of answers, in seconds, and retries.",
     )
 
     def page_of(self, competition: str, page: str = "") -> str:

@@ -38,12 +38,12 @@ _TIMES = {
     " WHERE competition = ? AND id IN ({}) AND NOT deleted AND posted_at IS NOT NULL",
     "kernel": "SELECT id, created_at FROM kernelversion WHERE competition = ? AND id IN ({}) AND created_at IS NOT NULL",
 }
-_KNOWN = (
+_SELECT_POSTS = (
     "SELECT post_id, sha256, known_at, sketch FROM likeness JOIN keptsketch ON keptsketch.id = sketch"
     " WHERE likeness.competition = ? AND likeness.kind = ? AND post_id IN ({})"
 )
 _NUMBERS = "SELECT sha256, id FROM keptsketch WHERE competition = ? AND kind = ? AND sha256 IN ({})"
-_KEPT = "SELECT id, sha256, code, prose FROM keptsketch WHERE id IN ({})"
+_SELECT_SKETCHES = "SELECT id, sha256, code, prose FROM keptsketch WHERE id IN ({})"
 _FULL = "SELECT digest FROM sketchband WHERE digest IN ({}) GROUP BY digest HAVING count(*) >= ?"
 _SHARED = "SELECT digest, sketch FROM sketchband WHERE digest IN ({})"
 _EARLIEST = (
@@ -55,7 +55,7 @@ _LATER = (
     " AND (original IS NULL OR (original_at, original) > (?, ?))"
 )
 _MATCHED = "UPDATE likeness SET original = ?, original_at = ?, similarity = ? WHERE competition = ? AND kind = ? AND post_id = ?"
-_SEVERAL = "SELECT sketch FROM likeness WHERE sketch IN ({}) GROUP BY sketch HAVING count(*) > 1"
+_SELECT_REPEATED = "SELECT sketch FROM likeness WHERE sketch IN ({}) GROUP BY sketch HAVING count(*) > 1"
 _ORPHANS = "SELECT post_id, known_at, sketch FROM likeness WHERE sketch IN ({}) AND original = ?"
 
 
@@ -138,7 +138,7 @@ class _Book:
         """Update the likenesses of a batch."""
         ids = [post.id for post in posts]
         times = dict(self._in(_TIMES[self._kind], ids, self._competition))
-        rows = {row[0]: row[1:] for row in self._in(_KNOWN, ids, self._competition, self._kind)}
+        rows = {row[0]: row[1:] for row in self._in(_SELECT_POSTS, ids, self._competition, self._kind)}
         places: dict[str, tuple[Sketch, str]] = {}
         for post in posts:
             time, old = times.get(post.id), rows.get(post.id)
@@ -159,7 +159,7 @@ class _Book:
         ]
         self._many("INSERT INTO likeness (competition, kind, post_id, sketch, known_at) VALUES (?, ?, ?, ?, ?)", rows)
         likeness = self._alike({numbers[sketch.sha256]: sketch for sketch, _ in places.values()})
-        repeats = {row[0] for row in self._in(_SEVERAL, list(likeness))}
+        repeats = {row[0] for row in self._in(_SELECT_REPEATED, list(likeness))}
         for _, _, id, sketch, time in rows:
             # Most texts are unique and unlike any other.
             if sketch in repeats or len(likeness[sketch]) > 1:
@@ -204,7 +204,7 @@ class _Book:
             for number in holders[digest]:
                 neighbours[number].add(candidate)
         strangers = set().union(*neighbours.values()) - sketches.keys()
-        all_sketches = sketches | {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted(strangers))}
+        all_sketches = sketches | {row[0]: Sketch(*row[1:]) for row in self._in(_SELECT_SKETCHES, sorted(strangers))}
         for number, candidates in neighbours.items():
             for candidate in candidates:
                 share = similarity(all_sketches[number], all_sketches[candidate], self._kind)
@@ -214,7 +214,7 @@ class _Book:
 
     def _forget(self, id: str, sketch: int) -> None:
         """Remove a post, and its sketch if no other post has it; posts that repeated it are matched again."""
-        (sketch_itself,) = (Sketch(*row[1:]) for row in self._in(_KEPT, [sketch]))
+        (sketch_itself,) = (Sketch(*row[1:]) for row in self._in(_SELECT_SKETCHES, [sketch]))
         likeness = self._alike({sketch: sketch_itself})[sketch]
         key = (self._competition, self._kind, id)
         self._many("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", [key])
@@ -223,7 +223,9 @@ class _Book:
             bands = [(digest, sketch) for digest in self._digests(sketch_itself)]
             self._many("DELETE FROM sketchband WHERE digest = ? AND sketch = ?", bands)
             self._many("DELETE FROM keptsketch WHERE id = ?", [(sketch,)])
-        orphan_sketches = {row[0]: Sketch(*row[1:]) for row in self._in(_KEPT, sorted({row[2] for row in orphans}))}
+        orphan_sketches = {
+            row[0]: Sketch(*row[1:]) for row in self._in(_SELECT_SKETCHES, sorted({row[2] for row in orphans}))
+        }
         orphan_likeness = self._alike(orphan_sketches)
         for orphan, time, number in orphans:
             self._match(orphan, time, orphan_likeness[number])

@@ -35,7 +35,7 @@ _CLOSES = {
 """Tags that an opening tag closes, as in a browser."""
 _TRANSPARENT = {"thead", "tbody", "tfoot"}
 # fmt: off
-_DROPPED = {
+_DROPPED_TAGS = {
     "audio", "button", "canvas", "head", "iframe", "map", "math", "noscript", "object", "script", "select", "style", "svg",
     "template", "textarea", "title", "video",
 }
@@ -147,7 +147,7 @@ def _in_words(tag: Tag) -> str | None:
         return _image(tag)
     if tag.name == "input" and kind == "checkbox":
         return "[x] " if tag.has_attr("checked") else "[ ] "
-    return "" if tag.name in _DROPPED or _is_hidden(tag) else None
+    return "" if tag.name in _DROPPED_TAGS or _is_hidden(tag) else None
 
 
 def _formula(formula: str, *, display: bool) -> str:

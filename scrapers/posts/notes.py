@@ -66,7 +66,7 @@ def changes(folder: Path, competition: str, states: Mapping[str, Any], now: date
         key = "from " + clean(os.path.relpath(error.filename, root)) + " on"
         keys.add(key)
         if key not in states:
-            yield Change(key, {"unread": True}, problem=f"nothing can be read: {error.strerror}")
+            yield Change(key, {"unread": True}, problem=f"cannot read it: {error.strerror}")
     # What never was a note may be forgotten once it is gone.
     yield from (Change(key, {}) for key, state in states.items() if key not in keys and "first" not in state)
 
@@ -169,7 +169,7 @@ def _text(root: Path, path: Path) -> str:
         if stat.S_ISDIR(info.st_mode):
             raise _LeftOut("is left out: it is a link to a folder, and those are not followed")
         if not stat.S_ISREG(info.st_mode):
-            raise _LeftOut("is left out: it is no file")
+            raise _LeftOut("is left out: it is not a file")
         if info.st_size > LARGEST:
             size = f"{info.st_size / 1e6:,.0f} MB, and {LARGEST / 1e6:.0f} MB are read at most"
             raise _LeftOut(f"is left out: it has {size}")
@@ -196,7 +196,7 @@ def _facts(path: Path, text: str) -> _Facts:
         pattern = _COMMENTED
     elif path.suffix.lower() == ".ipynb":
         if (notebook := parse_notebook(text)) is None:
-            raise _LeftOut("is left out: it is no notebook of format 4")
+            raise _LeftOut("is left out: it is not a notebook of format 4")
         first = next(iter(notebook["cells"]), None)
         source = first.get("source") if isinstance(first, dict) else None
         text = "".join(map(str, source)) if isinstance(source, list) else str(source or "")
@@ -216,7 +216,7 @@ def _facts(path: Path, text: str) -> _Facts:
         return _Facts(None, None, None, None)
     title, author, votes = (content.get(name) for name in ("title", "author", "votes"))
     if votes is not None and (type(votes) is not int or abs(votes) >= 2**31):
-        raise _LeftOut("is left out: its votes are no whole number")
+        raise _LeftOut("is left out: its votes are not a whole number")
     # YAML's lists may refer to themselves, so that written out they are endless.
     title, author = (_line(field) or None if isinstance(field, str) else None for field in (title, author))
     return _Facts(_time(content.get("date")), title, author, votes)
@@ -232,7 +232,7 @@ def _time(value: object) -> datetime | None:
         time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise _LeftOut("is left out: its date is none such as 2018-01-05 or 2018-01-05T12:00:00Z") from error
+        raise _LeftOut("is left out: its date must look like 2018-01-05 or 2018-01-05T12:00:00Z") from error
 
 
 def _id(key: str) -> str:

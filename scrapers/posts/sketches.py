@@ -28,7 +28,7 @@ FEWEST = 20
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|[^\s\w]")
 _COMMENT = re.compile(r"#[^\n]*")
 _WORD = re.compile(r"\w+")
-_AT_ONCE = 2_000
+_CHUNK = 2_000
 """Runs whose numbers are computed at once: a megabyte per thousand."""
 
 
@@ -74,8 +74,8 @@ def _signature(words: Sequence[str], length: int) -> bytes | None:
 
     factors, offsets = _permutations()
     lowest = np.full(PERMUTATIONS, 0xFFFFFFFF, dtype=np.uint32)
-    for start in range(0, len(runs), _AT_ONCE):
-        hashes = _mixed([zlib.crc32(run.encode()) for run in runs[start : start + _AT_ONCE]])
+    for start in range(0, len(runs), _CHUNK):
+        hashes = _mixed([zlib.crc32(run.encode()) for run in runs[start : start + _CHUNK]])
         lowest = np.minimum(lowest, (hashes[:, None] * factors + offsets).min(axis=0))
     signature: bytes = lowest.astype("<u4").tobytes()
     return signature

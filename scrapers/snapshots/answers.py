@@ -77,7 +77,7 @@ def read_answers(
     answers = _Table.open(root, ANSWERS, [*rows, *labels], len(rows), problems)
     sample = _Table.open(root, SAMPLE, columns, len(rows), problems)
     if sample is not None and (extra := [name for name in sample.header if name not in columns]):
-        problems.add(SAMPLE, f"has columns that are not in the manifest: {_some(extra)}", 1)
+        problems.add(SAMPLE, f"has columns that are not in the manifest: {_first(extra)}", 1)
     if answers is None:
         return None
     parts = 1 + answers.length * len(columns) // cells_at_once
@@ -101,16 +101,16 @@ def _other_columns(root: Path, rows: Sequence[str], predictions: Sequence[str]) 
 
 def _compare(answer_keys: Counter[str], sample_keys: Counter[str], problems: Problems) -> None:
     if missing := sorted(answer_keys.keys() - sample_keys.keys()):
-        problems.add(SAMPLE, f"lacks {len(missing):,} ids that {ANSWERS} has: {_some(missing)}", kind="missing ids")
+        problems.add(SAMPLE, f"lacks {len(missing):,} ids that {ANSWERS} has: {_first(missing)}", kind="missing ids")
     if unknown := sorted(sample_keys.keys() - answer_keys.keys()):
-        problems.add(SAMPLE, f"has {len(unknown):,} ids that {ANSWERS} lacks: {_some(unknown)}", kind="unknown ids")
+        problems.add(SAMPLE, f"has {len(unknown):,} ids that {ANSWERS} lacks: {_first(unknown)}", kind="unknown ids")
     for key in sorted(sample_keys.keys() & answer_keys.keys()):
         if sample_keys[key] != answer_keys[key]:
             times = f"{sample_keys[key]:,} times, but {answer_keys[key]:,} times in {ANSWERS}"
             problems.add(SAMPLE, f"has the id {shown_key(key)[:80]!r} {times}", kind="repeated ids")
 
 
-def _some(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     shown_names = ", ".join(repr(shown_key(name)[:80]) for name in names[:5])
     return shown_names if len(names) <= 5 else f"{shown_names}, ..."
 
@@ -142,7 +142,7 @@ class _Table:
             with problems.reading(name), open_table(path) as rows:
                 header = tuple(next(rows, (0, []))[1])
                 if missing := [column for column in columns if column not in header]:
-                    problems.add(name, f"has no column {_some(missing)}", 1)
+                    problems.add(name, f"has no column {_first(missing)}", 1)
                     return None
                 if len(set(header)) != len(header):
                     problems.add(name, "names a column twice", 1)

@@ -37,7 +37,7 @@ def check_archive(path: Path, name: str, problems: Problems) -> bool:
         with zipfile.ZipFile(path) as archive:
             return _check_members(archive, path.stat().st_size, name, problems)
     except BROKEN as error:
-        problems.add(name, f"is not a zip archive that can be read: {error}")
+        problems.add(name, f"is not a readable zip archive: {error}")
         return False
 
 
@@ -61,7 +61,7 @@ def _check_members(archive: zipfile.ZipFile, packed_bytes: int, name: str, probl
         return False
     outside = [member.filename for member in archive.infolist() if escapes(member.filename)]
     for member_name in outside:
-        problems.add(name, f"its member {member_name[:200]!r} leads out of the folder", kind="members")
+        problems.add(name, f"its member {member_name[:200]!r} points outside the folder", kind="members")
     try:
         broken = archive.testzip()
     except BROKEN as error:

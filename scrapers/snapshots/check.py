@@ -105,7 +105,7 @@ def _reading_faults(
         best[score.team] = score.score
 
 
-_SHOWN = 5
+_MAX_NAMES = 5
 """Most snapshots named where a folder holds several."""
 _REQUIRED = (DESCRIPTION, SAMPLE, ANSWERS, LEADERBOARD)
 
@@ -142,7 +142,7 @@ def check(
     manifest = read_manifest(path, problems)
     hashes = manifest.sha256 if manifest else {}
     if not community_only and not has_task(path):
-        problems.add(MANIFEST, "belongs to a community without a task: it can be read, but no run can work on it")
+        problems.add(MANIFEST, "has a community but no task: it can be read, not replayed")
         return Checked(manifest, [], Community(), problems.problems)
     for name in _REQUIRED[:1] if community_only else _REQUIRED[:2] if own_data else _REQUIRED:
         if name not in hashes and resolve_inside(path, name) is None:
@@ -173,10 +173,12 @@ def _misplaced(path: Path) -> str | None:
     if (path / MANIFEST).exists():
         return None
     if within := _snapshots_in(path):
-        names = ", ".join(str(snapshot) for snapshot in within[:_SHOWN]) + (", ..." if len(within) > _SHOWN else "")
+        names = ", ".join(str(snapshot) for snapshot in within[:_MAX_NAMES]) + (
+            ", ..." if len(within) > _MAX_NAMES else ""
+        )
         return f"{path} holds {plural(len(within), 'snapshot')} and is not a snapshot itself: name {names}"
     parent = next((folder for folder in path.absolute().parents if (folder / MANIFEST).is_file()), None)
-    return None if parent is None else f"{path} is a part of the snapshot {parent}: name that"
+    return None if parent is None else f"{path} is part of the snapshot {parent}: name the snapshot"
 
 
 def _snapshots_in(folder: Path) -> list[Path]:
@@ -224,8 +226,8 @@ def _check_hashes(root: Path, hashes: Mapping[str, str], problems: Problems) -> 
             continue
         path = resolve_inside(root, name)
         if path is None:
-            why = ": a snapshot without answers can be read, not replayed" if name == ANSWERS else ""
-            problems.add(name, f"not found in the folder, though {MANIFEST} has its hash{why}")
+            hint = ": a snapshot without answers can be read, not replayed" if name == ANSWERS else ""
+            problems.add(name, f"not found in the folder, though {MANIFEST} has its hash{hint}")
             continue
         with problems.reading(name):
             actual = sha256_of(path)

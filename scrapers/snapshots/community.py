@@ -235,12 +235,12 @@ def _check_messages(
 ) -> None:
     for line, row in messages.values():
         if row.topic_id not in topics:
-            problems.add(MESSAGES, f"there is no topic with the id {row.topic_id!r}", line, kind="references")
+            problems.add(MESSAGES, f"unknown topic id {row.topic_id!r}", line, kind="references")
         if row.parent_id is None:
             continue
         parent = messages.get(row.parent_id)
         if parent is None or row.parent_id == row.id:
-            problems.add(MESSAGES, f"there is no other message with the id {row.parent_id!r}", line, kind="references")
+            problems.add(MESSAGES, f"no other message has the id {row.parent_id!r}", line, kind="references")
         elif parent[1].topic_id != row.topic_id:
             problems.add(MESSAGES, f"its parent {row.parent_id!r} belongs to another topic", line, kind="references")
 

@@ -46,7 +46,7 @@ def write_demo(path: Path) -> Path:
             _make(folder)
             folder.replace(path)
     except OSError as error:
-        raise UsageError(f"the demo snapshot cannot be written to {path}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write the demo snapshot to {path}: {error.strerror or error}") from error
     return path
 
 

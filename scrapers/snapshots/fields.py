@@ -24,9 +24,9 @@ def parse_time(value: object) -> datetime:
 
 def _identifier(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError("an id is a string or an integer")
+        raise ValueError("an id must be a string or an integer")
     if value == "":
-        raise ValueError("an id is not empty")
+        raise ValueError("an id must not be empty")
     return str(value)
 
 

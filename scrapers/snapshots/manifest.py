@@ -121,13 +121,13 @@ def read_manifest(path: Path, problems: Problems) -> Manifest | None:
     with problems.reading(MANIFEST):
         file = path / MANIFEST
         if file.stat().st_size > _LARGEST_MANIFEST:
-            problems.add(MANIFEST, "is far too large for a manifest")
+            problems.add(MANIFEST, "is too large for a manifest")
         else:
             content = json_object(file.read_bytes(), MANIFEST, None, problems)
     if content is None:
         return None
     if content.get("format") != FORMAT:
-        problems.add(MANIFEST, f"has the format {content.get('format')!r}; this program reads format {FORMAT}")
+        problems.add(MANIFEST, f"has the format {content.get('format')!r}; this version reads format {FORMAT}")
         return None
     try:
         return Manifest.model_validate(content)

@@ -72,11 +72,11 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         files = f"{plural(len(sizes), 'file')}, {sum(sizes) / 1e6:,.1f} MB"
         lines.append(f"data: {files}; leaderboard: {plural(len(snapshot.leaderboard), 'team')}")
     else:
-        lines.append("data: none (the community can be read, but no run can work on it)")
+        lines.append("data: none (the community can be read, not replayed)")
     if not (topics or messages or kernels):
         return [*lines, "community: none"]
     lines.append(
-        f"community: {_counted(len(topics), len(messages), len(kernels))} of "
+        f"community: {_post_counts(len(topics), len(messages), len(kernels))} of "
         f"{plural(len({kernel.ref for kernel in kernels}), 'kernel')}, "
         f"{plural(len(community.observations), 'observation')}"
     )
@@ -92,11 +92,11 @@ def format_summary(snapshot: Snapshot) -> list[str]:
         sum(kernel.created_at is None for kernel in kernels),
     )
     if any(undated):
-        lines.append(f"undated, so never shown at any cutoff: {_counted(*undated)}")
+        lines.append(f"undated, so never shown at any cutoff: {_post_counts(*undated)}")
     if dated := snapshot.manifest.dated_at_deadline:
         lines.append(
             "without a time of their own, so dated at the deadline on import: "
-            f"{_counted(dated.topics, dated.messages, dated.kernels)}"
+            f"{_post_counts(dated.topics, dated.messages, dated.kernels)}"
         )
     return lines
 
@@ -108,7 +108,7 @@ def _columns(card: TaskCard) -> str:
     return f"id {id_columns}, {plural(len(card.prediction_columns), 'prediction column')}"
 
 
-def _counted(topics: int, messages: int, versions: int) -> str:
+def _post_counts(topics: int, messages: int, versions: int) -> str:
     return f"{plural(topics, 'topic')}, {plural(messages, 'message')}, {plural(versions, 'kernel version')}"
 
 

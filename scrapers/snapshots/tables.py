@@ -151,7 +151,7 @@ def finite_number(text: str) -> float | None:
 
 
 _JOINT = "\x1f"
-_REPEATED = "\x1e"
+_REPEATED_MARK = "\x1e"
 
 
 def row_key(cells: Sequence[str]) -> str:
@@ -161,7 +161,7 @@ def row_key(cells: Sequence[str]) -> str:
 
 def shown_key(key: str) -> str:
     """Return a key in a form fit for a sentence."""
-    return key.replace(_JOINT, ", ").replace(_REPEATED, ", repeated: ")
+    return key.replace(_JOINT, ", ").replace(_REPEATED_MARK, ", repeated: ")
 
 
 class Repeats:
@@ -174,4 +174,4 @@ class Repeats:
         """Return a name for this row that is unique in its table."""
         self._seen[key] += 1
         times = self._seen[key]
-        return key if times == 1 else f"{key}{_REPEATED}{times}"
+        return key if times == 1 else f"{key}{_REPEATED_MARK}{times}"

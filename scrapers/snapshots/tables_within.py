@@ -32,7 +32,7 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")
 _RECORDS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*["}]')
 _ZIP = b"PK\x03\x04"
 _TAR, _TAR_AT = b"ustar", 257
-_PACKED: tuple[tuple[bytes, Callable[[Any], Any]], ...] = (
+_OPENERS: tuple[tuple[bytes, Callable[[Any], Any]], ...] = (
     (b"\x1f\x8b\x08", lambda file: gzip.GzipFile(fileobj=file)),
     (b"BZh", bz2.BZ2File),
     (b"\xfd7zXZ\x00", lzma.LZMAFile),
@@ -87,11 +87,11 @@ def _zip_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: Sequence
         if is_table(member.filename) and not member.filename.lower().endswith(".gz"):
             yield from _rows(_buffered(raw), key, member.filename)
         else:
-            yield from _while_readable(_rows(_unpacked(_buffered(raw)), key))
+            yield from _while_readable(_rows(_decompress(_buffered(raw)), key))
 
 
 def _unnamed(file: io.BufferedReader, key: Sequence[str]) -> Iterator[tuple[str | None, Rows]]:
-    file = _unpacked(file)
+    file = _decompress(file)
     if not file.peek(_HEAD).startswith(_TAR, _TAR_AT):
         yield None, _while_readable(_rows(file, key))
         return
@@ -99,13 +99,13 @@ def _unnamed(file: io.BufferedReader, key: Sequence[str]) -> Iterator[tuple[str 
         while (member := archive.next()) is not None:
             archive.members.clear()  # type: ignore[attr-defined]  # it would keep all of them
             if member.isreg() and (raw := archive.extractfile(member)) is not None:
-                yield member.name, _while_readable(_rows(_unpacked(_buffered(raw)), key))
+                yield member.name, _while_readable(_rows(_decompress(_buffered(raw)), key))
 
 
-def _unpacked(file: io.BufferedReader) -> io.BufferedReader:
+def _decompress(file: io.BufferedReader) -> io.BufferedReader:
     """Return the content of a packed file; other files unchanged."""
     head = file.peek(_HEAD)
-    opener = next((opener for signature, opener in _PACKED if head.startswith(signature)), None)
+    opener = next((opener for signature, opener in _OPENERS if head.startswith(signature)), None)
     return file if opener is None else _buffered(opener(file))
 
 

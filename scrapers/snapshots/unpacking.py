@@ -19,7 +19,7 @@ _CHUNK = 1 << 20
 _MOST_MEMBERS = 3_000_000
 _DEEPEST = 40
 """Folders within one another."""
-_SHOWN = 3
+_MAX_NAMES = 3
 _OF_NAMES = (None, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ)
 """File system errors caused by names in a zip: two names that coincide here, a file that is also a folder."""
 
@@ -75,8 +75,8 @@ class Unpacking:
         if too_large := excess(members, self.archive.stat().st_size):
             raise DownloadFailed(f"{self.name} {too_large}")
         if wrong := list(_wrong(members)):
-            and_more = f", and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
-            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_SHOWN])}{and_more}: nothing was unpacked")
+            and_more = f", and {len(wrong) - _MAX_NAMES:,} more" if len(wrong) > _MAX_NAMES else ""
+            raise DownloadFailed(f"{self.name} holds {', '.join(wrong[:_MAX_NAMES])}{and_more}: nothing was unpacked")
         return [member for member in members if not is_litter(member.filename)]
 
     def _ask_for_room(self, size: int) -> None:
@@ -155,13 +155,13 @@ def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
         name, mode = member.filename, member.external_attr >> 16
         path = PurePosixPath(name)
         if escapes(name) or "\\" in name or (name[1:2] == ":" and name[0].isalpha()):
-            yield f"{name[:200]!r}, which leads out of its folder"
+            yield f"{name[:200]!r}, which points outside its folder"
         elif any(ord(character) < 32 or ord(character) == 127 for character in name):
             yield f"{name[:200]!r}, which has control characters in its name"
         elif len(path.parts) > _DEEPEST:
             yield f"{name[:200]!r}, which is nested too deeply"
         elif stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            yield f"{name[:200]!r}, which is a link or no plain file"
+            yield f"{name[:200]!r}, which is not a plain file"
         elif str(path) in paths:
             yield f"{name[:200]!r} twice"
         paths.add(str(path))

@@ -8,7 +8,7 @@ from sqlmodel import Field, SQLModel
 
 
 class Submission(SQLModel, table=True):
-    """One submission; `handed_in` is `refit`, `fold-average` or `holdout`; `tag` identifies it at the site."""
+    """One submission; `prediction_source` is `refit`, `fold-average` or `holdout`; `tag` identifies it at the site."""
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -17,7 +17,7 @@ class Submission(SQLModel, table=True):
     tag: str = Field(index=True, unique=True)
     status: str
     """See `state.submissions.SubmissionStatus`."""
-    handed_in: str
+    prediction_source: str
     score: float | None = None
     at: datetime
     ref: str | None = None

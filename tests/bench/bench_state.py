@@ -22,7 +22,7 @@ from state.backup import back_up
 from state.clock import SystemClock
 from state.integrity import ensure_sound
 from state.progress import create_node, end_execution, end_node, resume_run, start_execution, update_node
-from state.spending import charge, spent
+from state.spending import charge, read_spending
 from state.steps import Key, StepKind, Steps, finish_step, start_step
 from state.store import Store, Transaction
 from tests.bot.execution.ended import ended
@@ -170,7 +170,7 @@ def long_run(folder: Path) -> None:
         cache = TreeCache()
         tree = seconds(lambda: read_tree(store, RUN, False, cache))
         decisions = seconds(lambda: Decisions(Steps(store, RUN)))
-        totals = seconds(lambda: spent(store, RUN))
+        totals = seconds(lambda: read_spending(store, RUN))
         whole = time.perf_counter() - began
         with store.write() as tx:
             end_node(tx, RUN, NODES, "buggy")

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.status.presence import began
+from bot.status.presence import record_start
 from state.clock import SystemClock
 from state.series import take_reading
 from state.store import NO_RUN, Store, as_stored
@@ -41,7 +41,7 @@ def filled(path: Path, slugs: tuple[str, ...], cutoff: datetime | None = None) -
     start = datetime.now(UTC) - LIFE
     path.parent.mkdir(parents=True, exist_ok=True)
     with Store.open(path, SystemClock()) as store, store.write() as tx:
-        began(tx, 1)
+        record_start(tx, 1)
         many = tx.connection.exec_driver_sql
 
         def at(place: int, of: int) -> str:

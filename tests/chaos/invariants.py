@@ -47,7 +47,7 @@ def tree(run: Path) -> list[tuple[Any, ...]]:
 def outcome(run: Path) -> dict[str, Any]:
     """Return what must be the same of a result: what was chosen and handed in, and the scores of all."""
     result = json.loads((run / "result.json").read_text())
-    same = ("chosen_node", "blend", "handed_in", "score", "hidden_scores")
+    same = ("chosen_node", "blend", "prediction_source", "score", "hidden_scores")
     sha256 = hashlib.sha256((run / "submission.csv").read_bytes()).hexdigest()
     return {name: result[name] for name in same} | {"file": sha256}
 
@@ -73,7 +73,7 @@ def check(world: World, *, slots: int, calls_at_once: int = 8) -> dict[str, int]
     for folder in run_folders([world.out]):
         result = json.loads(folder.result.read_text())
         assert result["status"] == "finished", result["stopped_by"]
-        assert result["valid_submission"], result["handed_in_note"]
+        assert result["valid_submission"], result["prediction_note"]
         told = events(folder.path)
         with Store.open(folder.database, SystemClock()) as store:
             assert from_events(store.export_events(result["run_id"])) == from_rows(store, result["run_id"])

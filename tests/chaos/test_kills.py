@@ -49,7 +49,7 @@ def test_sigterm_hands_in_within_20_seconds_and_resume_goes_on_with_the_same_tre
         stopped = json.loads((run / "result.json").read_text())
         assert stopped["status"] == "stopped"
         assert stopped["valid_submission"]
-        assert stopped["handed_in"] == "holdout"
+        assert stopped["prediction_source"] == "holdout"
         assert world.live(), world.log()
         check(world, slots=2)
         assert json.loads((run / "result.json").read_text())["nodes"] == 3

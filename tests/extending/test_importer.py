@@ -34,7 +34,7 @@ def test_an_importer_is_a_folder_and_a_line(tmp_path: Path) -> None:
     out = tmp_path / "out" / "tiny-table"
     assert "leaderboard: 2 teams" in copy.bot("snapshot", "import", "plain", plain, "--out", out)
     assert (out / "private" / "answers.csv").is_file()
-    with pytest.raises(AssertionError, match="exists already"):
+    with pytest.raises(AssertionError, match="already exists"):
         copy.bot("snapshot", "import", "plain", plain, "--out", out)
     (plain / "about.json").write_text((plain / "about.json").read_text(encoding="utf-8").replace("log_loss", "no_such"))
     with pytest.raises(AssertionError, match="no_such"):

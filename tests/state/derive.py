@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from sqlmodel import select
 
-from state.spending import Spent, add_up, spent
+from state.spending import Spending, add_up, read_spending
 from state.store import Store
 from state.submissions import SubmissionStatus
 from state.tables import Approval, Execution, Node, Run, Step, Submission
@@ -49,7 +49,7 @@ class SubmissionState:
     node: int
     tag: str
     status: str
-    handed_in: str
+    prediction_source: str
     score: float | None = None
     ref: str | None = None
     file_sha: str | None = None
@@ -70,7 +70,7 @@ class Standing:
     submissions: dict[str, SubmissionState] = field(default_factory=dict)
     approvals: dict[str, str | None] = field(default_factory=dict)
     """By submission what was decided about those that were held; None: nothing yet."""
-    ledger: dict[str, Spent] = field(default_factory=dict)
+    ledger: dict[str, Spending] = field(default_factory=dict)
     steps: dict[StepKey, str] = field(default_factory=dict)
 
 
@@ -106,11 +106,11 @@ def from_rows(store: Store, run_id: str) -> Standing:
             for e in executions
         },
         submissions={
-            s.id: SubmissionState(s.node, s.tag, s.status, s.handed_in, s.score, s.ref, s.file_sha, s.message)
+            s.id: SubmissionState(s.node, s.tag, s.status, s.prediction_source, s.score, s.ref, s.file_sha, s.message)
             for s in submissions
         },
         approvals={approval.submission: approval.decision for approval in approvals},
-        ledger=spent(store, run_id),
+        ledger=read_spending(store, run_id),
         steps={(node, name, attempt): status for node, name, attempt, status in steps},
     )
 
@@ -154,7 +154,7 @@ def _submission_added(standing: Standing, event: Mapping[str, Any]) -> None:
         event["node"],
         event["tag"],
         event["status"],
-        event["handed_in"],
+        event["prediction_source"],
         event["score"],
         # Databases of earlier versions hold events without it.
         file_sha=event.get("file_sha"),
@@ -176,7 +176,7 @@ def _approval_decided(standing: Standing, event: Mapping[str, Any]) -> None:
 
 
 def _ledger_charged(standing: Standing, event: Mapping[str, Any]) -> None:
-    standing.ledger[event["kind"]] = add_up(standing.ledger.get(event["kind"], Spent()), event)
+    standing.ledger[event["kind"]] = add_up(standing.ledger.get(event["kind"], Spending()), event)
 
 
 def _step_started(standing: Standing, event: Mapping[str, Any]) -> None:

@@ -54,6 +54,6 @@ def add_submission(tx: Transaction, run_id: str, id: str, **fields: Any) -> Subm
     """Store a submission in any status, as though it had come to it."""
     row = Submission(run_id=run_id, id=id, at=tx.now(), **fields)
     tx.add(row)
-    told = {"tag": row.tag, "status": row.status, "handed_in": row.handed_in, "score": row.score}
+    told = {"tag": row.tag, "status": row.status, "prediction_source": row.prediction_source, "score": row.score}
     tx.record("submission.added", run_id=run_id, node=row.node, submission=id, file_sha=row.file_sha, **told)
     return row

@@ -128,7 +128,7 @@ def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path
     )
     assert "is full" in printed["full"]
     assert "bot prune" in printed["full"]
-    assert "no backup" in printed["backup"]
+    assert "cannot back up" in printed["backup"]
     assert printed["types"] == ["before", "after"]
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError, NoResultFound
 from sqlmodel import select
 
 from state.progress import create_node, end_execution, end_node, end_run, resume_run, start_execution, update_node
-from state.spending import Spent, charge
+from state.spending import Spending, charge
 from state.store import Store, Transaction
 from state.submissions import update_submission
 from state.tables import Evaluation, Execution, Node, Run
@@ -58,7 +58,7 @@ def test_what_is_not_finite_is_no_score(store: Store, run_id: str, score: float)
             end_node(tx, run_id, 1, "valid", score=score)
         with pytest.raises(ValueError, match="not a score"):
             add_evaluation(tx, run_id, "e", score=score, valid=True)
-        add_submission(tx, run_id, "s", node=1, tag="t", status="confirmed", handed_in="refit")
+        add_submission(tx, run_id, "s", node=1, tag="t", status="confirmed", prediction_source="refit")
         with pytest.raises(ValueError, match="not a score"):
             update_submission(tx, run_id, "s", score=score)
 
@@ -67,9 +67,9 @@ def test_what_is_not_valid_has_no_score(store: Store, run_id: str) -> None:
     with store.write() as tx:
         create_node(tx, run_id, action="draft")
         start_execution(tx, run_id, "e", node=1, view="holdout")
-        with pytest.raises(ValueError, match="not valid"):
+        with pytest.raises(ValueError, match="only a valid"):
             end_node(tx, run_id, 1, "buggy", score=0.5)
-        with pytest.raises(ValueError, match="not valid"):
+        with pytest.raises(ValueError, match="only a valid"):
             add_evaluation(tx, run_id, "e", score=0.5, valid=False)
 
 
@@ -107,9 +107,9 @@ def test_an_evaluation_takes_node_and_view_from_its_execution(store: Store, run_
 
 def test_a_submission_is_written_down_once(store: Store, run_id: str) -> None:
     with store.write() as tx:
-        add_submission(tx, run_id, "s", node=1, tag="t", status="intended", handed_in="refit")
+        add_submission(tx, run_id, "s", node=1, tag="t", status="intended", prediction_source="refit")
     with pytest.raises(IntegrityError), store.write() as tx:
-        add_submission(tx, run_id, "s", node=1, tag="t", status="intended", handed_in="refit")
+        add_submission(tx, run_id, "s", node=1, tag="t", status="intended", prediction_source="refit")
     with store.write() as tx:
         row = update_submission(tx, run_id, "s", score=0.0)
     assert (row.status, row.score) == ("intended", 0.0)
@@ -155,7 +155,7 @@ def test_a_whole_run_can_be_derived_from_its_events_alone(store: Store, run_id: 
         end_node(tx, run_id, 2, "buggy", error="ValueError")
         create_node(tx, run_id, action="merge", parents=[1, 2])
         start_execution(tx, run_id, "e2", node=3, view="fold 1/5")
-        add_submission(tx, run_id, "s1", node=1, tag="t", status="intended", handed_in="refit")
+        add_submission(tx, run_id, "s1", node=1, tag="t", status="intended", prediction_source="refit")
         update_submission(tx, run_id, "s1", score=0.41)
         end_run(tx, run_id, "finished")
     derived = from_events(json.loads(json.dumps(event)) for event in store.export_events(run_id))
@@ -164,7 +164,7 @@ def test_a_whole_run_can_be_derived_from_its_events_alone(store: Store, run_id: 
     assert [node.status for node in derived.nodes.values()] == ["valid", "buggy", "running"]
     assert derived.executions["e2"].reason is None
     assert derived.submissions["s1"].score == 0.41
-    assert derived.ledger["tokens"] == Spent(2, 300, 30, 0.1, 0.0, unpriced=1)
+    assert derived.ledger["tokens"] == Spending(2, 300, 30, 0.1, 0.0, unpriced=1)
 
 
 _score = st.none() | st.floats(-10, 10)
@@ -221,7 +221,7 @@ def test_whatever_happens_in_a_run_its_events_record(store: Store, acts: list[_A
         for n in (1, 2, 3):
             create_node(tx, run, action="draft")
             start_execution(tx, run, f"e{n}", node=n, view="sample")
-            add_submission(tx, run, f"s{n}", node=n, tag=f"{run} t{n}", status="intended", handed_in="holdout")
+            add_submission(tx, run, f"s{n}", node=n, tag=f"{run} t{n}", status="intended", prediction_source="holdout")
         for act in acts:
             act(tx, run)
     assert from_events(store.export_events(run)) == from_rows(store, run)

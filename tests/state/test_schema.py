@@ -59,7 +59,7 @@ def test_a_database_of_somebody_elses_is_refused_and_left_alone(tmp_path: Path) 
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE topic (strange TEXT)")
     connection.close()
-    with pytest.raises(UsageError, match="its tables are not ours"):
+    with pytest.raises(UsageError, match="it lacks the bot's tables"):
         Store.open(path, SystemClock())
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("topic",)]
@@ -108,13 +108,13 @@ def test_a_database_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_absent_or_not_ours_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no database"):
+    with pytest.raises(UsageError, match="database not found"):
         Store.open_to_read(tmp_path / "absent.db", SystemClock())
     assert not (tmp_path / "absent.db").exists()
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
         connection.execute("CREATE TABLE cats (name)")
         connection.commit()
-    with pytest.raises(UsageError, match="not a database of this program"):
+    with pytest.raises(UsageError, match="not a bot database"):
         Store.open_to_read(tmp_path / "other.db", SystemClock())
     (tmp_path / "garbage.db").write_bytes(b"garbage" * 1000)
     with pytest.raises(StateCorrupted):

@@ -11,7 +11,7 @@ from sqlmodel import select
 from state.errors import InfrastructureFailure
 from state.ledgers import read_ledger, read_only
 from state.progress import end_run, resume_run
-from state.spending import Spent, charge, spent
+from state.spending import Spending, charge, read_spending
 from state.store import Store
 from state.tables import ModelCall
 from tests.state.conftest import START, StandingClock
@@ -25,12 +25,12 @@ def test_totals_are_by_kind_and_run(store: Store, run_id: str) -> None:
         charge(tx, run_id, "tokens", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
         charge(tx, run_id, "execution", seconds=3.5)
         charge(tx, "another", "tokens", prompt_tokens=99)
-    assert spent(store, run_id) == {
-        "tokens": Spent(2, 11, 6, 0.75, 0.0, unpriced=0, cached_tokens=4),
-        "execution": Spent(1, 0, 0, 0.0, 3.5, unpriced=0),
+    assert read_spending(store, run_id) == {
+        "tokens": Spending(2, 11, 6, 0.75, 0.0, unpriced=0, cached_tokens=4),
+        "execution": Spending(1, 0, 0, 0.0, 3.5, unpriced=0),
     }
-    assert spent(store, "another")["tokens"].unpriced == 1
-    assert spent(store, "nobody") == {}
+    assert read_spending(store, "another")["tokens"].unpriced == 1
+    assert read_spending(store, "nobody") == {}
 
 
 def test_a_call_is_kept_with_all_that_its_prompt_held(store: Store, run_id: str) -> None:

@@ -20,7 +20,7 @@ from state.approvals import (
     wish_for,
 )
 from state.errors import UsageError
-from state.notebooks import REFUSED, REMOVED, NotebookState, Stage, failures_of, notebook_states, record_stage
+from state.notebooks import NOTEBOOK_REFUSED, REMOVED, NotebookState, Stage, failures_of, notebook_states, record_stage
 from state.progress import create_node
 from state.store import Store
 from state.submissions import SubmissionStatus, advance_submission, intend_submission, may_be_there, submissions_of
@@ -34,8 +34,8 @@ SHA = "0123456789abcdef" * 4
 
 def test_submissions_are_numbered_within_their_run_and_tagged_by_run_number_and_file(store: Store, run_id: str) -> None:
     with store.write() as tx:
-        tags = [intend_submission(tx, run_id, node=1, handed_in="refit", file_sha=SHA).tag for _ in range(11)]
-        other = intend_submission(tx, "other", node=1, handed_in="refit", file_sha=SHA)
+        tags = [intend_submission(tx, run_id, node=1, prediction_source="refit", file_sha=SHA).tag for _ in range(11)]
+        other = intend_submission(tx, "other", node=1, prediction_source="refit", file_sha=SHA)
     assert tags == [f"r-{n}-01234567" for n in range(1, 12)]
     assert other.tag == "other-1-01234567"
     with store.read() as session:
@@ -44,14 +44,14 @@ def test_submissions_are_numbered_within_their_run_and_tagged_by_run_number_and_
 
 def test_no_tag_is_given_twice(store: Store, run_id: str) -> None:
     with store.write() as tx:
-        add_submission(tx, run_id, "1", node=1, tag="t", status="intended", handed_in="refit")
+        add_submission(tx, run_id, "1", node=1, tag="t", status="intended", prediction_source="refit")
     with pytest.raises(IntegrityError), store.write() as tx:
-        add_submission(tx, "other", "1", node=1, tag="t", status="intended", handed_in="refit")
+        add_submission(tx, "other", "1", node=1, tag="t", status="intended", prediction_source="refit")
 
 
 def test_of_two_who_want_to_send_one_gets_there(store: Store, run_id: str) -> None:
     with store.write() as tx:
-        intend_submission(tx, run_id, node=1, handed_in="refit", file_sha=SHA)
+        intend_submission(tx, run_id, node=1, prediction_source="refit", file_sha=SHA)
     with store.write() as tx:
         advance_submission(tx, run_id, "1", "sending")
     with pytest.raises(ValueError, match="is sending, and cannot become sending"), store.write() as tx:
@@ -66,7 +66,7 @@ def test_what_was_refused_or_withdrawn_is_never_sent(store: Store, run_id: str) 
     for number, way in enumerate(way for n in (1, 2, 3) for way in itertools.product(statuses, repeat=n)):
         try:
             with store.write() as tx:
-                row = intend_submission(tx, f"way {number}", node=1, handed_in="refit", file_sha=SHA)
+                row = intend_submission(tx, f"way {number}", node=1, prediction_source="refit", file_sha=SHA)
                 for status in way:
                     advance_submission(tx, f"way {number}", row.id, status, ref="x")
         except ValueError:
@@ -80,7 +80,7 @@ def test_what_was_refused_or_withdrawn_is_never_sent(store: Store, run_id: str) 
 
 def test_a_reason_is_forgotten_when_it_no_longer_holds_and_the_sites_name_is_not(store: Store, run_id: str) -> None:
     with store.write() as tx:
-        intend_submission(tx, run_id, node=1, handed_in="refit", file_sha=SHA)
+        intend_submission(tx, run_id, node=1, prediction_source="refit", file_sha=SHA)
         advance_submission(tx, run_id, "1", "sending")
         assert advance_submission(tx, run_id, "1", "doubtful", message="cut").message == "cut"
         row = advance_submission(tx, run_id, "1", "confirmed", ref="site/1")
@@ -93,7 +93,7 @@ def test_a_reason_is_forgotten_when_it_no_longer_holds_and_the_sites_name_is_not
 def row(store: Store, run_id: str) -> Submission:
     with store.write() as tx:
         create_node(tx, run_id, action="draft")
-        return intend_submission(tx, run_id, node=1, handed_in="refit", file_sha="ab" * 32)
+        return intend_submission(tx, run_id, node=1, prediction_source="refit", file_sha="ab" * 32)
 
 
 def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id: str, row: Submission) -> None:
@@ -195,8 +195,8 @@ def test_what_is_removed_stands_where_it_stood(store: Store, run_id: str) -> Non
 def test_the_last_reason_of_a_node_counts_whether_it_was_rehearsed_or_pushed(store: Store, run_id: str) -> None:
     with store.write() as tx:
         record_stage(tx, run_id, 3, ONE, "failed", reason="it ran out of memory", log="a" * 9_000 + "the end")
-        tx.record(REFUSED, run_id=run_id, node=4, reason="it is too slow")
-        tx.record(REFUSED, run_id=run_id, node=4, reason="it hard-codes its rows")
+        tx.record(NOTEBOOK_REFUSED, run_id=run_id, node=4, reason="it is too slow")
+        tx.record(NOTEBOOK_REFUSED, run_id=run_id, node=4, reason="it hard-codes its rows")
     with store.read() as session:
         assert failures_of(session, run_id) == {3: "it ran out of memory", 4: "it hard-codes its rows"}
     log = states(store, run_id)[ONE].log

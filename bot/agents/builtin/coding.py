@@ -16,7 +16,7 @@ from bot.agents.builtin.config import (
     plain_config,
     script,
 )
-from bot.agents.builtin.reports import best_attempt, chosen
+from bot.agents.builtin.reports import best_attempt, chosen_models
 from bot.agents.builtin.techniques import Technique, kinds_in, named_in, suitable, suits
 from bot.agents.tree.prompts import WriteTreeScript
 from bot.coder.prompts import INFER_MARK, WriteScript
@@ -129,7 +129,7 @@ def _improvements(prompt: WriteScript, rng: random.Random) -> Iterator[Change]:
     """Build on the best script: drop models that no blend chose, add what the draft names, then what else suits."""
     top, draft_titles = best_attempt(prompt.attempts, prompt.task), named_in(prompt.draft)
     config = config_in(top.code if top else "") or plain_config(prompt.task)
-    names = chosen(top.output if top else "")
+    names = chosen_models(top.output if top else "")
     idle = [f for f in config.families if names and not any(name.startswith(f) for name in names)]
     useful = [u for u in config.use if u not in idle]
     missing = [t for t in _by_luck(prompt, rng) if t.title not in config.use]

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence, Set
 
 from bot.agents.builtin.reports import best
-from bot.agents.builtin.techniques import how, kinds_in, named_in, suitable, suits, vocabulary
+from bot.agents.builtin.techniques import kinds_in, method_text, named_in, suitable, suits, vocabulary
 from bot.community.drafts.prompts import PlanDrafts
 from bot.community.ideas.prompts import MOST_ADDED, ProposeIdeas
 from bot.community.prompt_views import IdeaText, ReportText
@@ -36,7 +36,7 @@ def propose(prompt: ProposeIdeas) -> str:
                 rejections.setdefault(title, reason)
             else:
                 # Without the post's words: two techniques of one sentence would pass for one.
-                texts.setdefault(title, how(title))
+                texts.setdefault(title, method_text(title))
                 sources.setdefault(title, []).append(source)
     new = [
         {"text": text, "sources": list(dict.fromkeys(sources[title]))[:4], "path": _path(title)}
@@ -88,7 +88,7 @@ def _text(prompt: ProposeIdeas, number: int) -> str:
 
 def plan(prompt: PlanDrafts) -> str:
     """Answer `plan_drafts`: of a round's drafts the first extends the best report, the others start anew from other ideas."""
-    top = best(((one, one.score) for one in prompt.reports), prompt.task) or next(iter(prompt.reports), None)
+    top = best(((report, report.score) for report in prompt.reports), prompt.task) or next(iter(prompt.reports), None)
     extended = not prompt.parents and any(draft.codebase is not None for draft in prompt.others)
     starts_fresh = bool(prompt.start) and not prompt.parents
     open_draft_ideas = {number for draft in prompt.others for number in draft.ideas}
@@ -116,7 +116,7 @@ def _draft(
         pair = list(dict.fromkeys((*hints[:1], *pair)))[:2]
     titles = [title for i in draft_ideas for title in named_in(i.text)[:1]] or pair
     start = "Keep what the given script does, and add:" if base else "Start from a plain solution, and use:"
-    lines = [f"- {text[:1_200]}" for text in [i.text for i in draft_ideas] or map(how, pair)]
+    lines = [f"- {text[:1_200]}" for text in [i.text for i in draft_ideas] or map(method_text, pair)]
     end = "Cross-validate each on the visible labels, print one table, and submit the best."
     return {
         "title": textwrap.shorten(f"{'Extended: ' if base else ''}{', '.join(titles)}", 80, placeholder=" …"),

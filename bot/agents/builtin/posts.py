@@ -4,7 +4,7 @@ import json
 import math
 import re
 
-from bot.agents.builtin.techniques import how, named_in, vocabulary
+from bot.agents.builtin.techniques import method_text, named_in, vocabulary
 from bot.community.reading.documents import Document
 from bot.community.reading.prompts import ReadPosts
 from bot.community.reading.suspicion import steering
@@ -53,7 +53,7 @@ def _findings(document: Document) -> dict[str, object]:
     uncommon = sum(title not in vocabulary() or not vocabulary()[title].common for title in sentences)
     return {
         "summary": f"{document.title}: speaks of {', '.join(sentences) or 'what did not help'}."[:4_000],
-        "suggestions": [f'{how(title)} The post: "{sentence}"' for title, (_, sentence) in sentences.items()],
+        "suggestions": [f'{method_text(title)} The post: "{sentence}"' for title, (_, sentence) in sentences.items()],
         "fails": failed,
         "novelty": min(10, 2 + uncommon),
         "feasibility": 8 if sentences else 2,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from bot.agents.builtin.config import config_in
-from bot.agents.builtin.techniques import how, kinds_in, suitable
+from bot.agents.builtin.techniques import kinds_in, method_text, suitable
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.reporting import WriteReport
 from bot.engine.attempts import NodeFeedback
@@ -31,7 +31,7 @@ def best_attempt(attempts: Iterable[NodeFeedback], task: TaskText) -> NodeFeedba
     return best(((attempt, attempt.score.value if attempt.score else None) for attempt in attempts), task)
 
 
-def chosen(output: str) -> tuple[str, ...]:
+def chosen_models(output: str) -> tuple[str, ...]:
     """Return the experiments in the blends of a script of this model, as it printed them."""
     return tuple(name for m in _BLEND.finditer(output) for name in m[1].split(" + "))
 
@@ -43,7 +43,7 @@ def review(prompt: ReviewRun) -> str:
         lines = [line for line in attempt.output.splitlines() if line.strip()] or ["none"]
         summary = f"No score: {attempt.error or 'the run ended without one'}. Last line: {lines[-1][:300]}"
     else:
-        summary = f"Scored {attempt.score.value:.6g}. Chosen: {' + '.join(chosen(attempt.output)) or 'unknown'}."
+        summary = f"Scored {attempt.score.value:.6g}. Chosen: {' + '.join(chosen_models(attempt.output)) or 'unknown'}."
     return json.dumps({"summary": summary[:2_000]}, ensure_ascii=False)
 
 
@@ -52,13 +52,16 @@ def report(prompt: WriteReport) -> str:
     top = best_attempt(prompt.attempts, prompt.task)
     output, config = top.output if top else "", config_in(top.code if top else "")
     titles = config.use if config else ()
-    method = " ".join(map(how, titles)) or (top.plan if top else "no script of this draft got a score.")
+    method = " ".join(map(method_text, titles)) or (top.plan if top else "no script of this draft got a score.")
     unused = [t.how for t in suitable(kinds_in(prompt.task.description), prompt.task.metric) if t.title not in titles]
     failed = [f"node {a.node} had no score ({a.error or 'unknown'})" for a in prompt.attempts if a.score is None]
     answer = {
         "method": f"{prompt.title}: {method}",
         "components": [
-            {"name": m[1], "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen(output) else 'not '}chosen"}
+            {
+                "name": m[1],
+                "analysis": f"{m[2]} by cross-validation, {'' if m[1] in chosen_models(output) else 'not '}chosen",
+            }
             for m in list(_ROW.finditer(output))[:20]
         ],
         "limitations": "; ".join(failed) or "One hold-out part and one set of folds.",

@@ -11,7 +11,7 @@ from state.closed import ClosedModel
 
 _CLASS_WORDS = ("log_loss", "auc", "accuracy", "f1", "kappa", "entropy")
 _LABEL_WORDS = ("accuracy", "f1", "kappa")
-_LEFT_OUT = re.compile(
+_EXCLUSION = re.compile(
     r"(?:without|drop|remove|no|leav\w+(?: out)?) (?:the )?(?:(?:calendar )?(?:column|feature) [`'\"]?(\w+)"
     r"|[`'\"]?(year|month|day|weekday|hour|minute)\b)",
     re.IGNORECASE,
@@ -50,10 +50,10 @@ def named_in(text: str) -> tuple[str, ...]:
     """
     text_of_idea = re.sub(r' The post: "[^\n]*', "", text)
     titles = [t.title for t in vocabulary().values() if re.search(t.words, text_of_idea, re.IGNORECASE)]
-    return (*titles, *dict.fromkeys(f"without {m[1] or m[2].lower()}" for m in _LEFT_OUT.finditer(text_of_idea)))
+    return (*titles, *dict.fromkeys(f"without {m[1] or m[2].lower()}" for m in _EXCLUSION.finditer(text_of_idea)))
 
 
-def how(title: str) -> str:
+def method_text(title: str) -> str:
     """Return a technique as a sentence, from which `named_in` reads it back."""
     technique = vocabulary().get(title)
     return technique.how if technique else f"Leave out the column `{title.removeprefix('without ')}`."

@@ -62,10 +62,10 @@ class CoMindBriefing:
             raise BotError(f"draft {action.draft_id} was not planned")
         nodes = [n for n in tree.of_draft(action.draft_id) if n.state in ("valid", "buggy") and n.id != node]
         earlier = [n.id for n in nodes]
-        ordered = [n for n in earlier if n not in action.parents] + [p for p in action.parents if p in earlier]
+        node_ids = [n for n in earlier if n not in action.parents] + [p for p in action.parents if p in earlier]
         return Assignment(
             brief=self._brief(draft),
-            attempts=tuple(attempt(self._context, n) for n in ordered),
+            attempts=tuple(attempt(self._context, n) for n in node_ids),
             known_items=provenance(self._context, draft),
             draft_left=self._policy.left(nodes, self._remaining(tree), action.draft_id),
             compared_node=None if action.parents else draft.codebase_node,
@@ -122,7 +122,7 @@ class CoMindBriefing:
             number,
             draft_id,
             lambda: self._policy.room(tree, remaining, draft_id, openings, script),
-            others=self.other_drafts(draft_id, tree, remaining),
+            other_ids=self.other_drafts(draft_id, tree, remaining),
             start=self.start(action, tree),
             parents=action.parents,
             knowledge=await self.plan_knowledge(action.parents, node),

@@ -31,7 +31,7 @@ _NOISE = 2.0
 """Standard errors of a paired difference, beyond which a gain is one."""
 _MAIN = 3
 """Families of a lab's best script that it counts for: a stack uses many, and says little of each."""
-_LEAST, _LEAST_SHARE, _SHORT_LEAST, _FIRST_LEAST = 900.0, 0.25, 300.0, 60.0
+_MIN_SECONDS, _LEAST_SHARE, _SHORT_LEAST, _FIRST_LEAST = 900.0, 0.25, 300.0, 60.0
 """Seconds below which no further lab is worth opening, as runs on all rows use them better: in a long run, as a share of a
 shorter one, in the shortest; and the first lab, without which a short run tries nothing."""
 
@@ -64,7 +64,9 @@ def is_worth_a_lab(budget: Remaining, labs_begun: int) -> bool:
     """Return whether another lab fits into what is left, after so many drafts."""
     if budget.seconds is None or budget.seconds_total is None:
         return True
-    least_seconds = max(_SHORT_LEAST, min(_LEAST, _LEAST_SHARE * budget.seconds_total)) if labs_begun else _FIRST_LEAST
+    least_seconds = (
+        max(_SHORT_LEAST, min(_MIN_SECONDS, _LEAST_SHARE * budget.seconds_total)) if labs_begun else _FIRST_LEAST
+    )
     return budget.seconds >= least_seconds
 
 
@@ -74,7 +76,7 @@ def _parents(tree: Tree, budget: Remaining, draft_id: int, rng: random.Random) -
         return ()
     if draft_id == _BEST:
         return (nodes[0].id,)
-    return drawn(tree, rng)
+    return sample_parents(tree, rng)
 
 
 def own_ranked(tree: Tree) -> list[NodeView]:
@@ -83,7 +85,7 @@ def own_ranked(tree: Tree) -> list[NodeView]:
     return sorted(nodes, key=lambda n: (-n.fitness, n.id))
 
 
-def drawn(tree: Tree, rng: random.Random) -> tuple[int, ...]:
+def sample_parents(tree: Tree, rng: random.Random) -> tuple[int, ...]:
     """Return a script that is drawn by its rank, or one time in seven two; there must be one."""
     nodes = own_ranked(tree)
     tired, counts = set(resting(tree)), used_families(tree)

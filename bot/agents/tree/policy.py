@@ -75,10 +75,10 @@ def next_action(tree: Tree, search: TreeSearch, rng: random.Random) -> Action | 
     best = tree.best()
     if best is None:
         return None if any(node.state == "running" for node in tree.nodes) else draft
-    chosen, alternatives = best, [node for node in tree.valid() if node.id != best.id]
+    parent, alternatives = best, [node for node in tree.valid() if node.id != best.id]
     if search.greedy_prob < 1 and alternatives and rng.random() >= search.greedy_prob:
-        chosen = rng.choice(alternatives)
-    return Action("improve", (chosen.id,), knowledge=rng.random() < search.trick_prob)
+        parent = rng.choice(alternatives)
+    return Action("improve", (parent.id,), knowledge=rng.random() < search.trick_prob)
 
 
 def _debuggable(tree: Tree, search: TreeSearch) -> Sequence[NodeView]:

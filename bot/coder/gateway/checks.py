@@ -144,5 +144,5 @@ def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:
 def _own_tools(tools: object, dialect: Dialect) -> list[Json]:
     beginnings = tuple(kind for kind in dialect.own_tools if kind.endswith("_"))
     kinds = ((str(tool.get("type") or "custom"), tool) for tool in object_list(tools))
-    own = (tool for kind, tool in kinds if kind in dialect.own_tools or kind.startswith(beginnings))
-    return [{**tool, "tools": _own_tools(tool["tools"], dialect)} if "tools" in tool else tool for tool in own]
+    allowed = (tool for kind, tool in kinds if kind in dialect.own_tools or kind.startswith(beginnings))
+    return [{**tool, "tools": _own_tools(tool["tools"], dialect)} if "tools" in tool else tool for tool in allowed]

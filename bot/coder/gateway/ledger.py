@@ -96,7 +96,7 @@ class Exchanges:
                 tx.record("gateway.estimated", run_id=self._calls.run_id, node=self._node, step=attempt.step)
         return outcome
 
-    async def _failure(self, usefulness: Usefulness, exchange: Exchange, asked: Attempt) -> Outcome | None:
+    async def _failure(self, usefulness: Usefulness, exchange: Exchange, call_attempt: Attempt) -> Outcome | None:
         """Return why no answer can be had for now; None where one may be.
 
         Answers that cannot be used may be what the agent provokes: whether they are is asked with a question of our own.
@@ -108,9 +108,9 @@ class Exchanges:
             usefulness.ensure(_ROLE)
             return None
         except ModelUseless:
-            own = exchange.probe()
-            attempt = self._calls.attempt(own, f"{asked.step}/own", _ROLE, self._node)
-            outcome = await self._calls.make(own, attempt)
+            probe = exchange.probe()
+            attempt = self._calls.attempt(probe, f"{call_attempt.step}/own", _ROLE, self._node)
+            outcome = await self._calls.make(probe, attempt)
             if outcome.error is not None:
                 return outcome
             if _why_unusable(outcome) is not None:

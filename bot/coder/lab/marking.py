@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.models.quoting import clean
-from sandbox.output import OURS, plain_text
+from sandbox.output import ENGINE_MARK, plain_text
 
 _LETTERS, _LENGTH = "bcdfghjkmnpqrstvwxz", 6
 """Of a mark: neither a number nor a word, so that no honest output holds it."""
@@ -43,7 +43,9 @@ class LineMark:
             text: with what the sandbox says of it after `OURS`.
             answers: what the engine has answered to `lab`; where one of them stands whole in the output, it is marked.
         """
-        body = f"\n{self.mark} ".join(self.foreign(part).removesuffix("\n") for part in text.rstrip().split(OURS))
+        body = f"\n{self.mark} ".join(
+            self.foreign(part).removesuffix("\n") for part in text.rstrip().split(ENGINE_MARK)
+        )
         for answer in sorted(map(self.foreign, answers), key=len, reverse=True):
             if answer and answer in body:
                 marked = self.engine(answer).replace("\\", r"\\")

@@ -169,13 +169,13 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         other_drafts: list[DraftPlan | OpenDraft] = list(self.others)
         for draft in drafts:
             for earlier in other_drafts:
-                if _alike({*draft.ideas}, {*earlier.ideas}):
+                if _are_similar({*draft.ideas}, {*earlier.ideas}):
                     raise Unparsable(
                         f"drafts {draft.title!r} and {earlier.title!r} have more than half of their ideas in common"
                     )
                 # Where a draft starts from is not always its plan's to choose.
                 same_codebase = draft.codebase == earlier.codebase and not self.parents
-                if same_codebase and _alike(_words(draft.aim), _words(earlier.aim)):
+                if same_codebase and _are_similar(_words(draft.aim), _words(earlier.aim)):
                     raise Unparsable(
                         f"drafts {draft.title!r} and {earlier.title!r} extend the same script with the same aim"
                     )
@@ -187,7 +187,7 @@ class PlanDrafts(TemplatePrompt[DraftsAnswer]):
         return [*pools, *(d.item for d in self.others), *self.entries, *self.task.items()]
 
 
-def _alike(first: set[int] | set[str], second: set[int] | set[str]) -> bool:
+def _are_similar(first: set[int] | set[str], second: set[int] | set[str]) -> bool:
     return bool(first and second) and len(first & second) > _IN_COMMON * max(len(first), len(second))
 
 

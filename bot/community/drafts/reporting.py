@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bot.community.drafts.planning import provenance
-from bot.community.ideas.evidence import WHOLE
+from bot.community.ideas.evidence import WHOLE_DRAFT
 from bot.community.ideas.pool import idea_texts
 from bot.community.ideas.uses import added, credited, uses
 from bot.community.prompt_views import ComponentNote, IdeaText, ReportAnswer, item_time
@@ -109,7 +109,9 @@ async def measured_parts(
             comparison = (
                 f"node {best.node} against node {codebase_node}, which the draft builds on, on the same hold-out rows"
             )
-            parts.append(ComponentNote(name=WHOLE, analysis=comparison, gain=whole.value, gain_error=whole.std_error))
+            parts.append(
+                ComponentNote(name=WHOLE_DRAFT, analysis=comparison, gain=whole.value, gain_error=whole.std_error)
+            )
     tree, by_node = load_tree(context), {a.node: a for a in attempts}
     texts = {idea.number: idea.text for idea in idea_texts(context)}
     for improved in attempts:

@@ -64,7 +64,7 @@ def _note(name: str, own_uses: Uses, before: Uses | None, gain: float | None, er
 
 NEUTRAL_SUPPORT = 5.0
 """Support of an idea that nobody has judged or measured."""
-WHOLE = "the draft as a whole"
+WHOLE_DRAFT = "the draft as a whole"
 """Name of the component of a report that holds the draft's own gain, measured by the engine."""
 _SUPPORT_A_NOISE = 2.0
 """Support added by a gain of one standard error."""
@@ -169,7 +169,9 @@ def evidence(
     for item, (gain, error) in (kernels or {}).items():
         worth[item] = _bounded(_in_errors(gain, error or noise), _MOST_OF_WHOLE), "kernel"
     for report in reports:
-        if (whole_draft := next((part for part in report.components if part.get("name") == WHOLE), None)) is not None:
+        if (
+            whole_draft := next((part for part in report.components if part.get("name") == WHOLE_DRAFT), None)
+        ) is not None:
             worth[f"report/{report.id}"] = _bounded(_in_errors(*_gain(whole_draft, noise)), _MOST_OF_WHOLE), "report"
     heirs, evidence_list = heirs_of(ideas), []
     parts = [*(part for report in reports for part in report.components), *(note.model_dump() for note in unreported)]

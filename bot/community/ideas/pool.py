@@ -32,11 +32,11 @@ _OVERLAP_PENALTY = 0.7
 """Share of an idea's value that it loses in a draft beside one that holds the same idea (as in CoMind's predecessor)."""
 _SAME_PATH = 0.5
 """Overlap of two ideas of one solution path in different drafts: siblings are to differ."""
-_USED = 0.6
+_USED_FACTOR = 0.6
 """Share of its value that an idea keeps which a draft used already, and nobody measured."""
 _IMPOSSIBLE = 0.2
 """Share that one keeps which this machine can hardly carry out: the text may name what is not essential."""
-_LACKING = 1.3
+_MISSING_KIND_FACTOR = 1.3
 """Factor for a family of models that the blend lacks."""
 _GPU = re.compile(
     r"\b(?:gpu|cuda|fine-?tun\w*|(?:distil|ro|de)?bert\w*|transformers?|llms?|resnet\w*|efficientnet\w*)\b", re.I
@@ -65,11 +65,11 @@ def value(idea: IdeaText, now: Situation) -> float:
         return 0.0
     worth = idea.support * (0.5 + 0.05 * idea.feasibility) ** (2 if now.late else 1)
     if idea.times_used and not idea.gains:
-        worth *= _USED
+        worth *= _USED_FACTOR
     if (_GPU.search(idea.text) and not now.gpus) or (_FETCHED.search(idea.text) and not now.weights):
         worth *= _IMPOSSIBLE
     if now.blended and not_used(families_in(idea.text), now.blended):
-        worth *= _LACKING
+        worth *= _MISSING_KIND_FACTOR
     return worth
 
 
@@ -91,8 +91,8 @@ def select(
                 likeness(idea.text, picked_idea.text),
                 _SAME_PATH * (place != draft and idea.path == picked_idea.path != ""),
             )
-            for place, picked in enumerate(picks)
-            for picked_idea in picked
+            for place, pick in enumerate(picks)
+            for picked_idea in pick
         ]
         return values[idea.number] * (1 - _OVERLAP_PENALTY * max(overlaps, default=0.0))
 
@@ -101,19 +101,19 @@ def select(
             free = [i for i in ideas if values[i.number] > 0 and i not in picks[draft]]
             if free:
                 picks[draft].append(max(free, key=lambda idea: (marginal_value(idea, draft), -idea.number)))
-    return tuple(tuple(idea.number for idea in picked) for picked in picks)
+    return tuple(tuple(idea.number for idea in pick) for pick in picks)
 
 
 PROPOSED = "ideas.proposed"
 """Type of the event with what one prompt for ideas was about, and what was brainstormed and dropped."""
-_LATE = 1 / 3
+_LATE_SHARE = 1 / 3
 """Share of a run's time that is left when it is late."""
 _ANALYSES_CHARACTERS = 7_500
 """Of the suggestions that one prompt shows; the next prompt shows the others."""
 _DESCRIPTION_CHARACTERS = 3_000
 _FAILURES = 18
 """Most that are listed of what was measured to bring nothing, here and elsewhere each."""
-_UNDER_WAY = 20
+_MAX_ACTIVE_WORK = 20
 """Most experiments of open labs that are listed, the latest ones."""
 
 
@@ -171,7 +171,7 @@ def _situation(context: RunContext) -> Situation:
     return Situation(
         gpus=context.machine.gpus,
         weights=bool(context.machine.weights),
-        late=by_time and budget.seconds_left() < _LATE * budget.seconds,
+        late=by_time and budget.seconds_left() < _LATE_SHARE * budget.seconds,
         blended=frozenset(
             family for row in context.results if members is None or row.node in members for family in row.families
         ),
@@ -194,7 +194,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
     Raises:
         Exception: as `Asker.ask`, but for a refusal.
     """
-    if any(event.data["name"] == name for event in _asked(context)):
+    if any(event.data["name"] == name for event in _proposal_events(context)):
         return
     new = not_asked_about(context)
     new_analyses = _first_analyses(context, new)
@@ -208,7 +208,7 @@ async def propose_ideas(context: RunContext, name: str, seconds: float | None = 
         seconds if seconds is not None else context.budget.execution_seconds(None) or 0.0,
         tuple(_failed_here(context))[:_FAILURES],
         tuple(_failed_elsewhere(context))[:_FAILURES],
-        tuple(_under_way(context))[-_UNDER_WAY:],
+        tuple(_active_work(context))[-_MAX_ACTIVE_WORK:],
     )
     try:
         if context.budget.one_lab_a_slot:
@@ -256,16 +256,18 @@ async def propose_news(context: RunContext) -> None:
     async with context.learning:
         if not_asked_about(context):
             # Each set of analyses is asked about once, however often the bot is killed.
-            await propose_ideas(context, f"propose:news:{len(known_analyses(context))}:{len(_asked(context))}")
+            await propose_ideas(
+                context, f"propose:news:{len(known_analyses(context))}:{len(_proposal_events(context))}"
+            )
 
 
 def not_asked_about(context: RunContext) -> list[Analysis]:
     """Return the analyses that no prompt for ideas has shown as they are now, by id."""
-    asked_digests = {analysis for event in _asked(context) for analysis in event.data["analyses"].items()}
+    asked_digests = {analysis for event in _proposal_events(context) for analysis in event.data["analyses"].items()}
     return [row for row in known_analyses(context) if (row.id, row.digest) not in asked_digests]
 
 
-def _asked(context: RunContext) -> Sequence[Event]:
+def _proposal_events(context: RunContext) -> Sequence[Event]:
     with context.store.read() as session:
         return session.exec(query(Event).where(Event.run_id == context.run_id, Event.type == PROPOSED)).all()
 
@@ -281,7 +283,7 @@ def _first_analyses(context: RunContext, new: Sequence[Analysis]) -> list[Analys
     return first_texts
 
 
-def _under_way(context: RunContext) -> Iterator[str]:
+def _active_work(context: RunContext) -> Iterator[str]:
     """Yield a line on each experiment that was logged in a lab that is still open."""
     if context.experiments is None:
         return

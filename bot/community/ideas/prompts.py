@@ -28,7 +28,7 @@ class Path(JsonAnswer):
     ideas: tuple[str, ...] = ()
 
 
-class Dropped(JsonAnswer):
+class DroppedIdea(JsonAnswer):
     """An idea that was thought up and not kept."""
 
     idea: str
@@ -82,7 +82,7 @@ class IdeasAnswer(JsonAnswer):
     """What was brainstormed and dropped, and what is to be done to the pool."""
 
     paths: tuple[Path, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedIdea, ...] = ()
     add: tuple[ProposedIdea, ...] = ()
     credit: tuple[Credit, ...] = ()
     merge: tuple[Merge, ...] = ()

@@ -12,7 +12,7 @@ from bot.engine.python_text import code_of
 
 _MOST_OF = 2 / 3
 """Share of the techniques that an idea names, from which code that shows them carries it out."""
-_SAID = 1 / 3
+_MIN_WORD_SHARE = 1 / 3
 """Share of its other words that code shows, of an idea that names a family of models alone: all forests are not one idea."""
 _LINE = 300
 """Characters of a line of code that are looked at."""
@@ -22,7 +22,7 @@ _IDLE = words(
     "one two three gradient random extra tree trees regression regularised regularized large small high low good best"
 )
 """Words that say little of an idea."""
-_NAMED = re.compile(
+_MENTION = re.compile(
     r"(?:\b(?P<not>without|no|not|minus|instead of|drop(?:s|ped)?|removed?)\s+(?:the\s+)?)?"
     r"(?<![a-z])ideas?[\s_#-]*(?P<numbers>\d+(?:(?:\s*(?:,|\+|&|and)\s*)+(?:ideas?[\s_#-]*)?\d+)*)",
     re.IGNORECASE,
@@ -63,7 +63,7 @@ def ideas_named(text: str) -> frozenset[int]:
     """Return the numbers in phrases such as "idea 3" or "ideas 4 and 5"; not in "without idea 3"."""
     return frozenset(
         int(number)
-        for mention in _NAMED.finditer(text)
+        for mention in _MENTION.finditer(text)
         if not mention["not"]
         for number in _numbers(mention["numbers"])
     )
@@ -84,7 +84,7 @@ def credited(own_uses: Uses, reference: Uses | None) -> int | None:
 
 
 def _denied(text: str) -> frozenset[int]:
-    denials = (mention for mention in _NAMED.finditer(text) if mention["not"])
+    denials = (mention for mention in _MENTION.finditer(text) if mention["not"])
     return frozenset(number for denial in denials for number in map(int, _numbers(denial["numbers"])))
 
 
@@ -116,7 +116,7 @@ def _traits(files: tuple[tuple[str, str], ...]) -> _Traits:
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _IdeaTraits:
     families: frozenset[str]
     techniques: frozenset[str]
     words: frozenset[str]
@@ -124,24 +124,24 @@ class _Wanted:
 
 
 @lru_cache(maxsize=2048)
-def _wanted(idea: str) -> _Wanted:
+def _idea_traits(idea: str) -> _IdeaTraits:
     own_text = own_words(idea)
     first = _SENTENCE.split(without_families(own_text), maxsplit=1)[0]
     other_words = frozenset(word for word in words(first) - _IDLE if word.isalpha() and len(word) > 2)
-    return _Wanted(families_in(own_text), named_in(own_text), other_words)
+    return _IdeaTraits(families_in(own_text), named_in(own_text), other_words)
 
 
 _words_of_note = lru_cache(maxsize=2048)(words)
 
 
 def _carries_out(idea: str, traits: _Traits, note: str) -> bool:
-    wanted_traits = _wanted(idea)
+    wanted_traits = _idea_traits(idea)
     if wanted_traits.families and len(not_used(wanted_traits.families, traits.families)) == len(wanted_traits.families):
         return False
     if wanted_traits.techniques:
         return len(wanted_traits.techniques & traits.techniques) >= _MOST_OF * len(wanted_traits.techniques) - 1e-9
     matched_words = wanted_traits.words & (traits.words | _words_of_note(note))
-    return bool(wanted_traits.families) and len(matched_words) >= _SAID * len(wanted_traits.words)
+    return bool(wanted_traits.families) and len(matched_words) >= _MIN_WORD_SHARE * len(wanted_traits.words)
 
 
 _HUMP = re.compile(r"(?<=[a-z])([A-Z])")

@@ -21,7 +21,7 @@ _FIRST = 1.5
 _LEAST_FIRST = 4_000
 _TOKENS_PER_MINUTE = 900
 """Of a lab, as measured in runs of 45 minutes: what a run is expected to use before it has used anything."""
-_LATE, _LATE_SHARE = 600.0, 0.2
+_LATE_SECONDS, _LATE_SHARE = 600.0, 0.2
 """Seconds before a run's end from which on nothing is read, and their share of a run that is short."""
 _FREE = "builtin"
 """The model whose tokens cost nothing."""
@@ -65,7 +65,7 @@ def allowance(context: RunContext) -> ReadingAllowance:
     return ReadingAllowance(
         tokens=float("inf") if context.model_name == _FREE else settings.share * within - tokens,
         seconds=settings.share * context.budget.seconds - covered(spans),
-        is_late=context.budget.seconds_left() < min(_LATE, _LATE_SHARE * context.budget.seconds),
+        is_late=context.budget.seconds_left() < min(_LATE_SECONDS, _LATE_SHARE * context.budget.seconds),
     )
 
 

@@ -46,7 +46,7 @@ class Batch:
 
 
 _BATCH, _NEWS = StepKind("reading", Batch), StepKind("reading news", Batch)
-_CHOSEN = "choice"
+_CHOICE = "choice"
 """The part of both that is stored before anything is read."""
 
 
@@ -81,7 +81,7 @@ async def _read(context: RunContext, kind: StepKind[Batch], number: int) -> list
         return _choose(context, kind, number, unread, token_limit)
 
     async def read() -> Batch:
-        choice = await context.steps.once(kind, choose, Key(part=_CHOSEN, attempt=number))
+        choice = await context.steps.once(kind, choose, Key(part=_CHOICE, attempt=number))
         await _read_all(context, choice.calls, f"{kind.name}:{number}")
         return choice
 
@@ -119,7 +119,7 @@ def _choose(
 ) -> Batch:
     """Choose what to read, of so many tokens at the most."""
     settings = context.settings_of(ReadingSettings)
-    earlier_choices = context.steps.all(_BATCH, part=_CHOSEN)
+    earlier_choices = context.steps.all(_BATCH, part=_CHOICE)
     batches = [batch for key, batch in earlier_choices.items() if kind != _BATCH or key.attempt < number]
     as_of, first_as_of = context.clock.as_of(), batches[0].as_of if batches else None
     allowed = _allowance(context, batches) if kind == _BATCH else settings.first_tokens if batches else 0

@@ -71,10 +71,10 @@ def code_excerpt(text: str, characters: int) -> str:
             kept_pieces += needed_pieces
             for needed_piece in needed_pieces:
                 needed_piece.kept = True
-    text_shown = _shown(pieces)
+    text_shown = _render_pieces(pieces)
     while len(text_shown) > characters + _MARKER and len(kept_pieces) > 1:
         kept_pieces.pop().kept = False
-        text_shown = _shown(pieces)
+        text_shown = _render_pieces(pieces)
     return text_shown
 
 
@@ -91,7 +91,7 @@ def _without_repetitions(pieces: Sequence[_Piece]) -> None:
             seen_texts.add(piece.text)
 
 
-def _shown(pieces: Sequence[_Piece]) -> str:
+def _render_pieces(pieces: Sequence[_Piece]) -> str:
     """Return what is kept, with a note for each stretch that is not."""
     lines, dropped_lines, kinds = list[str](), 0, dict[str, None]()
 

@@ -63,8 +63,8 @@ def documents(view: CommunityView) -> list[Document]:
     threads, found_documents = defaultdict[str, list[Post]](list), []
     for post in view.posts():
         if post.kind == "kernel":
-            shown = replace(post, text=without_encoded(post.text))
-            found_documents.append(Document(post.item, post.time, (shown,), post.votes))
+            readable_post = replace(post, text=without_encoded(post.text))
+            found_documents.append(Document(post.item, post.time, (readable_post,), post.votes))
         elif post.topic_id is not None and len(words_of(post)) >= _LEAST_WORDS:
             threads[post.topic_id].append(post)
     for topic in view.topics():

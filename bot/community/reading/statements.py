@@ -55,7 +55,7 @@ _SCORE = re.compile(
     re.IGNORECASE,
 )
 _LOGGED = re.compile(r"^\s*(?:\[\d+\]|epoch|iter|\d+[:/ ]|\d+\s)", re.IGNORECASE)
-_SAID = re.compile(
+_REPORTING_VERB = re.compile(
     r"\b(?:because|instead|therefore|why|idea|feature|model|valid|leak|fold|target|metric|encod|blend|stack)",
     re.IGNORECASE,
 )
@@ -132,7 +132,7 @@ def worth_of_prose(text: str) -> int:
     """Return how much a paragraph says: 4 where it has a score, 2 where it explains, 1 the rest, 0 a heading."""
     if text.startswith("#") and "\n" not in text:
         return 0
-    return 4 if _SCORE.search(text) else 2 if _SAID.search(text) and len(text.split()) > 5 else 1
+    return 4 if _SCORE.search(text) else 2 if _REPORTING_VERB.search(text) and len(text.split()) > 5 else 1
 
 
 def telling_lines(output: str) -> str:

@@ -33,7 +33,7 @@ def in_order(
     while untried:
         for item in untried:
             likeness[item] = max(
-                [likeness[item], *(_alike(called[item], called[latest_item]) for latest_item in latest)]
+                [likeness[item], *(_likeness(called[item], called[latest_item]) for latest_item in latest)]
             )
         best_item = max(untried, key=lambda item: (worth[item] - _LIKENESS * likeness[item], by_item[item].time, item))
         untried.discard(best_item)
@@ -54,7 +54,7 @@ def _called(text: str) -> frozenset[str]:
     return frozenset(name for pair in _CALLED.findall(text) for name in pair if name)
 
 
-def _alike(first: frozenset[str], second: frozenset[str]) -> float:
+def _likeness(first: frozenset[str], second: frozenset[str]) -> float:
     return len(first & second) / len(first | second) if first | second else 0.0
 
 

@@ -68,7 +68,7 @@ _ANSWERS = re.compile(r"sub|pred|answer|result|output|final|solution|ans\b|\d\.\
 """In the name of a file that holds predictions."""
 _READS = re.compile(r"read_\w+|load|loadtxt|genfromtxt|fromfile|imread|load_model|open|ZipFile|File")
 _STORES = re.compile(r"to_\w+|save\w*|dump|write\w*|copy\w*|move|rename|makedirs|mkdir")
-_WHOLE = re.compile(r"[^_.-][^*{}%\n]*|\.{1,2}/[^*{}%\n]*")
+_PLAIN_PATH = re.compile(r"[^_.-][^*{}%\n]*|\.{1,2}/[^*{}%\n]*")
 """A file's name or path that is no pattern, and no end of a name that is put together."""
 
 
@@ -87,20 +87,22 @@ def check_needs(
     tree = ast.parse(code)
     missing = list(dict.fromkeys(_missing(tree, files, competition)))
     if addresses := [missing_file for missing_file in missing if "://" in missing_file]:
-        raise UnsupportedKernel(f"it needs the network: {_listed(addresses)}")
+        raise UnsupportedKernel(f"it needs the network: {_in_words(addresses)}")
     if submission_files := [
         missing_file for missing_file in missing if "/" in missing_file and _OTHERS_FILE.search(missing_file)
     ]:
-        raise UnsupportedKernel(f"it blends submission files of other people: {_listed(submission_files)}")
+        raise UnsupportedKernel(f"it blends submission files of other people: {_in_words(submission_files)}")
     if missing:
         sets = list(dict.fromkeys(missing_file.split("/")[0] for missing_file in missing))
-        raise UnsupportedKernel(f"it reads files that are not the competition's: {_listed(sets)}")
+        raise UnsupportedKernel(f"it reads files that are not the competition's: {_in_words(sets)}")
     for command in dropped_commands:
         if command_match := _SHELL_NETWORK.match(command):
             raise UnsupportedKernel(f"it needs the network: {command_match[1]}")
     idle = unused_packages(tree)
-    if missing_packages := [package for package in dict.fromkeys(_lacking(tree, packages)) if package not in idle]:
-        raise UnsupportedKernel(f"it needs packages that are not installed: {_listed(missing_packages)}")
+    if missing_packages := [
+        package for package in dict.fromkeys(_missing_packages(tree, packages)) if package not in idle
+    ]:
+        raise UnsupportedKernel(f"it needs packages that are not installed: {_in_words(missing_packages)}")
     if call := next(_network_calls(tree), None):
         raise UnsupportedKernel(f"it needs the network: {call}")
     if not (writes_predictions(tree, code) or trains(tree, code)):
@@ -198,7 +200,7 @@ def _missing(tree: ast.Module, files: Collection[str], competition: str) -> Iter
     """
     written_names = {PurePosixPath(text).name for call in _calls(tree) if _stores(call) for text in _texts(call)}
     tables = [text for text in _texts(tree) if TABLE.search(text) and PurePosixPath(text).name not in written_names]
-    strange = any(not match_file(table, files) and _WHOLE.fullmatch(table) for table in tables)
+    strange = any(not match_file(table, files) and _PLAIN_PATH.fullmatch(table) for table in tables)
     known_stems = {part for path in files for part in stems(path)}
     for text in _texts(tree):
         for first, slash, remainder in _INPUT.findall(text):
@@ -255,7 +257,7 @@ def _folders(tree: ast.AST) -> set[str]:
 def _is_absent(text: str, written_names: Collection[str], files: Collection[str]) -> bool:
     name = PurePosixPath(text).name
     return (
-        bool(TABLE.search(name) and _WHOLE.fullmatch(name))
+        bool(TABLE.search(name) and _PLAIN_PATH.fullmatch(name))
         and name not in written_names
         and not match_file(text, files)
     )
@@ -273,7 +275,7 @@ def stems(path: str) -> Iterator[str]:
     yield PurePosixPath(first).stem
 
 
-def _lacking(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
+def _missing_packages(tree: ast.Module, packages: Collection[str]) -> Iterator[str]:
     """Yield the packages that a kernel imports without an alternative, and that are not here, its author's modules too."""
     plain = {_plain(package) for package in packages}
     own_modules = {
@@ -327,6 +329,6 @@ def _downloads(keyword: ast.keyword) -> bool:
     return (keyword.arg == "pretrained" and value is True) or (keyword.arg == "weights" and value == "imagenet")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _in_words(names: Sequence[str]) -> str:
     and_more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(name[:80] for name in names[:3]) + and_more

@@ -27,11 +27,11 @@ from state.progress import NodeStatus, create_node, end_node
 from state.steps import Key, StepKind
 from state.tables import Reproduction
 
-_CHOSEN, _NONE = StepKind("reproduce", tuple[str, ...]), StepKind("reproduce: none", str)
+_KERNEL_CHOICE, _NO_KERNEL = StepKind("reproduce", tuple[str, ...]), StepKind("reproduce: none", str)
 """Steps that say which kernels a batch runs, by their items, and why it runs none or no further one."""
 _PER_KERNEL = 2 / 3
 """Share of the time for all kernels that one may take."""
-_LEAST = 15.0
+_MIN_SECONDS = 15.0
 """Seconds below which none is begun: most would be killed."""
 _LEAST_SHARED = 60.0
 """The same where it shares its core with a coder: of four that were begun with 40 to 120 s, none ended in time."""
@@ -45,7 +45,7 @@ _NO_NLTK = re.compile(r"Resource .*not found|nltk_data|Can't find model '")
 
 
 @dataclass(frozen=True)
-class _Ran:
+class _KernelRun:
     """What came of running one kernel."""
 
     script: str
@@ -82,7 +82,7 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
             await _give_up(context, number, "no other published kernel can run here")
         return tuple(kernel_items)
 
-    kernel_items = await context.steps.once(_CHOSEN, choose, Key(attempt=number))
+    kernel_items = await context.steps.once(_KERNEL_CHOICE, choose, Key(attempt=number))
     if not kernel_items:
         return []
     # Numbered at once, before anything is waited for: what the search decides meanwhile comes after them.
@@ -104,9 +104,9 @@ async def reproduce_batch(context: RunContext, number: int, *, shares_cores: boo
 
 def why_no_more(context: RunContext) -> str | None:
     """Return why the run has run no public kernel, or no further one; None: nothing kept it from it."""
-    if reasons := context.steps.all(_NONE):
+    if reasons := context.steps.all(_NO_KERNEL):
         return reasons[max(reasons)]
-    has_begun = any(context.steps.all(_CHOSEN).values())
+    has_begun = any(context.steps.all(_KERNEL_CHOICE).values())
     finished = reproductions(context.store, context.run_id, context.clock.as_of())
     return "the run ended before the first one had" if has_begun and not finished else None
 
@@ -126,11 +126,11 @@ async def _give_up(context: RunContext, number: int, reason: str) -> None:
     """Say once a run why no public kernel is run, or no further one; the report has each batch's reason."""
 
     async def note() -> str:
-        if not context.steps.all(_NONE):
+        if not context.steps.all(_NO_KERNEL):
             context.say(f"no more public kernels: {reason}")
         return reason
 
-    await context.steps.once(_NONE, note, Key(attempt=number))
+    await context.steps.once(_NO_KERNEL, note, Key(attempt=number))
 
 
 def data_paths(data: Path) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ async def _choose(context: RunContext, files: tuple[str, ...], count: int) -> li
         return []
     await record_refused(context, files)
     rows = {row.id: row.state for row in reproductions(context.store, context.run_id, as_of)}
-    tried_items = {*rows, *(item for batch in context.steps.all(_CHOSEN).values() for item in batch)}
+    tried_items = {*rows, *(item for batch in context.steps.all(_KERNEL_CHOICE).values() for item in batch)}
     # What is like a kernel that cannot run is no worse for that.
     kernels = [post for post in community.posts() if post.kind == "kernel" and rows.get(post.item) != "recognised"]
     ordered_posts = in_order(kernels, tried_items, context.card.oriented, community.repeats())
@@ -223,7 +223,7 @@ class KernelFigures:
 def kernel_figures(context: RunContext) -> KernelFigures | None:
     """Return how many public kernels there are, can be tried and were measured; None where the run looked at none."""
     rows = reproductions(context.store, context.run_id, context.clock.as_of())
-    if context.community is None or not (rows or context.steps.all(_CHOSEN)):
+    if context.community is None or not (rows or context.steps.all(_KERNEL_CHOICE)):
         return None
     states = Counter(row.state for row in rows)
     published = sum(post.kind == "kernel" for post in context.community.posts())
@@ -250,7 +250,7 @@ async def _reproduce(
     if any(row.id == post.item for row in known_rows):
         return []
     script = adapted(post, files, context.card.slug, context.machine.names)
-    attempt = _Ran(script, await _run(context, node, post.item, script, 0, shares_cores))
+    attempt = _KernelRun(script, await _run(context, node, post.item, script, 0, shares_cores))
     reason = _reason(attempt.done)
     if attempt.done.score is None and reason is None and not _can_be_repaired(attempt):
         reason = f"it writes no submission: {attempt.done.fault or ''}"
@@ -306,7 +306,7 @@ def _seconds(context: RunContext, shares_cores: bool) -> float:
     spent_seconds = sum(min(run.seconds, run.cpu_seconds or run.seconds) for run in runs)
     remaining = context.budget.execution_seconds(best_seconds(context, load_tree(context)))
     limit = min(_PER_KERNEL * share, share - spent_seconds, remaining or 0.0)
-    least_seconds = _LEAST_SHARED if shares_cores else _LEAST
+    least_seconds = _LEAST_SHARED if shares_cores else _MIN_SECONDS
     if limit < least_seconds:
         raise BudgetExceeded(f"{max(limit, 0.0):.0f} s are left for them, but one needs {least_seconds:.0f} s at least")
     return limit
@@ -330,7 +330,7 @@ def _reason(execution: ExecutionRecord) -> str | None:
     return None
 
 
-def _can_be_repaired(attempt: _Ran) -> bool:
+def _can_be_repaired(attempt: _KernelRun) -> bool:
     """Return whether a repair can give predictions: a kernel that ran to its end, and trains no model, has none to write."""
     code = without_head(attempt.script)
     tree = ast.parse(code)
@@ -338,8 +338,8 @@ def _can_be_repaired(attempt: _Ran) -> bool:
 
 
 async def _repaired(
-    context: RunContext, post: Post, node: int, attempt: _Ran, files: tuple[str, ...], shares_cores: bool
-) -> _Ran:
+    context: RunContext, post: Post, node: int, attempt: _KernelRun, files: tuple[str, ...], shares_cores: bool
+) -> _KernelRun:
     """Return what came of the kernel as a model changed it; where it has no answer or no time is left, as it was."""
     execution, script = attempt.done, without_head(attempt.script)
     prompt = RepairKernel(
@@ -360,7 +360,7 @@ async def _repaired(
             context.say(f"node {node}: {post.item} cannot be repaired: the model found nothing to fix")
             return attempt
         mended = with_head(code, post.item, files, context.card.slug)
-        return _Ran(mended, await _run(context, node, post.item, mended, 1, shares_cores), repaired=True)
+        return _KernelRun(mended, await _run(context, node, post.item, mended, 1, shares_cores), repaired=True)
     except (ModelRefused, BudgetExceeded) as error:
         context.say(f"node {node}: {post.item} cannot be repaired: {error}")
         return attempt

@@ -28,7 +28,7 @@ _LONGEST = 30_000
 _BETTER = {"minimize": "lower", "maximize": "higher", None: ""}
 ALL_OTHERS = "*"
 """As the prediction columns: all that the others do not name."""
-_LEFT_OUT = ("rules", "prizes", "timeline", "citation")
+_EXCLUDED_PAGES = ("rules", "prizes", "timeline", "citation")
 """Pages that say nothing of scoring."""
 
 
@@ -76,7 +76,9 @@ class ReadCard(TemplatePrompt[CardReading]):
             sample=tables.sample.header if tables and tables.sample else (),
             train=(tables and tables.train) or (),
             test=(tables and tables.test) or (),
-            pages=tuple(ReadPage(page.name, page.content) for page in evidence.pages if page.name not in _LEFT_OUT),
+            pages=tuple(
+                ReadPage(page.name, page.content) for page in evidence.pages if page.name not in _EXCLUDED_PAGES
+            ),
             read_at=read_at,
         )
 
@@ -95,8 +97,8 @@ class ReadCard(TemplatePrompt[CardReading]):
             raise Unparsable(f"not quoted word for word from the pages: {missing[0]!r}")
         if reading.prediction_columns == (ALL_OTHERS,):
             key_names = {reading.id_column, *reading.key_columns}
-            others = tuple(name for name in self.sample if name not in key_names)
-            reading = reading.model_copy(update={"prediction_columns": others if reading.id_column else ()})
+            prediction_columns = tuple(name for name in self.sample if name not in key_names)
+            reading = reading.model_copy(update={"prediction_columns": prediction_columns if reading.id_column else ()})
         columns = (
             *((reading.id_column,) if reading.id_column else ()),
             *reading.key_columns,
@@ -136,7 +138,7 @@ async def settle(shared: Shared, settings: CompetitionSettings, evidence: Eviden
         return derived.card
     with shared.store.read() as session:
         proposal = confirmed(session, slug)
-    if proposal is not None and stands(proposal, evidence):
+    if proposal is not None and is_supported(proposal, evidence):
         by_known = _derived(evidence, settings, proposal)
         if by_known.card is not None:
             return by_known.card
@@ -214,7 +216,7 @@ def _derived(evidence: Evidence, settings: CompetitionSettings, proposal: CardPr
     return derive(evidence, METRIC_DIRECTIONS, settings.card, proposal.overrides, proposal.source)
 
 
-def stands(proposal: CardProposal, evidence: Evidence) -> bool:
+def is_supported(proposal: CardProposal, evidence: Evidence) -> bool:
     """Return whether what a proposal quotes still stands on the pages; if there is no page at all, the answer is wrong."""
     return not evidence.pages or not not_found(
         proposal.quotes, [ReadPage(page.name, page.content) for page in evidence.pages]

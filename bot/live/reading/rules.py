@@ -54,7 +54,7 @@ class ReadRules(TemplatePrompt[RulesReading]):
             raise Unparsable(f"not quoted word for word from the page: {missing[0]!r}")
         topics = [line.topic for line in reading.lines]
         if twice := [topic for topic in topics if topics.count(topic) > 1]:
-            raise Unparsable(f"there are several lines for {twice[0]!r}: write one")
+            raise Unparsable(f"several lines for {twice[0]!r}: write one")
         return reading
 
 
@@ -74,7 +74,7 @@ async def ask_rules(shared: Shared, settings: CompetitionSettings, evidence: Evi
     command = f"bot approve {slug} --rules"
     of_page = "the model has read its rules" if lines else "its rules have not been read"
     state = of_page if page is not None else "the site has no rules page"
-    sentence = f"{slug}: {state}: read {url}, and confirm with `{command}`; nothing is submitted before that"
+    sentence = f"{slug}: {state}: read {url}, and confirm with `{command}`; the bot submits nothing before that"
     topics = {line.topic for line in lines}
     facts = {
         "url": url,

@@ -167,7 +167,7 @@ class _InSubsteps:
         try:
             ast.parse(script)
         except (SyntaxError, ValueError) as error:
-            return FailedSubstep(code, f"it is no valid Python: {error}", "")
+            return FailedSubstep(code, f"it is not valid Python: {error}", "")
         execution = await self._run(script)
         if execution.reason is not ExitReason.FINISHED:
             # Files that are complete at the time limit count for a scored run; what does not end on a sample will not on more.

@@ -17,8 +17,7 @@ _KERNEL = StepKind("public kernel", str)
 KERNEL_CHARACTERS = 20_000
 """Of a kernel that a prompt shows; of a longer one its middle is left out, as code reads data first and submits last."""
 _HEADING = (
-    "A public kernel of this competition, by its community's votes; it was written for other paths and folds, and was not run "
-    "here. Draw on what is good in it:"
+    "A popular public notebook of this competition, with other paths and folds, not run here. Reuse its good ideas:"
 )
 
 

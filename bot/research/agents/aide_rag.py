@@ -24,7 +24,7 @@ _COMPARED_CHARACTERS = 1_000
 """Characters of a text, after its title, that are compared with what is looked for."""
 _QUERY = 3_000
 """Characters of the end of a script's output among what is looked for."""
-_HEADING = "Summaries of what others posted on this competition; draw on what fits:"
+_HEADING = "Summaries of community posts on this competition; use what fits:"
 
 
 _TITLES_OFFERED, _POSTS_READ = StepKind("titles", dict[str, bool]), StepKind("posts read", tuple[str, ...])

@@ -47,7 +47,7 @@ class AutoMindBriefing:
         planning = max(longest("planner", 0.0), longest("improver", 0.0)) + longest("analyzer", 0.0)
         seconds = context.budget.execution_seconds(best_seconds(context, tree), context.answer_seconds + planning)
         if seconds is None:
-            raise BudgetExceeded("no time is left to plan, write and run another script")
+            raise BudgetExceeded("not enough time to plan, write and run another script")
         parents = tuple(attempt(context, parent) for parent in action.parents)
         knowledge = await self._retrieve(action, node)
         prompt = PlanSolution(
@@ -92,7 +92,7 @@ class AutoMindBriefing:
         if action.kind == "draft":
             entries = await base.papers(node)
             if not entries.entries:
-                self._context.say(f"node {node}: the knowledge base has no paper on such a task as of the clock")
+                self._context.say(f"node {node}: the knowledge base has no paper on such a task at this time")
             return entries
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
 

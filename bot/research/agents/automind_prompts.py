@@ -52,7 +52,7 @@ class PlanSolution(TemplatePrompt[str]):
         """Return the plan; raises Unparsable where there is none."""
         plan = text.strip()
         if not plan:
-            raise Unparsable("no plan: answer in prose")
+            raise Unparsable("no plan found: answer in prose")
         return plan[:PLAN_CHARACTERS]
 
     def items(self) -> Sequence[Item]:

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 
 from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, parts_of, plain_config
-from bot.agents.builtin.techniques import Technique, how, kinds_in, named_in, suitable, suits
+from bot.agents.builtin.techniques import Technique, kinds_in, method_text, named_in, suitable, suits
 from bot.research.agents.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
 
-_FIRST = "Write plain answers into both files with nothing but Python's own modules, before anything else is imported."
+_FIRST = "First write a baseline into both files with the standard library alone, before importing anything else."
 
 
 def plan(prompt: PlanSolution, seed: int) -> str:
@@ -32,11 +32,11 @@ def plan(prompt: PlanSolution, seed: int) -> str:
     # Of kinds of models there are few; of what goes with them there is always more.
     models = [t for t in fresh if t in families] or rng.sample(families, len(families))
     titles = [*models[:2], *[t for t in fresh if t not in families][:2]]
-    return _recipe("Compare", titles, "Cross-validate each, print one table, and hand in the best.")
+    return _recipe("Compare", titles, "Cross-validate each, print one table, and submit the best.")
 
 
 def _recipe(verb: str, titles: Sequence[str], end: str) -> str:
-    return "\n".join((f"{verb} {', '.join(titles)}.", *map(how, titles), end))
+    return "\n".join((f"{verb} {', '.join(titles)}.", *map(method_text, titles), end))
 
 
 def _fresh(prompt: PlanSolution, rng: random.Random, used_titles: Sequence[str]) -> list[str]:
@@ -83,7 +83,7 @@ def substep(prompt: WriteSubstep, seed: int) -> str:
         introduction = "It failed: one model in three folds."
     else:
         code = parts_of(plain_config(prompt.task))[0]
-        introduction = "It failed: the safest model and plain features."
+        introduction = "It failed: use the safest model and plain features."
     return f"{introduction}\n\n```python\n{code}```\n"
 
 

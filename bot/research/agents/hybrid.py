@@ -29,14 +29,14 @@ _WIDE = (
     "long. Tuning and stacking are left to the long ones."
 )
 _DEEP = (
-    "The run goes deep now: few long drafts go on from the best experiments. This one is to find what they lack, and to add what "
-    "the engine's ensemble lacks: models that are nearly as good and err on other rows."
+    "The run now goes deep: a few long drafts continue the best experiments. Find what they lack, and add what "
+    "the engine's ensemble lacks: models that are nearly as good but err on other rows."
 )
 _LAST = (
-    "It is expected to be the last one, so it accumulates: put together what gained, and add seeds, folds and members to what is "
-    "best; begin nothing new that may come to nothing."
+    "This is probably the last draft: combine what gained, and add seeds, folds and members to what is "
+    "best. Do not start anything risky."
 )
-_TRICKS = "What worked, or did not, in other competitions; none of it is of this one, so take only what fits this task and data:"
+_TRICKS = "What worked, or did not, in other competitions. Use only what fits this task and data:"
 
 
 class Phases:

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bot.agents.comind.lineage import drafts_begun, drawn, is_worth_a_lab, own_ranked
+from bot.agents.comind.lineage import drafts_begun, is_worth_a_lab, own_ranked, sample_parents
 from bot.agents.comind.policy import RoundsPolicy, ScriptTimes
 from bot.agents.comind.settings import RoundsSettings
 from bot.coder.lab.settings import DAY, SHORTEST, LabSettings
@@ -72,7 +72,7 @@ class PhasedLabs:
         ranking = own_ranked(tree)
         if not ranking:
             return ()
-        return (ranking[0].id,) if self._deep_from() == math.inf and offset == 0 else drawn(tree, rng)
+        return (ranking[0].id,) if self._deep_from() == math.inf and offset == 0 else sample_parents(tree, rng)
 
 
 class PhasedRounds(RoundsPolicy):

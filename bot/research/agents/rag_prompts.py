@@ -64,7 +64,7 @@ class PickPosts(TemplatePrompt[SelectedDocuments]):
         answer = json_answer(text, SelectedDocuments)
         unknown = set(answer.pick) - {title.item.id for title in self.shown}
         if unknown:
-            raise Unparsable(f"pick: {', '.join(sorted(unknown))} is not in the list; give ids as they stand there")
+            raise Unparsable(f"pick: {', '.join(sorted(unknown))} is not in the list; copy ids from the list")
         return answer
 
     def items(self) -> Sequence[Item]:
@@ -85,7 +85,7 @@ class SummarisePost(TemplatePrompt[str]):
         """Return the prose; raises Unparsable where there is none."""
         summary = text.strip()
         if not summary:
-            raise Unparsable("no summary: answer in prose")
+            raise Unparsable("no summary found: answer in prose")
         return summary[:_SUMMARY_CHARACTERS]
 
     def items(self) -> Sequence[Item]:

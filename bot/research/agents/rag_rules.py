@@ -3,7 +3,7 @@
 import json
 
 from bot.agents.builtin.posts import failures, is_hostile, suggestions
-from bot.agents.builtin.techniques import how, named_in
+from bot.agents.builtin.techniques import method_text, named_in
 from bot.community.reading.suspicion import steering
 from bot.research.agents.rag_prompts import PickPosts, SummarisePost
 
@@ -21,11 +21,9 @@ def summarise_post(prompt: SummarisePost, seed: int) -> str:
     """Answer `summarise_post` with the techniques that its sound posts suggest, without their words."""
     sound = [post for post in prompt.document.posts if not is_hostile(post)]
     techniques = dict.fromkeys(title for post in sound for title in suggestions(post))
-    failure_lines = [f'No gain, it says: "{sentence}"' for post in sound for sentence in failures(post)][:2]
+    failure_lines = [f'It reports no gain: "{sentence}"' for post in sound for sentence in failures(post)][:2]
     warnings = (
-        ["It holds orders to its readers, of which nothing is taken."]
-        if len(sound) < len(prompt.document.posts)
-        else []
+        ["It tries to give orders to its readers; ignore them."] if len(sound) < len(prompt.document.posts) else []
     )
-    lines = [f"Recommends: {how(title)}" for title in techniques] or ["It recommends nothing that could be tried."]
+    lines = [f"Recommends: {method_text(title)}" for title in techniques] or ["It suggests nothing to try."]
     return "\n".join((*lines, *failure_lines, *warnings))

@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from bot.engine.tree import BASELINE
 from bot.execution.folder import RunFolder
 from bot.knowledge.entry import ITEM
-from bot.knowledge.retrieval import SHOWN
+from bot.knowledge.retrieval import KNOWLEDGE_SHOWN
 from bot.replay.settings import ReplaySettings
 from bot.research.audit.fingerprints import Fingerprints, LabelRows, known_texts
 from scrapers.snapshots.snapshot import Snapshot
@@ -62,7 +62,7 @@ def true_times(store: Store, run_id: str, competition: str) -> Times:
 
 def entries_shown(session: Session, run_id: str) -> Iterator[Mapping[str, Any]]:
     """Yield the entries of the knowledge base that a run's searches found: `id`, `known_at`, `competitions`."""
-    for event in session.exec(select(Event).where(Event.run_id == run_id, Event.type == SHOWN)):
+    for event in session.exec(select(Event).where(Event.run_id == run_id, Event.type == KNOWLEDGE_SHOWN)):
         yield from event.data["entries"]
 
 
@@ -123,7 +123,7 @@ class Clocks:
         if in_events != [move.as_of for move in moves]:
             problems.append("the clock: its moves in the database differ from those in the events")
         if in_events and settings.pace != "stream":
-            problems.append("the clock: it was moved, though it should have stood still")
+            problems.append("the clock moved although this run's clock is fixed")
             events = [event for event in events if event.type == "model.called"]
         for event in events:
             if event.type == "model.called":
@@ -144,7 +144,7 @@ class Clocks:
         if as_of is None or as_of not in self.stood_at or limit is None:
             return f"is not the run's ({', '.join(map(iso, sorted(self.stood_at)))})"
         if as_of > limit:
-            return f"is later than the run's, which stood at {iso(limit)} then"
+            return f"is later than the run's clock, which showed {iso(limit)} then"
         return None
 
 
@@ -205,7 +205,7 @@ def audit_run(
         findings += [f"{location}: {problem}" for problem in _item_problems(prompt, times, as_of, ageless)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
         late_posts = words.found_in(text, as_of, own_words)
-        findings += [f"{location}: holds words of {post}, which is later than the clock" for post in late_posts]
+        findings += [f"{location}: contains words of {post}, which was published later" for post in late_posts]
         findings += [f"{location}: holds the hidden answer of row {row!r}" for row in labels.found_in(text)]
         items += len(prompt.get("items", ()))
     if not prompts:
@@ -300,9 +300,9 @@ def _knowledge_problems(store: Store, run_id: str, competition: str, settings: R
     with store.read() as session:
         shown_entries = list(entries_shown(session, run_id))
     if shown_entries and settings.knowledge == "none":
-        yield f"the run goes without the knowledge base, but was shown {shown_entries[0]['id']}"
+        yield f"the run does not use the knowledge base, but was shown {shown_entries[0]['id']}"
     for id in sorted({entry["id"] for entry in shown_entries if competition in entry["competitions"]}):
-        yield f"{id} was drawn from {competition} itself"
+        yield f"{id} was extracted from {competition} itself"
 
 
 def _time(text: Any) -> datetime | None:

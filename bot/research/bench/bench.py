@@ -144,7 +144,7 @@ class _Checked:
                 self.mistakes.append((_CUTOFF, f"cannot be used: {error}"))
             return
         if any(s.card.slug == snapshot.card.slug for s in self._snapshots):
-            self.mistakes.append((path, f"is {snapshot.card.slug} once more: each competition is to be named once"))
+            self.mistakes.append((path, f"is {snapshot.card.slug} again: name each competition once"))
         self._snapshots.append(snapshot)
 
     def _check_entrant(self, path: KeyPath, agent: AgentName, words: Sequence[str]) -> None:
@@ -152,7 +152,7 @@ class _Checked:
         for setup in self._setups:
             variant = contender_of(setup.settings(self._snapshots[0], agent, 0, words)).variant
             if idle := [word for word in words if word not in variant]:
-                reason = f"{agent} goes without it anyway with {setup.choice.spec} and these options"
+                reason = f"{agent} does not use it anyway with {setup.choice.spec} and these options"
                 self.mistakes.append((path, f"names {idle[0]}, which changes nothing: {reason}"))
                 return
 
@@ -183,8 +183,7 @@ def _agree(folder: RunFolder, started: ReplaySettings, planned: ReplaySettings) 
         was, now = getattr(started, name), getattr(planned, name)
         if was != now:
             raise UsageError(
-                f"{folder.path} was started with {name} {was}, but the plan says {now}: such runs are not comparable. Give the "
-                "plan another `out`, or move that folder away"
+                f"{folder.path} has {name} {was}, but the plan says {now}. Change `out` in the plan, or move that folder"
             )
 
 

@@ -123,8 +123,8 @@ class Engines:
             yield from group
 
     def _refusal(self, group: tuple[PlannedRun, ...]) -> str | None:
-        spent = reserved(self._bench.runs, [engine.run.key for engine in self._running])
-        return refusal(self._bench.plan.budget, spent, most_needed(group))
+        reserved_spending = reserved(self._bench.runs, [engine.run.key for engine in self._running])
+        return refusal(self._bench.plan.budget, reserved_spending, most_needed(group))
 
     def _start(self, run: PlannedRun, folder: RunFolder) -> None:
         options = ["--snapshot", str(run.snapshot.path), "--fleet", self._fleet, "--json"]

@@ -14,7 +14,7 @@ from bot.configuration.lines import KeyPath
 from bot.engine.settings import Seconds
 from bot.replay.ablations import ABLATIONS
 from state.closed import ClosedModel
-from state.settings_paths import FOLDER, SettingsPath, beside
+from state.settings_paths import FOLDER, SettingsPath, resolve_beside
 from state.words import did_you_mean
 
 
@@ -36,7 +36,7 @@ def _model(spec: object, info: ValidationInfo) -> str:
         raise ValueError("must be a model: builtin, openai:NAME or recorded:DIR")
     kind, _, folder = spec.partition(":")
     start = (info.context or {}).get(FOLDER)
-    return f"recorded:{beside(Path(folder), start)}" if kind == "recorded" and folder and start else spec
+    return f"recorded:{resolve_beside(Path(folder), start)}" if kind == "recorded" and folder and start else spec
 
 
 Entrant = Annotated[tuple[AgentName, tuple[str, ...]], PlainValidator(_entrant)]
@@ -47,10 +47,10 @@ class BenchBudget(ClosedModel):
     """What all runs together may use; a competition is begun only if it covers all of its agents."""
 
     time: Seconds | None = Field(
-        default=None, description="wall time of all runs together; it may be exceeded by a twentieth", examples=["8h"]
+        default=None, description="maximum wall time of all runs together (5% over is tolerated)", examples=["8h"]
     )
     money: float | None = Field(
-        default=None, gt=0, lt=math.inf, description="USD of all runs together", examples=[20.0]
+        default=None, gt=0, lt=math.inf, description="maximum cost of all runs together, in USD", examples=[20.0]
     )
 
 
@@ -59,31 +59,31 @@ class BenchPlan(ClosedModel):
 
     competitions: tuple[SettingsPath, ...] = Field(min_length=1, description="folders of snapshots")
     agents: tuple[Entrant, ...] = Field(
-        min_length=1, description="agents, each with what it goes without, such as `comind no-blend`"
+        min_length=1, description="agents, each with its ablations, such as `comind no-blend`"
     )
     models: tuple[Annotated[str, PlainValidator(_model)], ...] = Field(
-        default=(), description="builtin, openai:NAME or recorded:DIR; none: the configured one"
+        default=(), description="builtin, openai:NAME or recorded:DIR (default: the configured model)"
     )
     seeds: Annotated[int, Field(ge=1)] | Annotated[tuple[int, ...], Field(min_length=1)] = Field(
-        default=1, description="their number, or a list of them"
+        default=1, description="number of seeds, or a list of them"
     )
     at_once: int | None = Field(
         default=None,
         ge=1,
-        description="runs at a time on a fleet; none: what it has slots for, at most four a core of this machine",
+        description="runs at a time on a fleet (default: its number of slots, at most four per core of this machine)",
     )
     out: SettingsPath | None = Field(
-        default=None, description="folder in which each run gets a folder; none: `NAME-runs` beside the plan NAME.toml"
+        default=None, description="folder of the run folders (default: `NAME-runs` beside the plan NAME.toml)"
     )
     comparisons: tuple[tuple[Entrant, Entrant], ...] = Field(
-        default=(), description="pairs of agents that the bench is to settle; none: all, which takes more competitions"
+        default=(), description="pairs of agents to compare (default: all pairs, which needs more competitions)"
     )
     run: ReplayOptions = Field(default=ReplayOptions(), description="options of each run")
-    budget: BenchBudget = Field(default=BenchBudget(), description="what all runs together may use")
+    budget: BenchBudget = Field(default=BenchBudget(), description="limits of all runs together")
 
     @property
     def compared_pairs(self) -> frozenset[frozenset[tuple[str, tuple[str, ...]]]]:
-        """The pairs to compare; none: all."""
+        """The pairs to compare; empty means all."""
         return frozenset(map(frozenset, self.comparisons))
 
     @property
@@ -107,7 +107,7 @@ def contradictions(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     ):
         for value, count in Counter(map(str, values)).items():
             if count > 1:
-                yield (name,), f"names {value} {count} times, where once is enough"
+                yield (name,), f"names {value} {count} times: name it once"
     for number, pair in enumerate(plan.comparisons):
         if len(set(pair)) < 2:
             yield ("comparisons", number), "must name two different agents"
@@ -132,7 +132,7 @@ def _money(plan: BenchPlan) -> Iterator[tuple[KeyPath, str]]:
     if money is None:
         return
     if per_run is None:
-        yield ("budget", "money"), "needs money under [run.budget]: else one run could spend what the others need"
+        yield (("budget", "money"), "requires money under [run.budget], or one run could spend it all")
     elif money < plan.side_by_side * per_run:
         yield (
             ("budget", "money"),

@@ -13,7 +13,7 @@ from bot.cli.running import outcome_line
 from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import RunResult
-from bot.report.words import NONE, duration, money, percent
+from bot.report.words import NO_VALUE, duration, money, percent
 from bot.research.bench.bench import Bench, PlannedRun, contender_of
 from bot.research.bench.spending import BenchSpending, spent_by
 
@@ -74,7 +74,7 @@ def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, 
         f"{len(results)} of {planned}",
         str(len(results) - len(finished)),
         str(sum(r.valid_submission for r in finished)),
-        percent(fmean(r.win_rate for r in finished)) if finished else NONE,
+        percent(fmean(r.win_rate for r in finished)) if finished else NO_VALUE,
         str(sum(r.any_medal for r in finished)),
         duration(sum(r.wall_seconds for r in finished)),
         money(sum(costs)) if len(costs) == len(finished) else money(None),

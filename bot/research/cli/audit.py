@@ -24,7 +24,7 @@ from state.tables import CommunityRow, KernelVersion, Observation, PostedMessage
 
 def audit(
     run: Annotated[Path, typer.Argument(help="a run's folder")],
-    snapshot: Annotated[Path | None, typer.Option(help="the snapshot, if it has moved since the run began")] = None,
+    snapshot: Annotated[Path | None, typer.Option(help="snapshot, if it has moved since the run started")] = None,
     json: Json = False,
 ) -> None:
     """Check every prompt of a run against its database and the snapshot; exits with 1 if anything is found.
@@ -34,7 +34,7 @@ def audit(
     folder = RunFolder(run)
     run_id, settings = read_config(folder)
     if settings.blended:
-        raise UsageError(f"no model was asked for {run}: audit the runs that it blends, {', '.join(settings.blended)}")
+        raise UsageError(f"no model was asked for {run}: audit the runs it combines, {', '.join(settings.blended)}")
     loaded = Snapshot.load(snapshot or settings.snapshot, METRIC_DIRECTIONS, own_data=settings.own_data)
     rows = asyncio.run(cleaned_rows(loaded.community.posts(loaded.path, loaded.card.slug)))
     with Store.open(folder.database, ReplayClock(settings.cutoff)) as store:

@@ -10,12 +10,14 @@ from bot.cli.options import Config, Fleet, Plain, existing
 
 
 def bench(
-    plan: Annotated[Path, typer.Argument(help="the plan, a TOML file: competitions, agents, models, seeds, budget")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="check the plan and list its runs, and run none")] = False,
+    plan: Annotated[Path, typer.Argument(help="plan, a TOML file: competitions, agents, models, seeds, budget")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="check the plan and list its runs")] = False,
     fleet: Fleet = None,
     config: Config = None,
     plain: Plain = False,
-    json: Annotated[bool, typer.Option("--json", help="print one result.json per line; of --dry-run, one run")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="print JSON lines: results, or planned runs with --dry-run")
+    ] = False,
 ) -> None:
     """Run competitions x agents x models x seeds as one piece of work under one budget, and compare the agents.
 

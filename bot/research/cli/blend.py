@@ -18,9 +18,9 @@ from scrapers.snapshots.snapshot import Snapshot
 
 
 def blend(
-    runs: Annotated[list[Path], typer.Argument(help="folders of finished replays, or folders with such")],
-    snapshot: Annotated[Path | None, typer.Option(help="the snapshot, if it has moved since the runs")] = None,
-    out: Annotated[Path, typer.Option(help="folder in which the blend gets a folder, as a run does")] = Path("runs"),
+    runs: Annotated[list[Path], typer.Argument(help="finished replays, or folders that contain them")],
+    snapshot: Annotated[Path | None, typer.Option(help="snapshot, if it has moved since the runs")] = None,
+    out: Annotated[Path, typer.Option(help="folder in which the ensemble gets its run folder")] = Path("runs"),
     config: Config = None,
     json: Json = False,
 ) -> None:

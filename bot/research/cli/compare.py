@@ -22,17 +22,14 @@ _WIDTH = 80
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="folders of finished replays, or folders with such")],
+    runs: Annotated[list[Path], typer.Argument(help="finished replays, or folders that contain them")],
     html: Annotated[
         Path | None, typer.Option(help="write one self-contained page with figures, curves and tables")
     ] = None,
     reports: Annotated[
-        Path | None,
-        typer.Option(help="a folder for MLE-bench's grading reports: one for each agent and seed, to be averaged"),
+        Path | None, typer.Option(help="folder for MLE-bench grading reports, one per agent and seed")
     ] = None,
-    plan: Annotated[
-        Path | None, typer.Option(help="the plan of their bench: only its `comparisons` are made and corrected for")
-    ] = None,
+    plan: Annotated[Path | None, typer.Option(help="plan of the bench: test only its `comparisons`")] = None,
     json: Json = False,
 ) -> None:
     """Compare agents over finished replays: paired by competition and seed, with intervals and what can be concluded.

@@ -21,10 +21,10 @@ from state.clock import SystemClock
 
 Model = Annotated[
     str | None,
-    typer.Option(help="builtin or openai:NAME; default: the configured one if there is a key, else builtin"),
+    typer.Option(help="builtin or openai:NAME (default: the configured model if there is a key, else builtin)"),
 ]
-MaxCost = Annotated[float | None, typer.Option(min=0, help="cap in USD of this command")]
-Out = Annotated[Path | None, typer.Option(help="folder for the entries; default: that of [knowledge] in bot.toml")]
+MaxCost = Annotated[float | None, typer.Option(min=0, help="spending cap of this command, in USD")]
+Out = Annotated[Path | None, typer.Option(help="folder for the entries (default: that of [knowledge] in bot.toml)")]
 
 build_app = typer.Typer(name="build", help="Build entries from past competitions or own runs.", no_args_is_help=True)
 
@@ -32,9 +32,9 @@ build_app = typer.Typer(name="build", help="Build entries from past competitions
 @build_app.command()
 def tricks(
     paths: Annotated[
-        list[Path], typer.Argument(help="snapshots, MLE-Live folders, or the daemon's bot.db, which is only read")
+        list[Path], typer.Argument(help="snapshots, MLE-Live folders, or the daemon's bot.db (read only)")
     ],
-    limit: Annotated[int, typer.Option(min=1, help="write-ups, and kernels, that are read of a competition")] = 6,
+    limit: Annotated[int, typer.Option(min=1, help="maximum write-ups, and notebooks, read per competition")] = 6,
     model: Model = None,
     max_cost: MaxCost = None,
     config: Config = None,
@@ -42,7 +42,7 @@ def tricks(
 ) -> None:
     """Draw tricks from past competitions: a model reads the most telling write-ups and the strongest kernels.
 
-    An entry is known since the latest of the posts that it was drawn from. A document that was read before is not paid for again.
+    An entry becomes available with the latest of its source posts. Documents read before cost nothing again.
 
     Example: bot knowledge build tricks snapshots/spooky-author-identification --limit 3
     """

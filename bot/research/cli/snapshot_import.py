@@ -22,7 +22,9 @@ from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.clock import SystemClock
 from state.errors import UsageError
 
-import_app = typer.Typer(name="import", help="Make snapshots of past competitions on a disk.", no_args_is_help=True)
+import_app = typer.Typer(
+    name="import", help="Make snapshots of past competitions from local files.", no_args_is_help=True
+)
 
 _LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
@@ -30,11 +32,11 @@ _LINE = 60.0
 
 def _command(lay_out: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]:
     def command(
-        folder: Annotated[Path, typer.Argument(help="the folder to import; it is never written to")],
-        out: Annotated[Path, typer.Option(help="the new snapshot's folder")],
+        folder: Annotated[Path, typer.Argument(help="folder to import (read only)")],
+        out: Annotated[Path, typer.Option(help="folder of the new snapshot")],
     ) -> None:
         if out.exists():
-            raise UsageError(f"{out} exists already, and nothing is replaced")
+            raise UsageError(f"{out} already exists and is not replaced")
         with importing_into(out.parent), staging_folder(out) as place:
             lay_out(folder, place)
             lines = format_summary(Snapshot.load(place, METRIC_DIRECTIONS))
@@ -53,20 +55,17 @@ import_app.command("meta-kaggle")(import_meta_kaggle)
 
 @import_app.command("mle-live")
 def mle_live(
-    folder: Annotated[Path, typer.Argument(help="an MLE-Live folder, or the folder of one of its competitions")],
+    folder: Annotated[Path, typer.Argument(help="MLE-Live folder, or the folder of one of its competitions")],
     tasks: Annotated[
-        Path,
-        typer.Option(
-            help="a folder of snapshots by slug, with data, answers and leaderboard, or one snapshot; never written to"
-        ),
+        Path, typer.Option(help="folder of snapshots with data, answers and leaderboard, or one snapshot (read only)")
     ],
-    out: Annotated[Path, typer.Option(help="where the new snapshots go, by slug")],
+    out: Annotated[Path, typer.Option(help="folder for the new snapshots")],
     undated_at: Annotated[
         Literal["deadline"] | None,
-        typer.Option(help="date posts without a time, such as all comments, at the deadline; default: never show them"),
+        typer.Option(help="date undated posts, such as all comments, at the deadline (default: never show them)"),
     ] = None,
     competition: Annotated[
-        list[str] | None, typer.Option(metavar="SLUG", help="only this one; may be repeated")
+        list[str] | None, typer.Option(metavar="SLUG", help="import only this competition; may be repeated")
     ] = None,
     json: Json = False,
 ) -> None:

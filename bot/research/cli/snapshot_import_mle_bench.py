@@ -28,16 +28,16 @@ _MEMORY = 16 * 1024**3
 
 def mle_bench(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="an MLE-bench data folder, or one competition's folder in it")
+        list[Path], typer.Argument(metavar="DIR...", help="MLE-bench data folder, or one competition's folder in it")
     ],
-    out: Annotated[Path, typer.Option(help="the folder of snapshots; existing ones stay unchanged")],
+    out: Annotated[Path, typer.Option(help="folder of snapshots; existing ones stay unchanged")],
     package: Annotated[
         Path | None,
         typer.Option(help="`mlebench/competitions` of MLE-bench's repository (default: its files beside prepared/)"),
     ] = None,
-    competition: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
-    enabled_at: Annotated[str | None, typer.Option(help="the start, if a leaderboard has no dates")] = None,
-    deadline: Annotated[str | None, typer.Option(help="the end, if a leaderboard has no dates")] = None,
+    competition: Annotated[list[str] | None, typer.Option(help="import only this one; may be repeated")] = None,
+    enabled_at: Annotated[str | None, typer.Option(help="start, if the leaderboard has no dates")] = None,
+    deadline: Annotated[str | None, typer.Option(help="deadline, if the leaderboard has no dates")] = None,
     json: Json = False,
 ) -> None:
     """Make a snapshot of each prepared MLE-bench competition; existing ones are skipped.
@@ -83,7 +83,7 @@ async def _find(worker: WorkerProcess, question: MetricQuestion) -> FoundMetric:
     try:
         return await worker.call("bot.research.metric_search.find_metric:find_metric", FoundMetric, None, question)
     except InfrastructureFailure as error:
-        raise SnapshotError([Problem("grade.py", None, f"could not be compared with metrics: {error}")]) from error
+        raise SnapshotError([Problem("grade.py", None, f"cannot compare it with metrics: {error}")]) from error
 
 
 def _dates(enabled_at: str | None, deadline: str | None) -> Dates | None:
@@ -114,7 +114,7 @@ def _show(outcomes: Sequence[BenchImportResult], *, json: bool) -> None:
     if json:
         print_json({"competitions": [o.as_json() for o in outcomes], **counts})
         return
-    columns = ("competition", "", "metric", "rows", "teams", "left out, and what else to know")
+    columns = ("competition", "", "metric", "rows", "teams", "left out, and other notes")
     print_table(columns, [_row(outcome) for outcome in outcomes])
     for outcome in outcomes:
         for problem in outcome.problems:

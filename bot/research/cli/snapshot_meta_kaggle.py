@@ -26,7 +26,7 @@ from state.words import slug_of
 
 Folder = Annotated[Path, typer.Argument(help="Meta Kaggle's CSV files; converted tables go into its folder parquet/")]
 
-list_app = typer.Typer(name="list", help="List competitions of which snapshots can be made.", no_args_is_help=True)
+list_app = typer.Typer(name="list", help="List competitions that can become snapshots.", no_args_is_help=True)
 
 
 @list_app.command("meta-kaggle")
@@ -35,7 +35,7 @@ def list_meta_kaggle(
     mle_bench: Annotated[bool, typer.Option("--mle-bench", help="only those whose data MLE-bench prepares")] = False,
     min_messages: Annotated[int, typer.Option(help="minimum number of messages before the deadline")] = 0,
     min_kernels: Annotated[int, typer.Option(help="minimum number of public notebooks before the deadline")] = 0,
-    metric: Annotated[str, typer.Option(help="only those whose metric's name has this text in it")] = "",
+    metric: Annotated[str, typer.Option(help="only competitions whose metric name contains this text")] = "",
     json: Json = False,
 ) -> None:
     """List the competitions of which snapshots can be made, and what each has of a community before its deadline.
@@ -63,10 +63,10 @@ def list_meta_kaggle(
 
 def import_meta_kaggle(
     folder: Folder,
-    out: Annotated[Path, typer.Option(help="the folder of snapshots; existing ones stay unchanged")],
+    out: Annotated[Path, typer.Option(help="folder of snapshots; existing ones stay unchanged")],
     competition: Annotated[
         list[str] | None,
-        typer.Option(metavar="SLUG", help="which one; may be repeated (default: all that --data has)"),
+        typer.Option(metavar="SLUG", help="competition to import; may be repeated (default: all in --data)"),
     ] = None,
     code: Annotated[Path | None, typer.Option(help="Meta Kaggle Code; without it notebooks have no text")] = None,
     data: Annotated[

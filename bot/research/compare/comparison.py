@@ -105,18 +105,18 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     all_results = [result for _, result in runs.results]
     used_count = sum(len(results) for cell in cells.values() for results in cell.values())
     if not whole and len(runs.contenders) > 1:
-        yield "No competition and seed was run by all: figures of different competitions stand side by side"
+        yield "No competition and seed was run by all: the figures are from different competitions"
     elif used_count < len(all_results):
-        yield f"{plural(len(all_results) - used_count, 'run')} of a competition and seed that not all ran left out of the figures"
+        yield f"{plural(len(all_results) - used_count, 'run')} left out: not all contenders ran that competition and seed"
     yield from runs.incomplete
     limits = {duration(result.time_limit) for result in all_results if result.time_limit is not None}
     if len(limits) > 1:
-        yield f"Runs were given different times: {', '.join(sorted(limits))}"
+        yield f"Runs had different time limits: {', '.join(sorted(limits))}"
     if late_count := sum(
         result.time_limit is not None and result.wall_seconds > _LATE_FACTOR * result.time_limit
         for result in all_results
     ):
-        yield f"{plural(late_count, 'run')} took more than a tenth longer than given, as on a busy machine"
+        yield f"{plural(late_count, 'run')} exceeded the time limit by more than 10%, probably on a busy machine"
     for name in ("pace", "signals", "sandbox"):
         values = sorted({str(getattr(result, name)) for result in all_results})
         if len(values) > 1:
@@ -124,7 +124,7 @@ def _cautions(runs: Runs, cells: Cells, *, whole: bool) -> Iterator[str]:
     if differing := _differing_clocks(all_results):
         yield f"Runs differ in their clocks on {', '.join(differing)}"
     if noted := sum(result.cutoff_note is not None for result in all_results):
-        yield f"{plural(noted, 'run')} knew what was published after the deadline"
+        yield f"{plural(noted, 'run')} saw knowledge published after the deadline"
     if unequal := sum(len(results) > 1 for cell in cells.values() for results in cell.values()):
         yield f"{plural(unequal, 'run')} repeated with the same seed: the mean of the repetitions counts once"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.report import words
 from bot.report.result import RunResult
 from bot.report.templates import page_environment
-from bot.report.words import NONE, duration, integer, money, percent
+from bot.report.words import NO_VALUE, duration, integer, money, percent
 from bot.research.compare.comparison import Comparison
 from bot.research.compare.figures import Figures, mean_of, win_rate
 from bot.research.compare.papers import paper_tables
@@ -64,7 +64,7 @@ def _table(comparison: Comparison, columns: Columns) -> FiguresTable:
 
 
 def _bronze(row: Figures) -> str:
-    return f"{duration(row.seconds_to_bronze)} ({row.bronze} of {row.runs})" if row.bronze else NONE
+    return f"{duration(row.seconds_to_bronze)} ({row.bronze} of {row.runs})" if row.bronze else NO_VALUE
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _medals(results: list[RunResult]) -> str:
     """Write the medals of some runs, such as `2 silver, 1 bronze`, and how many handed in nothing valid, or the baseline."""
     won = [result.medal for result in results if result.medal]
     counts = [f"{won.count(medal)} {medal}" for medal in ("gold", "silver", "bronze") if medal in won]
-    baselines = sum(result.baseline_handed_in for result in results)
+    baselines = sum(result.baseline_submitted for result in results)
     invalid = sum(not result.valid_submission for result in results) - baselines
     failures = ((invalid, "invalid"), (baselines, "baseline"))
     return ", ".join([*counts, *(f"{count} {kind}" for count, kind in failures if count)])

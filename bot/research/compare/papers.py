@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from bot.agents import AGENTS, agent_of
 from bot.report.result import RunResult
-from bot.report.words import NONE, percent, score
+from bot.report.words import NO_VALUE, percent, score
 from bot.research.compare.comparison import Comparison
 from bot.research.compare.figures import figures, mean_of, over_competitions, win_rate
 from bot.research.contender import Contender
@@ -76,7 +76,7 @@ def _code_lengths(comparison: Comparison, published: dict[str, Any]) -> PaperTab
             for r in results_of_one
             if r.valid_submission and r.code_length is not None
         ]
-        return f"{over_competitions(lengths):.1f}" if lengths else NONE
+        return f"{over_competitions(lengths):.1f}" if lengths else NO_VALUE
 
     title = "CoMind v1, table 2: characters of code, over valid submissions"
     return _by_category(comparison, published, "code_length", title, length, lambda value: f"{value:.1f}")
@@ -101,7 +101,7 @@ def _by_category(
     for category in (*comind["category"], total):
         results = [_select(comparison, contender, category["competitions"]) for contender in contenders]
         if any(results):
-            cells = [f"{own_text(r)} ({len(r)})" if r else NONE for r in results]
+            cells = [f"{own_text(r)} ({len(r)})" if r else NO_VALUE for r in results]
             rows.append(("", (f"{category['name']} ({category['tasks']})", *cells, *map(in_paper, category[measure]))))
     if not rows:
         return None
@@ -134,7 +134,7 @@ def _ablation(comparison: Comparison, published: dict[str, Any]) -> PaperTable |
     return PaperTable(
         "CoMind v1, table 3: with and without the community",
         published["source"]["comind"],
-        "In brackets, how many competitions a figure of ours is over; theirs are over 20. Compare the step from one row to "
+        "In brackets: the number of competitions behind our figure; theirs cover 20. Compare the step from one row to "
         "the next, not the rows.",
         tuple((name, "") for name in names),
         (*rows, *(("published", (name, *map(_share, shares))) for name, shares in ablation.items())),
@@ -163,7 +163,7 @@ def _live(comparison: Comparison, published: dict[str, Any]) -> PaperTable | Non
         paper_cells = [
             f"{score(value)} ({rate}%)" for value, rate in zip(live["scores"], live["win_rates"], strict=True)
         ]
-        cells = [_score_and_rate(next(iter(r.values()))) if r else NONE for r in results]
+        cells = [_score_and_rate(next(iter(r.values()))) if r else NO_VALUE for r in results]
         rows.append(("", (competition, *map(score, live["needed"]), *cells, *paper_cells)))
     if not rows:
         return None
@@ -186,7 +186,7 @@ def _live(comparison: Comparison, published: dict[str, Any]) -> PaperTable | Non
 
 def _score_and_rate(results: Sequence[RunResult]) -> str:
     scores = [r.score for r in results if r.score is not None]
-    return f"{score(fmean(scores)) if scores else NONE} ({percent(mean_of(results, win_rate))})"
+    return f"{score(fmean(scores)) if scores else NO_VALUE} ({percent(mean_of(results, win_rate))})"
 
 
 def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
@@ -210,7 +210,7 @@ def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | No
     return PaperTable(
         "AutoMind: win rate by tier, best / mean of the runs of a competition",
         published["source"]["automind"],
-        "In brackets behind our figures, how many competitions they are over. The best of more runs is higher: compare equal "
+        "In brackets: the number of competitions behind our figure. The best of more runs is higher: compare equal "
         "numbers. Other times and machines; they read no community of the competition.",
         tuple((name, "") for name in names),
         (*rows, *(("published", (name, *cells)) for name, cells in published_rows)),
@@ -219,7 +219,7 @@ def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | No
 
 def _best_and_mean(results: dict[str, list[RunResult]]) -> str:
     if not results:
-        return NONE
+        return NO_VALUE
     best = fmean(max(map(win_rate, r)) for r in results.values())
     return f"{best:.2f} / {_mean(results, win_rate):.2f} ({len(results)})"
 
@@ -242,7 +242,7 @@ def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | N
     return PaperTable(
         "MLE-bench: any medal in %, mean ± standard error over seeds",
         published["source"]["mle_bench"],
-        "In brackets behind our figures, how many competitions they are over: only whole splits compare. A run that read the "
+        "In brackets: the number of competitions behind our figure; only whole splits compare. A run that read the "
         "community is a result on MLE-Live, never on MLE-bench.",
         tuple((name, "") for name in names),
         (
@@ -258,7 +258,7 @@ def _splits(comparison: Comparison, published: dict[str, Any]) -> PaperTable | N
 def _medals(results: dict[str, list[RunResult]]) -> str:
     """Return mean and standard error over seeds, as MLE-bench does, over the competitions that there are."""
     if not results:
-        return NONE
+        return NO_VALUE
     seeds = min(map(len, results.values()))
     shares = [100 * fmean(runs[seed].any_medal for runs in results.values()) for seed in range(seeds)]
     error = stdev(shares) / math.sqrt(seeds) if seeds > 1 else 0.0

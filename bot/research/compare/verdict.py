@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.report.words import NONE
+from bot.report.words import NO_VALUE
 from bot.research.compare.comparison import Comparison, Pair
 from bot.research.compare.paired_tests import FEWEST, LEVEL, Difference, fewest
 from bot.research.contender import Contender
@@ -45,7 +45,7 @@ def verdict(comparison: Comparison) -> str:
         if points(nearest.win_rate.mean) == "0.0":
             return f"{names[0]} is level with {names[1]}: both beat as many teams."
         count = competitions_needed(comparison, nearest)
-        suffix = "" if count == NONE else f"; a difference of this size needs about {count} competitions"
+        suffix = "" if count == NO_VALUE else f"; a difference of this size needs about {count} competitions"
         return f"{names[0]} is ahead of {names[1]} by {_size(nearest)}, which may be chance{suffix}."
     by_winner: dict[Contender, list[Pair]] = {}
     for pair in settled:
@@ -81,7 +81,7 @@ def conclusion(comparison: Comparison) -> str:
 def competitions_needed(comparison: Comparison, pair: Pair) -> str:
     """Write how many competitions a difference of a pair's size needs to be significant; a dash where that is unknown."""
     count = pair.win_rate.competitions_needed(len(comparison.pairs))
-    return NONE if count is None else f"{count:,}" if count < _MOST_COMPETITIONS else f"over {_MOST_COMPETITIONS:,}"
+    return NO_VALUE if count is None else f"{count:,}" if count < _MOST_COMPETITIONS else f"over {_MOST_COMPETITIONS:,}"
 
 
 def _size(pair: Pair) -> str:

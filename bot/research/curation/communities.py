@@ -80,7 +80,7 @@ async def open_communities(
                     if c.community is not None
                 ]
         if not competitions:
-            raise UsageError(f"{path} is no snapshot, no MLE-Live folder and no database of the bot")
+            raise UsageError(f"{path} is not a snapshot, an MLE-Live folder or a bot database")
         yield competitions
 
 
@@ -113,7 +113,7 @@ async def _mle_live(
     counts = CommunityWriter(source, target, slug, None).write(False, lambda count: None)
     undated = counts.undated.topics + counts.undated.kernels
     if undated:
-        say(f"{slug}: without a time, so left out: {undated} of its discussions and kernels")
+        say(f"{slug}: skipped because they have no time: {undated} of its discussions and kernels")
     community: Community = read_community(target, Problems())
     await ingest(store, slug, community.posts(target, slug), cleaners)
     text = next((f for f in (source, source.parent) if (f / "description.md").is_file()), None)

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlmodel import col, select
 
-from bot.community.ideas.evidence import WHOLE
+from bot.community.ideas.evidence import WHOLE_DRAFT
 from bot.engine.results import results
 from bot.engine.run_record import RunRecord
 from bot.execution.task import shown_description
@@ -64,7 +64,7 @@ def lessons_of(path: Path, clock: Clock) -> list[Entry]:
     """
     database = path / DATABASE if path.is_dir() else path
     if not database.is_file():
-        raise UsageError(f"{path} is neither a run's folder nor a database of the bot")
+        raise UsageError(f"{path} is neither a run folder nor a bot database")
     with Store.open_to_read(database, clock) as store:
         with store.read() as session:
             runs = session.exec(select(Run).where(Run.status == "finished").order_by(col(Run.created_at))).all()
@@ -83,13 +83,13 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
     return Entry(
         id=_id(run),
         kind="lesson",
-        title=f"What gained and what did not on {line(card.title, 100)}",
+        title=f"What helped and what did not on {line(card.title, 100)}",
         labels=tuple(labels_in(text)) or _ANY_TASK,
         known_at=known_at,
         competitions=(run.competition.lower(),),
         sources=(EntrySource(title=f"Run {run.id}", path=path.name, licence="own work"),),
         support="measured",
-        evidence=f"{len(effects)} paired differences on withheld rows of one run ({run.agent}, seed {run.seed}).",
+        evidence=f"{len(effects)} paired differences on validation rows of one run ({run.agent}, seed {run.seed}).",
         claim=_claim(card, effects),
     )
 
@@ -126,8 +126,8 @@ def _measured_effects(store: Store, run: Run, card: TaskCard, known_at: datetime
 
 def _effect_name(report: Report, part: Mapping[str, Any]) -> str:
     """Return what a component changed, without the numbers of nodes, which mean nothing elsewhere."""
-    if part.get("name") == WHOLE:
-        return f"the draft '{report.title}' over the script that it builds on"
+    if part.get("name") == WHOLE_DRAFT:
+        return f"draft '{report.title}' over the script it builds on"
     name = "" if _NODES.match(part.get("name") or "") else part.get("name")
     return ": ".join(filter(None, (name, part.get("analysis")))) or report.title
 
@@ -137,9 +137,9 @@ def _claim(card: TaskCard, effects: Sequence[MeasuredEffect]) -> str:
     groups = {
         "Gained beyond noise:": [e for e in clearest if e.clearness > _BEYOND_NOISE],
         "Lost beyond noise:": [e for e in clearest if e.clearness < -_BEYOND_NOISE],
-        "Made no difference beyond noise:": [e for e in clearest if abs(e.clearness) <= _BEYOND_NOISE][::-1],
+        "No difference beyond noise:": [e for e in clearest if abs(e.clearness) <= _BEYOND_NOISE][::-1],
     }
-    lines = [f"Measured in {card.metric.name}, differences above 0 are better, with their standard errors."]
+    lines = [f"Metric: {card.metric.name}. Differences above 0 are better; ± is one standard error."]
     for heading, group in groups.items():
         if group:
             lines += ["", heading, *(f"- {e.gain:+.3g} ± {e.error:.2g}: {e.name}" for e in group[:_MAX_LINES])]

@@ -3,7 +3,7 @@
 import json
 
 from bot.agents.builtin.posts import DEFAULT_LABEL, suggestions
-from bot.agents.builtin.techniques import how
+from bot.agents.builtin.techniques import method_text
 from bot.knowledge.labels import labels_in
 from bot.research.curation.prompts import MOST_TRICKS, ExtractTricks
 
@@ -17,7 +17,7 @@ def extract_tricks(prompt: ExtractTricks, seed: int) -> str:
     entries = [
         {
             "title": f"{title[:1].upper()}{title[1:]}",
-            "claim": f"{how(title)} Try it on tasks of this kind, and measure it with and without.",
+            "claim": f"{method_text(title)} Try it on tasks of this kind, and compare scores with and without it.",
             "labels": kinds,
             "support": "reported",
             "evidence": f'The post says: "{text}"'[:1_000],

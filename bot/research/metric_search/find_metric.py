@@ -78,7 +78,7 @@ def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
     if answer.score is None:
         raise SnapshotError([Problem(OWN_GRADER, None, f"gives the sample submission no score: {answer.fault}")])
     if question.board_lower_is_better is None:
-        reason = "cannot be asked whether smaller is better, as the true predictions are not known; nor does the leaderboard say"
+        reason = "does not show whether smaller is better: the true predictions are unknown, and the leaderboard does not tell"
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     kind = "text" if numbers(_cells(table.columns(columns), len(columns))) is None else "number"
     return FoundMetric(
@@ -131,7 +131,7 @@ def _confirmed(
         if all(same(candidate.score(all_rows.perfect, trial), score) for trial, score in search.answers)
     ]
     if len(search.answers) < 2:
-        return [], f"; {candidates[0]} agreed there, but on all rows too little is scored to confirm it"
+        return [], f"; {candidates[0]} agreed there, but too few submissions of all rows got a score to confirm it"
     if not confirmed:
         return [], f"; {candidates[0]} agreed there, but not on all rows"
     return confirmed, f", and on {len(search.answers)} submissions of all rows"

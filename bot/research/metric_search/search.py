@@ -142,7 +142,7 @@ class MetricSearch:
         if len(self.answers) >= FEWEST and len(different) >= FEWEST_DIFFERENT:
             return
         fault = f"gives {len(self.answers)} of {len(self.answers) + len(self.faults)} made submissions a finite score"
-        fault += f", {len(different)} different ones: too few to know its metric and direction by"
+        fault += f", {len(different)} different ones: too few to identify the metric and direction"
         if self.faults:
             fault += f" ({self.faults[0]})"
         raise SnapshotError([Problem(OWN_GRADER, None, fault)])
@@ -244,7 +244,7 @@ def _direction(search: MetricSearch, candidates: Sequence[Candidate], board_lowe
         by_board = "minimize" if board_lower_is_better else "maximize"
     direction = candidates[0].metric.direction if candidates else by_scores or by_board
     if direction is None:
-        reason = "does not show whether smaller is better: neither do its scores of the answers, nor the leaderboard"
+        reason = "does not show whether smaller is better; nor do the scores of the answers or the leaderboard"
         raise SnapshotError([Problem(OWN_GRADER, None, reason)])
     for claimed, source in ((by_scores, f"{OWN_GRADER}'s scores say"), (by_board, "the leaderboard's order says")):
         if claimed is not None and claimed != direction:

@@ -33,7 +33,7 @@ _ORDER: tuple[Verdict, ...] = ("different", "OK", "could not tell")
 def probe(
     competition: CompetitionArgument,
     out: Annotated[
-        Path | None, typer.Option(help="folder for the answers, masked; default: probe-COMPETITION", show_default=False)
+        Path | None, typer.Option(help="folder for the masked answers (default: probe-COMPETITION)", show_default=False)
     ] = None,
     config: Config = None,
     json: Json = False,

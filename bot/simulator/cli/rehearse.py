@@ -32,35 +32,31 @@ _LINE = 60.0
 
 def rehearse(
     snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...", help="the snapshots' folders")],
-    speed: Annotated[float, typer.Option(min=0.001, help="how many times faster the site's clock runs")] = 2000.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="port on loopback; 0: a free one")] = 8899,
+    speed: Annotated[float, typer.Option(min=0.001, help="speed of the site's clock, relative to real time")] = 2000.0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="port on loopback (0: any free port)")] = 8899,
     start: Annotated[
         str | None,
-        typer.Option(help="the site's time at the start (ISO, UTC); default: the earliest competition's start"),
+        typer.Option(help="simulated time at the start, ISO 8601 in UTC (default: the first competition's start)"),
     ] = None,
     as_dated: Annotated[
-        bool, typer.Option("--as-dated", help="keep the original times of several competitions, even if years apart")
+        bool, typer.Option("--as-dated", help="keep the competitions' original dates, even if years apart")
     ] = False,
-    token: Annotated[str | None, typer.Option(help="the API token that it accepts")] = None,
-    kind: Annotated[
-        CompetitionKind,
-        typer.Option(help="how the competitions look: a kind that the bot does not work on, or not as on others"),
-    ] = "files",
+    token: Annotated[str | None, typer.Option(help="API token that the site accepts")] = None,
+    kind: Annotated[CompetitionKind, typer.Option(help="type of competition to simulate")] = "files",
     public_test: Annotated[
-        float, typer.Option(min=0.001, max=1, help="share of the test rows that a competition for notebooks shows")
+        float, typer.Option(min=0.001, max=1, help="share of the test rows visible in notebook competitions")
     ] = 0.1,
-    run_seconds: Annotated[float, typer.Option(min=1, help="longest run of a notebook, by a real clock")] = 32_400.0,
+    run_seconds: Annotated[float, typer.Option(min=1, help="maximum run time of a notebook, in real time")] = 32_400.0,
     sandbox: Annotated[
-        BackEndChoice, typer.Option(help="where notebooks run; with `process` nothing contains them")
+        BackEndChoice, typer.Option(help="sandbox for notebooks; `process` provides no isolation")
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="seed of everything random: teams' arrival, the public part, delays")] = 0,
-    faults: Annotated[Path | None, typer.Option(help="a file of faults to inject (TOML)")] = None,
+    seed: Annotated[int, typer.Option(help="random seed of team arrivals, the public split and delays")] = 0,
+    faults: Annotated[Path | None, typer.Option(help="TOML file of faults to inject")] = None,
     until_end: Annotated[
-        bool, typer.Option("--until-end", help="end when all competitions have ended, and print the final standings")
+        bool, typer.Option("--until-end", help="stop after the last deadline and print the final standings")
     ] = False,
     json: Annotated[
-        bool,
-        typer.Option("--json", help="print one JSON object per line: the address, then a result for each competition"),
+        bool, typer.Option("--json", help="print JSON lines: the address, then one result per competition")
     ] = False,
 ) -> None:
     """Play snapshots back as live competitions, for a daemon or the unmodified `kaggle` command to compete on.
@@ -132,7 +128,7 @@ def _begins(start: str | None, snapshots: "Sequence[Snapshot]") -> datetime:
         raise UsageError(f"--start: {error}") from error
     if not first <= begins < last:
         noun = "competition" if len(snapshots) == 1 else "competitions"
-        raise UsageError(f"--start lies outside of the {noun}, {first:%Y-%m-%d} to {last:%Y-%m-%d}")
+        raise UsageError(f"--start must be within the {noun}, {first:%Y-%m-%d} to {last:%Y-%m-%d}")
     return begins
 
 

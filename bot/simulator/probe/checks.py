@@ -37,28 +37,25 @@ def _missing(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("missing-data-set")
     if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
         return answers.why_not("missing-data-set")
-    return finding(exchange.status in (403, 404), f"it was answered with {exchange.status}")
+    return finding(exchange.status in (403, 404), f"it got status {exchange.status}")
 
 
-def _never(name: str, assumed: str, settled_by: str, reason: str = "reading alone does not show it") -> Point:
+def _never(name: str, assumed: str, settled_by: str, reason: str = "reading alone cannot show this") -> Point:
     return Point(name, assumed, lambda answers: unsure(reason), settled_by)
 
 
 def _pushed(name: str, assumed: str) -> Point:
-    return _never(name, assumed, _FIRST_PUSH, "only a push shows it")
+    return _never(name, assumed, _FIRST_PUSH, "only a push can show this")
 
 
 _ON_NOTEBOOKS: tuple[Point, ...] = (
-    Point("gpu-hours", "The week's time on GPUs comes in seconds, such as 108000s.", _gpu_hours),
+    Point("gpu-hours", "The weekly GPU time is given in seconds, such as 108000s.", _gpu_hours),
     Point("private-data-sets", "One's own data sets are listed, private ones too.", _private_ones, _FIRST_PUSH),
     Point("missing-data-set", "A data set that does not exist is refused with 403 or 404.", _missing),
     _pushed("licence", "A private data set may have the licence `other`."),
     _pushed("flat-files", "A data set keeps files under their names; only archives are unpacked."),
-    _pushed(
-        "titles",
-        "A title that is in use is refused under status 200; a new notebook has the slug that its title makes.",
-    ),
-    _pushed("left-out", "A data set that is not ready keeps no notebook from running, and is named in the answer."),
+    _pushed("titles", "A title in use is rejected with status 200; a new notebook gets the slug of its title."),
+    _pushed("left-out", "A notebook runs even if one of its data sets is not ready; the answer names that data set."),
     _pushed("push-again", "A pushed notebook is found by its reference at once, with the source as it was sent."),
     _pushed("mounts", "Data lies in /kaggle/input/NAME, or in competitions/NAME and datasets/OWNER/NAME below that."),
     _pushed("run-log", "The log of a run that failed can be read, as a JSON list of what was printed."),
@@ -149,9 +146,9 @@ def _wrong_name(answers: ProbeAnswers) -> ProbeFinding:
 def _limits(answers: ProbeAnswers) -> ProbeFinding:
     limited = [e for e in answers.all if e.status == 429]
     if not limited:
-        return unsure(f"{len(answers.all)} requests, none refused as too many")
+        return unsure(f"{len(answers.all)} requests, none rejected as too many")
     waits = ", ".join(e.headers.get("retry-after", "no Retry-After") for e in limited)
-    return ProbeFinding("different", f"{len(limited)} of {len(answers.all)} requests were refused as too many: {waits}")
+    return ProbeFinding("different", f"{len(limited)} of {len(answers.all)} requests got status 429: {waits}")
 
 
 POINTS: tuple[Point, ...] = (
@@ -177,18 +174,18 @@ POINTS: tuple[Point, ...] = (
     _never(
         "last-run",
         "A kernel's lastRunTime is that of its current version.",
-        "running a kernel of one's own again, and two probes around it",
+        "running one of your notebooks again, with a probe before and after",
     ),
     _never(
         "unsteady-lists",
         "Lists of files may differ from one request to the next; the zip decides.",
         "the log of the first download, which names every difference",
     ),
-    _never("upload", "An upload that broke off is gone on with.", "a first submission over a bad line"),
+    _never("upload", "An interrupted upload can be continued.", "a first submission over a bad line"),
     _never(
         "refusals",
-        "A daily limit that is used up is refused with words that the bot knows.",
-        "sending one file more than the limit allows",
+        "Beyond the daily limit, Kaggle rejects a submission with words that the bot knows.",
+        "submitting once more than the limit allows",
     ),
     _never(
         "tag", "A submission is found by its description at once.", "a first submission: `bot logs` has the look-up"
@@ -197,13 +194,13 @@ POINTS: tuple[Point, ...] = (
         "hosts",
         "No field says whether an author is the competition's host.",
         "a post by a known host among a probe's answers",
-        "names are left out of what is kept",
+        "stored answers contain no names",
     ),
     _never(
         "terms",
-        "Kaggle's terms allow reading through the API at this rate, for one's own competing.",
+        "Kaggle's terms allow API requests at this rate for your own participation.",
         "reading kaggle.com/terms yourself",
-        "this is for a person to read",
+        "read this yourself",
     ),
 )
 """Every assumption that is open."""

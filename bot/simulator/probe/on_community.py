@@ -78,7 +78,7 @@ def _texts(answers: ProbeAnswers) -> ProbeFinding:
 def _get_topic(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("topic")
     if exchange is not None and exchange.status is not None and not exchange.answered:
-        return finding(False, f"it was refused with {exchange.status}")
+        return finding(False, f"refused with status {exchange.status}")
     answer = answers.read("topic", OneTopic)
     has_text = answer.topic is not None and bool(answer.topic.content)
     return finding(has_text, "it has the opening message" if has_text else "it has no text")
@@ -149,7 +149,7 @@ def _needs_key(answers: ProbeAnswers) -> ProbeFinding:
     exchange = answers.exchange("search-without-key")
     if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
         return answers.why_not("search-without-key")
-    return finding(not exchange.answered, f"without a key it was answered with {exchange.status}")
+    return finding(not exchange.answered, f"without a key it got status {exchange.status}")
 
 
 def _environment(answers: ProbeAnswers) -> ProbeFinding:

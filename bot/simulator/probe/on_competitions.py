@@ -91,7 +91,7 @@ def _quota(answers: ProbeAnswers) -> ProbeFinding:
 def _allowed_now(answers: ProbeAnswers) -> ProbeFinding:
     limits, competition = answers.read("quota", SubmissionQuota), answers.read("competition", KaggleCompetition)
     if not limits.known or not competition.max_daily_submissions:
-        return unsure("no quota is stated")
+        return unsure("Kaggle states no quota")
     remaining = competition.max_daily_submissions - limits.num_today
     return finding(
         limits.num_allowed_now == max(remaining, 0),
@@ -111,7 +111,7 @@ def _own_order(answers: ProbeAnswers) -> ProbeFinding:
 def _own_text(answers: ProbeAnswers) -> ProbeFinding:
     page = answers.read("submissions", SentFiles)
     if not page.submissions:
-        return unsure("nothing was submitted yet")
+        return unsure("no submission yet")
     count = sum(bool(s.description) for s in page.submissions)
     return finding(count > 0, f"{count} of {len(page.submissions)} have their description")
 
@@ -131,7 +131,7 @@ POINTS = (
     Point("board-order", "The leaderboard is best first, with scores that are numbers.", _board_order),
     Point(
         "new-team",
-        "Limits of all zeros mean a user without a team, not a quota that is used up.",
+        "Limits of all zeros mean a user without a team, not a used-up quota.",
         _quota,
         "a probe after you have accepted the rules and before the first submission",
     ),

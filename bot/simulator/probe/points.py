@@ -56,7 +56,7 @@ class ProbeAnswers:
             return unsure(f"{exchange.method} was not answered")
         if not exchange.answered:
             return unsure(f"{exchange.method} was refused with {exchange.status}")
-        return ProbeFinding("different", f"the answer to {exchange.method} is not understood")
+        return ProbeFinding("different", f"cannot read the answer to {exchange.method}")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Point:
     assumed: str
     """What the bot takes for granted, in a sentence."""
     check: Callable[[ProbeAnswers], ProbeFinding]
-    settled_by: str = "another probe, of a competition where there is more to see"
+    settled_by: str = "a probe of a competition with more content"
     """What settles it where this probe could not tell."""
 
     def judge(self, answers: ProbeAnswers) -> ProbeFinding:

@@ -32,7 +32,7 @@ METRIC_WORDS = {
 
 RULES = """# Competition rules
 
-These are the rules of a rehearsal: a stand-in site that plays a past competition back.
+These are the rules of a rehearsal: a local server that simulates a past competition.
 
 - **One account per participant.** You may not sign up or submit from more than one account.
 - **No private sharing outside teams.** Code and data may be shared publicly, on the forum, under an open licence.

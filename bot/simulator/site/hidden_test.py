@@ -17,7 +17,7 @@ SAMPLE = "sample_submission.csv"
 def publish(snapshot: Snapshot, folder: Path, *, share: float, seed: int) -> None:
     """Write a competition's data into a new folder as participants get it: a share of the test rows, drawn by seed.
 
-    A CSV file is one of test rows if it has no other ids than the sample submission. All other files, such as pictures and
+    A CSV file is one of test rows if it: no other ids than the sample submission. All other files, such as pictures and
     archives, stay whole.
 
     Raises:
@@ -26,7 +26,7 @@ def publish(snapshot: Snapshot, folder: Path, *, share: float, seed: int) -> Non
     key = snapshot.card.id_column
     ids = _ids(snapshot.data / SAMPLE, key)
     if not ids:
-        raise UsageError(f"{snapshot.card.slug} has no {SAMPLE} with the column {key}: its test rows cannot be hidden")
+        raise UsageError(f"{snapshot.card.slug}: no {SAMPLE} with the column {key}: its test rows cannot be hidden")
     all_ids = list(ids)
     shown_ids = set(random.Random(f"{seed}/shown").sample(all_ids, max(1, round(share * len(all_ids)))))  # noqa: S311 - nothing secret
     for path in walk(snapshot.data):

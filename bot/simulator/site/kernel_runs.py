@@ -223,9 +223,9 @@ def _sample(competitions: list[SimulatedCompetition]) -> NotebookRun:
         path = competition.snapshot.data / SAMPLE
         if path.is_file():
             files = {competition.card.submission_file: path.read_bytes()}
-            run.future.set_result(NotebookOutput(files, "The stand-in runs no code: it wrote the sample submission.\n"))
+            run.future.set_result(NotebookOutput(files, "Simulated: no code ran; the sample submission was written.\n"))
             return run
-    run.future.set_result(NotebookOutput(log="The stand-in runs no code, and has no sample submission to write.\n"))
+    run.future.set_result(NotebookOutput(log="Simulated: no code ran, and there is no sample submission to write.\n"))
     return run
 
 
@@ -235,7 +235,7 @@ def _published(version: Version) -> NotebookOutput:
     files = {name: version.source.encode()}
     if version.output is not None:
         files[version.output.name] = version.output.read_bytes()
-    return NotebookOutput(files, f"{version.title}: what the run printed was not kept.\n")
+    return NotebookOutput(files, f"{version.title}: the output of this run was not stored.\n")
 
 
 def _names(call: Call, name: str) -> list[str]:

@@ -80,7 +80,7 @@ def log(
         "name": name,
         "note": note,
         "retrain": retrain or "",
-        "uses": _listed(uses),
+        "uses": _as_list(uses),
         "compare_to": compare_to or "",
         "seconds": None if seconds is None else float(seconds),
         "check": bool(check),
@@ -125,8 +125,8 @@ def fit(
         return [str(names.index(column)) if column in names else column for column in dict.fromkeys(columns)]
 
     column_options = {
-        "categories": numbers([*_listed(categories), *category_columns]),
-        "encode": numbers(_listed(encode)),
+        "categories": numbers([*_as_list(categories), *category_columns]),
+        "encode": numbers(_as_list(encode)),
     }
     arguments = {"name": name, "note": note, **column_options}
     return str(call("fit", arguments, parts)["text"])
@@ -157,5 +157,5 @@ def withdraw(name: str, note: str = "") -> str:
     return str(call("withdraw", {"name": name, "note": note})["text"])
 
 
-def _listed(names: str | Iterable[str]) -> list[str]:
+def _as_list(names: str | Iterable[str]) -> list[str]:
     return [names] if isinstance(names, str) else [str(name) for name in names]

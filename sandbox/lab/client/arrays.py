@@ -10,7 +10,7 @@ from typing import Any
 from .protocol import FilePart, LabError, file_part
 
 ARRAY_BYTES = 512_000_000
-_NEAR = 1e-6
+_TOLERANCE = 1e-6
 """Relative change of a number that does not matter."""
 _AT_A_TIME = 1 << 20
 _MISSING = ("nan", "None", "<NA>", "NaT")
@@ -75,13 +75,13 @@ def _frames(tables: dict[str, Any]) -> tuple[list[FilePart], list[str]]:
             raise LabError(f"validation or test has no column {column!r}") from None
         if not all(map(_is_numeric, columns.values())):
             category_names.append(names[place])
-            columns = _numbered(columns)
+            columns = _as_numbers(columns)
         for role, column_values in columns.items():
             values[role][:, place] = _numbers(names[place], column_values)
     return [_feature_part(role, array, names) for role, array in values.items()], category_names
 
 
-def _numbered(columns: dict[str, Any]) -> dict[str, list[float]]:
+def _as_numbers(columns: dict[str, Any]) -> dict[str, list[float]]:
     """Return columns of texts as numbers, the same for the same text, and NaN for none."""
     texts = {role: [str(value) for value in values] for role, values in columns.items()}
     codes = {text: float(place) for place, text in enumerate(sorted(set().union(*texts.values())))}
@@ -126,7 +126,7 @@ def _shortened(array: Any) -> Any:
         was = flat[start : start + _AT_A_TIME]
         with numpy.errstate(all="ignore"):
             now = was.astype(numpy.float32)
-            is_near = numpy.abs(now - was) <= _NEAR * numpy.abs(was)
+            is_near = numpy.abs(now - was) <= _TOLERANCE * numpy.abs(was)
             is_kept = numpy.where(numpy.rint(was) == was, now == was, numpy.rint(now) != now)
         if not (is_near & is_kept | numpy.isnan(was)).all():
             return array

@@ -27,7 +27,7 @@ def main() -> int:
         if options.command == "help":
             _parser().print_help()
             return 0
-        print(_asked(options)["text"].rstrip("\n"), flush=True)
+        print(_request(options)["text"].rstrip("\n"), flush=True)
         return 0
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
@@ -40,7 +40,7 @@ def main() -> int:
         return 1
 
 
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
+def _request(options: argparse.Namespace) -> dict[str, Any]:
     """Make the call that was typed; return the answer."""
     arguments = {name: value for name, value in vars(options).items() if name not in _NOT_ARGUMENTS}
     parts = []

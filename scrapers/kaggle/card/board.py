@@ -32,4 +32,4 @@ def read_order(scores: Sequence[str]) -> BoardReading:
         return BoardReading("minimize", low, high, f"the leaderboard goes up from {numbers[0]:g} to {numbers[-1]:g}")
     if all(first >= second for first, second in pairwise(numbers)):
         return BoardReading("maximize", low, high, f"the leaderboard goes down from {numbers[0]:g} to {numbers[-1]:g}")
-    return BoardReading(None, low, high, "the leaderboard is in no order of its scores")
+    return BoardReading(None, low, high, "the leaderboard is not sorted by score")

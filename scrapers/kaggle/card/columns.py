@@ -28,7 +28,7 @@ def read_columns(tables: Tables, overrides: CardOverrides) -> Columns:
     """Tell id and predictions apart; what a person says of them in `own` is taken as it is."""
     sample, key = tables.sample, overrides.key_columns or ()
     if sample is None:
-        reason = "there is no sample submission"
+        reason = "no sample submission"
         if tables.candidates:
             reason = f"any of {', '.join(tables.candidates)} may be the sample submission"
         return Columns(overrides.id_column, overrides.prediction_columns, open=reason)
@@ -37,11 +37,11 @@ def read_columns(tables: Tables, overrides: CardOverrides) -> Columns:
         return Columns(open=f"{sample.name} has the header {', '.join(header)!r}")
     names = (overrides.id_column, *key, *(overrides.prediction_columns or ()))
     if wrong := [name for name in names if name and (name not in header or names.count(name) > 1)]:
-        return Columns(open=f"{wrong[0]!r} is said twice, or is no column of {sample.name}", proposed=header)
+        return Columns(open=f"{wrong[0]!r} is named twice, or is not a column of {sample.name}", proposed=header)
     free = [name for name in header if name not in key and name not in (overrides.prediction_columns or ())]
     why_id, why_predictions = "", ""
     identifier = overrides.id_column or (free[0] if overrides.prediction_columns and len(free) == 1 else None)
-    sources = [f"{sample.name}: {_some(header)}"]
+    sources = [f"{sample.name}: {_first(header)}"]
     if identifier is None:
         why_id, source = _identifies(sample, tables.test)
         identifier = None if why_id else header[0]
@@ -72,15 +72,15 @@ def _identifies(sample: Sample, test: Sequence[str] | None) -> tuple[str, str]:
     first, *columns = sample.header
     if first not in sample.unique and sample.rows:
         problem = f"values of {first!r}, the first column of {sample.name}, occur more than once"
-        return f"{problem}: say what the id is, and what else says which row is meant", ""
+        return f"{problem}: name the id column and the other key columns", ""
     shared = [name for name in sample.header if name in (test or ())]
     if shared == [first]:
         return "", f"of these test.csv has {first!r} alone"
     if shared:
-        return f"test.csv has {_some(shared)} of the columns of {sample.name}", ""
+        return f"test.csv has {_first(shared)} of the columns of {sample.name}", ""
     if sample.rows > 1 and not any(name in sample.unique and name not in sample.numeric for name in columns):
         return "", f"the values of {first!r} alone differ"
-    return f"nothing but its place says that {first!r} names the rows", ""
+    return f"only its position suggests that {first!r} names the rows", ""
 
 
 def _are_predicted(predictions: Sequence[str], tables: Tables, sample: Sample, *, classes: bool) -> tuple[str, str]:
@@ -91,8 +91,8 @@ def _are_predicted(predictions: Sequence[str], tables: Tables, sample: Sample, *
     if train is not None and all(name in train for name in predictions):
         return "", "train.csv has them" + (", test.csv has not" if test is not None else "")
     if len(predictions) == 1:
-        return "", "there is no other column"
-    return f"nothing says that all other columns of {sample.name} are predictions", ""
+        return "", "no other column"
+    return f"it is unclear whether all other columns of {sample.name} are predictions", ""
 
 
 def has_classes(labels: Mapping[str, frozenset[str]], predictions: Sequence[str]) -> bool:
@@ -110,5 +110,5 @@ def has_classes(labels: Mapping[str, frozenset[str]], predictions: Sequence[str]
     return False
 
 
-def _some(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")

@@ -121,7 +121,7 @@ def derive(
         sources = dict.fromkeys(CardOverrides.model_fields, OWNER)
     findings = _plain_findings(evidence, overrides)
     missing = [
-        Missing(evidence.slug, name, "Kaggle does not say it", f"{name} = 2027-01-31T23:59:00Z")
+        Missing(evidence.slug, name, "Kaggle does not tell", f"{name} = 2027-01-31T23:59:00Z")
         for name in ("enabled_at", "deadline")
         if findings[name].value is None
     ]
@@ -200,12 +200,12 @@ def _metric(
                 FieldFinding(OWN_GRADER, evidence_text),
                 [],
             )
-        reason = f"a grader does not say it, and {board.says}"
+        reason = f"the grader does not tell, and {board.says}"
         return None, FieldFinding(None), [Missing(evidence.slug, "direction", reason, 'direction = "maximize"')]
     if overrides.metric is None or overrides.metric not in metrics:
         return None, FieldFinding(None), [_missing_metric(evidence, columns, metrics, overrides, board)]
     if overrides.metric == "map_at_k" and "k" not in params:
-        reason = "nothing says the k of MAP@k"
+        reason = "the k of MAP@k is unknown"
         return None, FieldFinding(None), [Missing(evidence.slug, "metric_params", reason, "metric_params = { k = 5 }")]
     direction = metrics[overrides.metric]
     stated = overrides.direction or board.direction
@@ -234,13 +234,13 @@ def _missing_metric(
 ) -> Missing:
     """Ask for the metric: the one that Kaggle's field names, if the leaderboard does not contradict it, else any."""
     if overrides.metric is not None:
-        reason = f"{overrides.metric!r} is no metric that can be computed"
+        reason = f"{overrides.metric!r} is not a supported metric"
     elif evidence.fields.evaluation_metric:
         reason = (
             f"Kaggle calls it {evidence.fields.evaluation_metric!r} and {board.says}; its evaluation page may say more"
         )
     else:
-        reason = f"no field of Kaggle's names it, only its evaluation page does; {board.says}"
+        reason = f"only Kaggle's evaluation page names it; {board.says}"
     if (proposal := proposed_by_field(evidence, columns, metrics)) is not None and overrides.metric is None:
         name, params = proposal
         params_line = f"\n{toml_line('metric_params', params)}" if params else ""

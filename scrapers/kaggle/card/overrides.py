@@ -12,7 +12,7 @@ from state.settings_paths import beside_file
 
 _Column = Annotated[str, Field(min_length=1)]
 _Utc = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
-_TOGETHER = (
+_FIELD_GROUPS = (
     frozenset(("metric", "metric_params", "direction")),
     frozenset(("id_column", "key_columns", "prediction_columns")),
 )
@@ -28,42 +28,42 @@ class CardOverrides(ClosedModel):
     metric: Annotated[str, AfterValidator(_metric)] | None = Field(
         default=None,
         min_length=1,
-        description=f"the official metric's name in this program, or the path of a {OWN_GRADER} that scores in its place",
+        description=f"name of the metric, or path of a {OWN_GRADER} that computes it",
         examples=["mae"],
     )
     metric_params: dict[str, float | bool | str] | None = Field(
-        default=None, description="its parameters, such as eps", examples=[{"eps": 1e-7}]
+        default=None, description="parameters of the metric, such as eps", examples=[{"eps": 1e-7}]
     )
     direction: Direction | None = Field(
-        default=None, description="whether less or more is better", examples=["minimize"]
+        default=None, description="whether lower or higher scores are better", examples=["minimize"]
     )
     id_column: _Column | None = Field(
-        default=None, description="the column that names a submission's row", examples=["id"]
+        default=None, description="column that identifies a row of the submission", examples=["id"]
     )
     key_columns: tuple[_Column, ...] | None = Field(
         default=None,
         min_length=1,
-        description="further columns that the sample fills in, which with the id say what row is meant",
+        description="further columns that, with the id, identify a row",
         examples=[["class"]],
     )
     prediction_columns: tuple[_Column, ...] | None = Field(
-        default=None, min_length=1, description="the others, in order", examples=[["price"]]
+        default=None, min_length=1, description="all other columns, in order", examples=[["price"]]
     )
     submission_file: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")] | None = Field(
         default=None, description="the submission's name", examples=["submission.csv"]
     )
     kind: Literal["csv", "code"] | None = Field(
-        default=None, description="whether a file or a notebook is handed in", examples=["csv"]
+        default=None, description="whether the competition takes files or notebooks", examples=["csv"]
     )
     enabled_at: _Utc | None = Field(
-        default=None, description="when the competition began", examples=["2027-01-01T00:00:00Z"]
+        default=None, description="start of the competition", examples=["2027-01-01T00:00:00Z"]
     )
     deadline: _Utc | None = Field(default=None, description="when it ends", examples=["2027-04-01T00:00:00Z"])
     max_daily_submissions: int | None = Field(default=None, ge=1, description="submissions a UTC day", examples=[5])
     sample_submission: str | None = Field(
         default=None,
         min_length=1,
-        description="which data file is the sample submission",
+        description="name of the sample submission",
         examples=["sample_submission.csv"],
     )
 
@@ -71,7 +71,7 @@ class CardOverrides(ClosedModel):
         """Return both, these keys before those of `read`; of the metric, and of the columns, only one of the two speaks."""
         stated = {name: value for name in CardOverrides.model_fields if (value := getattr(self, name)) is not None}
         remaining = read.model_dump(exclude_none=True, exclude=set(stated))
-        for group in _TOGETHER:
+        for group in _FIELD_GROUPS:
             if stated.keys() & group:
                 remaining = {name: value for name, value in remaining.items() if name not in group}
         return CardOverrides(**remaining | stated)

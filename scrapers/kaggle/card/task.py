@@ -53,17 +53,17 @@ def _sample(path: Path) -> Sample | None:
             if not header:
                 return None
             first: set[int] = set()
-            some: list[list[str]] = []
+            sample_rows: list[list[str]] = []
             count = 0
             for _, cells in itertools.islice(rows, _MOST_ROWS):
                 if len(cells) == len(header):
                     count += 1
                     first.add(hash(cells[0]))
-                    if len(some) < _SOME_ROWS:
-                        some.append(cells)
+                    if len(sample_rows) < _SOME_ROWS:
+                        sample_rows.append(cells)
     except _UNREADABLE:
         return None
-    sample = Sample.of(header, some, path.name)
+    sample = Sample.of(header, sample_rows, path.name)
     # The first rows tell what cells are like; whether the first column names each row, all of them do.
     is_unique = len(first) == count
     unique = (sample.unique - {header[0]}) | ({header[0]} if is_unique else set())

@@ -115,7 +115,7 @@ async def poll_kernels(watch: PollContext) -> None:
         answer = await _page(watch, "kernels", current)
         with watch.write() as tx:
             changed = store_kernels(tx, watch, _public(answer), answer.served_at, backfill=first)
-            items = _listed(answer, changed)
+            items = _scanned_items(answer, changed)
             # If the times are not descending, a low one proves nothing, and all pages are read.
             limits = ScanLimits(
                 mark.high if is_descending(items) else None, watch.settings.overlap, watch.settings.most_pages
@@ -142,7 +142,9 @@ async def sweep_kernels(watch: PollContext) -> None:
         with watch.write() as tx:
             store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
             limits = ScanLimits(None, 0.0, watch.settings.most_pages)
-            current = next_pass(current, _listed(answer, set()), limits, watch.now(), token=answer.next_page_token)
+            current = next_pass(
+                current, _scanned_items(answer, set()), limits, watch.now(), token=answer.next_page_token
+            )
             mark = ListMark(under_way=current)
             watch.move(tx, part, mark, answer.served_at, ended=False)
     await _ask_for_missed(watch, mark.under_way)
@@ -165,7 +167,7 @@ def _public(answer: KernelPage) -> list[Kernel]:
     return [kernel for kernel in answer.kernels if not kernel.is_private and kernel.ref]
 
 
-def _listed(answer: KernelPage, changed: set[str]) -> list[ScannedItem]:
+def _scanned_items(answer: KernelPage, changed: set[str]) -> list[ScannedItem]:
     return [
         ScannedItem(kernel_id(kernel), kernel.last_run_time, changed=kernel_id(kernel) in changed)
         for kernel in answer.kernels

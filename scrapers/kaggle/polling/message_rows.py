@@ -93,7 +93,7 @@ def _close(first: datetime | None, second: datetime | None) -> bool:
     return first is not None and second is not None and abs(first - second) <= _SAME_MOMENT
 
 
-_AT_ONCE = 40
+_CHUNK = 40
 """Texts that go to a cleaner in one call."""
 
 
@@ -105,8 +105,8 @@ async def message_texts(watch: PollContext, messages: Sequence[TopicMessage]) ->
         rows = {row.id: row for row in session.exec(query)}
     changed = [message for message in messages if not message.deleted and _may_differ(rows.get(message.id), message)]
     texts: dict[str, Cleaned] = {}
-    for start in range(0, len(changed), _AT_ONCE):
-        chunk = changed[start : start + _AT_ONCE]
+    for start in range(0, len(changed), _CHUNK):
+        chunk = changed[start : start + _CHUNK]
         cleaned = await watch.cleaners.clean([_source(message) for message in chunk])
         texts |= {message.id: text for message, text in zip(chunk, cleaned, strict=True)}
     return texts
@@ -130,7 +130,7 @@ def store_messages(
     rows = {row.id: row for row in tx.session.exec(query)}
     new = {clean(message.author) for message in messages if message.id not in rows}
     tiers = known_tiers(tx.session, new)
-    stored: dict[str, PostedMessage] = {}
+    stored_rows: dict[str, PostedMessage] = {}
     for message in messages:
         row = rows.pop(message.id, None) or tx.session.get(PostedMessage, (slug, message.id))
         if row is None:
@@ -142,13 +142,13 @@ def store_messages(
         else:
             _take_over(tx, watch, row, message, texts.get(message.id))
         _place(row, topic_id, message)
-        stored[row.id] = row
+        stored_rows[row.id] = row
         if observe(tx, row, served_at, votes=message.votes):
             watch.news.add("votes", f"message/{message.id}")
     for row in rows.values():
         _delete(watch, row)
-    deletions = [sketched(row, None) for row in (*stored.values(), *rows.values()) if row.deleted]
-    note_sketches(tx, slug, [*deletions, *(sketched(stored[id], text.sketch) for id, text in texts.items())])
+    deletions = [sketched(row, None) for row in (*stored_rows.values(), *rows.values()) if row.deleted]
+    note_sketches(tx, slug, [*deletions, *(sketched(stored_rows[id], text.sketch) for id, text in texts.items())])
 
 
 def _new(

@@ -39,7 +39,7 @@ async def poll_messages(watch: PollContext) -> None:
 async def reread_messages(watch: PollContext) -> None:
     """Reread a few unchanged topics, for their votes and edits: the older a topic's last comment, the less often."""
     settings, now = watch.settings, watch.now()
-    query = _there(watch.competition).where(col(PolledTopic.read_at).is_not(None))
+    query = _topics_at_site(watch.competition).where(col(PolledTopic.read_at).is_not(None))
     with watch.store.read() as session:
         topics = ready(session.exec(query), now, settings)
     if watch.all_since is not None:
@@ -59,10 +59,12 @@ def topics_to_read(session: Session, competition: str) -> Sequence[PolledTopic]:
         col(PolledTopic.last_comment_at).is_distinct_from(col(PolledTopic.read_last_comment_at)),
         col(PolledTopic.comment_count).is_distinct_from(col(PolledTopic.read_comment_count)),
     )
-    return session.exec(_there(competition).where(is_moved).order_by(col(PolledTopic.last_comment_at).desc())).all()
+    return session.exec(
+        _topics_at_site(competition).where(is_moved).order_by(col(PolledTopic.last_comment_at).desc())
+    ).all()
 
 
-def _there(competition: str) -> SelectOfScalar[PolledTopic]:
+def _topics_at_site(competition: str) -> SelectOfScalar[PolledTopic]:
     same_topic = (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id))
     query = select(PolledTopic).join(Topic, same_topic)
     return query.where(PolledTopic.competition == competition, col(Topic.deleted).is_(False))
@@ -93,7 +95,7 @@ async def _read_one(watch: PollContext, topic: PolledTopic) -> None:
     answer = await forum.messages(watch.competition, int(topic.id))
     messages = messages_in(answer)
     if not messages and topic.comment_count and _has_messages(watch, topic):
-        raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments of topic {topic.id}, and shows none")
+        raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments of topic {topic.id}, but returns none")
     opening, is_apart = topic.opening_id, topic.opening_apart
     if opening is None or is_apart or opening not in {message.id for message in messages}:
         text = await _topic_text(watch, forum, int(topic.id))

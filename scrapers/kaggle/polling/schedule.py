@@ -42,7 +42,7 @@ def ready(units: Iterable[UnitT], now: datetime, settings: PollingSettings) -> l
         for unit in units
         if unit.tried_at is None
         or not unit.failures
-        or _left(unit.tried_at, _pause(unit.failures, 4 * settings.retry, settings.refused), now) <= 0
+        or _seconds_left(unit.tried_at, _pause(unit.failures, 4 * settings.retry, settings.refused), now) <= 0
     ]
 
 
@@ -82,13 +82,13 @@ class Schedule:
             return float("inf")
         if last.failures and last.tried_at is not None:
             pause = _pause(last.failures, self.settings.retry, self.settings.longest_retry)
-            wait = _left(last.tried_at, self.settings.refused if last.refused else pause, now)
+            wait = _seconds_left(last.tried_at, self.settings.refused if last.refused else pause, now)
         if part in UNTIMED:
             return wait if part in self.waiting else float("inf")
         # A failed part is due again after its pause, and one that was never read at once.
         if last.at is None or last.failures:
             return wait
-        return _left(last.at, self._interval(part), now)
+        return _seconds_left(last.at, self._interval(part), now)
 
     def _interval(self, part: Part) -> float:
         return 0.0 if part in UNTIMED else float(getattr(self.settings, part))
@@ -99,7 +99,7 @@ def _pause(failures: int, first: float, longest: float) -> float:
     return min(first * 2.0 ** min(failures - 1, 30), longest)
 
 
-def _left(since: datetime, length: float, now: datetime) -> float:
+def _seconds_left(since: datetime, length: float, now: datetime) -> float:
     """Return the rest of a span; 0 if the clock was set back before its beginning."""
     elapsed = now - since
     return 0.0 if elapsed < timedelta(0) else length - elapsed.total_seconds()

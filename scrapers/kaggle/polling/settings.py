@@ -14,46 +14,46 @@ Interval = Annotated[float, Field(gt=0)]
 class PollingSettings(ClosedModel):
     """Intervals in seconds; with these a competition without news costs three requests in a quarter of an hour."""
 
-    competitions: Interval = Field(default=6 * _HOUR, description="the list of competitions entered")
+    competitions: Interval = Field(default=6 * _HOUR, description="list of entered competitions")
     topics: Interval = Field(default=15 * _MINUTE, description="topics with new comments")
-    topic_sweep: Interval = Field(default=_DAY, description="all topics, for votes and for what is gone")
-    rereads: Interval = Field(default=_HOUR, description="messages of topics that did not move, a few at a time")
-    kernels: Interval = Field(default=30 * _MINUTE, description="kernels that were run")
-    kernel_sweep: Interval = Field(default=_DAY, description="all kernels, for votes and for what is gone")
-    scores: Interval = Field(default=2 * _HOUR, description="public scores of kernels")
+    topic_sweep: Interval = Field(default=_DAY, description="all topics, for votes and deletions")
+    rereads: Interval = Field(default=_HOUR, description="messages of unchanged topics, a few at a time")
+    kernels: Interval = Field(default=30 * _MINUTE, description="notebooks that ran recently")
+    kernel_sweep: Interval = Field(default=_DAY, description="all notebooks, for votes and deletions")
+    scores: Interval = Field(default=2 * _HOUR, description="public scores of notebooks")
     tiers: Interval = Field(default=_DAY, description="tiers of authors")
-    pages: Interval = Field(default=12 * _HOUR, description="the competition's pages, the rules among them")
-    data: Interval = Field(default=6 * _HOUR, description="the summary of the data, which hosts may replace")
-    top: Interval = Field(default=45 * _MINUTE, description="the top of the leaderboard")
+    pages: Interval = Field(default=12 * _HOUR, description="the competition's pages, including the rules")
+    data: Interval = Field(default=6 * _HOUR, description="summary of the data, which hosts may replace")
+    top: Interval = Field(default=45 * _MINUTE, description="top of the leaderboard")
     board: Interval = Field(default=_DAY, description="the whole leaderboard")
-    submissions: Interval = Field(default=_HOUR, description="our own submissions and what the quota has left")
-    all_submissions: Interval = Field(default=_DAY, description="the old ones among them too")
+    submissions: Interval = Field(default=_HOUR, description="own submissions and the remaining quota")
+    all_submissions: Interval = Field(default=_DAY, description="old submissions")
 
     outputs: Interval = Field(
-        default=6 * _HOUR, description="files that public kernels wrote, which none that is sent may be the same as"
+        default=6 * _HOUR, description="output files of public notebooks, which no submission may copy"
     )
-    outputs_at_once: int = Field(default=25, ge=1, description="kernels whose files are asked for at a time")
+    outputs_at_once: int = Field(default=25, ge=1, description="notebooks whose files are requested at a time")
 
-    slack: float = Field(default=_MINUTE, ge=0, description="what is due within this time is read now")
-    retry: Interval = Field(default=2 * _MINUTE, description="pause after a part's first failure; it doubles each time")
-    longest_retry: Interval = Field(default=30 * _MINUTE, description="the longest such pause")
-    refused: Interval = Field(default=6 * _HOUR, description="pause after the site's own no")
+    slack: float = Field(default=_MINUTE, ge=0, description="read now what is due within this time")
+    retry: Interval = Field(default=2 * _MINUTE, description="wait after a part's first failure; doubled each time")
+    longest_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure")
+    refused: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request")
 
-    overlap: float = Field(default=10 * _MINUTE, ge=0, description="how far behind a watermark lists are read")
-    most_pages: int = Field(default=500, ge=1, description="pages of one list")
-    topics_at_once: int = Field(default=30, ge=1, description="topics whose messages are read in one cycle")
-    rereads_at_once: int = Field(default=2, ge=1, description="topics that are read again without having moved")
-    first_reread: Interval = Field(default=_DAY, description="a topic is not read again sooner, if it does not move")
+    overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap when reading lists again")
+    most_pages: int = Field(default=500, ge=1, description="maximum pages of one list")
+    topics_at_once: int = Field(default=30, ge=1, description="maximum topics read per cycle")
+    rereads_at_once: int = Field(default=2, ge=1, description="unchanged topics read again per cycle")
+    first_reread: Interval = Field(default=_DAY, description="minimum age before an unchanged topic is read again")
     last_reread: Interval = Field(default=14 * _DAY, description="and not later")
-    verified_at_once: int = Field(default=20, ge=1, description="topics or kernels that a sweep missed and looks for")
-    kernels_at_once: int = Field(default=30, ge=1, description="kernels whose source is read in one cycle")
-    kernels_per_day: int = Field(default=150, ge=1, description="kernels whose source is read in a UTC day")
+    verified_at_once: int = Field(default=20, ge=1, description="topics or notebooks missed by a sweep and looked up")
+    kernels_at_once: int = Field(default=30, ge=1, description="maximum notebook sources read per cycle")
+    kernels_per_day: int = Field(default=150, ge=1, description="maximum notebook sources read per UTC day")
     promising: int = Field(
-        default=100, ge=1, description="kernels with the most votes, as many with the best scores: only these are read"
+        default=100, ge=1, description="read only this many notebooks by votes, and as many by score"
     )
-    newest: int = Field(default=30, ge=0, description="and the ones that were run last")
+    newest: int = Field(default=30, ge=0, description="and this many that ran last")
     missed_versions: int = Field(
-        default=10, ge=0, description="versions of one kernel between two readings that are fetched, the last ones"
+        default=10, ge=0, description="maximum versions of a notebook fetched between two readings"
     )
-    search_pages: int = Field(default=2, ge=1, description="pages of a hundred found kernels, topics, comments")
-    top_size: int = Field(default=50, ge=1, le=200, description="teams of the leaderboard's top")
+    search_pages: int = Field(default=2, ge=1, description="pages of 100 search results")
+    top_size: int = Field(default=50, ge=1, le=200, description="teams read from the top of the leaderboard")

@@ -8,7 +8,7 @@ from scrapers.kaggle.submissions import KaggleStatus, KaggleSubmission, Submissi
 from state.series import last_readings, take_reading
 from state.tables import Reading
 
-_ENDS = (KaggleStatus.COMPLETE.name, KaggleStatus.ERROR.name)
+_FINAL_STATUSES = (KaggleStatus.COMPLETE.name, KaggleStatus.ERROR.name)
 
 
 class SentMark(Mark):
@@ -62,7 +62,7 @@ def _fields(file: KaggleSubmission, row: Reading | None) -> dict[str, Any]:
     fields = {"status": file.status.name, **file.model_dump(mode="json", include=names)}
     before = row.data if row is not None else {}
     # One that is scored again is pending meanwhile: its score holds until there is another one.
-    if fields["status"] not in _ENDS and before.get("status") in _ENDS:
+    if fields["status"] not in _FINAL_STATUSES and before.get("status") in _FINAL_STATUSES:
         fields["status"] = None
     return {name: value or before.get(name, value) for name, value in fields.items()}
 
@@ -70,9 +70,9 @@ def _fields(file: KaggleSubmission, row: Reading | None) -> dict[str, Any]:
 def _settled(file: KaggleSubmission, readings: dict[str, Reading]) -> bool:
     """Return whether a submission is final and stored as it is: then so are those before it."""
     row = readings.get(str(file.ref))
-    return row is not None and file.status.name in _ENDS and row.data == _fields(file, row)
+    return row is not None and file.status.name in _FINAL_STATUSES and row.data == _fields(file, row)
 
 
 def _pending(readings: dict[str, Reading]) -> set[str]:
     """Return those that were not final when they were last read."""
-    return {ref for ref, row in readings.items() if row.data.get("status") not in _ENDS}
+    return {ref for ref, row in readings.items() if row.data.get("status") not in _FINAL_STATUSES}

@@ -24,8 +24,8 @@ def store_topics(
 ) -> set[str]:
     """Store a page of topics; return the ids of those that have changed."""
     slug, ids = watch.competition, [str(topic.id) for topic in topics]
-    rows = {row.id: row for row in _of(tx, Topic, slug, ids)}
-    polled_rows = {row.id: row for row in _of(tx, PolledTopic, slug, ids)}
+    rows = {row.id: row for row in _rows_of(tx, Topic, slug, ids)}
+    polled_rows = {row.id: row for row in _rows_of(tx, PolledTopic, slug, ids)}
     tiers = known_tiers(tx.session, {clean(topic.author_name) for topic in topics if str(topic.id) not in rows})
     changed: set[str] = set()
     for topic in topics:
@@ -45,7 +45,7 @@ def store_topics(
         if id not in polled_rows:
             polled_rows[id] = PolledTopic(competition=slug, id=id)
             tx.add(polled_rows[id])
-        if _moved(polled_rows[id], topic):
+        if _has_moved(polled_rows[id], topic):
             watch.news.add("topic moved", id)
             changed.add(id)
     tx.session.flush()
@@ -60,7 +60,7 @@ def mark_gone(tx: Transaction, watch: PollContext, id: str) -> None:
         watch.news.add("topic gone", id)
 
 
-def _of(tx: Transaction, table: type[RowT], competition: str, ids: Iterable[str]) -> Iterable[RowT]:
+def _rows_of(tx: Transaction, table: type[RowT], competition: str, ids: Iterable[str]) -> Iterable[RowT]:
     return tx.session.exec(select(table).where(table.competition == competition, col(table.id).in_(ids)))
 
 
@@ -84,7 +84,7 @@ def _bring_up_to_date(watch: PollContext, row: Topic, topic: ForumTopic) -> bool
     return bool(news)
 
 
-def _moved(row: PolledTopic, topic: ForumTopic) -> bool:
+def _has_moved(row: PolledTopic, topic: ForumTopic) -> bool:
     """Take over the fields that show new messages; return whether they differ."""
     key = (topic.last_comment_post_date, topic.comment_count)
     if key == (row.last_comment_at, row.comment_count):
@@ -106,7 +106,7 @@ async def poll_topics(watch: PollContext) -> None:
         answer = await forum.topics(watch.competition, current.page, "RECENT")
         with watch.write() as tx:
             changed = store_topics(tx, watch, answer.topics, answer.served_at)
-            items = listed(answer.topics, changed, by_posting=False)
+            items = scanned_items(answer.topics, changed, by_posting=False)
             # If the times are not descending, a low one proves nothing: a page without news is the last.
             is_ordered = is_descending(items)
             limits = ScanLimits(mark.high if is_ordered else None, watch.settings.overlap, watch.settings.most_pages)
@@ -120,7 +120,7 @@ async def poll_topics(watch: PollContext) -> None:
                 watch.move(tx, "topic_sweep", None, answer.served_at)
 
 
-def listed(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: bool) -> list[ScannedItem]:
+def scanned_items(topics: tuple[ForumTopic, ...], changed: set[str], *, by_posting: bool) -> list[ScannedItem]:
     """Return topics as items of a pass, with the time by which the list is ordered."""
 
     def time_of(topic: ForumTopic) -> datetime | None:
@@ -142,7 +142,7 @@ async def sweep_topics(watch: PollContext) -> None:
         answer = await forum.topics(watch.competition, current.page, "NEW")
         with watch.write() as tx:
             store_topics(tx, watch, answer.topics, answer.served_at)
-            items = listed(answer.topics, set(), by_posting=True)
+            items = scanned_items(answer.topics, set(), by_posting=True)
             limits = ScanLimits(None, 0.0, watch.settings.most_pages)
             mark = ListMark(under_way=next_pass(current, items, limits, watch.now(), total=answer.total_count))
             watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)

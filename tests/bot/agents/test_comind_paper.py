@@ -31,4 +31,4 @@ def test_its_stages_are_the_papers_and_nothing_of_ours_is_added(tmp_path: Path) 
     assert "node 1" not in texts["plan_drafts"][0] and "baseline" not in texts["plan_drafts"][0].lower()
     result = done.result
     assert (result["variant"], result["blend"], result["public_kernels"]) == ([], None, None)
-    assert result["handed_in"] and not result["baseline_handed_in"]
+    assert result["prediction_source"] and not result["baseline_submitted"]

@@ -12,7 +12,7 @@ from bot.agents.builtin import BuiltinModel
 from bot.agents.comind.briefing import comind
 from bot.coder.coder_config import ChosenCoder
 from bot.community.drafts.prompts import PlanDrafts
-from bot.community.ideas.evidence import WHOLE
+from bot.community.ideas.evidence import WHOLE_DRAFT
 from bot.engine.attempts import load_tree
 from bot.engine.search import SolutionSearch
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -110,7 +110,7 @@ async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_pa
     fourth = reports[-1]
     assert f"node/{parent}" in fourth.lineage
     assert fourth.artifacts[:1] == ["notes.md"]
-    assert fourth.components[0]["name"] == WHOLE
+    assert fourth.components[0]["name"] == WHOLE_DRAFT
     assert fourth.components[0]["gain_error"] is not None
     assert fourth.numbers.startswith(f"node {rows[3].id} (draft): ")
     # The fourth starts from an experiment, with what its lab left.

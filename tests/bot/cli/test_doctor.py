@@ -110,8 +110,8 @@ def test_bubblewrap_that_works_is_ok() -> None:
     [
         (200, ("gpt-x", "other"), "ok", "gpt-x at"),
         (200, ("other",), "warning", "does not list gpt-x"),
-        (401, (), "fails", "refuses the key"),
-        (404, (), "ok", "the list of models failed: status"),
+        (401, (), "fails", "rejects the key"),
+        (404, (), "ok", "cannot list models: status"),
     ],
 )
 def test_the_models_endpoint_is_asked(monkeypatch, status, names, verdict, word) -> None:
@@ -141,7 +141,7 @@ def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: s
     if url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
     found = next(check_models(model_settings()))
-    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY holds a dummy key, which OpenAI refuses")
+    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY contains a dummy key, which OpenAI rejects")
 
 
 def test_the_built_in_rules_are_fine_where_every_table_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     ("version", "runtimes", "status", "word"),
     [
         (None, None, "warning", "not installed"),
-        ("1.17.7", ["runc", "nvidia"], "warning", "may leave its container"),
+        ("1.17.7", ["runc", "nvidia"], "warning", "escape its container"),
         ("1.17.8", ["runc", "nvidia"], "ok", "1.17.8"),
         ("1.18.0", ["runc"], "warning", "does not know"),
         ("1.18.0", None, "ok", "1.18.0"),
@@ -280,7 +280,7 @@ def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brin
     _, checks = doctor()
     assert checks["environment"]["status"] == "warning"
     assert (
-        "none: scripts use the bot's own packages, which lack LightGBM, XGBoost, CatBoost and torch"
+        "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
         in checks["environment"]["found"]
     )
     assert checks["environment"]["fix"].startswith("bot env create")

@@ -112,7 +112,7 @@ def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_g
             assert containers(tmp_path / "dead")
         next_start = [*command_for(tmp_path, "dead", sandbox), "--model", "builtin", "--time", "11s"]
         done = subprocess.run(next_start, capture_output=True, text=True, timeout=300, check=False)
-        assert "left by a killed bot: removed" in done.stderr
+        assert "cleaned up after a killed bot: removed" in done.stderr
         assert processes("token-dead") == []
         assert list((tmp_path / "dead").glob("*/executions/**/.execution")) == []
         assert list((tmp_path / "dead").glob("*/executions/.spare-*")) == []

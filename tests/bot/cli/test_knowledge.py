@@ -87,7 +87,7 @@ def test_what_is_wrong_is_named_and_the_check_fails():
     found = json.loads(invoke("check", "own", "--json").stdout)
     assert (found["ok"], found["entries"], len(found["problems"])) == (False, 0, 1)
     assert invoke("check", "own/some-id.md").exit_code == 1
-    with pytest.raises(UsageError, match="there is no entry"):
+    with pytest.raises(UsageError, match="found no entry"):
         invoke("check", "nowhere")
 
 

@@ -50,7 +50,7 @@ def test_an_error_that_names_no_place_is_not_taken_for_one() -> None:
     assert of_place(OSError(28, "No space left on device")) is None
     assert of_place(BrokenPipeError(32, "Broken pipe", "x")) is None
     full = of_place(OSError(28, "No space left on device", "runs/a"))
-    assert full == "runs/a cannot be used (No space left on device): free some space, or choose a path on another disk"
+    assert full == "runs/a: cannot use it (No space left on device): free some space, or choose a path on another disk"
 
 
 def test_a_second_daemon_is_refused_before_anything_else_is_read(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("place", "sentence"),
     [
         ("", "holds 1 snapshot and is not a snapshot itself: name {folder}/digits"),
-        ("digits/data", "is a part of the snapshot {folder}/digits: name that"),
+        ("digits/data", "is part of the snapshot {folder}/digits: name that"),
         ("digit", "{folder}/digit: not found; did you mean digits?"),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_path_beside_a_snapshot_is_answered_with_the_right_one(bot, snapshots,
 
 def test_a_mistyped_agent_and_model_are_answered_with_the_nearest(bot: Bot, snapshots: Path) -> None:
     status, _, said = bot("replay", snapshots / "digits", "--agent", "comnd", "--model", "builtin", cwd=snapshots)
-    assert (status, said.splitlines()[-1]) == (2, "bot: --agent: 'comnd' is no agent; did you mean comind?")
+    assert (status, said.splitlines()[-1]) == (2, "bot: --agent: 'comnd': unknown agent; did you mean comind?")
     status, _, said = bot("replay", snapshots / "digits", "--model", "builtn", cwd=snapshots)
     assert status == 2
     assert "bot: 'builtn' is not a model (did you mean builtin?)" in said

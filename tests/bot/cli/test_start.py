@@ -104,7 +104,7 @@ def test_without_a_bot_toml_it_is_said_how_to_make_one(tmp_path: Path) -> None:
     done, imported = bot(tmp_path, "run")
     assert (done.returncode, done.stderr.splitlines()[0]) == (
         78,
-        "bot: there is no bot.toml here: `bot init` writes one, or name yours with --config",
+        "bot: no bot.toml here: `bot init` writes one, or name yours with --config",
     )
     assert imported & (SLOW | DATABASE) == set()
 

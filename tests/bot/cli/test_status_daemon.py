@@ -97,7 +97,7 @@ def test_a_daemon_that_ended_has_stopped_or_has_finished_with_its_ranks(folder: 
     clock = parts.busy(folder)
     with parts.opened(folder, clock) as store:
         with store.write() as tx:
-            presence.ended(tx)
+            presence.record_end(tx)
         assert lines(invoke().stdout, "daemon")[0].startswith("stopped 2026-11-20")
         with store.write() as tx:
             for slug in (SPOOKY, NOMAD):
@@ -148,7 +148,7 @@ def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Pa
     assert status()["daemon"]["alive"] == "2026-11-20T10:00:00Z"
     lock.release()
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
-        presence.ended(tx)
+        presence.record_end(tx)
     assert status()["daemon"]["ended"] == "2026-11-20T10:00:00Z"
 
 
@@ -156,7 +156,7 @@ def test_days_left_and_what_was_today_go_by_the_rehearsals_clock(folder: Path) -
     parts.busy(folder)
     fast = FastClock(NOW + timedelta(hours=1), 0.001)
     with Store.open(folder / "bot.db", fast) as store, store.write() as tx:
-        presence.began(tx, 1)
+        presence.record_start(tx, 1)
     found = status()
     assert found["daemon"]["now"].startswith("2026-11-20T11:00")
     _, spooky = found["competitions"]

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import app
-from bot.status.presence import began
+from bot.status.presence import record_start
 from sandbox.locks import take
 from state.clock import FastClock, SystemClock
 from state.errors import UsageError
@@ -138,7 +138,7 @@ def test_a_competition_that_is_not_configured_is_refused_and_those_that_are_are_
 def test_in_a_rehearsal_a_note_has_the_time_of_the_daemons_clock(here: Path) -> None:
     clock = FastClock(datetime(2017, 10, 25, tzinfo=UTC), 1_000.0)
     with Store.open(here / "state" / "bot.db", clock) as store, store.write() as tx:
-        began(tx, 1)
+        record_start(tx, 1)
     at = datetime.fromisoformat(printed("note", "titanic", "look")["at"])
     assert timedelta(0) < clock.now() - at < timedelta(days=1)
     assert bot("note", "--list", "titanic").stdout.endswith("  look\n")

@@ -46,13 +46,13 @@ def store(here: Path) -> Iterator[Store]:
                 create_node(tx, RUN, action="draft", id=id)
                 end_node(tx, RUN, id, "buggy" if score is None else "valid", score=score)
         with opened.write() as tx:
-            one = intend_submission(tx, RUN, node=1, handed_in="refit", file_sha="ab" * 32)
+            one = intend_submission(tx, RUN, node=1, prediction_source="refit", file_sha="ab" * 32)
             answer = {"decision": "send", "until": None, "of_file": False, "state": "x"}
             tx.record(CONSIDERED, run_id=RUN, node=1, submission=one.id, reason="first submission, with", **answer)
             advance_submission(tx, RUN, one.id, "sending")
             advance_submission(tx, RUN, one.id, "confirmed", ref="7")
             update_submission(tx, RUN, one.id, score=0.65)
-            two = intend_submission(tx, RUN, node=2, handed_in="holdout", file_sha="cd" * 32)
+            two = intend_submission(tx, RUN, node=2, prediction_source="holdout", file_sha="cd" * 32)
             ask_approval(tx, RUN, two.id, reason="a gain of 0.1")
         yield opened
 
@@ -116,7 +116,7 @@ def test_what_waits_is_listed_with_its_commands(store: Store) -> None:
     assert rules == "read its rules, then: bot approve titanic --rules"
     bot("approve", "1", "--refuse")
     assert json.loads(bot("approve", "--json").stdout) == {"waiting": [rules]}
-    with pytest.raises(UsageError, match="say which"):
+    with pytest.raises(UsageError, match="name one"):
         bot("approve", "--rules")
 
 

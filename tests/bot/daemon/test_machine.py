@@ -113,7 +113,7 @@ def test_what_is_new_sent_wished_for_or_worked_on_stays(store: Store) -> None:
     a_node(store, folder, 5, 0.3)
     with store.write() as tx:
         make_wish(tx, RUN, 5, requester="ada")
-        add_submission(tx, RUN, id="1", node=1, tag="t", handed_in="holdout", status="confirmed")
+        add_submission(tx, RUN, id="1", node=1, tag="t", prediction_source="holdout", status="confirmed")
     assert unneeded(store, 1) == set()
 
 

@@ -76,7 +76,7 @@ def test_notebooks_are_rehearsed_pushed_run_again_and_scored(tmp_path: Path) -> 
         check_database(it)
         assert it.rows("SELECT 1 FROM submission WHERE status = 'confirmed' AND score IS NULL") == []
         result = it.result(SLUG)
-        assert (result["score_kind"], result["handed_in"]) == ("private", "notebook")
+        assert (result["score_kind"], result["prediction_source"]) == ("private", "notebook")
         assert result["score"] == pytest.approx(final["private_score"])
         kinds = {kind for (kind,) in it.rows("SELECT DISTINCT kind FROM notification")}
         assert {"competition.kind", "notebook.pushed", "submission.scored"} <= kinds

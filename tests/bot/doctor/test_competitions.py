@@ -41,7 +41,7 @@ def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot)
         (found,) = checked(site, metric="log_loss")
         (open_,) = checked(site)
     assert (found.part, found.status) == (SLUG, "ok"), found
-    assert found.found.startswith("entered; its card is certain")
+    assert found.found.startswith("entered; its task spec is certain")
     assert (open_.status, open_.fix) == (
         "warning",
         'confirm it when asked, or add to bot.toml: metric = "log_loss"',
@@ -54,7 +54,7 @@ def test_in_a_rehearsal_deadlines_pass_by_the_sites_clock(tmp_path: Path) -> Non
         section = KaggleSection(url=f"{site.url}/v1", pace=AT_ONCE)
         _, passed = check_kaggle(section, tables)
         _, found = check_kaggle(section, tables, rehearsal=True)
-    assert "its deadline was" in passed.found, "by the clock of this machine"
+    assert "its deadline passed on" in passed.found, "by the clock of this machine"
     assert found.status == "ok", found
 
 
@@ -110,7 +110,7 @@ def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tm
 def test_one_whose_deadline_has_passed_is_a_warning(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         (found,) = checked(site, clock=HandClock(DEADLINE))
-    assert (found.status, found.found) == ("warning", "its deadline was 2020-03-01 00:00 UTC")
+    assert (found.status, found.found) == ("warning", "its deadline passed on 2020-03-01 00:00 UTC")
 
 
 def test_a_site_that_does_not_answer_fails() -> None:

@@ -17,7 +17,7 @@ from bot.notebooks.package import Package, write_package
 from bot.submission.files import made_package
 from sandbox.bubblewrap import BubblewrapSandbox
 from state.errors import InvalidSubmission
-from state.notebooks import REFUSED
+from state.notebooks import NOTEBOOK_REFUSED
 from tests import needs
 from tests.bot.engine.notebooks import INFER, SOLUTION, notebook_run, score
 from tests.bot.engine.parts import RUN
@@ -79,7 +79,7 @@ async def test_what_is_wrong_with_a_notebook_is_found_before_kaggle_sees_it(tmp_
     async with notebook_run(tmp_path, BubblewrapSandbox(), NotebookLimits(hours=100 / 3600)) as context:
         for node, (infer, _) in enumerate(WRONG.values(), 1):
             await score(context, node, infer, solution)
-        refused = {e["node"]: e["reason"] for e in context.store.export_events(RUN) if e["type"] == REFUSED}
+        refused = {e["node"]: e["reason"] for e in context.store.export_events(RUN) if e["type"] == NOTEBOOK_REFUSED}
         for node, (infer, said) in enumerate(WRONG.values(), 1):
             found = attempt(context, node)
             assert re.match(f"solution.py works, but .*{said}", found.error or ""), found.error

@@ -35,7 +35,7 @@ from state.clock import ReplayClock
 from state.errors import BudgetExceeded, InfrastructureFailure
 from state.progress import create_node, end_node
 from state.redaction import Redactor
-from state.spending import Spent, spent
+from state.spending import Spending, read_spending
 from state.steps import Steps
 from state.store import Store
 from tests.bot.evaluation.parts import card
@@ -194,7 +194,7 @@ async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_wh
     trial: Trial,
 ) -> None:
     # The trial is one for all tests here, and this one may be its first.
-    before, counted = {"execution": Spent(), "disk": Spent()} | spent(trial.store, RUN), trial.level.usage
+    before, counted = {"execution": Spending(), "disk": Spending()} | read_spending(trial.store, RUN), trial.level.usage
     node = trial.new_node()
     done = await trial.execute(node, PREDICTS)
     left = sum(file.stat().st_size for file in trial.folder_of(node).iterdir())
@@ -203,7 +203,7 @@ async def test_an_execution_is_charged_with_its_seconds_and_what_it_left_also_wh
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopped
-    after = spent(trial.store, RUN)
+    after = read_spending(trial.store, RUN)
     assert after["execution"].amount - before["execution"].amount == 2
     assert after["execution"].seconds - before["execution"].seconds >= done.seconds
     assert after["disk"].amount - before["disk"].amount >= left > 0

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from sqlmodel import select
 
 from bot.knowledge.base import KnowledgeBase
-from bot.knowledge.retrieval import PAPERS, SHOWN, TRICKS, RetrievedEntries, Retriever, TaskQuery, ranked
+from bot.knowledge.retrieval import (
+    KNOWLEDGE_SHOWN,
+    PAPERS,
+    TRICKS,
+    RetrievedEntries,
+    Retriever,
+    TaskQuery,
+    rank_entries,
+)
 from bot.knowledge.similarity import WordSimilarity
 from bot.models import Completion, Usage
 from bot.models.ask import Asker
@@ -112,7 +120,7 @@ async def test_entries_of_earlier_labels_come_first_and_within_a_label_the_more_
         entry("aside", "Bird calls and more bird calls.", labels=("tabular/regression", "audio/sound-events")),
     ]
     wanted = ["audio/sound-events", "tabular/regression"]
-    found = await ranked(entries, wanted, "which birds call in a recording", WordSimilarity())
+    found = await rank_entries(entries, wanted, "which birds call in a recording", WordSimilarity())
     assert [one.id for one in found] == ["near", "far", "aside", "other"]
 
 
@@ -129,7 +137,7 @@ async def test_a_lab_is_shown_no_entries_on_other_kinds_of_data_but_methods_for_
 
 async def test_a_label_without_entries_brings_what_its_top_category_has():
     entries = [entry("commands", labels=("audio/audio-classification",)), entry("table")]
-    found = await ranked(entries, ["audio/sound-events"], "birds", WordSimilarity())
+    found = await rank_entries(entries, ["audio/sound-events"], "birds", WordSimilarity())
     assert [one.id for one in found] == ["commands"]
 
 
@@ -165,7 +173,7 @@ async def test_the_task_is_labelled_once_and_a_resumed_run_is_shown_the_same(tmp
             assert await search.tricks(3, "a plan") == first
             assert [one.id for one in (await search.tricks(5)).entries] == ["new"]
         with store.read() as session:
-            events = session.exec(select(Event).where(Event.type == SHOWN)).all()
+            events = session.exec(select(Event).where(Event.type == KNOWLEDGE_SHOWN)).all()
             calls = session.exec(select(ModelCall)).all()
     assert model.asked == len(calls) == 1
     shown = [(event.node, event.data["entries"][0]["id"]) for event in events]

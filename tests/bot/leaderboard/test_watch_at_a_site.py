@@ -51,7 +51,7 @@ async def test_from_before_the_first_submission_to_the_private_board(here, snaps
                 content = truth_with(snapshot, wrong)
                 with store.write() as tx:
                     sha = hashlib.sha256(content).hexdigest()
-                    row = intend_submission(tx, "r", node=1, handed_in="holdout", file_sha=sha)
+                    row = intend_submission(tx, "r", node=1, prediction_source="holdout", file_sha=sha)
                 here.client.submit(content, row.tag)
                 here.settle()
                 with store.write() as tx:

@@ -52,7 +52,7 @@ class LiveRun:
         (self.files / f"{sha}.csv").write_bytes(body)
         store = self.ended.context.store
         with store.write() as tx:
-            row = intend_submission(tx, RUN, node=node, handed_in=how, file_sha=sha)
+            row = intend_submission(tx, RUN, node=node, prediction_source=how, file_sha=sha)
             for status in ("sending", "confirmed"):
                 row = advance_submission(tx, RUN, row.id, status, ref=f"40{row.id}")  # type: ignore[arg-type]
         self.clock.pass_by(3600)

@@ -32,7 +32,7 @@ def page_of(run: LiveRun) -> Page:
 async def test_a_run_that_sent_nothing_reports_it_and_leaves_its_best_script(run: LiveRun) -> None:
     result = await run.finish()
     best = min(run.scores, key=lambda node: run.scores[node])
-    assert (result.chosen_node, result.handed_in, result.baseline_handed_in) == (best, None, False)
+    assert (result.chosen_node, result.prediction_source, result.baseline_submitted) == (best, None, False)
     assert f"node {best}" in (run.folder.solution / "solution.py").read_text()
     assert "nothing was submitted" in (run.folder.solution / "README.md").read_text()
     assert not run.folder.submission.exists()

@@ -140,7 +140,7 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
         await until(lambda: score(here.store, entry.run_id), task)
         run_id = str(entry.run_id)
         with here.store.write() as tx:
-            intend_submission(tx, run_id, node=1, handed_in="refit", file_sha="ab" * 32)
+            intend_submission(tx, run_id, node=1, prediction_source="refit", file_sha="ab" * 32)
             make_wish(tx, run_id, 1, "ann")
             set_control(tx, entry.slug, "stopped")
         entry.changed()

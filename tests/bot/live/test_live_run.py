@@ -13,7 +13,7 @@ from bot.coder.lab.settings import LabSettings
 from bot.configuration import Settings
 from bot.configuration.competition import CompetitionSettings
 from bot.execution.stopwatch import Stopwatch
-from bot.live.live_run import begin_run, goes_on, live_run_of, open_run_context, run_as_it_was
+from bot.live.live_run import begin_run, can_continue, live_run_of, open_run_context, reopen_run
 from bot.live.preparation import PreparedTask
 from bot.models.sections import ModelsSection
 from bot.models.settings import Environment, ModelSettings
@@ -72,8 +72,8 @@ async def test_where_scores_would_mean_something_else_another_run_is_begun(tmp_p
             site.clock.pass_by(hours=1)
             row = live_run_of(here.store, card.slug)
             assert row is not None
-            assert not goes_on(row, task, later)
-            assert run_as_it_was(here, row).folder.path == first.folder.path
+            assert not can_continue(row, task, later)
+            assert reopen_run(here, row).folder.path == first.folder.path
             other = begin_run(here, task, later)
             assert other.id != first.id
             assert begin_run(here, task, later).id == other.id

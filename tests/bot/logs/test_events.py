@@ -10,7 +10,7 @@ import pytest
 
 from bot.logs.events import EventLog
 from bot.logs.sentences import QUIET, TROUBLE, sentence
-from state.notebooks import REFUSED, REMOVED, Stage
+from state.notebooks import NOTEBOOK_REFUSED, REMOVED, Stage
 from state.progress import create_node, end_node
 from state.steering import add_note, set_control
 from state.store import Store
@@ -148,7 +148,7 @@ def test_every_event_that_is_recorded_is_a_sentence_or_quiet() -> None:
             for type in re.findall(r'\.record\(\s*"([a-z_]+\.[a-z_]+)"', file.read_text())
         }
         | {f"notebook.{stage}" for stage in get_args(Stage)}
-        | {REFUSED, REMOVED}
+        | {NOTEBOOK_REFUSED, REMOVED}
     )
     assert len(recorded) > 50
     # What has no sentence is shown as its type and its fields.

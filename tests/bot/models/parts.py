@@ -22,7 +22,7 @@ from bot.models.pricing import Price, Pricing
 from bot.models.recorded import RecordedModel, RecordingWriter
 from bot.models.tools import Tool
 from state.clock import ReplayClock
-from state.spending import spent
+from state.spending import read_spending
 from state.steps import Steps
 from state.store import Store
 from tests.state.rows import create_run
@@ -123,7 +123,7 @@ def open_run(folder: Path) -> AbstractContextManager[Store]:
 
 def spent_before(store: Store) -> float:
     """Return the USD that the run has spent."""
-    tokens = spent(store, RUN).get("tokens")
+    tokens = read_spending(store, RUN).get("tokens")
     return tokens.cost_usd if tokens else 0.0
 
 

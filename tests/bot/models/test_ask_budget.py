@@ -11,10 +11,10 @@ from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
 from bot.models import CallLimits, Message, Usage
 from bot.models.ask import Asker
-from bot.models.bounds import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS, Sent, bounds, most_sent
+from bot.models.bounds import LEAST_ANSWER_TOKENS, MOST_ANSWER_TOKENS, PromptTokenBound, bounds, most_sent
 from bot.models.endpoint import OpenAIModel
 from state.errors import BudgetExceeded, ModelRefused, UsageError
-from state.spending import spent
+from state.spending import read_spending
 from state.steps import Steps
 from state.store import Store
 from tests.bot.models.parts import GOOD, RUN, HurriedClock, Question, Turn, model_at, open_run
@@ -63,7 +63,7 @@ async def test_eight_parallel_coders_end_at_no_more_than_a_dollar_and_near_to_it
         async with model_at(endpoint.url) as model:
             asker = asker_within(model, store, level)
             reasons = await asyncio.gather(*(code(asker, coder) for coder in range(1, CODERS + 1)))
-        ledger = spent(store, RUN)["tokens"]
+        ledger = read_spending(store, RUN)["tokens"]
     assert ledger.cost_usd <= 1.0
     assert level.usage[Kind.MONEY] == pytest.approx(ledger.cost_usd)
     # Until two of the shortest answers no longer fit.
@@ -140,14 +140,14 @@ def test_a_shorter_answer_is_tried_where_a_long_one_does_not_fit() -> None:
     def estimate(role: str, usage: Usage) -> float:
         return usage.completion_tokens / 1e6
 
-    found = list(bounds(Level("run", Caps(money=1)), estimate, "coder", Sent(17, 17), CallLimits()))
+    found = list(bounds(Level("run", Caps(money=1)), estimate, "coder", PromptTokenBound(17, 17), CallLimits()))
     assert [bound.limits.max_tokens for bound in found] == [32_000, 16_000, 8_000, 4_000]
     assert [bound.amounts["money"] for bound in found] == pytest.approx([0.064, 0.032, 0.016, 0.008])
 
 
 def test_no_text_has_more_tokens_than_bytes_and_a_few_for_each_message() -> None:
     messages = [Message("system", "é" * 10), Message("user", "\ud800")]
-    assert most_sent(messages, with_tool=False) == Sent(20 + 3 + 2 * 16, 20 + 3 + 2 * 16)
+    assert most_sent(messages, with_tool=False) == PromptTokenBound(20 + 3 + 2 * 16, 20 + 3 + 2 * 16)
 
 
 def test_cached_messages_are_not_new() -> None:

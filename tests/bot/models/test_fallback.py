@@ -19,7 +19,7 @@ from bot.models.pricing import Price, Pricing
 from bot.models.repair import Repair
 from state.breaker import FIRST_REST, LONGEST_REST
 from state.errors import EmptyAnswer, ModelMisconfigured, ModelRefused, ModelUnavailable, Unparsable
-from state.spending import spent
+from state.spending import read_spending
 from state.steps import Steps
 from tests.bot.models.parts import GOOD, RUN, HurriedClock, Question, Value, model_at, open_run
 from tests.scripted_endpoint import Reply, Request, ScriptedEndpoint, failure
@@ -298,11 +298,11 @@ async def test_the_asker_logs_and_charges_the_one_that_answered(tmp_path: Path) 
             assert (await asker.ask(Question(), role="coder", name="q")).value == 7
             assert (await asker.ask(Question(), role="coder", name="q")).value == 7
         assert (len(first.requests), len(second.requests)) == (2, 2), "an answered question is not asked again"
-        (by_model,) = spent(store, RUN).values()
+        (by_model,) = read_spending(store, RUN).values()
     assert by_model.cost_usd == pytest.approx(2 * 20 * 2 / 1e6)
 
 
 def test_two_of_one_name_are_refused() -> None:
     one = Answerer("m", LastResort(BuiltinModel(1)), free)
-    with pytest.raises(ValueError, match="one name"):
+    with pytest.raises(ValueError, match="the same name"):
         FallbackModel([one, one], HurriedClock())

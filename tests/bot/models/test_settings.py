@@ -86,7 +86,7 @@ def test_named_model_without_key_and_address_says_what_to_do(tmp_path: Path) -> 
 def test_recording_is_a_folder_that_is_there(tmp_path: Path) -> None:
     choice = settings(None, tmp_path).resolve(f"recorded:{tmp_path}")
     assert (choice.kind, choice.folder) == ("recorded", tmp_path)
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="recording not found"):
         settings(None, tmp_path).resolve(f"recorded:{tmp_path / 'absent'}")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.notify.outbox import merge
-from bot.notify.schedule import MOST_TOGETHER, Plan, Tried, Waiting, is_due, is_quiet, opens_at, plan
+from bot.notify.schedule import MOST_TOGETHER, Plan, SentLetter, WaitingNotice, is_due, is_quiet, opens_at, plan
 from bot.notify.settings import NotifySection
 from state.clock import back_off
 from state.tables import Letter, Notification
@@ -32,8 +32,8 @@ class Service:
     section: NotifySection
     fails: float
     rng: random.Random
-    waiting: list[Waiting] = field(default_factory=list)
-    letters: dict[int, Tried] = field(default_factory=dict)
+    waiting: list[WaitingNotice] = field(default_factory=list)
+    letters: dict[int, SentLetter] = field(default_factory=dict)
     parts: dict[int, tuple[int, ...]] = field(default_factory=dict)
     attempts: dict[int, int] = field(default_factory=dict)
     took: list[tuple[datetime, int]] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Service:
         new = range(len(self.letters), len(self.letters) + len(found.bundles))
         for id, bundle in zip(new, found.bundles, strict=True):
             urgent = any(one.urgent for one in self.waiting if one.id in bundle)
-            self.letters[id], self.parts[id] = Tried(id, urgent, now), bundle
+            self.letters[id], self.parts[id] = SentLetter(id, urgent, now), bundle
             self.waiting = [one for one in self.waiting if one.id not in bundle]
         for id in (*found.again, *new):
             if self.rng.random() < 0.1:
@@ -80,7 +80,7 @@ def simulated(section: NotifySection, sent: list[tuple[int, str]], seed: int, mi
     """Let four days pass in steps of some minutes, and then as many more as it takes without failures."""
     service = Service(section, 0.3, random.Random(seed))
     coming = [
-        Waiting(id, kind, kind.startswith("problem"), START + timedelta(minutes=at))
+        WaitingNotice(id, kind, kind.startswith("problem"), START + timedelta(minutes=at))
         for id, (at, kind) in enumerate(sorted(sent))
     ]
     now, end = START, START + timedelta(days=4)
@@ -108,8 +108,8 @@ def test_each_notice_is_in_one_letter_at_the_rate_and_never_in_quiet_hours(secti
     assert all(len(bundle) <= MOST_TOGETHER for bundle in service.parts.values())
 
 
-def waiting(count: int, kind: str = PLAIN, *, urgent: bool = False, at: datetime = START) -> list[Waiting]:
-    return [Waiting(id, kind, urgent, at) for id in range(count)]
+def waiting(count: int, kind: str = PLAIN, *, urgent: bool = False, at: datetime = START) -> list[WaitingNotice]:
+    return [WaitingNotice(id, kind, urgent, at) for id in range(count)]
 
 
 def test_what_is_within_the_rate_goes_one_by_one_and_what_is_over_it_together() -> None:
@@ -120,16 +120,16 @@ def test_what_is_within_the_rate_goes_one_by_one_and_what_is_over_it_together() 
 
 def test_the_last_place_of_an_hour_is_for_what_is_urgent() -> None:
     section = NotifySection(per_hour=2)
-    one = [Tried(0, False, START, START - timedelta(minutes=5), sent=True)]
+    one = [SentLetter(0, False, START, START - timedelta(minutes=5), sent=True)]
     assert plan(waiting(1), one, START, section).bundles == ()
     assert plan(waiting(1, "problem.disk", urgent=True), one, START, section).bundles == ((0,),)
 
 
 def test_a_letter_counts_once_for_the_rate_however_often_it_is_tried() -> None:
     section = NotifySection(per_hour=2)
-    failed = [Tried(0, False, START, START - timedelta(minutes=5))]
+    failed = [SentLetter(0, False, START, START - timedelta(minutes=5))]
     assert plan([], failed, START, section).again == (0,)
-    full = [*failed, *(Tried(id, False, START, START - timedelta(minutes=id), sent=True) for id in (1, 2))]
+    full = [*failed, *(SentLetter(id, False, START, START - timedelta(minutes=id), sent=True) for id in (1, 2))]
     assert plan([], full, START, section).again == (0,)
     old = [replace(full[0], tried_at=START - 2 * HOUR), *full[1:]]
     assert plan([], old, START, section).again == ()
@@ -147,7 +147,7 @@ def test_a_digest_is_at_its_hour_of_the_day_before_and_after_the_clocks_change()
     section = NotifySection(digest=(DIGEST,), digest_hours=(8,), time_zone="Europe/Zurich")
     for day, hour in ((28, 7), (29, 6)):
         came = datetime(2026, 3, day, 0, tzinfo=UTC)
-        assert opens_at(Waiting(0, DIGEST, False, came), came, section) == came.replace(hour=hour)
+        assert opens_at(WaitingNotice(0, DIGEST, False, came), came, section) == came.replace(hour=hour)
 
 
 def test_notices_of_quiet_hours_come_together_at_their_end_but_urgent_ones_at_once() -> None:
@@ -163,7 +163,10 @@ def test_notices_of_quiet_hours_come_together_at_their_end_but_urgent_ones_at_on
 def test_quiet_hours_hold_back_a_digest_whose_hour_is_in_them_and_what_is_tried_again() -> None:
     section = NotifySection(quiet="22:00-07:00", time_zone="UTC", digest=(DIGEST,), digest_hours=(3,))
     night = datetime(2026, 3, 28, 4, tzinfo=UTC)
-    failed = [Tried(0, False, night, night - timedelta(minutes=5)), Tried(1, True, night, night - timedelta(minutes=5))]
+    failed = [
+        SentLetter(0, False, night, night - timedelta(minutes=5)),
+        SentLetter(1, True, night, night - timedelta(minutes=5)),
+    ]
     assert plan(waiting(2, DIGEST), failed, night, section) == Plan(again=(1,))
     assert plan(waiting(2, DIGEST), failed, night + 3 * HOUR, section) == Plan(again=(1, 0), bundles=((0, 1),))
 
@@ -171,8 +174,8 @@ def test_quiet_hours_hold_back_a_digest_whose_hour_is_in_them_and_what_is_tried_
 def test_a_clock_that_was_put_back_holds_nothing_for_ever() -> None:
     section = NotifySection(digest=(DIGEST,), digest_hours=(8,), per_hour=1)
     future = START + timedelta(days=300)
-    assert opens_at(Waiting(0, DIGEST, False, future), START, section) < START + timedelta(days=1)
-    assert plan(waiting(1), [Tried(0, False, future, future, sent=True)], START, section).bundles == ((0,),)
+    assert opens_at(WaitingNotice(0, DIGEST, False, future), START, section) < START + timedelta(days=1)
+    assert plan(waiting(1), [SentLetter(0, False, future, future, sent=True)], START, section).bundles == ((0,),)
     assert is_due(future, START, section)
 
 
@@ -185,8 +188,8 @@ def test_quiet_hours_begin_and_end_to_the_minute(hour: int, minute: int, quiet: 
 def test_what_was_held_goes_before_nothing_that_is_older() -> None:
     section = NotifySection(per_hour=2, digest=(DIGEST,), digest_hours=(8,))
     at = datetime(2026, 3, 27, 8, tzinfo=UTC)
-    older = Waiting(1, PLAIN, False, at - timedelta(hours=20))
-    held = [Waiting(id, DIGEST, False, at - timedelta(hours=10)) for id in range(2, 2 + 2 * MOST_TOGETHER)]
+    older = WaitingNotice(1, PLAIN, False, at - timedelta(hours=20))
+    held = [WaitingNotice(id, DIGEST, False, at - timedelta(hours=10)) for id in range(2, 2 + 2 * MOST_TOGETHER)]
     # One place, as the other is for what is urgent: the oldest of all share it.
     (letter,) = plan([older, *held], [], at, section).bundles
     assert letter == (1, *range(2, 1 + MOST_TOGETHER))
@@ -197,15 +200,17 @@ def test_what_was_held_goes_before_nothing_that_is_older() -> None:
 
 def test_what_comes_each_hour_does_not_keep_another_waiting() -> None:
     section = NotifySection(per_hour=1, digest=(DIGEST,), digest_hours=tuple(range(24)))
-    now, waiting, sent = START, [Waiting(0, PLAIN, False, START)], dict[int, int]()
-    letters = [Tried(0, False, START, START, sent=True)]
+    now, waiting, sent = START, [WaitingNotice(0, PLAIN, False, START)], dict[int, int]()
+    letters = [SentLetter(0, False, START, START, sent=True)]
     for hour in range(1, 6):
         now = START + hour * HOUR
-        waiting += [Waiting(100 * hour + n, DIGEST, False, now - timedelta(minutes=30)) for n in range(MOST_TOGETHER)]
+        waiting += [
+            WaitingNotice(100 * hour + n, DIGEST, False, now - timedelta(minutes=30)) for n in range(MOST_TOGETHER)
+        ]
         found = plan(waiting, letters, now, section).bundles
         sent |= {id: hour for one in found for id in one}
         waiting = [one for one in waiting if one.id not in sent]
-        letters = [Tried(hour, False, now, now, sent=True)]
+        letters = [SentLetter(hour, False, now, now, sent=True)]
     assert sent[0] == 1
     assert list(sent) == sorted(sent)
 

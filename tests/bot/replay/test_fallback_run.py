@@ -75,7 +75,7 @@ def test_a_run_without_a_usable_answer_ends_early_and_exits_with_1(bot, tiny, mo
         done = bot("replay", tiny, "--agent", agent, "--coder", "script", *MODEL_OPTIONS, "--json")
         asked = len(endpoint.requests)
     (result,) = results(done)
-    assert (done.exit_code, result["status"], result["baseline_handed_in"]) == (1, "failed", True)
+    assert (done.exit_code, result["status"], result["baseline_submitted"]) == (1, "failed", True)
     assert result["no_answer"] and result["no_answer"] in result["stopped_by"]
     assert 10 <= asked <= 40
     assert result["wall_seconds"] < 300

@@ -59,7 +59,7 @@ def test_a_killed_run_finds_its_notes_as_they_were_when_it_began(bot: Bot, tiny:
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in (first, *others)))
     audited = bot("audit", result["run"])
     assert audited.exit_code == 1
-    assert "holds words of message/note-" in audited.stdout
+    assert "contains words of message/note-" in audited.stdout
 
 
 class Looking(LabAnswers):

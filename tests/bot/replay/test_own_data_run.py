@@ -119,7 +119,7 @@ def test_of_one_table_rows_are_withheld_scored_at_the_end_and_learned_from_by_th
     assert len(table(run / "submission.csv")) == 48
     assert not (run / "solution/data").exists() and list((run / "solution/weights").rglob("*.joblib"))
     assert not list((run / "solution").rglob("answers.csv"))
-    assert "on rows that were withheld before the search" in (run / "report.html").read_text()
+    assert "on rows withheld from the search" in (run / "report.html").read_text()
 
 
 @pytest.mark.usefixtures("pageless")
@@ -130,6 +130,6 @@ def test_a_result_that_a_constant_beats_is_submitted_by_force_alone(bot: Bot, tm
     command = ("solve", source, "--target", "y", "--steps", "1", *STEPS[2:])
     (result,) = results(bot(*command, "--out", tmp_path / "runs"))
     assert not result["submission_exists"] and not (Path(result["run"]) / "submission.csv").exists()
-    assert "a constant" in result["handed_in_note"] and "use --force to write it" in result["handed_in_note"]
+    assert "a constant" in result["prediction_note"] and "write it anyway with --force" in result["prediction_note"]
     (forced,) = results(bot(*command, "--force", "--out", tmp_path / "forced"))
     assert forced["valid_submission"] and len(table(Path(forced["run"]) / "submission.csv")) == 40

@@ -41,7 +41,7 @@ def test_comind_runs_over_http_and_its_files_tell_the_whole_story(bot: Bot, comi
     assert result["isolation"] == "none"
     assert result["llm"]["calls"] == comind_run.asked
     assert result["llm"]["cost_usd"] is None, "the price of a made-up model is unknown"
-    assert result["handed_in"] == "refit"
+    assert result["prediction_source"] == "refit"
     assert result["community"]["messages"] == 2
     low, high = result["validation_interval"]
     assert low < result["validation_score"] < high
@@ -199,7 +199,7 @@ def test_a_wrong_key_ends_the_run_with_the_baseline_and_status_2(bot: Bot, tiny:
     assert done.exit_code == 2
     assert "Incorrect API key" in result["stopped_by"]
     assert result["valid_submission"]
-    assert result["baseline_handed_in"]
+    assert result["baseline_submitted"]
 
 
 def test_an_unknown_price_refuses_to_start_under_a_cap(bot: Bot, tiny: Path, monkeypatch: pytest.MonkeyPatch):
@@ -218,7 +218,7 @@ def test_a_call_that_does_not_fit_into_the_tokens_of_a_run_is_not_made(bot, tiny
         (result,) = results(bot("replay", tiny, *options, "--max-tokens", 5_000))
         assert endpoint.requests == []
     assert "the run's cap on tokens is reached: of 5000 tokens" in result["stopped_by"]
-    assert result["baseline_handed_in"]
+    assert result["baseline_submitted"]
     assert result["budget"]["run"]["tokens"]["cap"] == 5_000
 
 
@@ -320,4 +320,4 @@ def test_ctrl_c_ends_in_order_and_keeps_the_best_so_far(tiny: Path, tmp_path: Pa
     result = json.loads(out)
     assert result["stopped_by"] == "interrupted"
     assert result["valid_submission"]
-    assert result["handed_in"] == "holdout"
+    assert result["prediction_source"] == "holdout"

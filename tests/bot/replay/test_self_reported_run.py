@@ -35,8 +35,8 @@ def test_the_built_in_model_scores_itself_and_the_hidden_test_grades_it(bot: Bot
     reason = "The competition has a file validation.csv of its own."
     assert result["self_reported"] == reason
     assert result["valid_submission"] and result["score"] is not None and result["validation_score"] is not None
-    assert (result["handed_in"], result["final_score"]) == ("holdout", None)
-    assert reason in result["self_reported"] and "no rows were withheld" in result["handed_in_note"]
+    assert (result["prediction_source"], result["final_score"]) == ("holdout", None)
+    assert reason in result["self_reported"] and "no rows were withheld" in result["prediction_note"]
     run = Path(result["run"])
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     ended = [event for event in events if event["type"] == "node.ended" and event["status"] == "valid"]
@@ -54,7 +54,7 @@ def test_where_nothing_can_be_learnt_a_valid_file_is_handed_in_all_the_same(bot:
     (result,) = results(bot("replay", snapshot, *options))
     assert result["self_reported"].startswith("No train.csv")
     assert result["valid_submission"] and result["validation_score"] is None
-    assert result["handed_in_note"] == "the first valid file: no script printed a score"
+    assert result["prediction_note"] == "the first valid file: no script printed a score"
 
 
 GRADER = """

@@ -29,7 +29,7 @@ def idea(tx: Transaction, run: str, *sources: str) -> None:
 
 
 def submit(tx: Transaction, run: str, node: int) -> None:
-    tx.add(Submission(run_id=run, id="1", node=node, tag=run, status="confirmed", handed_in="blend", at=START))
+    tx.add(Submission(run_id=run, id="1", node=node, tag=run, status="confirmed", prediction_source="blend", at=START))
 
 
 def read(store: Store, run: str) -> Credits:

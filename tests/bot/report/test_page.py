@@ -288,7 +288,7 @@ def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path)
         "score": None,
         "submission_exists": False,
         "valid_submission": False,
-        "handed_in": None,
+        "prediction_source": None,
         "hidden_scores": {},
     }
     so_far = RunResult.model_validate(finished | unknown | {"status": "running", "rank_correlation": None})
@@ -297,7 +297,7 @@ def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path)
     assert not (folder / "result.json").exists()
     write_report(folder)
     prose = Page((folder / "report.html").read_text(encoding="utf-8")).prose
-    assert "The run is still going: best is node" in prose and "Nothing is graded before its end." in prose
+    assert "The run continues: best is node" in prose and "It is graded at its end." in prose
     assert "What leads" in prose and "Wait:" in prose
     assert not re.search("(gold|silver|bronze|no) medal", prose.partition("The run Agent")[0])
     write_result(RunFolder(folder), RunResult.model_validate(finished))

@@ -45,8 +45,8 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ),
         (
             {"status": "running", "score": None, "validation_score": 0.3, "nodes": 2},
-            "The run is still going: best is node 1 with a validation score of 0.3, after 2 scripts. "
-            "Nothing is graded before its end.",
+            "The run continues: best is node 1 with a validation score of 0.3, after 2 scripts. "
+            "It is graded at its end.",
         ),
         (
             {"valid_submission": False, "score": None, "message": "row 2 is missing."},
@@ -58,7 +58,7 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
                 "submission_exists": False,
                 "score": None,
                 "chosen_node": None,
-                "handed_in_note": "there is no submission",
+                "prediction_note": "there is no submission",
             },
             "Nothing was submitted: there is no submission.",
         ),
@@ -159,7 +159,7 @@ LIVE = {"pace": "live", "cutoff": None, "n_teams": 900, "rank": 12, "score_kind"
         ({"score_kind": "private"}, "Rank 12 of 900 teams on the private leaderboard with a score of 0.25: no medal."),
         ({"rank": None}, "No rank yet on the public leaderboard with a score of 0.25: no medal as it stands."),
         ({"rank": None, "score": None, "message": "it waits"}, "No score yet: it waits"),
-        ({"submission_exists": False, "handed_in_note": "submit is off"}, "Nothing was submitted: submit is off."),
+        ({"submission_exists": False, "prediction_note": "submit is off"}, "Nothing was submitted: submit is off."),
     ],
 )
 def test_the_verdict_on_a_live_run_is_of_the_leaderboard(changes: dict[str, Any], sentence: str):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 TINY = Path(__file__).parents[1] / "coder" / "tiny_agent.py"
 SEEN = (
     "asked its model",
-    "did as it was told",
+    "followed its instructions",
     "had an experiment scored",
     "improved it",
     "ended in order",

@@ -63,7 +63,7 @@ def _busy() -> bytes:
 
 def _yesterday(store: Store, clock: StandingClock) -> None:
     with store.write() as tx:
-        presence.began(tx, 4242)
+        presence.record_start(tx, 4242)
         facts = {"deadline": (NOW + timedelta(days=12.5)).isoformat(), "max_daily_submissions": 5}
         take_reading(tx, SPOOKY, "competition", "", facts)
         take_reading(tx, SPOOKY, "standing", "", {"team_count": 1200, "user_rank": 400})
@@ -80,7 +80,7 @@ def _yesterday(store: Store, clock: StandingClock) -> None:
             end_node(tx, RUN, number, status, score=score)  # type: ignore[arg-type]
         charge(tx, RUN, "tokens", prompt_tokens=90_000, completion_tokens=10_000, cost_usd=0.75)
         charge(tx, RUN, "execution", seconds=60.0, amount=3)
-        add_submission(tx, RUN, "1", node=1, tag="t1", status="confirmed", handed_in="refit", file_sha="f" * 64)
+        add_submission(tx, RUN, "1", node=1, tag="t1", status="confirmed", prediction_source="refit", file_sha="f" * 64)
         update_submission(tx, RUN, "1", score=0.55)
         learn(tx)
 
@@ -131,7 +131,7 @@ def _today(store: Store, clock: StandingClock) -> None:
         start_execution(tx, RUN, "n5-holdout-0", node=5, view="holdout")
         end_execution(tx, RUN, "n5-holdout-0", reason="finished", exit_code=0, seconds=3.0)
         end_node(tx, RUN, 5, "failed", error="no sandbox")
-        add_submission(tx, RUN, "2", node=3, tag="t2", status="confirmed", handed_in="refit", file_sha="e" * 64)
+        add_submission(tx, RUN, "2", node=3, tag="t2", status="confirmed", prediction_source="refit", file_sha="e" * 64)
         charge(tx, RUN, "tokens", prompt_tokens=18_000, completion_tokens=2_000, cost_usd=0.25)
         charge(tx, RUN, "tokens", prompt_tokens=1_000)
         call(tx, items=[("message/71", NOW - timedelta(days=3))])

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 from bot.status.lock import LOCK, is_running
-from bot.status.presence import began, ended, presence
+from bot.status.presence import presence, record_end, record_start
 from sandbox.locks import take
 from state.clock import FastClock, SystemClock
 from state.store import Store
@@ -19,11 +19,11 @@ def test_the_latest_daemon_is_the_present_one(store: Store, clock: StandingClock
     with store.read() as session:
         assert presence(session) is None
     with store.write() as tx:
-        began(tx, 1)
-        ended(tx)
+        record_start(tx, 1)
+        record_end(tx)
     clock.pass_by(60)
     with store.write() as tx:
-        began(tx, os.getpid())
+        record_start(tx, os.getpid())
     with store.read() as session:
         said = presence(session)
     assert said is not None
@@ -34,10 +34,10 @@ def test_the_latest_daemon_is_the_present_one(store: Store, clock: StandingClock
 
 def test_an_orderly_end_differs_from_a_kill(store: Store, clock: StandingClock) -> None:
     with store.write() as tx:
-        began(tx, 1)
+        record_start(tx, 1)
     clock.pass_by(60)
     with store.write() as tx:
-        ended(tx)
+        record_end(tx)
     with store.read() as session:
         said = presence(session)
     assert said is not None
@@ -48,7 +48,7 @@ def test_a_rehearsals_clock_shows_other_processes_the_same_time(tmp_path: Path) 
     clock = FastClock(datetime(2020, 1, 1, tzinfo=UTC), 2000)
     with Store.open(tmp_path / "bot.db", clock) as store:
         with store.write() as tx:
-            began(tx, 1)
+            record_start(tx, 1)
         with store.read() as session:
             said = presence(session)
     assert said is not None

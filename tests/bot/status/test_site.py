@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.configuration.competition import CompetitionSettings
-from bot.status.site import deadline, rank, sent
+from bot.status.site import count_sent, deadline, rank
 from state.series import take_reading
 from state.store import Store
 from state.submissions import advance_submission, update_submission
@@ -22,7 +22,7 @@ def read(store: Store, kind: str, name: str = "", **data: object) -> None:
 
 def send(store: Store, number: int, *, score: float | None = None) -> None:
     with store.write() as tx:
-        add_submission(tx, "r", str(number), node=1, tag=f"t{number}", status="intended", handed_in="refit")
+        add_submission(tx, "r", str(number), node=1, tag=f"t{number}", status="intended", prediction_source="refit")
         advance_submission(tx, "r", str(number), "sending")
         advance_submission(tx, "r", str(number), "confirmed", ref=str(number))
         update_submission(tx, "r", str(number), score=score)
@@ -30,7 +30,7 @@ def send(store: Store, number: int, *, score: float | None = None) -> None:
 
 def left(store: Store, settings: CompetitionSettings | None = None) -> int | None:
     with store.read() as session:
-        return sent(session, "wine", settings, store.clock.now()).left_today
+        return count_sent(session, "wine", settings, store.clock.now()).left_today
 
 
 def test_the_owners_deadline_holds_then_the_sites(store: Store, clock: StandingClock) -> None:
@@ -111,11 +111,11 @@ def test_what_was_only_intended_or_never_taken_is_not_sent(store: Store, run_id:
     send(store, 1, score=0.5)
     with store.write() as tx:
         for number, way in ((2, ()), (3, ("withdrawn",)), (4, ("sending", "refused")), (5, ("sending",))):
-            add_submission(tx, "r", str(number), node=1, tag=f"t{number}", status="intended", handed_in="refit")
+            add_submission(tx, "r", str(number), node=1, tag=f"t{number}", status="intended", prediction_source="refit")
             for status in way:
                 advance_submission(tx, "r", str(number), status)  # type: ignore[arg-type]
     with store.read() as session:
-        found = sent(session, "wine", None, store.clock.now())
+        found = count_sent(session, "wine", None, store.clock.now())
     assert (found.all, found.open, found.last_score) == (2, 2, 0.5)
 
 
@@ -124,4 +124,4 @@ def test_without_a_score_of_our_own_the_sites_last_one_is_shown(store: Store) ->
     read(store, "submission", "9", date="2020-01-02T00:00:00Z", public_score="0.5")
     read(store, "submission", "10", date="2020-01-03T00:00:00Z", public_score="")
     with store.read() as session:
-        assert sent(session, "wine", None, NOON).last_score == 0.5
+        assert count_sent(session, "wine", None, NOON).last_score == 0.5

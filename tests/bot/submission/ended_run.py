@@ -40,8 +40,8 @@ _ROWS = 2000
 _ALIKE = {
     *(
         "chosen_node",
-        "handed_in",
-        "handed_in_note",
+        "prediction_source",
+        "prediction_note",
         "second_look",
         "safest",
         "boldest",
@@ -97,7 +97,7 @@ async def _end(context: RunContext, folder: Path) -> str:
         end_run(tx, RUN, "finished")
     ended = EndedRun(run, context, ProcessSandbox().describe(), context.executor.stopwatch, "finished")
     result = await grade_and_report(ended, handed, folder / "tiny", worker)
-    return json.dumps(result.model_dump(mode="json", include=_ALIKE) | {"handed_in_file": sha256_of(run.submission)})
+    return json.dumps(result.model_dump(mode="json", include=_ALIKE) | {"submitted_file": sha256_of(run.submission)})
 
 
 async def _run(folder: Path, *, to_the_end: bool) -> None:

@@ -35,7 +35,7 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     await desk.send()
     await desk.send()
     (row,) = run.submissions()
-    assert (row.node, row.status, row.handed_in) == (3, "confirmed", "refit")
+    assert (row.node, row.status, row.prediction_source) == (3, "confirmed", "refit")
     (sent,) = run.site.site.submissions
     assert (sent.tag, sent.sha256) == (row.tag, row.file_sha)
     assert (run.folder / "submissions" / f"{row.file_sha}.csv").read_bytes() == (

@@ -30,7 +30,7 @@ def earlier(
         create_run(tx, EARLIER, competition=slug, agent="comind", model="builtin", seed=0, cutoff=None, config=config)
         create_node(tx, EARLIER, action="draft", id=7, code="print(7)")
         end_node(tx, EARLIER, 7, "valid", score=score)
-        row = intend_submission(tx, EARLIER, node=7, handed_in="refit", file_sha=sha)
+        row = intend_submission(tx, EARLIER, node=7, prediction_source="refit", file_sha=sha)
         if public is not None:
             advance_submission(tx, EARLIER, row.id, "sending")
             advance_submission(tx, EARLIER, row.id, "confirmed", ref="4000")

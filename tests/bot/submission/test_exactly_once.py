@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from state.errors import FileChanged, QuotaReached, SiteUnavailable, SubmissionInDoubt, SubmissionRefused, UsageError
-from state.spending import spent
+from state.spending import read_spending
 from tests.bot.submission.parts import GRACE, RUN, HurriedClock, a_file, assert_events_match_rows, life, rows
 from tests.scripted_site import AMBIGUOUS, REFUSAL, ScriptedSite
 
@@ -18,9 +18,9 @@ async def test_a_file_is_written_down_sent_and_confirmed(tmp_path: Path) -> None
             row = await now.once.submit(file, node=1, source="refit")
             assert_events_match_rows(now.store)
             types = [e["type"] for e in now.store.export_events(RUN) if e["type"].startswith("submission")]
-            assert spent(now.store, RUN)["submission"].entries == 1
+            assert read_spending(now.store, RUN)["submission"].entries == 1
     assert types == ["submission.added", "submission.sending", "submission.confirmed"]
-    assert (row.status, row.ref, row.node, row.handed_in) == ("confirmed", f"site/{row.tag}", 1, "refit")
+    assert (row.status, row.ref, row.node, row.prediction_source) == ("confirmed", f"site/{row.tag}", 1, "refit")
     assert [(act.tag, act.sha256) for act in site.acts] == [(row.tag, row.file_sha)]
     assert row.tag.startswith(f"{RUN}-1-")
 
@@ -108,7 +108,7 @@ async def test_a_refused_file_keeps_the_sites_words_and_is_not_offered_again(tmp
                     await now.once.submit(file, node=1, source="refit")
             (row,) = rows(now.store)
             assert_events_match_rows(now.store)
-            assert "submission" not in spent(now.store, RUN)
+            assert "submission" not in read_spending(now.store, RUN)
     assert (row.status, row.message) == ("refused", REFUSAL)
     assert [line.split()[0] for line in site.asked] == ["find", "quota", "act"]
 

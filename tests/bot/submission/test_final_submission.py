@@ -118,7 +118,7 @@ async def run(tmp_path: Path, worker: Worker) -> AsyncIterator[tuple[RunContext,
         yield context, worker
 
 
-async def handed_in(
+async def prediction_source(
     context: RunContext, worker: Worker, file: Path, *, hurried: bool = False, over: bool = False
 ) -> FinalSubmission:
     return await make_final_submission(context, None, file, worker, hurried=hurried, over=over)
@@ -131,16 +131,20 @@ async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[R
     file = scored.parents[2] / "submission.csv"
 
     for _ in range(2):
-        stopped = await handed_in(context, worker, file, hurried=True)
+        stopped = await prediction_source(context, worker, file, hurried=True)
         assert (stopped.node, stopped.source) == (2, "holdout")
         assert file.read_bytes() == scored.read_bytes()
-        assert [(row.id, row.status, row.handed_in) for row in rows(context.store)] == [("1", "confirmed", "holdout")]
+        assert [(row.id, row.status, row.prediction_source) for row in rows(context.store)] == [
+            ("1", "confirmed", "holdout")
+        ]
 
-    resumed = await handed_in(context, worker, file)
+    resumed = await prediction_source(context, worker, file)
     assert (resumed.source, resumed.note) == ("refit", "the refit on all data, which agrees with the scored run")
     assert context.executor.final_score(2) is not None
     assert file.read_bytes() == context.executor.submission_of(2, "full").read_bytes() != scored.read_bytes()
-    assert [(row.id, row.status, row.handed_in) for row in rows(context.store)][1:] == [("2", "confirmed", "refit")]
+    assert [(row.id, row.status, row.prediction_source) for row in rows(context.store)][1:] == [
+        ("2", "confirmed", "refit")
+    ]
     assert_events_match_rows(context.store)
 
 
@@ -148,7 +152,7 @@ async def test_a_run_without_a_score_hands_in_nothing(run: tuple[RunContext, Wor
     context, worker = run
     with context.store.write() as tx:
         end_node(tx, RUN, 2, "buggy")
-    done = await handed_in(context, worker, tmp_path / "submission.csv")
+    done = await prediction_source(context, worker, tmp_path / "submission.csv")
     assert (done.node, done.source) == (None, None)
     assert rows(context.store) == []
     assert not (tmp_path / "submission.csv").exists()
@@ -301,7 +305,7 @@ async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(
     assert oriented(finals[1]) > oriented(finals[0])
     tree = load_tree(context)
     assert tree[3].fitness > tree[4].fitness
-    done = await handed_in(context, worker, tmp_path / "submission.csv", over=True)
+    done = await prediction_source(context, worker, tmp_path / "submission.csv", over=True)
     assert done.second_look == (
         "the internal-test score of node 3 is outside its interval; node 4, which has the best internal-test "
         "score, is submitted instead"

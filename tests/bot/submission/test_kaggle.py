@@ -95,7 +95,7 @@ async def test_a_site_that_is_gone_sends_nothing(tmp_path: Path) -> None:
     with played(tmp_path) as site:
         file = predictions(tmp_path)
     async with site.submitter() as submitter:
-        with pytest.raises(NotSent, match="could not be asked"):
+        with pytest.raises(NotSent, match="cannot ask Kaggle"):
             await submitter.submit(file, "tag")
         with pytest.raises(SiteUnavailable):
             await submitter.find("tag")

@@ -6,7 +6,7 @@ import pytest
 
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.clock import SystemClock
-from state.notebooks import REFUSED, record_stage
+from state.notebooks import NOTEBOOK_REFUSED, record_stage
 from state.store import Store
 from state.submissions import advance_submission, intend_submission, update_submission
 from tests.state.rows import create_run
@@ -24,7 +24,7 @@ def store(tmp_path: Path):  # type: ignore[no-untyped-def]
     with Store.open(tmp_path / "bot.db", SystemClock()) as opened:
         with opened.write() as tx:
             create_run(tx, "r", competition="wine", agent="aide", model="builtin", seed=0, cutoff=None)
-            intend_submission(tx, "r", node=7, handed_in="notebook", file_sha=SHA)
+            intend_submission(tx, "r", node=7, prediction_source="notebook", file_sha=SHA)
         yield opened
 
 
@@ -44,9 +44,9 @@ def test_a_line_follows_a_notebook_from_its_push_to_its_score(store: Store) -> N
         update_submission(tx, "r", "1", score=0.25)
     (last,) = lines(store)
     assert [*said, last.sentence] == [
-        "it is being pushed as me/bot-wine",
-        "it runs at the site as me/bot-wine, version 1",
-        "it has run at the site as me/bot-wine, version 1",
+        "pushing it as me/bot-wine",
+        "it runs on Kaggle as me/bot-wine, version 1",
+        "it ran on Kaggle as me/bot-wine, version 1",
         "me/bot-wine, version 1 is submitted, and runs again on the hidden test data",
         "me/bot-wine, version 1 has the public score 0.25",
     ]
@@ -55,7 +55,7 @@ def test_a_line_follows_a_notebook_from_its_push_to_its_score(store: Store) -> N
 
 def test_what_the_rehearsal_refused_and_what_failed_are_settled_with_their_reasons(store: Store) -> None:
     with store.write() as tx:
-        tx.record(REFUSED, run_id="r", node=3, reason="it would take 11 hours of the 5.4 that it may")
+        tx.record(NOTEBOOK_REFUSED, run_id="r", node=3, reason="it would take 11 hours of the 5.4 that it may")
         record_stage(tx, "r", 7, SHA, "failed", reason="its notebook wrote no submission.csv at Kaggle")
     assert [(one.node, one.settled, one.sentence) for one in lines(store)] == [
         (3, True, "not pushed: it would take 11 hours of the 5.4 that it may"),

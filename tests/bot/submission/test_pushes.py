@@ -67,7 +67,7 @@ async def test_a_notebook_is_pushed_followed_and_submitted_as_files_are(run: Liv
     run.site.settle()
     await desk.scores.settle()
     (row,) = run.submissions()
-    assert (row.status, row.handed_in) == ("confirmed", "notebook")
+    assert (row.status, row.prediction_source) == ("confirmed", "notebook")
     assert row.score is not None
     (sent,) = run.site.site.submissions
     assert sent.tag == row.tag

@@ -42,7 +42,9 @@ def day() -> bytes:
     """Return the file of the database."""
     with tempfile.TemporaryDirectory() as made:
         with parts.opened(Path(made), parts.busy(Path(made))) as store, store.write() as tx:
-            add_submission(tx, RUN, "3", node=3, tag="t3", status="intended", handed_in="refit", file_sha="d" * 64)
+            add_submission(
+                tx, RUN, "3", node=3, tag="t3", status="intended", prediction_source="refit", file_sha="d" * 64
+            )
             ask_approval(tx, RUN, "3", reason="it is the best so far")
         return (Path(made) / "bot.db").read_bytes()
 

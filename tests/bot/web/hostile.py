@@ -55,7 +55,7 @@ def hostile_day(folder: Path) -> tuple[Store, Views]:
                 (RUN, name, "2026-11-20 09:00:00.000000"),
             )
         labs.end_turn(tx, RUN, 4, 1)
-        add_submission(tx, RUN, "3", node=3, tag="t3", status="refused", handed_in="refit", file_sha="d" * 64)
+        add_submission(tx, RUN, "3", node=3, tag="t3", status="refused", prediction_source="refit", file_sha="d" * 64)
         tx.record("guards.found", run_id=RUN, node=3, sentence="it is too good")
         tx.record("entry.waiting", run_id=NO_RUN, competition=SPOOKY, reason="x", line="x")
         problems.begin(tx, "x/y", "x")

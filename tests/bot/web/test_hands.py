@@ -139,15 +139,15 @@ async def test_what_is_to_count_in_the_end_is_chosen_and_shown(owner: httpx2.Asy
 @pytest.mark.parametrize(
     ("act", "fields", "why"),
     [
-        ("note", {"competition": SPOOKY, "text": " "}, "lacks the field text"),
+        ("note", {"competition": SPOOKY, "text": " "}, "missing field in the form: text"),
         ("note", {"competition": SPOOKY, "text": "x" * 4_001}, "may have 4000"),
         ("note", {"competition": "titanic", "text": "x"}, "titanic is not among the competitions"),
         ("control", {"competition": SPOOKY, "state": "gone"}, "state must be one of"),
-        ("control", {"state": "paused"}, "lacks the field competition"),
+        ("control", {"state": "paused"}, "missing field in the form: competition"),
         ("approve", {"id": "9", "verdict": "approved"}, "no submission 9 is waiting"),
         ("approve", {"id": "1", "verdict": "expired"}, "verdict must be one of"),
         ("submit", {}, "unknown action: submit"),
-        ("final", {"competition": SPOOKY, "first": "t3"}, "t3 is no submission of this run that the site has taken"),
+        ("final", {"competition": SPOOKY, "first": "t3"}, "t3 is not a submission of this run that Kaggle accepted"),
         ("final", {"competition": NOMAD, "first": "t1"}, "no run on"),
     ],
 )

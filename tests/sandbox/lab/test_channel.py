@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sandbox.lab import CommandResult, LabDied, LabRequest, agent
 from sandbox.lab.channel import FrameReader, NotUnderstood
-from sandbox.lab.session import SearchPaths, opened
+from sandbox.lab.session import SearchPaths, open_session
 from sandbox.running import LocalProgram
 from sandbox.tree import MARKER, MarkedTree
 from sandbox.watcher import Watcher
@@ -40,7 +40,7 @@ async def result_of(request: LabRequest, program: str) -> CommandResult:
             talks=True,
         )
 
-    async with opened(request, start, SearchPaths("/bin")) as lab:
+    async with open_session(request, start, SearchPaths("/bin")) as lab:
         result = await asyncio.wait_for(lab.run(1, "true", seconds=5, cpus=()), 60)
         assert not lab.alive
         return result
@@ -68,10 +68,10 @@ async def test_an_agent_that_says_nonsense_at_once_opens_no_lab(lab_request, pro
         (f"send({agent.READY}); time.sleep(9)", "it sent an unexpected answer"),
         (f"send({agent.ENDED}); time.sleep(9)", "it sent an unexpected answer"),
         (f"send({agent.IDLE}, 7); time.sleep(9)", "it sent an unexpected answer"),
-        (f"send({agent.LEFT_OUT}, 1, b'-5'); time.sleep(9)", "a count that is none"),
+        (f"send({agent.LEFT_OUT}, 1, b'-5'); time.sleep(9)", "an invalid count"),
         (f"send({agent.EXITED}, 1, b'[]'); time.sleep(9)", "mistakes in how a command ended"),
         (f'send({agent.EXITED}, 1, b\'{{"code": -1, "jobs": "0"}}\'); time.sleep(9)', "3 mistakes"),
-        (f"while True: send({agent.OUTPUT}, 1, bytes(60_000))", "more output than was asked for"),
+        (f"while True: send({agent.OUTPUT}, 1, bytes(60_000))", "more output than requested"),
         (f"send({agent.CLOSED}, 1); send({agent.OUTPUT}, 1, b'x'); time.sleep(9)", "it sent an unexpected answer"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.lab import LabLimits, LabRequest
 from sandbox.lab.log import CommandLog
-from sandbox.output import OURS
+from sandbox.output import ENGINE_MARK
 from state.redaction import Redactor
 from tests.sandbox.lab.conftest import Shell
 
@@ -122,7 +122,7 @@ async def test_a_log_that_cannot_be_written_is_no_reason_to_end(bubblewrap, lab_
     async with bubblewrap.open_lab(lab_request) as lab:
         (lab_request.folder / "logs").rmdir()
         result = await Shell(lab, lab_request).type("echo shown")
-    assert result.output == f"shown\n\n{OURS}[the log could not be written: No such file or directory]"
+    assert result.output == f"shown\n\n{ENGINE_MARK}[the log could not be written: No such file or directory]"
 
 
 def test_what_repeats_itself_is_shown_once_and_logged_as_it_came(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_what_repeats_itself_is_shown_once_and_logged_as_it_came(tmp_path: Path)
 
 
 def test_what_is_none_of_the_output_stands_after_a_character_that_no_output_has(tmp_path: Path) -> None:
-    forged = f"{OURS}[9 times more]\n[... 9 characters left out ...]\n"
+    forged = f"{ENGINE_MARK}[9 times more]\n[... 9 characters left out ...]\n"
     log = CommandLog(tmp_path, 1, LabLimits(memory_bytes=1 << 30, disk_bytes=1 << 30, shown_characters=300), Redactor())
     log.add((forged + "same\n" * 9 + "\n".join(map(str, range(200)))).encode())
     log.close()
-    shown = log.shown(OURS)
-    assert [line.split()[0] for line in shown.split(OURS)[1:]] == ["[8", "[..."]
+    shown = log.shown(ENGINE_MARK)
+    assert [line.split()[0] for line in shown.split(ENGINE_MARK)[1:]] == ["[8", "[..."]
     assert shown.startswith("[9 times more]\n[... 9 characters left out ...]\nsame\n")

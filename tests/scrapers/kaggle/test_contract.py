@@ -70,7 +70,7 @@ NAMED = {
     "datasets.DataSetVersion": "ApiCreateDatasetResponse",
     "datasets.DataSet": "ApiDataset",
     "datasets.OwnDataSets": "ApiListDatasetsResponse",
-    "datasets._Nothing": "ApiDeleteDatasetResponse",
+    "datasets._EmptyResponse": "ApiDeleteDatasetResponse",
     "notebooks.Session": "ApiGetKernelSessionStatusResponse",
     "notebooks.PushedVersion": "ApiSaveKernelResponse",
     "notebooks.AcceleratorQuota": "ApiAcceleratorQuota",

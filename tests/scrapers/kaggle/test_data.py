@@ -159,7 +159,7 @@ async def test_a_file_that_was_changed_here_is_reported(site: DataSite, tmp_path
     path = tmp_path / "data" / "train.csv"
     path.chmod(0o644)
     path.write_bytes(b"id\n")
-    with pytest.raises(DataChanged, match=r"train\.csv is not as it was fetched: move .* away"):
+    with pytest.raises(DataChanged, match=r"train\.csv has changed since the download: move .* away"):
         await fetch(site, tmp_path)
 
 

@@ -150,7 +150,7 @@ async def test_a_file_that_is_gone_stays_as_it_was_known(folder: Folder) -> None
     assert folder.texts() == ["text"]
     folder.path.rmdir()
     count, (sentence,) = await folder.read(START + HOUR)
-    assert (count, sentence) == (0, "from . on nothing can be read: No such file or directory")
+    assert (count, sentence) == (0, "from . on cannot read it: No such file or directory")
     assert await folder.read(START + HOUR) == (0, [])
     folder.write("b.md", "more")
     assert await folder.read(START + 2 * HOUR) == (1, [])
@@ -175,13 +175,13 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
     "empty.md": (" \n", "empty"),
     "broken.ipynb": ("{", "no notebook"),
     "day.md": ("---\ndate: 2018-13-45\n---\nx", "front matter cannot be read"),
-    "when.md": ("---\ndate: last week\n---\nx", "its date is none such as 2018-01-05"),
-    "list.md": ("---\ndate: [2018]\n---\nx", "its date is none"),
+    "when.md": ("---\ndate: last week\n---\nx", "its date must look like 2018-01-05"),
+    "list.md": ("---\ndate: [2018]\n---\nx", "its date must look like"),
     "colon.md": ("---\na: b: c\n---\nx", "front matter cannot be read (mapping values are not allowed here)"),
     "open.md": ("---\ndate: 2018-01-05\nx", "not closed by a line"),
-    "votes.md": ("---\nvotes: many\n---\nx", "its votes are no whole number"),
+    "votes.md": ("---\nvotes: many\n---\nx", "its votes are not a whole number"),
     "deep.md": ("---\na: " + "[" * 9_000 + "\n---\nx", "front matter cannot be read"),
-    "old.md": ("---\ndate: 0001-01-01T00:00:00+14:00\n---\nx", "its date is none"),
+    "old.md": ("---\ndate: 0001-01-01T00:00:00+14:00\n---\nx", "its date must look like"),
 }
 
 

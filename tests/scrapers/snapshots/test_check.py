@@ -92,7 +92,7 @@ def _hash(name: str) -> Change:
 
 
 BROKEN: dict[str, tuple[Change, str]] = {
-    "truncated archive": (_truncate("data/images.zip"), "data/images.zip: is not a zip archive that can be read"),
+    "truncated archive": (_truncate("data/images.zip"), "data/images.zip: is not a readable zip archive"),
     "damaged archive": (_damage("data/images.zip"), "data/images.zip: "),
     "wrong hash": (_hash("data/train.csv"), "data/train.csv: has the SHA-256 "),
     "hash of a missing file": (_hash("data/more.csv"), "data/more.csv: not found in the folder"),
@@ -140,15 +140,15 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "unknown topic": (
         _row("messages", MESSAGE, topic_id=5),
-        "community/messages.jsonl:2: there is no topic with the id '5'",
+        "community/messages.jsonl:2: unknown topic id '5'",
     ),
     "unknown parent": (
         _row("messages", MESSAGE, parent_id=5),
-        "community/messages.jsonl:2: there is no other message with the id '5'",
+        "community/messages.jsonl:2: no other message has the id '5'",
     ),
     "unknown target": (
         _row("observations", OBSERVATION, target="topic"),
-        "community/observations.jsonl:2: there is no topic with the id '77'",
+        "community/observations.jsonl:2: unknown topic id '77'",
     ),
     "missing kernel": (
         _row("kernels", KERNEL, path="kernels/second.py"),
@@ -161,7 +161,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "no scores": (_text("leaderboard.csv", "rank\n1\n"), "leaderboard.csv:1: has no column `score`"),
     "empty board": (_text("leaderboard.csv", "score\n"), "leaderboard.csv: has no scores"),
     "word on the board": (_text("leaderboard.csv", "score\n.1\nbest\n"), "leaderboard.csv:3: `score` is not a finite"),
-    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not best first"),
+    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not sorted best first"),
     "answers under data/": (
         lambda s: shutil.copy(s / "private/answers.csv", s / "data/answers.csv"),
         "data/answers.csv: has the name of the answers",

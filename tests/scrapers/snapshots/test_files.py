@@ -115,7 +115,7 @@ def test_a_damaged_member_is_named(tmp_path: Path) -> None:
 
 def test_members_that_lead_out_are_refused(tmp_path: Path) -> None:
     problems = _problems(_archive(tmp_path / "a.zip", **{"..__..__etc__passwd": "x", "ok": "y"}))
-    assert problems == ["its member '../../etc/passwd' leads out of the folder"]
+    assert problems == ["its member '../../etc/passwd' points outside the folder"]
 
 
 def test_a_file_that_only_has_the_name_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scrapers.snapshots.problems import Problems
 from tests.scrapers.small import KERNEL, MANIFEST, MESSAGE, OBSERVATION, TOPIC, problems_after, write_rows
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"format": 2}, "has the format 2; this program reads format 1"),
+    ({"format": 2}, "has the format 2; this version reads format 1"),
     ({"slug": "a/b"}, "field `slug`: String should match pattern"),
     ({"slug": "../up"}, "field `slug`: String should match pattern"),
     ({"surprise": 1}, "field `surprise`: is not a field of this format"),

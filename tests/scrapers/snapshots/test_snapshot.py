@@ -189,5 +189,5 @@ def test_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me", encoding="utf-8")
     with pytest.raises(UsageError, match="is not a folder"):
         write_demo(tmp_path / "mine.txt")
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match="cannot write"):
         write_demo(tmp_path / "mine.txt" / "below")

@@ -85,7 +85,7 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
         raise UsageError(f"reading Meta Kaggle requires DuckDB: {_INSTALL}") from None
     present = [name for name in _TABLES if _parquet(folder, name).is_dir() or _size(folder, name)]
     if missing := [f"{name}.csv" for name in _TABLES if name not in present and name not in _OPTIONAL]:
-        raise UsageError(f"{folder} lacks {', '.join(missing)}: download kaggle/meta-kaggle and unpack it there")
+        raise UsageError(f"{folder}: missing {', '.join(missing)}: download kaggle/meta-kaggle and unpack it there")
     with duckdb.connect() as connection:
         export = Export(connection)
         connection.execute(f"SET memory_limit = '{_MEMORY}'; SET preserve_insertion_order = false")
@@ -280,6 +280,6 @@ def _count_unreadable_dates(export: Export, place: Path, source: Path) -> int:
     query = "SELECT count(*) FILTER (UnreadableDates > 0), count(*) FROM read_parquet(?)"
     unreadable, rows = export.connection.execute(query, [str(place / "*.parquet")]).fetchone() or (0, 0)
     if 2 * unreadable > rows:
-        problem = f"{unreadable:,} of {rows:,} rows have a date that is not like 12/31/2024 or 12/31/2024 23:59:59"
+        problem = f"{unreadable:,} of {rows:,} rows have a date unlike 12/31/2024 or 12/31/2024 23:59:59"
         raise SnapshotError([Problem(source.name, None, problem)])
     return int(unreadable)

@@ -101,7 +101,7 @@ class MetaKaggleImport:
 def _community_only(competition: MetaCompetition, folder: Path) -> dict[str, Any]:
     """Describe a competition without its data, and return what its manifest begins with."""
     title = competition.title or competition.slug
-    description = f"# {title}\n\nMetric: {competition.metric}. This snapshot has the community alone, without data.\n"
+    description = f"# {title}\n\nMetric: {competition.metric}. This snapshot contains the community but no data.\n"
     (folder / DESCRIPTION).write_text(description, encoding="utf-8")
     direction = "maximize" if competition.is_max else "minimize"
     return {
@@ -121,7 +121,7 @@ def _facts(
     files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))
     unreadable = ", ".join(f"{count:,} of {name}" for name, count in sorted(export.unreadable_dates.items()))
     notes = [
-        "community, dates and leaderboard by day: Meta Kaggle; texts as they were last edited, on days that are not known",
+        "community, dates and leaderboard by day: Meta Kaggle; texts in their latest edit, at an unknown date",
         f"SHA-256 of its tables: {files}",
         f"sources of notebooks: {counts.sources:,} of {plural(counts.kernels, 'version')}, from Meta Kaggle Code",
         *(f"left out, {reason}: {count:,}" for reason, count in left_out_counts.items()),

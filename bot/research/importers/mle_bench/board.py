@@ -77,7 +77,7 @@ def read_board(path: Path) -> LeaderboardCsv:
                 entries.append(LeaderboardCsvRow(score, _time(row.get(_DATE, ""))))
                 lines.append(line)
     if not entries and not problems.problems:
-        problems.add(LEADERBOARD, "has no entries with a score" if unscored else "has no entries")
+        problems.add(LEADERBOARD, "has no scored entries" if unscored else "has no entries")
     if not problems.problems:
         _check_order(LeaderboardCsv(tuple(entries)), lines, problems)
     if problems.problems:
@@ -101,7 +101,7 @@ def _check_order(board: LeaderboardCsv, lines: list[int], problems: Problems) ->
     lower = board.lower_is_better
     for line, (previous, score) in zip(lines[1:], pairwise(board.scores), strict=True):
         if score != previous and (lower is None or (score < previous) == lower):
-            problems.add(LEADERBOARD, f"is not best first: {score:g} is below {previous:g}", line)
+            problems.add(LEADERBOARD, f"is not sorted best first: {score:g} is below {previous:g}", line)
             return
 
 

@@ -75,7 +75,7 @@ def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> Submiss
     """
     header = header_of(sample)
     if len(set(header)) != len(header) or len(header) < 2 or not all(header):
-        reason = f"cannot be a submission with an id: its columns are {_name_some(header) or 'none'}"
+        reason = f"has no id column: its columns are {_name_some(header) or 'none'}"
         raise SnapshotError([Problem(sample.name, 1, reason)])
     source = _truth(files, header, scratch)
     shared = [name for name in header if name in header_of(source)]
@@ -91,7 +91,7 @@ def choose_columns(files: PreparedFiles, sample: Path, scratch: Path) -> Submiss
     if note:
         notes.append(note)
     if respelled:
-        notes.append(f"the ids of {source.name} are spelled as the sample spells them")
+        notes.append(f"the ids of {source.name} use the sample's spelling")
     predictions = tuple(column for column in header if column not in key)
     labels = predictions if has_all else _labels(files, source, key)
     if not has_all:
@@ -177,7 +177,7 @@ def _truth(files: PreparedFiles, header: Sequence[str], scratch: Path) -> Path:
         if set(header) <= set(header_of(table)):
             return table
     if answers is None:
-        raise SnapshotError([Problem(files.answers.name, None, "has no fields that could be columns of a table")])
+        raise SnapshotError([Problem(files.answers.name, None, "has no fields that fit columns of a table")])
     return answers
 
 
@@ -197,7 +197,7 @@ def _labels(files: PreparedFiles, source: Path, key: tuple[str, ...]) -> tuple[s
     public_names = tests.get("test.csv") or (set.intersection(*tests.values()) if tests else set())
     labels = tuple(name for name in header_of(source) if name not in public_names | {*key, USAGE})
     if not labels:
-        reason = f"holds nothing beside {_name_some(key)} that is not public"
+        reason = f"contains nothing besides {_name_some(key)} that is not public"
         raise SnapshotError([Problem(files.answers.name, 1, reason)])
     return labels
 

@@ -25,7 +25,7 @@ from scrapers.snapshots.manifest import DESCRIPTION, FORMAT, MANIFEST, hashes_of
 from scrapers.snapshots.problems import Problems
 from state.errors import Problem, SnapshotError
 
-_SPLIT = "as MLE-bench's prepare.py made it, mostly out of Kaggle's training set: the test part is not Kaggle's"
+_SPLIT = "from MLE-bench's prepare.py, mostly split from Kaggle's training set: the test set is not Kaggle's"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def dates_of(board: LeaderboardCsv, dates: Dates | None) -> Dates:
         source = f"first and last `submissionDate` of {dated:,} of {len(board.entries):,} entries of {LEADERBOARD}"
         return Dates(first, last, source)
     if dates is None:
-        reason = "has no `submissionDate`: give the competition's dates with --enabled-at and --deadline"
+        reason = "has no `submissionDate`: pass the competition's dates with --enabled-at and --deadline"
         raise SnapshotError([Problem(LEADERBOARD, None, reason)])
     return dates
 
@@ -253,6 +253,6 @@ def _imported(
 def _there_already(slug: str, target: Path) -> BenchImportResult:
     manifest = read_manifest(target, Problems())
     if manifest is None or manifest.slug != slug:
-        reason = "is in the way: it is not a snapshot of this competition, and nothing is replaced"
+        reason = "already exists and is not a snapshot of this competition: move it away"
         return BenchImportResult(slug, "failed", problems=(Problem(str(target), None, reason),))
     return BenchImportResult(slug, "there already", metric=manifest.metric.name, direction=manifest.metric.direction)

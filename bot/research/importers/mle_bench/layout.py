@@ -71,7 +71,7 @@ def _files(files: PreparedFiles, omitted: list[str]) -> Iterator[tuple[Path, str
             continue
         source = path.resolve() if path.is_symlink() else path
         if not source.exists():
-            omitted.append(f"{name} is a link to nothing")
+            omitted.append(f"{name} is a broken link")
         elif path.is_symlink() and source.is_relative_to(private):
             omitted.append(f"{name} is a link into private/")
         elif source.is_dir():

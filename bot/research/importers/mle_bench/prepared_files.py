@@ -46,12 +46,12 @@ def find_places(folders: Sequence[Path], package: Path | None, slugs: Sequence[s
             raise UsageError(f"no such folder: {folder}")
         places = list(_places_below(Path(os.path.abspath(folder)), package))  # noqa: PTH100 -- a link's own name is the id
         if not places:
-            raise UsageError(f"{folder} holds no competition: no <id>/{DATA_FOLDER}/ lies in it")
+            raise UsageError(f"{folder} contains no competition: <id>/{DATA_FOLDER}/ lies in it")
         for place in places:
             if place_of.setdefault(place.slug, place) != place:
                 raise UsageError(f"{place.slug} lies both in {place_of[place.slug].folder} and in {place.folder}")
     if unknown := sorted(set(slugs) - set(place_of)):
-        raise UsageError(f"no folder holds {', '.join(unknown)}; there are {', '.join(sorted(place_of)[:20])}")
+        raise UsageError(f"no folder contains {', '.join(unknown)}; there are {', '.join(sorted(place_of)[:20])}")
     return [place_of[slug] for slug in sorted(place_of) if not slugs or slug in slugs]
 
 
@@ -110,11 +110,11 @@ def read_config(path: Path) -> Config:
     """Read a `config.yaml`, tags of Python objects refused. Raises SnapshotError, which names every fault."""
     try:
         if path.stat().st_size > _LARGEST_CONFIG:
-            raise SnapshotError([Problem(CONFIG, None, "is far too large for a configuration")])
+            raise SnapshotError([Problem(CONFIG, None, "is too large for a configuration file")])
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = f"cannot be read from {path.parent}: {error.strerror or error}"
-        hint = "name MLE-bench's folder mlebench/competitions with --package, or put it beside prepared/"
+        hint = "pass MLE-bench's folder mlebench/competitions with --package, or put it beside prepared/"
         raise SnapshotError([Problem(CONFIG, None, f"{reason}; {hint}")]) from error
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
@@ -131,7 +131,7 @@ _FIRST_LINE = b"version https://git-lfs.github.com/spec/v1"
 _LARGEST_POINTER = 1024
 """Bytes; the format's own limit."""
 
-REMEDY = "is a Git LFS pointer, not the file itself: run `git lfs pull` where it comes from"
+REMEDY = "is a Git LFS pointer, not the file: run `git lfs pull` in its repository"
 
 
 def is_pointer(path: Path) -> bool:

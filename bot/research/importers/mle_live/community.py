@@ -91,7 +91,7 @@ def read_thread(text: str) -> DiscussionThread | None:
 DISCUSSIONS_FOLDER = "discussions"
 KERNELS_FOLDER = "kernels"
 FROM = "MLE-Live"
-DATED = f"{FROM}; no time of its own, dated at the deadline"
+DATED = f"{FROM}; undated, so given the deadline as its time"
 """The `source` of a row that was given the deadline as its time."""
 _KERNEL_FIELDS = tuple(name for name, field in KernelRow.model_fields.items() if field.is_required())
 """Those that a row must have, null where they are not known."""
@@ -178,7 +178,7 @@ class CommunityWriter:
     def _discussion(self, entry: InfoRecord, text: str, topics: TextIO, messages: TextIO) -> None:
         thread = read_thread(text)
         if thread is None:
-            self._left_out.add(f"{DISCUSSIONS_FOLDER} with a title and nothing else", entry.id)
+            self._left_out.add(f"{DISCUSSIONS_FOLDER} with only a title", entry.id)
             return
         opening = thread.messages[0]
         if opening.author is None:

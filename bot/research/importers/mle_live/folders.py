@@ -81,7 +81,6 @@ def read_tasks(folder: Path) -> Mapping[str, TaskSnapshot]:
         tasks[manifest.slug if manifest else place.resolve().name] = TaskSnapshot(place, manifest, problems.problems)
     if not tasks:
         raise UsageError(
-            f"--tasks {folder} holds no snapshot: it must be one, or a folder of them, such as "
-            "`bot snapshot import mle-bench` writes"
+            f"--tasks {folder} contains no snapshot: pass one or a folder of them; `bot snapshot import mle-bench` writes such"
         )
     return tasks

@@ -47,11 +47,11 @@ def _of_task(name: str) -> bool:
 def _sources(counts: ImportCounts, at_deadline: bool) -> list[str]:
     undated = f"{counts.undated.topics} topics, {counts.undated.messages} messages and {counts.undated.kernels} kernels"
     dated = (
-        "were given the deadline as theirs (`source` names them)" if at_deadline else "are never shown under a clock"
+        "have no time and got the deadline (`source` names them)" if at_deadline else "have no time and are never shown"
     )
     return [
-        f"{IMPORTED}; votes and scores as of an unknown day, before `collected_at`",
-        f"MLE-Live keeps no times of comments: {undated} without one {dated}",
+        f"{IMPORTED}; votes and scores are of an unknown day before `collected_at`",
+        f"MLE-Live does not store comment times: {undated} without one {dated}",
     ]
 
 
@@ -142,7 +142,7 @@ def _choose_folders(request: ImportRequest) -> list[CompetitionFolder]:
         raise UsageError(f"{request.root} cannot be read: {error.strerror or error}") from error
     if not folders:
         raise UsageError(
-            f"{request.root} is no MLE-Live folder: neither it nor a folder in it, or in its docs/, has kernels/ or discussions/"
+            f"{request.root} is not an MLE-Live folder: found no kernels/ or discussions/ in it, its folders or its docs/"
         )
     missing = sorted(set(request.only) - {source.slug for source in folders})
     if missing:
@@ -156,10 +156,10 @@ def _check_out(request: ImportRequest) -> None:
     out, tasks = request.out.resolve(), request.tasks.resolve()
     if out.is_relative_to(tasks):
         raise UsageError(
-            f"--out {request.out} lies in --tasks {request.tasks}, to which nothing is written: name another folder"
+            f"--out {request.out} lies in --tasks {request.tasks}, which must not change: name another folder"
         )
     if out == request.root.resolve():
-        raise UsageError(f"--out {request.out} is the folder that is imported: name another one")
+        raise UsageError(f"--out {request.out} is the imported folder: name another one")
 
 
 def _import_one(
@@ -172,7 +172,7 @@ def _import_one(
 ) -> LiveImportResult:
     task = tasks.get(source.slug)
     if source.community is None:
-        return LiveImportResult(source.slug, "nothing to import", sentence="it has neither kernels/ nor discussions/")
+        return LiveImportResult(source.slug, "nothing to import", sentence="it has no kernels/ or discussions/")
     if task is None:
         hint = f"--tasks has no snapshot {source.slug}: make one with `bot snapshot import mle-bench`, or name another folder"
         return LiveImportResult(source.slug, "no task", sentence=hint)
@@ -199,7 +199,7 @@ def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> 
     if place.resolve() == task.resolve():
         sentence = f"{place} is the task itself: name another folder with --out"
     elif manifest is None or manifest.slug != slug or not any(IMPORTED in source for source in manifest.sources):
-        sentence = f"{place} exists, and is not an import of MLE-Live's: move it away"
+        sentence = f"{place} exists and was not imported from MLE-Live: move it away"
     elif (manifest.dated_at_deadline is not None) != at_deadline:
         sentence = f"{place} was imported with another --undated-at: move it away to import it again"
     else:

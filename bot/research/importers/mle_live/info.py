@@ -171,19 +171,19 @@ def read_info(
     if isinstance(read, Unread):
         is_there = (folder / INFO).is_symlink() or (folder / INFO).exists()
         tally = broken if is_there else remarks
-        tally.add(f"list of {kind} {read.reason}, so that none of them has a date or votes", place)
+        tally.add(f"list of {kind} {read.reason}, so none of them has a date or votes", place)
         return {}
     try:
         content = json.loads(read.text)
     except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, absurd nesting
         content = None
     if not isinstance(content, list | dict):
-        broken.add(f"list of {kind} that is no JSON list or object, so that none of them has a date or votes", place)
+        broken.add(f"list of {kind} that is not a JSON list or object, so none of them has a date or votes", place)
         return {}
     entries: dict[str, InfoRecord] = {}
     for id, fields in _pairs(content):
         if not isinstance(fields, dict) or id is None or not is_id(id):
-            left_out_entries.add(f"entries of {kind} without an id that can name a file", str(id))
+            left_out_entries.add(f"entries of {kind} whose id cannot name a file", str(id))
         elif id in entries:
             remarks.add(f"{kind} named twice in {INFO}, of which the first entry counts", id)
         else:

@@ -3,8 +3,8 @@
 import pytest
 
 from bot.agents.builtin.config import plain_config, script
-from bot.agents.builtin.reports import chosen
-from bot.agents.builtin.techniques import how, kinds_in, named_in, suits, vocabulary
+from bot.agents.builtin.reports import chosen_models
+from bot.agents.builtin.techniques import kinds_in, method_text, named_in, suits, vocabulary
 from bot.coder.prompts import ReviewRun
 from bot.community.drafts.reporting import WriteReport
 from bot.community.reading.prompts import Findings, ReadPosts
@@ -90,8 +90,8 @@ CODE = script(plain_config(TASK).using(("square roots", "blend", "linear model",
 
 
 def test_the_experiments_that_a_blend_chose_are_read_back() -> None:
-    assert chosen(OUTPUT) == ("linear model C=10 on square roots", "linear model C=1 on table")
-    assert chosen("epoch 1 loss 0.3\nok 0.1 0.2") == ()
+    assert chosen_models(OUTPUT) == ("linear model C=10 on square roots", "linear model C=1 on table")
+    assert chosen_models("epoch 1 loss 0.3\nok 0.1 0.2") == ()
 
 
 async def test_a_report_names_components_numbers_and_next_steps() -> None:
@@ -128,7 +128,7 @@ TITLES = [*vocabulary(), "without month"]
 
 @pytest.mark.parametrize("title", TITLES)
 def test_a_techniques_sentence_and_title_name_it_alone(title: str) -> None:
-    assert named_in(how(title)) == (title,)
+    assert named_in(method_text(title)) == (title,)
     assert title in named_in(f"Add: {title}.")
 
 

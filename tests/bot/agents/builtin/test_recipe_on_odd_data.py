@@ -111,7 +111,7 @@ def several_texts(data: Path, rng: random.Random) -> TaskCard:
 
 
 def text_id(data: Path, rng: random.Random) -> TaskCard:
-    """The comment is the id, and there is no other column."""
+    """The comment is the id, and no other column."""
     rows: Rows = []
     for n in range(300):
         rows.append(

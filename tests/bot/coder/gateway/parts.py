@@ -22,7 +22,7 @@ from bot.models.bounds import free
 from bot.models.endpoint import Endpoint, OpenAIModel
 from bot.models.pricing import Pricing
 from bot.models.usefulness import Usefulness
-from state.spending import Spent, spent
+from state.spending import Spending, read_spending
 from state.steps import Steps
 from state.store import Store
 from tests.bot.models.parts import CUTOFF, KEY, PRICES, RUN, HurriedClock, open_run
@@ -156,8 +156,8 @@ class Scene:
     lines: list[str]
 
     @property
-    def ledger(self) -> Spent:
-        return spent(self.store, RUN).get("tokens", Spent())
+    def ledger(self) -> Spending:
+        return read_spending(self.store, RUN).get("tokens", Spending())
 
     @property
     def cost(self) -> float:
@@ -278,7 +278,7 @@ async def scene(
         endpoint = Endpoint(SecretStr(KEY), lambda role: MODEL, upstream.url, timeout, None, retries)
         model = OpenAIModel(endpoint, Pricing(PRICES, base_url=upstream.url), HurriedClock())
         stack.push_async_callback(model.aclose)
-        before = spent(held, RUN).get("tokens", Spent())
+        before = read_spending(held, RUN).get("tokens", Spending())
         budget = Level("run", caps or Caps(), amounts={Kind.MONEY: before.cost_usd, Kind.TOKENS: before.new_tokens})
         asked = wrap(model)
         estimate = getattr(asked, "estimate", free)

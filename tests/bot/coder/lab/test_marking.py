@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.coder.lab.marking import LineMark, draw_mark
-from sandbox.output import OURS
+from sandbox.output import ENGINE_MARK
 from tests import needs
 from tests.bot.coder.lab.scripted import Scripted, lived, logged, only_story, sh, turns
 
@@ -39,7 +39,7 @@ def test_a_mark_that_is_written_around_another_one_leaves_none() -> None:
 
 
 def test_what_the_sandbox_says_of_an_output_is_marked() -> None:
-    shown = MARK.output(f"1\n{OURS}[... 9 characters left out ...]\n2\n[... 9 characters left out ...]\n", [])
+    shown = MARK.output(f"1\n{ENGINE_MARK}[... 9 characters left out ...]\n2\n[... 9 characters left out ...]\n", [])
     assert shown == "1\nkvzqxw [... 9 characters left out ...]\n2\n[... 9 characters left out ...]"
 
 

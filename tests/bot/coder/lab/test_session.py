@@ -27,7 +27,7 @@ from bot.simulator.scripted_model import ScriptedModel
 from sandbox.leftovers import left_by_killed
 from state.errors import BudgetExceeded
 from state.labs import labs
-from state.spending import spent
+from state.spending import read_spending
 from state.tables import Lab, ModelCall
 from tests import needs
 from tests.bot.coder.lab.owned import PRICE, strategy, tiny, worked
@@ -56,7 +56,7 @@ async def test_an_agent_looks_around_logs_improves_and_is_done(tmp_path: Path) -
     model = ScriptedModel([LOOK, logged("weak", 0.2), logged("strong", 1.0), DONE])
     async with worked(tmp_path / "run", tiny(), model) as context:
         row, tree = only_lab(context), load_tree(context)
-        charged = spent(context.store, RUN)["tokens"]
+        charged = read_spending(context.store, RUN)["tokens"]
         with context.store.read() as session:
             story = only_story(session)
             calls = session.exec(select(ModelCall).order_by(col(ModelCall.seq))).all()

@@ -156,7 +156,7 @@ async def test_a_refused_plan_becomes_a_plain_draft_and_the_one_beside_it_starts
     here = context(store, Scripted(ModelRefused("no"), ModelRefused("no")))
     keep_report(here, None, "Baseline", ReportAnswer(method="plain"), [done(1, 0.5)], here.card.enabled_at)
     await plan_drafts(here, 1, 1, room)
-    await plan_drafts(here, 1, 2, room, others=(1,))
+    await plan_drafts(here, 1, 2, room, other_ids=(1,))
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first.codebase_node == 1
     assert second.novel

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.community.ideas.evidence import NEUTRAL_SUPPORT, WHOLE, evidence
+from bot.community.ideas.evidence import NEUTRAL_SUPPORT, WHOLE_DRAFT, evidence
 from bot.community.prompt_views import ComponentNote
 from state.tables import Analysis, Draft, Idea, Report
 
@@ -29,7 +29,7 @@ def report(id: str, draft_id: str, *components: dict[str, Any]) -> Report:
 
 
 def whole(gain: float, error: float) -> dict[str, Any]:
-    return {"name": WHOLE, "analysis": "", "idea": None, "gain": gain, "gain_error": error}
+    return {"name": WHOLE_DRAFT, "analysis": "", "idea": None, "gain": gain, "gain_error": error}
 
 
 def part(idea: int | None, gain: float | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from sqlmodel import select
 
 from bot.community.ideas.pool import idea_items, idea_texts, not_asked_about, propose_ideas
-from bot.community.ideas.prompts import Dropped, IdeasAnswer, Path, ProposedIdea, Retire
+from bot.community.ideas.prompts import DroppedIdea, IdeasAnswer, Path, ProposedIdea, Retire
 from bot.community.prompt_views import ComponentNote, ReportAnswer
 from bot.community.report_pool import keep_report
 from bot.engine.experiment import all_experiments
@@ -88,7 +88,7 @@ async def test_where_one_lab_lasts_for_the_whole_run_suggestions_become_ideas_wi
 async def test_a_question_that_was_answered_before_a_kill_is_not_asked_again_nor_a_refused_one(store: Store) -> None:
     path = Path(name="trees", ideas=("forest",))
     answer = IdeasAnswer(
-        paths=(path,), dropped=(Dropped(idea="BERT", why="no GPU"),), add=(ProposedIdea(text="a forest"),)
+        paths=(path,), dropped=(DroppedIdea(idea="BERT", why="no GPU"),), add=(ProposedIdea(text="a forest"),)
     )
     here = context(store, Scripted(answer, ModelRefused("no")))
     for name in ("propose:1", "propose:1", "propose:2", "propose:2"):

@@ -13,7 +13,7 @@ from bot.community.reading.allowance import allowance, covered, may_read
 from bot.community.reading.batches import read_batch, read_news
 from bot.community.settings import ReadingSettings
 from bot.engine.context import RunContext
-from state.spending import Spent, charge
+from state.spending import Spending, charge
 from tests.bot.community.reading.test_batches import Analyst, a_topic, community, post
 from tests.bot.engine.parts import RUN
 
@@ -29,7 +29,7 @@ def capped(context: RunContext, tokens: int) -> None:
 
 async def test_a_tenth_of_the_tokens_that_a_run_may_use_is_for_reading_ideas_and_plans(tmp_path: Path) -> None:
     async with community(tmp_path, Analyst()) as (context, _):
-        context.asker.calls._spent = Spent(completion_tokens=300_000)
+        context.asker.calls._spent = Spending(completion_tokens=300_000)
         assert allowance(context).tokens == 30_000
         capped(context, 200_000)
         spend(context, "coder", 150_000)
@@ -86,7 +86,7 @@ async def test_once_it_is_used_up_nothing_more_is_read_and_that_is_said_once(tmp
 
 async def test_whoever_wants_it_otherwise_sets_another_share(tmp_path: Path) -> None:
     async with community(tmp_path, Analyst(), settings=ReadingSettings(share=1.0)) as (context, _):
-        context.asker.calls._spent = Spent(completion_tokens=50_000)
+        context.asker.calls._spent = Spending(completion_tokens=50_000)
         spend(context, "analyst", 40_000)
         assert may_read(context)
     async with community(tmp_path / "none", model := Analyst(), settings=ReadingSettings(share=0.0)) as (context, _):

@@ -29,7 +29,7 @@ from state.community_rows import add_community
 from state.errors import ModelRefused
 from state.knowledge import add_idea
 from state.progress import create_node
-from state.spending import Spent
+from state.spending import Spending
 from state.tables import Event as EventRow
 from state.tables import KernelVersion, ModelCall, Observation, PostedMessage, Topic
 from tests.bot.engine.parts import RUN, opened_on
@@ -258,7 +258,7 @@ async def test_a_batch_grows_while_reading_pays_and_shrinks_once_it_does_not(tmp
             add_report(tx, RUN, str(number), draft_id=str(number), title="t", method="m", score=score, known_at=at)
 
     async with community(tmp_path, Analyst(), 120, settings) as (context, _):
-        context.asker.calls._spent = Spent(completion_tokens=1_000_000)
+        context.asker.calls._spent = Spending(completion_tokens=1_000_000)
         (first, *_), sizes = await read_batch(context, 1), []
         worse = 1.0 if context.card.lower_is_better else -1.0
         assert pays(context) is None

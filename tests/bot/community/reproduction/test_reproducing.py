@@ -174,7 +174,7 @@ async def test_without_time_none_is_chosen(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 async def test_a_batch_ends_with_its_share_and_its_nodes_keep_their_numbers(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("bot.community.reproduction.reproducing._LEAST", 3.0)
+    monkeypatch.setattr("bot.community.reproduction.reproducing._MIN_SECONDS", 3.0)
     # One kernel of 4 s is what this share leaves room for.
     async with run_on(tmp_path, ReproductionSettings(kernels=5, share=0.05), seconds=120.0) as context:
         made = await reproduce_batch(context, 1)

@@ -92,7 +92,7 @@ async def test_a_run_in_labs_is_wide_with_papers_then_deep_with_tricks_from_its_
     for head in (first, second):
         assert "The run goes wide first" in head
         assert "600 s from now" in head
-    assert "The run goes deep now" in third
+    assert "The run now goes deep" in third
     (seconds,) = re.findall(r"(\d+) s from now", third)
     assert 6900 < int(seconds) < 7200, "a run of two hours is not divided: the long lab has all that is left"
     assert "`/lab/work/` holds what the earlier lab left: " in third and '"predict.py"' in third

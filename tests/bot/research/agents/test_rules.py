@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bot.agents.builtin.config import FEW_FOLDS, config_in, plain_config, script
-from bot.agents.builtin.techniques import how, named_in, vocabulary
+from bot.agents.builtin.techniques import method_text, named_in, vocabulary
 from bot.engine.strategy import ActionKind
 from bot.models import Item
 from bot.research.agents.automind_prompts import FailedSubstep, PlanSolution, ScorePlan, WorkingSubsteps, WriteSubstep
@@ -54,7 +54,7 @@ async def test_a_draft_names_what_the_knowledge_names_and_nothing_that_earlier_o
 
 async def test_a_draft_names_a_kind_of_model_even_if_all_were_used() -> None:
     families = [title for title, technique in vocabulary().items() if technique.family]
-    plan = await answer(planned(earlier="\n".join(map(how, families))))
+    plan = await answer(planned(earlier="\n".join(map(method_text, families))))
     assert set(named_in(plan)) & set(families)
 
 

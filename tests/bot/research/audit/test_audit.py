@@ -56,7 +56,7 @@ def test_words_of_a_later_post_are_found_even_where_the_database_was_changed_too
     tamper(run, insert)
     done = audit(run)
     assert done.exit_code == 1
-    assert "holds words of message/13" in done.stdout
+    assert "contains words of message/13" in done.stdout
     assert "messages are not those of the database" in done.stdout
 
 

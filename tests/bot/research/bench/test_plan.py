@@ -113,7 +113,7 @@ steps = 0
     assert found == [
         "2: agents.1 names the unknown agent 'comand': did you mean comind?",
         "2: agents.2 names the unknown ablation 'no-blnd': did you mean no-blend?",
-        "3: seeds must be at least 1, or a list, not 0 (their number, or a list of them)",
+        "3: seeds must be at least 1, or a list, not 0 (number of seeds, or a list of them)",
         "4: unknown key 'modles'; did you mean 'models'?",
         "6: run.time must be a positive duration, such as 90s, 5m or 5h (wall time of a run until its exit, such "
         "as 90s, 5m or 5h)",
@@ -132,27 +132,27 @@ sandbox = "process"
 """
     nowhere, again, model = mistakes(place, text)
     assert nowhere.startswith("1: competitions.2 is not a usable snapshot: snapshot.json: ")
-    assert again == f"1: competitions.3 is {SLUG}-one once more: each competition is to be named once"
+    assert again == f"1: competitions.3 is {SLUG}-one again: name each competition once"
     assert model.startswith("4: models.1 cannot be used: no model is configured: set OPENAI_API_KEY")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("seeds = [3, 1]", "seeds = [1, 1]"), "5: seeds names 1 2 times, where once is enough"),
-        (('"aide"]', '"comind"]'), "3: agents names comind 2 times, where once is enough"),
-        (('"../two"]', '"one"]'), "2: competitions names {place}/one 2 times, where once is enough"),
+        (("seeds = [3, 1]", "seeds = [1, 1]"), "5: seeds names 1 2 times: name it once"),
+        (('"aide"]', '"comind"]'), "3: agents names comind 2 times: name it once"),
+        (('"../two"]', '"one"]'), "2: competitions names {place}/one 2 times: name it once"),
         (
             ('"process"\n', '"process"\ncutoff = "2019-01-01"\n'),
             "9: run.cutoff cannot be used: --cutoff 2019-01-01T00:00:00Z: ",
         ),
         (
             ('"aide"]', '"aide no-blend"]'),
-            "3: agents.3 names no-blend, which changes nothing: aide goes without it anyway with builtin and these options",
+            "3: agents.3 names no-blend, which changes nothing: aide does not use it anyway with builtin and these options",
         ),
         (
             ('"aide"]', '"comind no-labs"]'),
-            "3: agents.3 names no-labs, which changes nothing: comind goes without it anyway with builtin and these options",
+            "3: agents.3 names no-labs, which changes nothing: comind does not use it anyway with builtin and these options",
         ),
         (
             ('"process"\n', '"process"\n[budget]\ntime = "2m"\n'),
@@ -160,7 +160,7 @@ sandbox = "process"
         ),
         (
             ('"process"\n', '"process"\n[budget]\nmoney = 3.0\n'),
-            "10: budget.money needs money under [run.budget]: else one run could spend what the others need",
+            "10: budget.money requires money under [run.budget], or one run could spend it all",
         ),
         (
             ('"process"\n', '"process"\n[run.budget]\nmoney = 2.0\n[budget]\nmoney = 3.0\n'),

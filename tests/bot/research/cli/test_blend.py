@@ -26,7 +26,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def runs(tmp_path_factory: pytest.TempPathFactory, bot: Bot) -> Path:
-    """Return a folder with AIDE's runs of two seeds, and in `other` one that withheld other rows."""
+    """Return a folder with AIDE's runs of two seeds, and in `other` one that has other validation rows."""
 
     def make(place: Path) -> None:
         snapshot = write_tiny(place / "tiny-table")
@@ -55,7 +55,7 @@ def test_runs_of_two_seeds_are_blended_into_a_run_like_any_other(runs: Path, bot
     # Both runs' scored scripts, and nothing that was run or asked here.
     stored = [json.loads((run / "result.json").read_text()) for run in sorted((runs / "runs").iterdir())]
     assert len(result["hidden_scores"]) >= sum(one["valid_nodes"] for one in stored)
-    assert result["llm"]["calls"] == 0 and result["handed_in"] == "holdout"
+    assert result["llm"]["calls"] == 0 and result["prediction_source"] == "holdout"
     graded = json.loads(bot("grade", runs / "tiny-table", folder.submission, "--json").stdout)
     assert graded["score"] == pytest.approx(result["score"])
     page = folder.report.read_text()
@@ -84,7 +84,7 @@ def test_what_cannot_be_blended_is_refused_and_leaves_no_folder(runs: Path, bot:
         assert isinstance(error, UsageError) and not list((tmp_path / "out").glob("*"))
         return str(error)
 
-    assert "withheld other rows" in refused(runs / "runs", runs / "other")
+    assert "has other validation rows" in refused(runs / "runs", runs / "other")
     one = shutil.copytree(next((runs / "runs").iterdir()), tmp_path / "copied" / "one")
     (one / "result.json").unlink()
     assert "has not finished" in refused(one)

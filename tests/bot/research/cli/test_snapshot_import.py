@@ -69,7 +69,7 @@ def test_a_broken_list_is_shown_in_the_table_and_by_the_exit_status(folders: lis
     done = mle_live(*folders, "--competition", "small")
     assert done.exit_code == 1, done.output
     assert "imported, with a broken list" in done.stdout
-    assert "small: failed: 1 list of discussions that is no JSON list or object" in done.stdout
+    assert "small: failed: 1 list of discussions that is not a JSON list or object" in done.stdout
     shutil.rmtree(Path(folders[folders.index("--out") + 1]) / "small")
     shown = json.loads(mle_live(*folders, "--competition", "small", "--json").stdout)
     assert [one["examples"] for one in shown["competitions"][0]["broken"]] == [["discussions/info.json"]]

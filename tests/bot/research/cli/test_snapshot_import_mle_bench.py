@@ -96,7 +96,7 @@ def test_a_board_without_dates_asks_for_the_options(tmp_path: Path) -> None:
         (["--enabled-at", "2019-01-01T00:00:00Z"], "must be given together"),
         (["--enabled-at", "2019-01-01T00:00:00Z", "--deadline", "2018-01-01T00:00:00Z"], "is before"),
         (["--enabled-at", "yesterday", "--deadline", "2018-01-01T00:00:00Z"], "not a time"),
-        (["--competition", "titanic"], "no folder holds titanic; there are sums"),
+        (["--competition", "titanic"], "no folder contains titanic; there are sums"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_done(tmp_path: Path, options: list[str], message: str) -> None:
@@ -110,4 +110,4 @@ def test_wrong_options_are_refused_before_anything_is_done(tmp_path: Path, optio
 def test_a_folder_without_competitions_is_wrong_use(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "competitions").mkdir()
-    assert "holds no competition" in str(run(tmp_path).exception)
+    assert "contains no competition" in str(run(tmp_path).exception)

@@ -84,10 +84,14 @@ def test_the_engines_baseline_counts_as_no_submission_and_a_constant_is_named() 
             map(
                 own_work,
                 [
-                    result("wine", "aide", 0, 0.9, baseline_handed_in=True, handed_in="holdout"),
-                    result("wine", "aide", 1, 0.7, baseline_handed_in=True, handed_in="refit", guards=[finding]),
-                    result("wine", "comind", 0, 0.4, handed_in="refit"),
-                    result("wine", "comind", 1, 0.4, handed_in="refit", guards=[{**finding, "verdict": "passed"}]),
+                    result("wine", "aide", 0, 0.9, baseline_submitted=True, prediction_source="holdout"),
+                    result(
+                        "wine", "aide", 1, 0.7, baseline_submitted=True, prediction_source="refit", guards=[finding]
+                    ),
+                    result("wine", "comind", 0, 0.4, prediction_source="refit"),
+                    result(
+                        "wine", "comind", 1, 0.4, prediction_source="refit", guards=[{**finding, "verdict": "passed"}]
+                    ),
                 ],
             )
         )
@@ -104,10 +108,10 @@ def test_the_engines_baseline_counts_as_no_submission_and_a_constant_is_named() 
 
 def test_a_single_agent_and_agents_without_a_pair_are_compared_with_nothing() -> None:
     alone = compare(runs_of([result("wine", "comind", 0, 0.5)]))
-    assert verdict(alone) == "Only comind was run: there is nothing to compare it with."
+    assert verdict(alone) == "Only comind was run, so there is nothing to compare."
     apart = compare(runs_of([result("wine", "comind", 0, 0.5), result("wine", "aide", 1, 0.4)]))
-    assert verdict(apart).startswith("Nothing can be compared")
-    assert conclusion(apart) == "There are no pairs, so nothing can be concluded."
+    assert verdict(apart).startswith("Nothing to compare")
+    assert conclusion(apart) == "There are no pairs to compare."
     assert any("run by all" in one for one in apart.cautions)
 
 
@@ -134,7 +138,9 @@ def test_figures_are_of_what_all_agents_ran_and_equal_scores_share_a_rank() -> N
     assert rows["solo"].valid == 0
     assert rows["comind"].seconds_to_bronze == 120.0
     assert rows["aide"].seconds == 100.0
-    assert found.cautions == ("2 runs of a competition and seed that not all ran left out of the figures",)
+    assert found.cautions == (
+        "2 runs left out of the figures because not all contenders ran that competition and seed",
+    )
     of_two = next(pair for pair in found.pairs if {pair.first.agent, pair.second.agent} == {"comind", "aide"})
     assert of_two.win_rate.pairs == 2, "a pair needs only its two"
     assert of_two.win_rate.mean == pytest.approx(0.1 if of_two.first.agent == "aide" else -0.1)

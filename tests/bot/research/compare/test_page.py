@@ -60,7 +60,7 @@ def test_the_page_begins_with_who_wins_and_one_picture_and_fetches_nothing() -> 
 def test_without_pairs_there_is_no_picture_and_the_page_says_why() -> None:
     page = read(render(compare(runs_of([result("wine", "comind", 0, 0.5)]))))
     assert "circle" not in page.tags
-    assert "Only comind was run: there is nothing to compare it with." in page.texts
+    assert "Only comind was run, so there is nothing to compare." in page.texts
 
 
 def test_names_from_results_cannot_become_markup() -> None:
@@ -133,5 +133,5 @@ def test_what_cannot_be_compared_is_said_in_one_sentence(bot: Bot, tmp_path: Pat
     with pytest.raises(UsageError, match=r"no finished replay in .*runs$"):
         bot("compare", tmp_path / "runs")
     (tmp_path / "runs" / "one" / "result.json").write_text("{}")
-    with pytest.raises(UsageError, match="one is left out, as its result cannot be read"):
+    with pytest.raises(UsageError, match="one left out because its result is unreadable"):
         bot("compare", tmp_path / "runs")

@@ -83,7 +83,7 @@ def test_tiers_have_the_best_and_the_mean_of_a_competitions_runs() -> None:
 
 def test_a_run_that_handed_in_the_baseline_is_marked_and_has_no_code() -> None:
     """What the engine made is no work of AIDE+Code's, whatever it scores."""
-    one = result("leaf-classification", "aide-code", 0, 0.9, baseline_handed_in=True, code_length=43_894)
+    one = result("leaf-classification", "aide-code", 0, 0.9, baseline_submitted=True, code_length=43_894)
     found = {table.title.partition(":")[0]: table for table in paper_tables(compare(runs_of([own_work(one)])))}
     assert found["CoMind v1, table 1"].columns[1] == ("aide-code [1 baseline]", "ours")
     assert found["CoMind v1, table 1"].rows[0][1][1] == "0.000 (1)"

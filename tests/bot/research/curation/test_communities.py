@@ -110,15 +110,15 @@ async def test_both_shapes_of_mle_live_are_read_and_what_has_no_date_is_left_out
     assert [item["id"] for call in calls for item in call.items] == ["kernel/201"]
     assert found[0].known_at == datetime(2020, 3, 5, 10, tzinfo=UTC), "its competition has a later post"
     assert found[0].competitions == ("small",)
-    assert not [line for line in said if "without a time" in line]
+    assert not [line for line in said if "they have no time" in line]
     shutil.rmtree(tmp_path / "newer")
     (tmp_path / "asked.db").unlink()
     _, calls, said = await draw(write_older(tmp_path / "older"), tmp_path)
     assert not calls
-    assert "small: without a time, so left out: 4 of its discussions and kernels" in said
+    assert "small: skipped because they have no time: 4 of its discussions and kernels" in said
 
 
 async def test_what_is_none_of_these_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="no snapshot, no MLE-Live folder"):
+    with pytest.raises(UsageError, match="not a snapshot, an MLE-Live folder"):
         await draw(tmp_path / "empty", tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.community.ideas.evidence import WHOLE
+from bot.community.ideas.evidence import WHOLE_DRAFT
 from bot.knowledge.entry import Entry, format_entry
 from bot.research.curation.lessons import lessons_of
 from scrapers.snapshots.card import MetricSpec, TaskCard
@@ -36,7 +36,7 @@ COMPONENTS = [
     {"name": "target encoding", "analysis": "out of fold", "gain": 0.2, "gain_error": 0.01},
     {"name": "node 3 over node 2", "analysis": "Add: a second network.", "gain": -0.3, "gain_error": 0.02},
     {"name": "more trees", "analysis": "twice as many", "gain": 0.001, "gain_error": 0.01},
-    {"name": WHOLE, "analysis": "node 3 against node 1", "gain": 0.4, "gain_error": 0.05},
+    {"name": WHOLE_DRAFT, "analysis": "node 3 against node 1", "gain": 0.4, "gain_error": 0.05},
     {"name": "claimed alone", "analysis": "by a model", "gain": 9.0, "gain_error": None},
 ]
 
@@ -57,7 +57,9 @@ def write_run(
             tx, "run-1", "1", draft_id=None, title="Encodings", method="trees", known_at=CUTOFF,
             components=components, numbers=f"public {HIDDEN}", best_node=1, score=0.5,
         )  # fmt: skip
-        add_submission(tx, "run-1", "1", node=1, tag="t", status="confirmed", handed_in="refit", file_sha="f" * 64)
+        add_submission(
+            tx, "run-1", "1", node=1, tag="t", status="confirmed", prediction_source="refit", file_sha="f" * 64
+        )
         update_submission(tx, "run-1", "1", score=HIDDEN)
         tx.record("graded", run_id="run-1", score=HIDDEN)
         end_run(tx, "run-1", status)
@@ -74,9 +76,9 @@ def only(path: Path) -> Entry:
 def test_a_lesson_says_what_gained_what_lost_and_what_made_no_difference(tmp_path):
     entry = only(write_run(tmp_path / "run"))
     gained, lost = entry.claim.split("Lost beyond noise:")
-    lost, neither = lost.split("Made no difference beyond noise:")
+    lost, neither = lost.split("No difference beyond noise:")
     assert "+0.2 ± 0.01: target encoding: out of fold" in gained
-    assert "+0.4 ± 0.05: the draft 'Encodings' over the script that it builds on" in gained
+    assert "+0.4 ± 0.05: the draft 'Encodings' over the script it builds on" in gained
     assert "-0.3 ± 0.02: Add: a second network." in lost
     assert "+0.001 ± 0.01: more trees" in neither
     assert "claimed alone" not in entry.claim
@@ -115,5 +117,5 @@ def test_a_run_without_comparisons_or_without_an_end_teaches_nothing(tmp_path):
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="neither a run's folder"):
+    with pytest.raises(UsageError, match="neither a run folder"):
         lessons_of(tmp_path, SystemClock())

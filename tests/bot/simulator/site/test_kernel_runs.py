@@ -43,7 +43,7 @@ def test_a_kernel_is_queued_runs_and_writes_the_sample(here: Served) -> None:
     output = here.client.ask(f"{KERNELS}/ListKernelSessionOutput", **MINE)
     [file] = output["files"]
     assert (file["fileName"], here.client.http.get(file["url"]).content) == ("submission.csv", here.sample)
-    assert "runs no code" in output["log"]
+    assert "no code ran" in output["log"]
 
 
 def test_versions_are_counted_and_private_ones_are_the_owners_alone(here: Served) -> None:

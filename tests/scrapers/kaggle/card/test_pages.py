@@ -60,7 +60,7 @@ def test_why_there_is_no_direction_is_said() -> None:
     assert told == [
         "the leaderboard is empty",
         "all scores of the leaderboard are equal",
-        "the leaderboard is in no order of its scores",
+        "the leaderboard is not sorted by score",
     ]
 
 

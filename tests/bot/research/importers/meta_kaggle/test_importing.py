@@ -159,9 +159,9 @@ def test_the_manifest_says_what_was_left_out_and_of_which_files_it_was_made(snap
 
 def test_a_snapshot_without_data_can_be_read_and_not_worked_on(snapshot: Path) -> None:
     shown = format_summary(Snapshot.load(snapshot, METRICS, community_only=True))
-    assert "data: none (the community can be read, but no run can work on it)" in shown
+    assert "data: none (the community can be read, not replayed)" in shown
     assert "public leaderboard by day: 2 teams, 3 scores" in shown
-    with pytest.raises(SnapshotError, match="community without a task"):
+    with pytest.raises(SnapshotError, match="has a community but no task"):
         Snapshot.load(snapshot, METRICS)
 
 
@@ -233,7 +233,7 @@ Change = Callable[[dict[str, Any]], object]
         (
             "observations",
             lambda row: row.update(at="2024-01-20T09:00:00Z"),
-            "is dated neither at midnight nor with its post",
+            "must be dated at midnight or with its post",
         ),
         ("observations", lambda row: row.update(at="2024-06-20T00:00:00Z"), "is dated after the day of collection"),
         ("public_leaderboard", lambda row: row.update(at="2024-02-02T08:00:00Z"), "is not dated at midnight"),

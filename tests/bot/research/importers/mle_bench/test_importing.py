@@ -103,7 +103,7 @@ def test_dates_are_those_of_the_board_and_each_entry_keeps_its_own(tmp_path: Pat
 def test_without_dates_on_the_board_they_must_be_given(tmp_path: Path) -> None:
     numbers("sums", tmp_path)
     write_board(tmp_path / "competitions/sums/leaderboard.csv", dated=False)
-    assert "give the competition's dates with --enabled-at and --deadline" in problems_of(imported(tmp_path)["sums"])
+    assert "pass the competition's dates with --enabled-at and --deadline" in problems_of(imported(tmp_path)["sums"])
     assert imported(tmp_path, dates=MIDSUMMER)["sums"].status == "imported"
     manifest = json.loads((tmp_path / "out/sums/snapshot.json").read_text())
     assert (manifest["enabled_at"], "enabled_at and deadline: given by hand" in manifest["sources"]) == (
@@ -272,7 +272,7 @@ def test_a_grader_of_its_own_comes_with_its_modules_and_the_whole_answers(tmp_pa
     private = tmp_path / "out/authors/private"
     assert files(private) == {"answers.csv", "whole_answers.csv", "grade.py", "classes.py"}
     # The board of the other one points upwards.
-    assert "is not best first" in problems_of(outcomes["asked"])
+    assert "is not sorted best first" in problems_of(outcomes["asked"])
     imported(tmp_path, finds("grade.py", "maximize"))
     manifest = json.loads((tmp_path / "out/asked/snapshot.json").read_text())
     assert manifest["metric"]["params"] == {"answers": "test.jsonl"}
@@ -294,7 +294,7 @@ def test_what_is_there_already_is_skipped_and_never_replaced(tmp_path: Path) -> 
     assert (again.status, again.metric) == ("there already", "rmse")
     assert (tmp_path / "out/sums/snapshot.json").stat().st_mtime_ns == before
     (tmp_path / "out/sums/snapshot.json").unlink()
-    assert "is in the way" in problems_of(imported(tmp_path)["sums"])
+    assert "already exists and is not" in problems_of(imported(tmp_path)["sums"])
     assert (tmp_path / "out/sums/leaderboard.csv").is_file()
 
 

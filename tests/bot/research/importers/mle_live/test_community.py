@@ -51,7 +51,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
     assert counts is not None
     assert counts.rows == CountedRows(topics=1, messages=4, kernels=2)
     assert sorted(map(str, counts.omitted)) == [
-        "1 discussions with a title and nothing else (102)",
+        "1 discussions with only a title (102)",
         "1 files of kernels/ that are not MLE-Live's (left.ipynb)",
         "1 kernels whose file is empty (204)",
         "1 kernels whose file is missing (201)",
@@ -62,7 +62,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
         "3 kernels without an entry in info.json, so without a date or votes (203, 204, 205)",
     ]
     assert [str(one) for one in counts.broken] == [
-        "1 list of discussions that is no JSON list or object, so that none of them has a date or votes "
+        "1 list of discussions that is not a JSON list or object, so none of them has a date or votes "
         "(discussions/info.json)",
     ]
     community = wanted.out / SLUG / "community/kernels"

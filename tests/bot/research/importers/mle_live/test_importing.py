@@ -143,7 +143,7 @@ def test_what_is_no_import_is_not_replaced(wanted: ImportRequest):
     (wanted.out / SLUG / "file").write_text("mine")
     outcome = only(wanted)
     assert outcome.status == "failed"
-    assert "not an import of MLE-Live's" in str(outcome.sentence)
+    assert "was not imported from MLE-Live" in str(outcome.sentence)
     assert (wanted.out / SLUG / "file").read_text() == "mine"
 
 
@@ -195,11 +195,11 @@ def test_an_import_can_be_the_task_of_another(wanted: ImportRequest, tmp_path: P
 def test_folders_that_do_not_fit_together_are_refused(wanted: ImportRequest, tmp_path: Path):
     (tmp_path / "empty").mkdir()
     for change, words in (
-        ({"out": wanted.tasks / "new"}, "to which nothing is written"),
+        ({"out": wanted.tasks / "new"}, "which must not change"),
         ({"out": wanted.root}, "is the folder that is imported"),
-        ({"root": tmp_path / "empty"}, "is no MLE-Live folder"),
-        ({"root": tmp_path / "gone"}, "cannot be read|is no MLE-Live folder"),
-        ({"tasks": tmp_path / "empty"}, "holds no snapshot"),
+        ({"root": tmp_path / "empty"}, "is not an MLE-Live folder"),
+        ({"root": tmp_path / "gone"}, "cannot be read|is not an MLE-Live folder"),
+        ({"tasks": tmp_path / "empty"}, "contains no snapshot"),
         ({"tasks": tmp_path / "gone"}, "cannot be read"),
     ):
         with pytest.raises(UsageError, match=words):

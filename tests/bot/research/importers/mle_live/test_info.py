@@ -135,14 +135,14 @@ def test_what_names_no_file_is_left_out(tmp_path: Path):
     content = [{"id": "../1"}, {"id": None}, {}, 7, {"id": True}, {"id": "a/b"}, {"id": "ok"}, {"id": 5.0}]
     entries, left, _ = read(tmp_path, content)
     assert list(entries) == ["ok", "5"]
-    assert left == ["6 entries of kernels without an id that can name a file (../1, None, None …)"]
+    assert left == ["6 entries of kernels whose id cannot name a file (../1, None, None …)"]
 
 
 @pytest.mark.parametrize("content", ["", "[{", "7", "null", "[" * 100_000, '[{"id": ' + "9" * 5000 + "}]"])
 def test_a_broken_list_dates_nothing_and_says_so(tmp_path: Path, content: str):
     broken = ReasonCounter()
     assert read(tmp_path, content, broken) == ({}, [], [])
-    assert str(broken.reasons[0]).startswith("1 list of kernels that is no JSON list or object")
+    assert str(broken.reasons[0]).startswith("1 list of kernels that is not a JSON list or object")
 
 
 @pytest.mark.parametrize("content", ["[]", "{}"])
