@@ -48,9 +48,9 @@ class NotebookState:
         """Say it, of a node's notebook."""
         name = f"{self.ref}, version {self.version}"
         return {
-            "uploading": "uploading its weights",
-            "uploaded": "Kaggle is processing its weights",
-            "pushing": f"pushing it as {self.ref}",
+            "uploading": "its weights are being uploaded",
+            "uploaded": "its weights are at Kaggle, which processes them",
+            "pushing": f"it is being pushed as {self.ref}",
             "pushed": f"it runs on Kaggle as {name}",
             "ran": f"it ran on Kaggle as {name}",
             "failed": f"abandoned: {self.reason}",

@@ -75,7 +75,7 @@ def read_runs(paths: Sequence[Path]) -> Runs:
         try:
             result = read_result(folder)
         except UsageError as error:
-            unreadable.append(f"{folder.path.name} is left out, as its result cannot be read: {_first_line(error)}")
+            unreadable.append(f"{folder.path.name} left out because its result is unreadable: {_first_line(error)}")
             continue
         if result.live:
             live += 1

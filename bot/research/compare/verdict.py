@@ -35,7 +35,7 @@ def percentage(probability: float) -> str:
 def verdict(comparison: Comparison) -> str:
     """State in one sentence who is better than whom, by how much, and how sure that is."""
     if len(comparison.rows) < 2:
-        return f"Only {comparison.title(comparison.leader)} was run: there is nothing to compare it with."
+        return f"Only {comparison.title(comparison.leader)} was run, so there is nothing to compare."
     if not comparison.pairs:
         return "Nothing can be compared: no two agents ran on the same competition with the same seed."
     settled = [pair for pair in comparison.pairs if pair.settled]

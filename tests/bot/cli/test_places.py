@@ -79,7 +79,7 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("place", "sentence"),
     [
         ("", "holds 1 snapshot and is not a snapshot itself: name {folder}/digits"),
-        ("digits/data", "is part of the snapshot {folder}/digits: name that"),
+        ("digits/data", "is part of the snapshot {folder}/digits: name the snapshot"),
         ("digit", "{folder}/digit: not found; did you mean digits?"),
     ],
 )

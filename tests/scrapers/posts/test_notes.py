@@ -173,7 +173,7 @@ BAD: Mapping[str, tuple[str | bytes, str]] = {
     "binary.md": (b"\x89PNG\r\n\x1a\n\xff", "not text in UTF-8"),
     "zeros.txt": (b"a\0b", "not text in UTF-8"),
     "empty.md": (" \n", "empty"),
-    "broken.ipynb": ("{", "no notebook"),
+    "broken.ipynb": ("{", "not a notebook"),
     "day.md": ("---\ndate: 2018-13-45\n---\nx", "front matter cannot be read"),
     "when.md": ("---\ndate: last week\n---\nx", "its date must look like 2018-01-05"),
     "list.md": ("---\ndate: [2018]\n---\nx", "its date must look like"),

@@ -30,7 +30,7 @@ def test_a_file_holds_a_script(tmp_path: Path) -> None:
     [
         ('[[fault]]\nkind = "flood"\n', "fault.0.kind"),
         ('[[fault]]\nkind = "cut"\nhow = 1\n', "fault.0.how"),
-        ('[[fault]]\nkind = "cut"\ncompetition = "tiny-table"\n', "names no competition"),
+        ('[[fault]]\nkind = "cut"\ncompetition = "tiny-table"\n', "remove its competition"),
         ("[fault\n", "cannot be read"),
     ],
 )
