@@ -64,7 +64,7 @@ def check_toolkit(runtimes: Collection[str] | None) -> Iterator[Finding]:
     said = subprocess.run([tool or "true", "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
     version = re.search(r"(\d+)\.(\d+)\.(\d+)", said) if tool else None
     if version is None or tuple(map(int, version.groups())) <= _UNSAFE:
-        found = f"{version[0]}, from which code may leave its container" if version else "not installed"
+        found = f"{version[0]}, whose flaws let code escape its container" if version else "not installed"
         fix = "for GPUs in containers install nvidia-container-toolkit 1.17.8 or later; bubblewrap does not need it"
         yield Finding(part, "warning", found, fix)
     elif runtimes is not None and not {"nvidia", "cdi"}.intersection(runtimes):

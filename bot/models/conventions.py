@@ -92,8 +92,8 @@ def _said_in_channel(message: re.Match[str]) -> str:
 
 def _without_channel_names(text: str) -> str:
     messages = list(_LAST_CHANNEL.finditer(text))
-    text_after = text[messages[-1].end() :].strip() if messages else ""
-    return _written_call(messages[-1]["name"], text_after) if messages and messages[-1]["name"] else text_after
+    rest = text[messages[-1].end() :].strip() if messages else ""
+    return _written_call(messages[-1]["name"], rest) if messages and messages[-1]["name"] else rest
 
 
 def _written_call(name: str, arguments: str) -> str:
@@ -102,8 +102,8 @@ def _written_call(name: str, arguments: str) -> str:
 
 def _without_tagged(text: str) -> str:
     """Return the text without what stands between tags, before a closing tag alone, and after one that is never closed."""
-    kept_parts: list[str] = []
-    position, open_tag = 0, None
+    kept: list[str] = []
+    position, opened = 0, None
     for start, end, starts_line in _tags(text):
         if _OPENING.fullmatch(text, start, end):
             if opened is None:
@@ -111,10 +111,10 @@ def _without_tagged(text: str) -> str:
                 kept.append(text[position:start])
                 position = start
         else:
-            kept_parts, open_tag = ([] if open_tag is None else kept_parts), None
+            kept, opened = ([] if opened is None else kept), None
             position = end
     # A tag within a line that is never closed is spoken of.
-    return "".join(kept_parts) + ("" if open_tag is not None and open_tag[1] else text[position:])
+    return "".join(kept) + ("" if opened is not None and opened[1] else text[position:])
 
 
 def _tags(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -134,10 +134,10 @@ def _tags(text: str) -> Iterator[tuple[int, int, bool]]:
             yield position + tag.start(), position + tag.end(), not before.strip()
             fence, reasoning = "", is_opening
         position += len(line)
-        fence_match = None if reasoning or _TAG.search(line) else _FENCE.match(line.rstrip())
-        if fence_match is not None and not fence:
-            fence, opened_in_block = fence_match["fence"], False
-        elif fence_match is not None and fence_match["fence"].startswith(fence) and not fence_match["info"].strip():
+        found = None if reasoning or _TAG.search(line) else _FENCE.match(line.rstrip())
+        if found is not None and not fence:
+            fence, opened_in_block = found["fence"], False
+        elif found is not None and found["fence"].startswith(fence) and not found["info"].strip():
             fence = ""
 
 
@@ -145,7 +145,7 @@ def _call(name: str, arguments: object) -> Call:
     return {"type": "function", "function": {"name": name, "arguments": arguments}}
 
 
-def _calls_by_name(match: re.Match[str]) -> Iterator[Call]:
+def _named(match: re.Match[str]) -> Iterator[Call]:
     yield _call(match["name"], match["arguments"])
 
 
@@ -205,9 +205,9 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
         yield _call("", match["arguments"])
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and not any(isinstance(argument, ast.Call) for argument in node.args):
-            keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-            constants = {name: value.value for name, value in keywords.items() if isinstance(value, ast.Constant)}
+        if isinstance(node, ast.Call) and not any(isinstance(one, ast.Call) for one in node.args):
+            named = {one.arg: one.value for one in node.keywords if one.arg}
+            constants = {name: value.value for name, value in named.items() if isinstance(value, ast.Constant)}
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             yield _call(name, constants or match["arguments"])
 

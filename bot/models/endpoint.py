@@ -16,7 +16,7 @@ from bot.models.completion import completed, estimated_tokens
 from bot.models.connection import EndpointConnection, Rejected
 from bot.models.context import LEAST_PROMPT, ContextRefusal, Window, shortened
 from bot.models.failures import FIRST_ENDPOINT, Names, classify, endpoint_words, is_about, named_wait
-from bot.models.passing import PROBE, Passed, PassingClient
+from bot.models.passing import PROBE, PassingClient, ProxiedPrompt
 from bot.models.pricing import Pricing
 from bot.models.reply import NotACompletion, Reply, read_reply
 from bot.models.settings import ModelChoice, ModelSettings

@@ -37,7 +37,7 @@ def verdict(comparison: Comparison) -> str:
     if len(comparison.rows) < 2:
         return f"Only {comparison.title(comparison.leader)} was run, so there is nothing to compare."
     if not comparison.pairs:
-        return "Nothing can be compared: no two agents ran on the same competition with the same seed."
+        return "Nothing to compare: no two agents ran the same competition with the same seed."
     settled = [pair for pair in comparison.pairs if pair.settled]
     if not settled:
         nearest = (comparison.against_leader or comparison.pairs)[0]

@@ -166,7 +166,7 @@ def test_runs_that_differ_in_more_than_the_agent_are_pointed_out() -> None:
     cautions = " ".join(compare(runs_of(differing)).cautions)
     for words in (
         "1 run exceeded the time limit by more than 10%",
-        "different times: 1 min 00 s, 5 h 00 min",
+        "different time limits: 1 min 00 s, 5 h 00 min",
         "signals: asof, collected",
         "clocks on wine",
         "sandbox",
