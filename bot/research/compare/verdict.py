@@ -62,7 +62,7 @@ def verdict(comparison: Comparison) -> str:
 def conclusion(comparison: Comparison) -> str:
     """State what the sentence rests on: pairs, competitions, seeds and comparisons."""
     if not comparison.pairs:
-        return "There are no pairs, so nothing can be concluded."
+        return "There are no pairs to compare."
     seeds, count = len({seed for _, seed in comparison.cells}), len(comparison.pairs)
     fewest_competitions = min(pair.win_rate.competitions for pair in comparison.pairs)
     pairs = sum(pair.win_rate.pairs for pair in comparison.pairs)
