@@ -19,6 +19,14 @@ from state.errors import ModelMisconfigured, ModelUnavailable
 _MOST_TOKENS = 1_000_000_000
 """A server that reports more is wrong, and its figures are not charged."""
 
+_FINISHES = {
+    "max_tokens": "length",
+    "model_length": "length",
+    "safety": "content_filter",
+    "prohibited_content": "content_filter",
+}
+"""Other servers' names of why an answer ended: Anthropic's and Gemini's behind gateways, Mistral's."""
+
 
 class NotACompletion(ModelMisconfigured):
     """The answer is no chat completion: the address is wrong, or a gateway sent a page of its own."""
@@ -26,7 +34,7 @@ class NotACompletion(ModelMisconfigured):
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: its text (empty if it has none), `finish` as the endpoint calls it, and its tokens."""
+    """One answer: its text (empty if it has none), `finish` as OpenAI calls it, and its tokens."""
 
     text: str
     finish: str
@@ -153,7 +161,7 @@ def read_reply(
     if tool is not None:
         # Parts of other answers are joined before reasoning is left out (`completion.parsed`).
         text = answer = _with_commands(answer, choice.message.tool_calls if native else None, tool)
-    finish = choice.finish_reason or "stop"
+    finish = _FINISHES.get((choice.finish_reason or "stop").lower(), choice.finish_reason or "stop")
     return Reply(text, finish, usage, choice.message.refusal, not answer.strip(), reasoned, native)
 
 

@@ -87,11 +87,11 @@ def code_cells(notebook: dict[str, Any]) -> list[str]:
 def notebook_language(notebook: dict[str, Any]) -> str | None:
     """Return the language that a notebook's metadata name, None if they name none."""
     metadata = _mapping(notebook.get("metadata"))
-    for holder in ("language_info", "kernelspec"):
-        section = _mapping(metadata.get(holder))
-        for name in ("language", "name"):
-            if language := language_named(section.get(name)):
-                return language
+    for holder, name in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
+        language = language_named(_mapping(metadata.get(holder)).get(name))
+        # An environment's kernel is named as its maker liked.
+        if language and (language in _NAMES.values() or (holder, name) != ("kernelspec", "name")):
+            return language
     return None
 
 

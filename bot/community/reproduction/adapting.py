@@ -18,6 +18,9 @@ _FUTURE = re.compile(r"^from __future__ import .*$", re.MULTILINE)
 _PYTHON_2 = re.compile(
     r"^\s*(?:print\s+[^\s(=.,)]|print\s*>>|exec\s+['\"\w]|except\s+[\w.()]+\s*,\s*\w+\s*:|raise\s+\w+\s*,)|<>|\b0\d+\b[^.]|\bur['\"]"
 )
+_JUPYTEXT, _MAGIC_COMMENT = (
+    re.compile(form, re.MULTILINE) for form in (r"^# (?:%%|\+|jupyter:)", r"^([ \t]*)# (?=[%!]\w)")
+)
 _CUT = re.compile(r"\[\.\.\. [\d,]+ (?:bytes cut from the middle|characters left out)")
 _FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 _HEAD = Path(__file__).with_name("as_on_kaggle.py.txt")
@@ -104,7 +107,9 @@ def python_of(text: str, language: str | None) -> KernelScript:
         {_shown_language(cell.language) for cell in cells if language_named(cell.language) != "python"}
     ):
         raise UnsupportedKernel(f"it is written in {', '.join(other_languages)}")
-    codes = [cell.text for cell in cells] if cells else [text]
+    # Jupytext comments magics out where it writes a notebook as a script.
+    script = _MAGIC_COMMENT.sub(r"\1", text) if _JUPYTEXT.search(text) else text
+    codes = [cell.text for cell in cells] if cells else [script]
     if not any(code.strip() for code in codes):
         raise UnsupportedKernel("it holds no Python code")
     if _CUT.search(text if cells else codes[0]):

@@ -196,6 +196,14 @@ def test_fields_of_reasoning_are_no_part_of_the_answer(field: str) -> None:
     assert read(None, **{field: ANSWER}) == ""
 
 
+@pytest.mark.parametrize(
+    ("said", "finish"), [("MAX_TOKENS", "length"), ("model_length", "length"), ("SAFETY", "content_filter")]
+)
+def test_other_servers_names_of_an_end_are_known(said: str, finish: str) -> None:
+    body = {"choices": [{"message": {"content": ""}, "finish_reason": said}]}
+    assert read_reply(json.dumps(body).encode(), [], model="x").finish == finish
+
+
 def test_parts_of_reasoning_are_no_part_of_the_answer() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": REJECTED}]}
     also = {"type": "reasoning", "text": REJECTED}

@@ -40,6 +40,14 @@ def test_the_language_of_the_notebook_is_that_of_its_fences() -> None:
     assert text_of(_notebook(_code("x <- 1"), metadata=metadata)) == "```r cell\nx <- 1\n```"
 
 
+@pytest.mark.parametrize(
+    ("kernel", "language"),
+    [({"name": "my-env"}, "python"), ({"name": "ir"}, "r"), ({"name": "my-env", "language": "scala"}, "scala")],
+)
+def test_a_kernels_own_name_is_no_language(kernel: dict[str, str], language: str) -> None:
+    assert text_of(_notebook(_code("x"), metadata={"kernelspec": kernel})) == f"```{language} cell\nx\n```"
+
+
 def test_images_are_left_out_everywhere() -> None:
     image = {"output_type": "display_data", "data": {"image/png": PICTURE, "text/plain": "<Figure>"}}
     markdown = {"cell_type": "markdown", "source": f"![a](data:image/png;base64,{PICTURE}) after"}
