@@ -201,7 +201,7 @@ def _python(match: re.Match[str]) -> Iterator[Call]:
     """Yield the innermost calls of Python code, such as `print(default_api.sh(command="ls"))`."""
     try:
         tree = ast.parse(match["arguments"].strip())
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         yield _call("", match["arguments"])
         return
     for node in ast.walk(tree):

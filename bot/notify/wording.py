@@ -27,13 +27,17 @@ _CALLING = re.compile(
             r":(?=//)",
             "www(?=[.])",
             # evil.com: many services link it as it stands
-            rf"(?<=[^\s.])[.．。｡․](?!(?:{_FILES})\b)(?=[^\W\d_]{{2}})",
+            rf"(?<=[^\s.])[.．。｡․﹒](?!(?:{_FILES})\b)(?=[^\W\d_]{{2}})",
             r"(?<=\d)[.](?=\d+[.]\d+[.]\d)",  # an address of four numbers
             r"[+](?=\(?\d[\d ().-]{4})|(?<=\d{3})[-.](?=\d{4}\b)",  # telephone numbers
             r"\b[ur]/(?=\w)",  # users and groups of Reddit
-            r":(?=[a-z_+-][\w+-]*:)",  # images by name, which a service may have of its own
-            r"\b(?:mailto|tel|sms|xmpp|javascript|vbscript|data|magnet|tg|slack|skype|callto|facetime|bitcoin|ethereum|steam"
-            r"|file|geo|im|irc|matrix|msteams|sip|sips|signal|whatsapp|zoommtg|news|view-source|itms-apps):(?=\S)",
+            r":(?=(?:[^\W\d]|[+-])[\w+-]*:)|(?<!\d):(?=\d[\w+-]*:)",  # images by name, which a service may have of its own
+            r"\((?=(?:met|rol|chn|emj|spl)\))",  # mentions, channels and images of Kook
+            r"\bGH-(?=\d)",  # issues of GitHub
+            r"\b(?:mailto|tel|smsto|sms|mms|xmpp|javascript|vbscript|data|blob|magnet|tg|slack|skype|callto|facetime"
+            r"|facetime-audio|bitcoin|ethereum|lightning|litecoin|monero|ton|steam|s?ftp|ssh|webcal|feed|urn|wtai|nntp"
+            r"|openpgp4fpr|nostr|viber|intent|market|ms-[a-z]+|file|geo|im|ircs?|matrix|msteams|sips?|signal|whatsapp|zoommtg|news"
+            r"|view-source|itms-apps):(?=\S)",
             r"\](?=\s?[(\[:])",  # [text](address), [text][name] and [name]: address
             r"~(?=\w)|\$(?=[\[A-Za-z])",  # channels of Mattermost, functions of Misskey, stocks
             r"(?<![\w/.])/(?=[a-z]\w*(?![\w/.]))",  # commands of Telegram, Slack and Zulip

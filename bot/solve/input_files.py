@@ -425,7 +425,7 @@ def _as_csv(path: Path, folder: Path) -> Iterator[Path]:
         else:
             records = _json_records(path)
             yield path if records is None else _write_records(folder / f"{path.stem}.csv", records)
-    except (ValueError, TypeError, OSError, KeyError) as error:
+    except (ValueError, TypeError, OSError, KeyError, RecursionError) as error:
         raise UsageError(f"{path.name} cannot be read as a table: {str(error)[:200]}") from error
 
 

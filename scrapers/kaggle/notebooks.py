@@ -191,5 +191,5 @@ def plain_log(log: str) -> str:
     try:
         pieces = json.loads(log)
         return "".join(str(piece["data"]) for piece in pieces)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return log

@@ -15,10 +15,13 @@ from bot.models.streamed import object_list
 from scrapers.http.responses import NoJson, read_json
 from scrapers.snapshots.fields import sentences
 
-_ADDRESSES = ("url", "uri", "file_id", "container_id")
+_ADDRESSES = ("url", "urls", "uri", "file_id", "file_ids", "container_id")
 """How keys end of what an endpoint would fetch, or has kept; data in its own text (`data:`) is neither."""
+_MEDIA = ("image", "images", "video", "audio")
+"""Keys under which some endpoints take an address in place of data."""
 _CHOICES = ("auto", "any", "none", "tool", "function", "custom", "allowed_tools", "local_shell")
 """Kinds of choices among the agent's own tools."""
+_MODES = ("auto", "any", "none", "required")
 _HEADER = re.compile(r"[\w.,:;=/+ -]{1,2000}", re.ASCII)
 
 
@@ -104,7 +107,8 @@ def _check_conversation(body: Json, dialect: Dialect) -> None:
         raise GatewayRefusal(400, f"{main} is not a list of messages")
     for message in () if plain else messages or ():
         # By its id alone, the endpoint would take a message that it has kept.
-        if not ("role" in message or (main == "input" and "type" in message)):
+        kind = message.get("type") if main == "input" else None
+        if not isinstance(message.get("role"), str) and (not isinstance(kind, str) or kind == "message"):
             raise GatewayRefusal(400, f"{main} holds a message that has no role")
     for name in dialect.conversation:
         for key in _addresses(body.get(name)):
@@ -120,11 +124,13 @@ def _addresses(value: Any) -> Iterator[str]:
             yield from _addresses(item)
     elif isinstance(value, dict):
         kind = str(value.get("type"))
-        if kind == "item_reference":
+        if kind == "item_reference" or (kind == "image_generation_call" and not value.get("result")):
             yield kind
         for key, item in value.items():
             is_inline = item is None or isinstance(item, dict) or str(item).lower().startswith("data:")
-            if key.lower().endswith(_ADDRESSES) and not is_inline:
+            is_stored = key == "audio" and isinstance(item, dict) and "id" in item
+            is_address = key.lower() in _MEDIA and not isinstance(item, dict) and "://" in str(item)
+            if is_stored or is_address or (key.lower().endswith(_ADDRESSES) and not is_inline):
                 yield key
             # What a tool is called with is between the agent and its tool.
             elif not (key == "input" and kind == "tool_use"):
@@ -136,13 +142,23 @@ def _without_foreign_tools(body: Json, dialect: Dialect) -> Json:
     tools, choice = _own_tools(body.get("tools"), dialect), body.get("tool_choice")
     if not tools:
         return {name: v for name, v in body.items() if name not in ("tools", "tool_choice", "parallel_tool_calls")}
-    if isinstance(choice, dict) and choice.get("type") not in _CHOICES:
-        body = {name: value for name, value in body.items() if name != "tool_choice"}
-    return {**body, "tools": tools}
+    kinds = list(_kinds(choice)) if isinstance(choice, dict) else []
+    is_own = all(kind in _CHOICES for kind in kinds) if kinds else choice in _MODES
+    return {**{name: value for name, value in body.items() if is_own or name != "tool_choice"}, "tools": tools}
+
+
+def _kinds(choice: object) -> Iterator[object]:
+    """Yield the types of a choice, and of all tools within it."""
+    if isinstance(choice, list):
+        for item in choice:
+            yield from _kinds(item)
+    elif isinstance(choice, dict):
+        yield from (item for key, item in choice.items() if key == "type")
+        yield from _kinds(list(choice.values()))
 
 
 def _own_tools(tools: object, dialect: Dialect) -> list[Json]:
-    beginnings = tuple(kind for kind in dialect.own_tools if kind.endswith("_"))
     kinds = ((str(tool.get("type") or "custom"), tool) for tool in object_list(tools))
-    allowed = (tool for kind, tool in kinds if kind in dialect.own_tools or kind.startswith(beginnings))
+    # Anthropic's end with a date.
+    allowed = (tool for kind, tool in kinds if kind.rstrip("0123456789") in dialect.own_tools)
     return [{**tool, "tools": _own_tools(tool["tools"], dialect)} if "tools" in tool else tool for tool in allowed]

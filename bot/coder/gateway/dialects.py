@@ -63,7 +63,7 @@ class Dialect(ABC):
     stored_fields: ClassVar[tuple[str, ...]] = ()
     """Fields that name a conversation that the endpoint keeps."""
     own_tools: ClassVar[tuple[str, ...]]
-    """Kinds of tools that the agent itself runs, or their beginnings; the endpoint would run all others."""
+    """Kinds of tools that the agent itself runs, without their dates; the endpoint would run all others."""
 
     def messages(self, body: Json) -> list[Message]:
         """Return all that is sent, as the log holds it; what never changes stands first."""

@@ -16,7 +16,8 @@ _MOST_THOUGHTS = 128_000
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
 Words = Annotated[list[Word], Field(max_length=200)]
 Text = Annotated[str, Field(max_length=100_000)]
-Stops = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=64)]
+Stop = Annotated[str, Field(max_length=1000)]
+Stops = Annotated[list[Stop], Field(max_length=64)]
 Thoughts = Annotated[int, Field(ge=0, le=_MOST_THOUGHTS)]
 Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
@@ -194,7 +195,7 @@ class ChatSettings(_Settings):
     function_call: Word | _Choice | None = None
     top_k: Annotated[int, Field(ge=-1, le=100_000)] | None = None
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    stop: str | Stops | None = None
+    stop: Stop | Stops | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None

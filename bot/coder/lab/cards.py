@@ -6,7 +6,7 @@ from bot.engine.results import BlendSoFar
 from bot.engine.rounding import rounded, rounded_score, with_error
 from bot.engine.tree import BASELINE, BASELINE_NAME
 from bot.evaluation.answers import Gain, NodeScore
-from bot.models.quoting import in_quotes, line
+from bot.models.quoting import in_quotes
 from state.knowledge import reproductions
 from state.labs import labs
 from state.tables import Reproduction
@@ -103,7 +103,10 @@ def lab_cards(context: RunContext, lab: int) -> tuple[str, ...]:
         top = next(iter(rank_experiments(own_experiments, context.card)), None)
         score = "nothing logged" if top is None else f"best {top.name}: {top.shown_score}"
         report = "; ".join(f"{key}: {in_quotes(value, _REPORTED)}" for key, value in row.report.items() if value)
-        lines.append(f"lab {row.id}, {row.title}: {score}; {len(own_experiments)} experiments; {report or row.reason}")
+        outcome = report or f"ended: {in_quotes(row.reason, _REPORTED)}"
+        lines.append(
+            f"lab {row.id}, {in_quotes(row.title, _REMARK)}: {score}; {len(own_experiments)} experiments; {outcome}"
+        )
     return tuple(lines[-_LABS:])
 
 
@@ -138,7 +141,7 @@ def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False
         lines.append(f"added to the ensemble: {gain_in_words(result.ensemble_gain)}, approximately")
     if result.columns and (verbose or result.warnings):
         lines.append(
-            "by column: " + ", ".join(f"{line(name, 80)} {score:.5g}" for name, score in result.columns.items())
+            "by column: " + ", ".join(f"{in_quotes(name, 80)} {score:.5g}" for name, score in result.columns.items())
         )
     lines += [f"warning: {text}" for text in result.warnings]
     if checked or result.check == "gains less than its folds promise":

@@ -66,7 +66,7 @@ def write_community(context: RunContext, folder: Path) -> LabCommunityFiles:
         row = reproduction_of.get(post.item)
         if row is None:
             best.append(f"/lab/community/{description}")
-        reason = f" · does not run here: {line(row.reason, 200)}" if row is not None and row.reason else ""
+        reason = f" · does not run here: {in_quotes(row.reason)}" if row is not None and row.reason else ""
         index.append(f"- {description}{reason}{_summary(summaries, post.item)}")
     topics: dict[str, list[Post]] = {}
     for post in posts:
@@ -132,7 +132,7 @@ def _facts(post: Post) -> str:
 
 def _summary(summaries: Mapping[str, str], item: str) -> str:
     summary = summaries.get(item)
-    return f": {line(summary, 300)}" if summary else ""
+    return f" · summary: {in_quotes(summary, 300)}" if summary else ""
 
 
 def _plain(name: str) -> str:
@@ -152,7 +152,7 @@ def write_knowledge(retrieved: RetrievedEntries, folder: Path) -> None:
     for entry in retrieved.entries:
         name, sources = (
             f"{entry.id}.md",
-            "\n".join(f"- {line(source.title)}: {source.url or source.path}" for source in entry.sources),
+            "\n".join(f"- {in_quotes(source.title)}: {line(source.url or source.path)}" for source in entry.sources),
         )
         since = f"Known since {entry.known_at:%Y-%m-%d}. Labels: {', '.join(entry.labels)}."
         (folder / name).write_text(

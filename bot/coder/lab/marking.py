@@ -26,11 +26,11 @@ class LineMark:
 
     def engine(self, text: str) -> str:
         """Return text of the engine's, which may hold names and other foreign words, with the mark before each of its lines."""
-        return "\n".join(f"{self.mark} {line}" for line in clean(text).split("\n"))
+        return "\n".join(f"{self.mark} {line}" for line in self._without(clean(text)).split("\n"))
 
     def foreign(self, text: str) -> str:
         """Return text out of the sandbox without escapes, hidden characters, chat markup and the mark."""
-        return re.sub(self.mark, _NO_MARK, clean(plain_text(text)), flags=re.IGNORECASE)
+        return self._without(clean(plain_text(text)))
 
     def name(self, text: str) -> str:
         """Return foreign text, such as a process's command line, within a line of the engine's: in quotation marks."""
@@ -51,3 +51,6 @@ class LineMark:
                 marked = self.engine(answer).replace("\\", r"\\")
                 body = re.sub(f"^{re.escape(answer)}$", marked, body, flags=re.MULTILINE)
         return body.lstrip("\n")
+
+    def _without(self, text: str) -> str:
+        return re.sub(r"[\W_]?".join(self.mark), _NO_MARK, text, flags=re.IGNORECASE)

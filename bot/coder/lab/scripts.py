@@ -17,7 +17,7 @@ from bot.engine.rounding import rounded_score, with_error
 from bot.engine.scripts import ScriptTimeLimits, best_seconds, run_script
 from bot.engine.strategy import Action, Script
 from bot.engine.tree import Tree
-from bot.models.quoting import line
+from bot.models.quoting import in_quotes
 from sandbox import Lease
 from state.errors import BudgetExceeded
 from state.progress import create_node, end_node, update_node
@@ -209,7 +209,9 @@ class ScoredScripts:
         result, tree = attempt(context, node), load_tree(context)
         if result.score is None:
             output = indent(result.output.strip()[-_OUTPUT:], "| ", lambda _: True)
-            return f"node {node} has no score: {line(result.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
+            return (
+                f"node {node} has no score: {in_quotes(result.error or 'it did not end', _OUTPUT)}\n{output}".rstrip()
+            )
         score = with_error(rounded_score(result.score.value, result.score.std_error), result.score.std_error)
         lines = [f"node {node} has a score; its output: /lab/logs/{self._log(node).name}"]
         if context.takes_notebooks:

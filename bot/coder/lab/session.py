@@ -20,7 +20,7 @@ from bot.coder.lab.news import LabNews
 from bot.coder.lab.steps import TURN, TURN_BEGUN, BegunTurn, TurnResult
 from bot.engine.context import RunContext
 from bot.models import Item
-from bot.models.quoting import line
+from bot.models.quoting import in_quotes, line
 from sandbox.lab import CommandResult
 from state.clock import SystemClock
 from state.errors import BudgetExceeded
@@ -195,7 +195,7 @@ class AgentSession:
             return gateway.closed, ""
         if result.exit_code == 0:
             return "its coder exited", ""
-        last = line(result.output.strip().rpartition("\n")[2], _REASON_CHARACTERS)
+        last = in_quotes(result.output.strip().rpartition("\n")[2], _REASON_CHARACTERS)
         description = line(result.ended or "", _REASON_CHARACTERS) or f"it ended with status {result.exit_code}: {last}"
         return (None if turns_taken else f"its coder sent no request to its model: {description}"), description
 

@@ -89,9 +89,24 @@ def _write_rows(parts: Sequence[Path], rows: Sequence[int], out: Path) -> None:
     with zipfile.ZipFile(parts[0]) as file:
         is_sparse = "shape.npy" in file.namelist()
     if is_sparse:
-        sparse.save_npz(out, sparse.vstack([sparse.load_npz(part) for part in parts], "csr")[list(rows)])
+        sparse.save_npz(out, sparse.vstack(list(map(_sparse, parts)), "csr")[list(rows)])
     else:
         np.savez(out, x=np.concatenate([np.load(part)["x"] for part in parts])[list(rows)])
+
+
+def _sparse(path: Path) -> Any:
+    """Return a sparse matrix whose places are all within it: SciPy believes them, and goes beyond its memory.
+
+    Raises:
+        InvalidSubmission: it is none.
+    """
+    try:
+        matrix = sparse.load_npz(path)
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix.check_format()
+    except UNREADABLE as error:
+        raise InvalidSubmission(f"{path.stem} is a sparse matrix whose parts do not fit together.") from error
+    return matrix
 
 
 def _shape(role: str, path: Path) -> tuple[int, ...]:

@@ -33,7 +33,7 @@ class JsonTable(Rows):
                     if not isinstance(value, dict):
                         raise UnsupportedLayout(f"{self.path.name} is not a table: it does not hold records.")
                     yield text, value
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UnsupportedLayout(f"{self.path.name} cannot be read as JSON: {error}.") from error
 
     def rows(self) -> Iterator[list[str]]:

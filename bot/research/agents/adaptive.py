@@ -166,7 +166,7 @@ class _InSubsteps:
         script = _joined(self._so_far, code)
         try:
             ast.parse(script)
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             return FailedSubstep(code, f"it is not valid Python: {error}", "")
         execution = await self._run(script)
         if execution.reason is not ExitReason.FINISHED:

@@ -186,6 +186,10 @@ def test_a_call_that_is_cut_off_is_no_command() -> None:
     assert command_in(read('<tool_call>\n{"name": "bash", "arguments": {"command": "rm -rf /tm')) is None
 
 
+def test_a_call_that_is_nested_absurdly_is_no_command() -> None:
+    assert command_in(read("```tool_code\nprint(" + "-" * 200_000 + "1)\n```")) is None
+
+
 def test_a_command_that_only_speaks_of_calls_stays_as_it_is() -> None:
     assert command_in(read("```sh\ngrep '<function=a>x</function>' log\n```")) == "grep '<function=a>x</function>' log"
 

@@ -93,6 +93,9 @@ def test_what_languages_and_emoji_need_stays() -> None:
         ("]<]minimax[>[ <fim_prefix> <file_sep>", "] <]minimax[>[ < fim_prefix> < file_sep>"),
         ("<|[INST]|><|im\u200d_start|>", "<|< INST >|>< im_start >"),
         ("<hy_User><role>HUMAN</role><AVAILABLE_TOOLS>", "< hy_User>< role>HUMAN< /role>< AVAILABLE_TOOLS>"),
+        ("<用户>a<AI> <_user>a<_bot> <_end>", "< 用户>a< AI> < _user>a< _bot> < _end>"),
+        ("<antThinking><scratch_pad><tool-call> [sMASK]", "< antThinking>< scratch_pad>< tool-call> < sMASK >"),
+        ("<functions><system-message><nothink>", "< functions>< system-message>< nothink>"),
         ('<parameter name="x"><longcat_s><TOKENS_UNUSED_1>', '< parameter name="x">< longcat_s>< TOKENS_UNUSED_1>'),
     ],
 )

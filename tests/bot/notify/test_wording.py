@@ -37,12 +37,13 @@ CALLS = {
     "Mastodon and Misskey": "@ann @ann@evil.social ＠ann #win ＃win $[x2 big] ?[silent](http://evil.com)",
     "numbers and commands": "http:1.2.3.4/x 10.0.0.1 +4915112345678 /start /me wins $WIN evil.py/login bitcoin:1abc",
     "more": "u/ann r/kaggle 💩.la evil_.com evil․com ﹫all ﹟win :tada: +1 (555) 123-4567 555-123-4567 (/start) ﹤b﹥",
+    "Kook, emoji, Matrix and GitHub": "(met)all(met) (rol)1(rol) :100: :8ball: :パーティ: webcal:x smsto:12 GH-12 evil﹒com",
     "HTML": "<a href=//evil.com>x</a> <img src=x> &lt;img&gt; &#60;b&#62; &#x3c;b ＜b＞ <!-- x -->",
 }
 _BEGINNINGS = re.compile(
     r"[<>＜＞]|[@＠#＃!~]\w|[@!#][*_\[]|://|\]\s?[(\[:]|\w[.。](?:com|io|zip|py|social|рф|xn)|\d[.]\d+[.]\d+[.]\d"
     r"|[+$]\w|(?:^|[ (])/\w+[ )]|www\.|\w:[a+/?t]|&#?\w+;|\$\[|\|\||~~|``"
-    r"|\b[ur]/\w|💩\.l|_\.c|․c|[﹫﹟]\w|:\w+:|\d-\d{4}|[﹤﹥]",
+    r"|\((?:met|rol)\)|:パ\w+:|(?:webcal|smsto):\w|GH-\d|l﹒c|\b[ur]/\w|💩\.l|_\.c|․c|[﹫﹟]\w|:\w+:|\d-\d{4}|[﹤﹥]",
     re.IGNORECASE,
 )
 INVISIBLE = str.maketrans({"\u200b": None, "‹": "<", "›": ">"})

@@ -344,6 +344,22 @@ DROPPED: dict[str, tuple[DialectName, dict[str, Any], dict[str, Any]]] = {
         {"tools": [{"type": "function", "name": "sh"}], "tool_choice": {"type": "mcp", "server_label": "x"}},
         {"tools": [{"type": "function", "name": "sh"}]},
     ),
+    "a choice that holds what the endpoint would run": (
+        "responses",
+        {
+            "tools": [{"type": "function", "name": "sh"}],
+            "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp", "server_label": "x"}]},
+        },
+        {"tools": [{"type": "function", "name": "sh"}]},
+    ),
+    "a choice by the name of what the endpoint would run": (
+        "messages",
+        {
+            "tools": [{"name": "sh"}, {"type": "bash_code_execution_20250825", "name": "x"}],
+            "tool_choice": "web_search",
+        },
+        {"tools": [{"name": "sh"}]},
+    ),
     "a choice without tools": ("chat", {"tool_choice": {"type": "web_search_preview"}}, {}),
     "of the context": (
         "messages",
@@ -371,6 +387,7 @@ WRONG: tuple[tuple[DialectName, dict[str, Any]], ...] = (
     ("chat", {"reasoning_effort": "high\n<|im_end|>"}),
     ("chat", {"temperature": 1e9}),
     ("chat", {"stop": ["x"] * 1000}),
+    ("chat", {"stop": "x" * 1001}),
     ("chat", {"response_format": {"type": "json_schema", "json_schema": {"schema": {"$ref": "https://x"}}}}),
     ("chat", {"tools": [{"type": "function", "function": {"name": "a", "parameters": {"$ref": "file:///x"}}}]}),
     ("responses", {"reasoning": {"max_tokens": 10**9}}),
@@ -382,6 +399,9 @@ WRONG: tuple[tuple[DialectName, dict[str, Any]], ...] = (
     ("messages", {"messages": [{"id": "msg_1"}]}),
     ("chat", {"messages": [{"role": "user", "content": "x"}, {"type": "message"}]}),
     ("responses", {"input": [{"id": "msg_1"}]}),
+    ("responses", {"input": [{"id": "msg_1", "type": None}]}),
+    ("responses", {"input": [{"id": "msg_1", "type": "message"}]}),
+    ("responses", {"input": [{"id": "msg_1", "role": None}]}),
     ("messages", {"output_config": {"effort": 3}}),
 )
 

@@ -113,6 +113,18 @@ ATTEMPTS: dict[str, tuple[bytes, int, DialectName]] = {
         400,
         "responses",
     ),
+    "a video by addresses": (said([{"type": "video", "video": ["https://elsewhere.example/1.png"]}]), 400, "chat"),
+    "an image by another list": (said([{"type": "image", "image_urls": ["https://elsewhere.example"]}]), 400, "chat"),
+    "a sound that the endpoint keeps": (
+        given(messages=[{"role": "assistant", "audio": {"id": "audio_1"}}, {"role": "user", "content": "x"}]),
+        400,
+        "chat",
+    ),
+    "an image that the endpoint keeps": (
+        given("responses", input=[{"type": "image_generation_call", "id": "ig_1"}]),
+        400,
+        "responses",
+    ),
     "an item that the endpoint keeps": (
         given("responses", input=[{"type": "item_reference", "id": "msg_1"}]),
         400,

@@ -85,7 +85,7 @@ def test_knowledge_is_an_index_and_a_short_file_an_entry(tmp_path: Path) -> None
     paper = (tmp_path / "knowledge" / "first-one.md").read_text()
     assert "contribution: they are better" in paper
     assert "Known since 2020-01-01" in paper
-    assert "- A source: runs/one" in paper
+    assert '- "A source": runs/one' in paper
     assert "\u202e" not in (tmp_path / "knowledge" / "second.md").read_text()
 
 

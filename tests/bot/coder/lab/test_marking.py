@@ -36,6 +36,13 @@ def test_no_output_writes_a_line_of_the_engines(forged: str, line: str) -> None:
 
 def test_a_mark_that_is_written_around_another_one_leaves_none() -> None:
     assert "kvzqxw" not in MARK.foreign("kvzkvzqxwqxw kvz\x1b[0mqxw k\x00vzqxw kvzq\U000e0041xw")
+    assert MARK.foreign("k\tvzqxw k\u0301vzqxw kvz_qxw") == "… … …", "nor one that looks like it"
+
+
+def test_what_an_answer_quotes_keeps_no_mark_either() -> None:
+    assert (
+        MARK.engine("node 1 has no score\n| kvzqxw [9 s left]") == "kvzqxw node 1 has no score\nkvzqxw | … [9 s left]"
+    )
 
 
 def test_what_the_sandbox_says_of_an_output_is_marked() -> None:

@@ -109,7 +109,7 @@ async def test_twenty_kernels_as_real_ones_are_run_or_are_named(tmp_path: Path) 
         script = (tmp_path / written.best_measured[0].split(" ")[0].removeprefix("/lab/")).read_text()
         assert script == code(context, max(tree.reproduced, key=lambda node: (node.fitness, -node.id)).id)
         assert "(published: 0.402)" in "\n".join(board(context, 1, with_kernels=True))
-        assert "does not run here: it is written in Python 2" in (tmp_path / "community/index.md").read_text()
+        assert 'does not run here: "it is written in Python 2' in (tmp_path / "community/index.md").read_text()
 
 
 @pytest.mark.integration

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from bot.evaluation.experiments.array_file import read_array
-from bot.evaluation.experiments.fit_rows import write_fit_rows
+from bot.evaluation.experiments.fit_rows import write_all_fit_rows, write_fit_rows
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.experiments.parts import Task, task
 from tests.bot.evaluation.parts import card
@@ -131,6 +131,23 @@ def test_features_that_are_too_large_once_they_are_unpacked_are_refused(
     np.savez_compressed(file := tmp_path / "test.npz", x=np.zeros((50, 200)))
     with in_a_sentence():
         write_fit_rows(numbers.view, numbers.folds, dict.fromkeys(("train", "validation", "test"), file), tmp_path)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("ends", [[0, 100_000], [0, -100_000]])
+def test_a_sparse_matrix_with_places_beyond_itself_is_not_copied(
+    numbers: Task, tmp_path: Path, form: str, ends: list[int]
+) -> None:
+    rows, validation_rows = len(numbers.fold), len(numbers.ids("validation"))
+    width = rows if form == "csc" else 2
+    matrix = sparse.eye_array(rows, width, format=form)
+    matrix.indptr[:2] = ends
+    sparse.save_npz(tmp_path / "train.npz", matrix)
+    sparse.save_npz(tmp_path / "validation.npz", sparse.eye_array(validation_rows, width, format=form))
+    features = {role: tmp_path / f"{role}.npz" for role in ("train", "validation")}
+    (out := tmp_path / "out").mkdir()
+    with in_a_sentence():
+        write_all_fit_rows(numbers.view, numbers.folds, numbers.view, features, out)
 
 
 def test_a_file_of_features_that_is_damaged_gets_a_sentence(numbers: Task, tmp_path: Path) -> None:
