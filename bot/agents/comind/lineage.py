@@ -10,7 +10,7 @@ from bot.engine.families import FAMILIES
 from bot.engine.rounding import rounded_score
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
-from bot.models.quoting import line
+from bot.models.quoting import in_quotes
 from state.labs import labs
 from state.tables import Lab
 from state.words import plural
@@ -191,8 +191,8 @@ def insights(context: RunContext, tree: Tree) -> tuple[str, ...]:
 def conclusion(row: Lab) -> str:
     """Return what a coder concluded: its method, what each part brought, limitations, and next steps."""
     keys = ("method", "components", "limitations", "next")
-    parts = [f"{key}: {line(row.report[key], _PART)}" for key in keys if row.report.get(key)]
-    return ", ".join(parts) or f"concluded nothing ({row.reason})"
+    parts = [f"{key}: {in_quotes(row.report[key], _PART)}" for key in keys if row.report.get(key)]
+    return ", ".join(parts) or f"concluded nothing ({in_quotes(row.reason)})"
 
 
 def lacks(context: RunContext, tree: Tree) -> str:

@@ -40,7 +40,7 @@ def test_the_clearest_comparisons_stand_first_and_credit_the_one_idea_that_they_
 
 def test_what_a_coder_concluded_stands_with_its_direction() -> None:
     row = Lab(run_id="r", id=2, started_at=None, report={"method": "trees", "next": "more seeds"})  # type: ignore[arg-type]
-    assert conclusion(row) == "method: trees, next: more seeds"
+    assert conclusion(row) == 'method: "trees", next: "more seeds"'
     assert "done" in conclusion(Lab(run_id="r", id=3, started_at=None, reason="done"))  # type: ignore[arg-type]
 
 

@@ -100,7 +100,7 @@ async def test_two_labs_plan_log_and_close_without_waiting_for_each_other(tmp_pa
     # Its plan was made from what the closed labs found, beside those that are open, and within its room.
     parent = next(iter(rows[3].parents))
     last = model.plans[-1]
-    assert "lab 2 method: b matters, components: it is the signal, limitations: few rows" in last.insights[0]
+    assert 'lab 2 method: "b matters", components: "it is the signal", limitations: "few rows"' in last.insights[0]
     assert len(last.others) == 1
     assert last.room.lab
     assert drafts["4"].codebase_node == parent
