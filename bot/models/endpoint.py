@@ -307,8 +307,8 @@ class OpenAIModel:
                 return reply
             except Rejected as answer:
                 error = classify(answer.status, answer.body, model=model, names=self._endpoint.names)
-                asked = retry_after(answer.headers.get("retry-after"), self._clock.now())
-                asked = named_wait(answer.body) if asked is None else asked
+                retry_seconds = retry_after(answer.headers.get("retry-after"), self._clock.now())
+                retry_seconds = named_wait(answer.body) if retry_seconds is None else retry_seconds
             except NotACompletion as page:
                 # The address has answered before, so it is right: a gateway in front of it fails for now.
                 error = ModelUnavailable(str(page)) if self._has_answered else page

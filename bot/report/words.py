@@ -309,7 +309,7 @@ def cautions(result: RunResult) -> list[str]:
         found.append(f"{undated_notes(result.notes.undated)} known from the start.")
     if result.knowledge.younger:
         found.append(
-            "Prompts contained knowledge base entries published later ({result.knowledge.younger}): the result is not "
+            f"Prompts contained knowledge base entries published later ({result.knowledge.younger}): the result is not "
             "comparable with results of its time."
         )
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:

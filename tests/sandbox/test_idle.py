@@ -181,10 +181,10 @@ async def test_it_stands_still_while_its_cores_are_to_be_quiet(sandbox, place, i
         sandbox.run(make_request(place, TICKS.format(token=token), idle=True, lease=core), ticks)
     )
     await ticks.more()
-    with sandbox.idle(core):
+    with sandbox.quiet(core):
         await ticks.none()
     await ticks.more()
-    with sandbox.idle(core), sandbox.idle(Lease()):
+    with sandbox.quiet(core), sandbox.quiet(Lease()):
         await ticks.none()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -197,7 +197,7 @@ async def test_it_stands_still_while_its_cores_are_to_be_quiet(sandbox, place, i
 async def test_what_is_out_of_the_way_goes_on(sandbox: LocalSandbox, place: Path, brisk: None) -> None:
     ticks = Ticks()
     task = asyncio.create_task(sandbox.run(make_request(place, TICKS, idle=True), ticks))
-    with sandbox.idle(Lease()):
+    with sandbox.quiet(Lease()):
         await ticks.more()
         await ticks.more()
         task.cancel()
@@ -209,7 +209,7 @@ async def test_what_is_out_of_the_way_goes_on(sandbox: LocalSandbox, place: Path
 async def test_what_begins_while_its_cores_are_to_be_quiet_waits(sandbox, place, in_the_way, brisk) -> None:
     script = "import time\ntime.sleep(0.3)\nprint('tick')"
     ticks = Ticks()
-    with sandbox.idle(Lease()):
+    with sandbox.quiet(Lease()):
         task = asyncio.create_task(sandbox.run(make_request(place, script, idle=True, seconds=9.0), ticks))
         done, _ = await asyncio.wait({task}, timeout=0.8)
         assert not done

@@ -75,7 +75,7 @@ def test_reports_are_listed_and_one_is_shown_in_full() -> None:
 def test_what_there_is_not_is_said_with_what_there_is() -> None:
     with pytest.raises(UsageError, match=rf"no run on wine: known are {SPOOKY}"):
         invoke("ideas", "wine")
-    with pytest.raises(UsageError, match=rf"no report 7 on {SPOOKY}: there are 1"):
+    with pytest.raises(UsageError, match=rf"unknown report 7 on {SPOOKY}: known: 1"):
         invoke("reports", SPOOKY, "7")
     Path("bot.toml").write_text('[daemon]\ndir = "nowhere"\n', encoding="utf-8")
     with pytest.raises(UsageError, match=r"no database .*nowhere"):

@@ -90,7 +90,7 @@ def test_what_a_living_bot_works_in_stays() -> None:
 
 
 def test_a_folder_that_is_not_there_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="not found"):
         CliRunner().invoke(app, ["prune", "elsewhere"], catch_exceptions=False)
 
 

@@ -154,7 +154,7 @@ def test_a_run_of_the_daemons_is_named_as_such_and_is_nothing_to_audit(out: Path
 
 
 def test_a_missing_folder_is_wrong_use_and_one_without_runs_is_reported_empty(out: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
+    with pytest.raises(UsageError, match="not found"):
         CliRunner().invoke(app, ["status", str(out)], catch_exceptions=False)
     out.mkdir()
     assert "no runs" in CliRunner().invoke(app, ["status", str(out)], catch_exceptions=False).stdout

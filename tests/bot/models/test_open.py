@@ -186,8 +186,8 @@ def test_line_end_behind_a_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
     ("table", "fault"),
     [
         ('base_url = "h/v1"', "4: models.fallback.1.base_url must start with http://"),
-        ('base_url = "http:///v1"', "4: models.fallback.1.base_url must hold a host"),
-        ('base_url = "http://h:99999/v1"', "4: models.fallback.1.base_url must hold a host, and a port"),
+        ('base_url = "http:///v1"', "4: models.fallback.1.base_url must contain a host"),
+        ('base_url = "http://h:99999/v1"', "4: models.fallback.1.base_url must contain a host, and a port"),
         (
             'base_url = "http://h/v1"\nkey = "other-42"',
             r"5: models.fallback.1.key must be the name of an environment variable(?!.*42)",

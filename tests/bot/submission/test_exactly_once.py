@@ -72,7 +72,7 @@ async def test_what_cannot_be_asked_about_stays_in_doubt_and_is_not_sent_again(t
                 await submitting
             site.release.set()
             for _ in range(2):
-                with pytest.raises(SubmissionInDoubt, match=r"may have been submitted.*maintenance.*nothing was sent"):
+                with pytest.raises(SubmissionInDoubt, match=r"may have been submitted.*maintenance.*not sent again"):
                     await now.once.submit(file, node=1, source="refit")
             assert [row.status for row in rows(now.store)] == ["doubtful"]
             site.deaf = False

@@ -44,7 +44,7 @@ def test_a_line_follows_a_notebook_from_its_push_to_its_score(store: Store) -> N
         update_submission(tx, "r", "1", score=0.25)
     (last,) = lines(store)
     assert [*said, last.sentence] == [
-        "pushing it as me/bot-wine",
+        "it is being pushed as me/bot-wine",
         "it runs on Kaggle as me/bot-wine, version 1",
         "it ran on Kaggle as me/bot-wine, version 1",
         "me/bot-wine, version 1 is submitted, and runs again on the hidden test data",

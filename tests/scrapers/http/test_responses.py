@@ -174,7 +174,7 @@ STRANGE = (
 
 @pytest.mark.parametrize("url", STRANGE)
 async def test_what_is_no_host_of_kaggles_is_refused(url: str) -> None:
-    with pytest.raises(UnknownAnswer, match=r"which is not https at a host of its own; .* `hosts` under \[kaggle\]"):
+    with pytest.raises(UnknownAnswer, match=r"which is not https on one of its hosts; .* `hosts` under \[kaggle\]"):
         await kaggle_addresses(KAGGLE)(httpx2.URL(url))
 
 

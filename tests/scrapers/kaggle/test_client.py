@@ -70,7 +70,7 @@ async def test_a_wait_that_is_too_long_is_left_to_a_later_call_and_believed_only
     async with client_of(site, clock) as client:
         with pytest.raises(RateLimited):
             await Competitions(client).get("leaf")
-        with pytest.raises(RateLimited, match="left in peace for 1800 s"):
+        with pytest.raises(RateLimited, match="pausing requests for 1800 s"):
             await Competitions(client).get("leaf")
         assert len(site.asked) == 1
         clock.advance(1_800)
@@ -84,7 +84,7 @@ async def test_a_family_that_fails_is_left_in_peace_and_the_others_are_not() -> 
         with pytest.raises(SiteUnavailable):
             await Forum(client).topics("leaf")
         assert len(site.asked) == Patience().attempts
-        with pytest.raises(RateLimited, match="forum are left in peace"):
+        with pytest.raises(RateLimited, match="forum: pausing requests"):
             await Forum(client).topics("leaf")
         assert len(site.asked) == Patience().attempts
         site.script[:] = [answer(LEAF)]

@@ -148,7 +148,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "unknown target": (
         _row("observations", OBSERVATION, target="topic"),
-        "community/observations.jsonl:2: unknown topic id '77'",
+        "community/observations.jsonl:2: there is no topic with the id '77'",
     ),
     "missing kernel": (
         _row("kernels", KERNEL, path="kernels/second.py"),
@@ -161,7 +161,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "no scores": (_text("leaderboard.csv", "rank\n1\n"), "leaderboard.csv:1: has no column `score`"),
     "empty board": (_text("leaderboard.csv", "score\n"), "leaderboard.csv: has no scores"),
     "word on the board": (_text("leaderboard.csv", "score\n.1\nbest\n"), "leaderboard.csv:3: `score` is not a finite"),
-    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not sorted best first"),
+    "worst first": (_text("leaderboard.csv", "score\n2\n1\n"), "leaderboard.csv: is not best first"),
     "answers under data/": (
         lambda s: shutil.copy(s / "private/answers.csv", s / "data/answers.csv"),
         "data/answers.csv: has the name of the answers",

@@ -120,7 +120,7 @@ def test_members_that_lead_out_are_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_only_has_the_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_text("version https://git-lfs.github.com/spec/v1\n", encoding="utf-8")
-    assert _problems(tmp_path / "a.zip")[0].startswith("is not a zip archive that can be read")
+    assert _problems(tmp_path / "a.zip")[0].startswith("is not a readable zip archive")
 
 
 @pytest.mark.parametrize(

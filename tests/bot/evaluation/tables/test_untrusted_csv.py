@@ -23,7 +23,7 @@ def test_what_is_no_plain_file_is_never_waited_for(sample, tmp_path):
     for name, expected in {
         "pipe.csv": "is not a plain file",
         "folder.csv": "is a folder",
-        "nothing.csv": "is a broken link",
+        "nothing.csv": "is a link to nothing",
         "loop.csv": "leads back to itself",
         "zero.csv": "is not a plain file",
         "gone.csv": "does not exist",

@@ -195,7 +195,7 @@ def test_a_plan_may_grow_and_runs_that_left_it_are_let_be(place: Path) -> None:
 
 def test_runs_that_were_begun_with_other_options_are_not_mixed_with_new_ones(place: Path) -> None:
     prepare_bench(planned(place), HERE, 0, NOW)
-    with pytest.raises(UsageError, match=r"was started with time 60.0, but the plan says 120.0"):
+    with pytest.raises(UsageError, match=r"has time 60.0, but the plan says 120.0"):
         planned(place, PLAN.replace("1m", "2m"))
 
 
@@ -226,7 +226,7 @@ def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() ->
     assert refusal(BenchBudget(money=0.3), BenchSpending(0.0, 0.1), BenchSpending(0.0, 0.2)) is None
     assert 0.1 + 0.2 > 0.3, "by a rounding error"
     assert refusal(budget, BenchSpending(451.0, 0.0), BenchSpending(180.0, 0.0)) == (
-        "of the bench's 10 min 00 s 2 min 29 s are left, and the runs of the next competition may take 3 min 00 s"
+        "the runs of the next competition may take 3 min 00 s, but only 2 min 29 s of the bench's 10 min 00 s are left"
     )
     assert refusal(budget, BenchSpending(0.0, 3.5), BenchSpending(0.0, 3.0)) == (
         "of the bench's $6.00 $2.50 are left, and the runs of the next competition may take $3.00"

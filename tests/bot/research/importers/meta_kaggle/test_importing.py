@@ -233,7 +233,7 @@ Change = Callable[[dict[str, Any]], object]
         (
             "observations",
             lambda row: row.update(at="2024-01-20T09:00:00Z"),
-            "must be dated at midnight or with its post",
+            "is dated neither at midnight nor with its post",
         ),
         ("observations", lambda row: row.update(at="2024-06-20T00:00:00Z"), "is dated after the day of collection"),
         ("public_leaderboard", lambda row: row.update(at="2024-02-02T08:00:00Z"), "is not dated at midnight"),

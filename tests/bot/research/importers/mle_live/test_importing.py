@@ -196,7 +196,7 @@ def test_folders_that_do_not_fit_together_are_refused(wanted: ImportRequest, tmp
     (tmp_path / "empty").mkdir()
     for change, words in (
         ({"out": wanted.tasks / "new"}, "which must not change"),
-        ({"out": wanted.root}, "is the folder that is imported"),
+        ({"out": wanted.root}, "is the imported folder"),
         ({"root": tmp_path / "empty"}, "is not an MLE-Live folder"),
         ({"root": tmp_path / "gone"}, "cannot be read|is not an MLE-Live folder"),
         ({"tasks": tmp_path / "empty"}, "contains no snapshot"),

@@ -164,9 +164,7 @@ def test_a_missing_list_is_reported(tmp_path: Path):
     remarks, broken = ReasonCounter(), ReasonCounter()
     assert read_info(tmp_path, "kernels", ReasonCounter(), remarks, broken) == {}
     assert broken.reasons == ()
-    assert str(remarks.reasons[0]).startswith(
-        "1 list of kernels whose file is missing, so that none of them has a date"
-    )
+    assert str(remarks.reasons[0]).startswith("1 list of kernels whose file is missing, so none of them has a date")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
