@@ -138,7 +138,7 @@ def answer(context: RunContext, experiment: Experiment, *, verbose: bool = False
     if result.gain is not None:
         lines.append(f"against {result.gain.over}, paired: {gain_in_words(result.gain)}")
     if result.ensemble_gain is not None and not experiment.fitted_on_others:
-        lines.append(f"added to the ensemble: {gain_in_words(result.ensemble_gain)}, approximately")
+        lines.append(f"estimated gain for the ensemble: {gain_in_words(result.ensemble_gain)}")
     if result.columns and (verbose or result.warnings):
         lines.append(
             "by column: " + ", ".join(f"{in_quotes(name, 80)} {score:.5g}" for name, score in result.columns.items())

@@ -229,7 +229,7 @@ def test_a_competition_is_begun_only_if_the_budget_covers_all_of_its_agents() ->
         "the runs of the next competition may take 3 min 00 s, but only 2 min 29 s of the bench's 10 min 00 s are left"
     )
     assert refusal(budget, BenchSpending(0.0, 3.5), BenchSpending(0.0, 3.0)) == (
-        "of the bench's $6.00 $2.50 are left, and the runs of the next competition may take $3.00"
+        "the runs of the next competition may take $3.00, but only $2.50 of the bench's $6.00 are left"
     )
     assert refusal(BenchBudget(), BenchSpending(1e9, 1e9), BenchSpending(1e9, 1e9)) is None
 
