@@ -203,9 +203,12 @@ class LabCall:
     """With `Log` and `ScoreCommand`: likewise, by a relative path that is safe below any folder and no other one's folder."""
 
     def text(self, name: str) -> str | None:
-        """Return a source's text as it was sent, in which bytes that are no UTF-8 are replaced; None: it was not sent."""
+        """Return a source's text; None: it was not sent, or is not UTF-8 text, such as a stored model."""
         path = self.sources.get(name)
-        return None if path is None else path.read_bytes().decode("utf-8", "replace")
+        try:
+            return None if path is None else path.read_bytes().decode()
+        except UnicodeDecodeError:
+            return None
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ class Commands:
             raise ScriptRefused(
                 "predictions of validation rows are missing; experiments are compared on them at the end"
             )
-        sources = {name: call.text(name) or "" for name in call.sources}
+        texts = {name: call.text(name) for name in call.sources}
+        sources = {name: text for name, text in texts.items() if text is not None}
         logged = Logged(
             name=arguments.name,
             files={role: call.files[role] for role in ROLES if role in call.files},
@@ -154,6 +155,8 @@ class Commands:
         experiment = await context.experiments.log(logged, self._position, ensemble)
         context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
+        if binary := sorted(texts.keys() - sources.keys()):
+            text += f"\nnot stored, as not text: {', '.join(map(repr, binary))}; `retrain` finds what is in work/"
         if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain

@@ -69,7 +69,7 @@ async def log(
     *,
     without: tuple[str, ...] = (),
     instead: Mapping[str, NDArray[np.float64]] | None = None,
-    sources: Mapping[str, str] | None = None,
+    sources: Mapping[str, str | bytes] | None = None,
     **arguments: Any,
 ) -> LabAnswer:
     """Log what the formula predicts, without some arrays, or with others instead."""
@@ -81,8 +81,8 @@ async def log(
             np.save(sent / f"{role}.npy", values)
             files[role] = sent / f"{role}.npy"
     texts = {}
-    for file, text in (sources or {}).items():
+    for file, content in (sources or {}).items():
         texts[file] = sent / file
-        texts[file].write_text(text)
+        texts[file].write_bytes(content.encode() if isinstance(content, str) else content)
     call = LabCall(Log(name, **arguments), files=files, sources=texts)  # type: ignore[arg-type] # roles, each of them
     return await commands(call)

@@ -36,6 +36,18 @@ async def test_a_model_is_compared_with_models_as_a_stack_beats_nearly_all_that_
     assert second.data.gain == pytest.approx(scores["stack"] - scores["second"])
 
 
+async def test_a_stored_model_is_not_taken_for_a_source_so_that_no_retraining_finds_it_damaged(tmp_path: Path) -> None:
+    async with opened(tmp_path, 5, labs=True) as context:
+        two, _ = await two_labs(context)
+        answer = await log(two, "lgb", 0.9, sources={"fit.py": "print(1)", "model.pkl": b"\x80\x04\x95 model"})
+        (experiment,) = experiments(context).all()
+        files = [path.name for path in (experiments(context).folder / "lgb").iterdir()]
+    assert answer.status == 0
+    assert list(experiment.sources) == ["fit.py"]
+    assert "fit.py" in files and "model.pkl" not in files
+    assert "'model.pkl'" in answer.text
+
+
 async def test_an_experiment_is_compared_with_the_best_of_all_labs_or_with_a_named_one(tmp_path: Path) -> None:
     async with opened(tmp_path, 5, labs=True) as context:
         two, three = await two_labs(context)
