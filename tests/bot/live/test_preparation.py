@@ -47,7 +47,7 @@ async def test_rules_that_nobody_accepted_are_a_problem_until_somebody_did(tmp_p
             for _ in range(2):
                 found = await prepare(here, site.competition.slug, OWN)
                 assert isinstance(found, PreparationBlocker)
-                assert "accept its rules at https://www.kaggle.com/competitions/" in found.why
+                assert "accept the rules at https://www.kaggle.com/competitions/" in found.why
             assert notices(here.store) == ["problem.rules"]
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]

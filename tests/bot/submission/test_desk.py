@@ -374,7 +374,7 @@ async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live)
     assert run.states() == [(2, "withdrawn"), (3, "intended")]
     assert approval(run).decision == "moot"
     assert len(run.notices("approval.asked")) == 1, "it is announced when the first would have been again"
-    with pytest.raises(UsageError, match="replaced by a better file; `bot approve 2` sends"), run.store.write() as tx:
+    with pytest.raises(UsageError, match="replaced by a better file; `bot approve 2` submits"), run.store.write() as tx:
         decide_approval(tx, 1, "approved", "ann")
 
 
