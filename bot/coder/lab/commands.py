@@ -156,9 +156,7 @@ class Commands:
         context.say(f"lab {self.number}: {experiment.name} {experiment.shown_score}")
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
         if binary := sorted(texts.keys() - sources.keys()):
-            text += (
-                f"\nonly text files are stored, so not {', '.join(map(repr, binary))}; `retrain` uses those in work/"
-            )
+            text += f"\nonly text is stored, so not {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
         if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain
