@@ -10,7 +10,6 @@ its members, and finds their new test predictions in `experiments/`.
 
 import asyncio
 import math
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -47,7 +46,6 @@ _ARRAY_BYTES = 512_000_000
 _WORK_BYTES = 4_000_000_000
 """That a copy of work/ may take."""
 _SOURCE = "/lab/source"
-_VALIDATION = "validation.csv"
 _FOLDS = ("folds.csv", "folds.json", "classes.json")
 # Its own autogroup has a weight beside the lab's whatever its processes' priorities are.
 _IDLE = """import os, sys
@@ -64,8 +62,6 @@ os.execvp("bash", ["bash", "-c", sys.argv[1]])
 class _CommandEnd(NamedTuple):
     reason: str | None
     """Why its output does not count; None: it may."""
-    status: int | None = None
-    """Its exit status, where it ended by itself and failed."""
     out_of_memory: bool = False
 
 
@@ -219,20 +215,13 @@ class SealedRuns:
                 LabLimits(memory, limits.written_bytes + _WORK_BYTES, limits.processes),
                 redactor=context.store.redactor,
             )
-            data, mounts = await self._rows(experiment, folder)
+            mounts = await self._mounts(experiment, folder)
             request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
             end = await self._command(experiment, copying, request)
             if end.out_of_memory and not labs_ended:
                 raise _Postponed
-            reason = end.reason
-            if end.status and not end.out_of_memory and (data / _VALIDATION).is_file():
-                # A command that joins tables by id may find these rows twice: in the training table, too.
-                await asyncio.to_thread(_lay_out_without_validation, data, folder)
-                end = await self._command(
-                    experiment, copying, replace(request, mounts={**mounts, "data": folder / "data"})
-                )
             if end.reason is not None:
-                return Retrained(None, reason or end.reason)
+                return Retrained(None, end.reason)
             for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
             return await self._keep(experiment, await _copied_array(experiment.name, folder, logged_only=False))
@@ -259,8 +248,8 @@ class SealedRuns:
         if file is not None:
             await self.context.steps.once(SEALED_RUN, partial(self._keep, sibling, file), Key(sibling.node))
 
-    async def _rows(self, experiment: Experiment, folder: Path) -> tuple[Path, dict[str, Path]]:
-        """Return the data that a sealed run finds, and all its mounts: with the folds, and a stack's experiments."""
+    async def _mounts(self, experiment: Experiment, folder: Path) -> dict[str, Path]:
+        """Return what a sealed run finds: data, folds, and for a stack the experiments."""
         executor, cut = self.context.executor, await self.context.executor.fold_view()
         mounts = dict[str, Path]()
         if experiment.kind == "stack" and cut is not None:
@@ -269,7 +258,7 @@ class SealedRuns:
             data, folds = (await executor.view(GUARDED)).data, cut.data
         else:
             data, folds = (await executor.view("sealed")).data, await executor.sealed_folds()
-        return data, {"data": data, **mounts, **{name: folds / name for name in _FOLDS if (folds / name).is_file()}}
+        return {"data": data, **mounts, **{name: folds / name for name in _FOLDS if (folds / name).is_file()}}
 
     @property
     def _refits(self) -> Path:
@@ -305,7 +294,7 @@ class SealedRuns:
             last = result.output.strip().rpartition("\n")[2][:200]
             out_of_memory = result.exit_code == _KILLED or bool(_MEMORY_ERROR.search(f"{last} {result.ended or ''}"))
             reason = f"its command ended with status {result.exit_code}: {last}"
-            return _CommandEnd(reason, result.exit_code, out_of_memory)
+            return _CommandEnd(reason, out_of_memory)
         return _CommandEnd(None)
 
     async def _keep(self, experiment: Experiment, file: Path | None) -> Retrained:
@@ -344,16 +333,6 @@ def _lay_out(experiments: Path, refits: Path, target: Path) -> None:
     shutil.copytree(experiments, target, ignore=shutil.ignore_patterns(".*"))
     for file in refits.rglob("test.*"):
         shutil.copyfile(file, target / file.relative_to(refits))
-
-
-def _lay_out_without_validation(data: Path, folder: Path) -> None:
-    """Write `data` in a folder as it is, but for the rows of the table of validation rows, and empty its `work`."""
-    shutil.copytree(data, folder / "data", symlinks=True, copy_function=os.link)
-    (folder / "data" / _VALIDATION).unlink()
-    with (data / _VALIDATION).open(encoding="utf-8") as file:
-        (folder / "data" / _VALIDATION).write_text(file.readline(), encoding="utf-8")
-    shutil.rmtree(folder / "work", ignore_errors=True)
-    (folder / "work").mkdir()
 
 
 async def _copied_array(name: str, folder: Path, *, logged_only: bool) -> Path | None:

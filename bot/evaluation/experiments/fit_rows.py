@@ -65,23 +65,28 @@ def write_fit_rows(view: LabelledView, folds: LabelledView, features: Mapping[st
 def write_all_fit_rows(
     view: LabelledView, folds: LabelledView, sealed: LabelledView, features: Mapping[str, Path], out: Path
 ) -> FitRows:
-    """Write what `write_fit_rows` does for all labelled rows, and `features/`, in which they are training rows.
+    """Write what `write_fit_rows` does for the rows of the view `sealed`, and their `features/`.
 
-    Features, which were checked before, are of the rows of `view`; `folds` and the view `sealed` have all labelled rows.
+    `features`, which were checked before, are of the rows of `view`; `folds` are those of the view `sealed`.
 
     Raises:
         InvalidSubmission: rows cannot be told apart by their ids.
     """
-    ids = [*read_layout(view.data, view.card).ids]
-    ids += read_table(view.data / "sample_validation.csv").keys(view.card.row_columns)
-    place, row_ids = {id: row for row, id in enumerate(ids)}, read_layout(sealed.data, view.card).ids
-    if len(place) < len(ids) or not place.keys() >= set(row_ids):
+    columns = view.card.row_columns
+    ids = [*read_layout(view.data, view.card).ids, *read_table(view.data / "sample_validation.csv").keys(columns)]
+    place = {id: row for row, id in enumerate(ids)}
+    sealed_ids = {
+        "train": read_layout(sealed.data, view.card).ids,
+        "validation": read_table(sealed.data / "sample_validation.csv").keys(columns),
+    }
+    if len(place) < len(ids) or not place.keys() >= {*sealed_ids["train"], *sealed_ids["validation"]}:
         raise InvalidSubmission("Ids of labelled rows are not unique.")
     (out / "features").mkdir()
-    _write_rows([features["train"], features["validation"]], [place[id] for id in row_ids], out / "features/train.npz")
-    for role in ("validation", "test"):
-        shutil.copyfile(features[role], out / f"features/{role}.npz")
-    return write_fit_rows(sealed, folds, {**features, "train": out / "features/train.npz"}, out)
+    sealed_features = {role: out / f"features/{role}.npz" for role in features}
+    for role, row_ids in sealed_ids.items():
+        _write_rows([features["train"], features["validation"]], [place[id] for id in row_ids], sealed_features[role])
+    shutil.copyfile(features["test"], sealed_features["test"])
+    return write_fit_rows(sealed, folds, sealed_features, out)
 
 
 def _write_rows(parts: Sequence[Path], rows: Sequence[int], out: Path) -> None:

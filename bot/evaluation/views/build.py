@@ -37,7 +37,8 @@ VERSION = 5
 """Increased whenever the same seed would give other rows; executions on different versions are not comparable."""
 SAMPLE_TRAIN, SAMPLE_VALIDATION, SAMPLE_TEST = 400, 200, 200
 SAMPLE_PER_CLASS = 5
-FULL_VALIDATION = 20
+FULL_VALIDATION = SEALED_VALIDATION = 20
+"""Most validation rows of the views that have all other labelled rows, or all, to learn from."""
 FEWER = 4
 """Withheld rows of a dress rehearsal over those of the one with few, by which its time for each row is known."""
 FEWEST_FOLDS = 2
@@ -171,7 +172,7 @@ def build_folds(
     write_labels(layout, rows, labels_dir)
     line_of = {row: line for line, row in enumerate(train)}
     write_lines(labels_dir, (line_of[row] for row in validated for _ in layout.prediction_rows(row)))
-    row_numbers = range(len(layout.ids)) if everything else train
+    row_numbers = _without(_sealed_validation_rows(layout, split, seed), layout) if everything else train
     write_folds(layout, split, [(row, fold_of.get(row, -1)) for row in row_numbers], forward=forward, out=staging)
     _put_in_place(staging, out_dir)
     return note
@@ -228,7 +229,7 @@ _DRAWING: Mapping[SplitKind, str] = {
 def _describe_draw(layout: Layout, view: ViewKind, split: RowSplit, rows: ViewRows, note: str) -> str:
     total, train_count, validation_count = len(layout.ids), len(rows.train), len(rows.validation)
     train, validation = layout.train.path.name, validation_name(layout.train)
-    if view in ("full", "sealed"):
+    if view == "full":
         return f"{validation} repeats {validation_count:,} of the {total:,} rows of {train}."
     drawing = _DRAWING[split.kind].format(note=split.note, label=layout.label_columns[0])
     hidden_count = total - train_count - validation_count
@@ -241,7 +242,7 @@ def _describe_draw(layout: Layout, view: ViewKind, split: RowSplit, rows: ViewRo
 
 def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple[ViewRows, str]:
     """Choose the rows of a view; return them with a sentence on how."""
-    rng = seeded(seed, VERSION, f"rows of {'holdout' if view in ('swap', 'sealed') else view}")
+    rng = seeded(seed, VERSION, f"rows of {'holdout' if view == 'swap' else view}")
     train, holdout, final = split.rows("train"), split.rows("holdout"), split.rows("final")
     if view == "full":
         all_rows = range(len(layout.ids))
@@ -260,10 +261,24 @@ def _choose(layout: Layout, view: ViewKind, split: RowSplit, seed: int) -> tuple
             rows = _with_groups(layout, rows[1:], rows[1:])
         return ViewRows(train, rows, sorted(holdout + final)), split.note
     if view == "sealed":
-        return ViewRows(range(len(layout.ids)), _askable(layout, holdout + final, rng), ()), split.note
+        few = _sealed_validation_rows(layout, split, seed)
+        return ViewRows(_without(few, layout), few, ()), split.note
     # Both parts are asked for as one: what a script could see of the difference, it could make use of.
     rows = _askable(layout, holdout + final, rng)
     return ViewRows(train, rows, sorted(holdout + final), frozenset(final).intersection(rows)), split.note
+
+
+def _sealed_validation_rows(layout: Layout, split: RowSplit, seed: int) -> list[int]:
+    """Return the few withheld rows that stay validation rows in sealed runs, where the others are training rows.
+
+    A command that joins its tables would find rows twice that are in both, and many models refuse to predict no rows.
+    """
+    askable = _askable(layout, split.rows("holdout", "final"), seeded(seed, VERSION, "rows of holdout"))
+    return _with_groups(layout, askable[: min(SEALED_VALIDATION, max(3, len(layout.ids) // 100))], askable)
+
+
+def _without(rows: Sequence[int], layout: Layout) -> list[int]:
+    return sorted(set(range(len(layout.ids))).difference(rows))
 
 
 def _with_groups(layout: Layout, sample: list[int], rows: Sequence[int]) -> list[int]:
