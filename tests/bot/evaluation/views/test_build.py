@@ -12,7 +12,7 @@ from tests.bot.evaluation.written_layouts import write_layout
 
 SUBMISSION = ("id", "a", "b")
 TASK = card("log_loss", ("a", "b"))
-VIEWS = ("sample", "holdout", "full")
+VIEWS = ("sample", "holdout", "sealed", "full")
 
 
 @pytest.fixture
@@ -68,6 +68,8 @@ def test_views_of_one_seed_share_their_parts(data):
     assert not ids["holdout"][0] & ids["holdout"][1]
     assert ids["sample"][0] < ids["holdout"][0] and ids["sample"][1] < ids["holdout"][1]
     assert ids["full"][1] < everything and len(ids["full"][1]) == 20
+    assert ids["sealed"][0] | ids["sealed"][1] == everything and not ids["sealed"][0] & ids["sealed"][1]
+    assert ids["sealed"][1] < ids["holdout"][1] and len(ids["sealed"][1]) == 10
 
 
 def test_sample_has_few_rows_and_their_test_rows(data):
