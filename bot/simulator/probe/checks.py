@@ -1,4 +1,4 @@
-"""All points of a probe, with those on every answer, and those that reading alone cannot settle."""
+"""All points of a probe, with those on every answer and on notebooks, and what its answers show of them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from scrapers.kaggle.datasets import OwnDataSets
 from scrapers.kaggle.failures import code_and_words
 from scrapers.kaggle.notebooks import Quotas
 
-_FIRST_PUSH = "a first notebook that the bot pushes: `bot logs` has the answers"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(.*)")
 
 
 def _gpu_hours(answers: ProbeAnswers) -> ProbeFinding:
@@ -25,49 +25,14 @@ def _gpu_hours(answers: ProbeAnswers) -> ProbeFinding:
 
 def _private_ones(answers: ProbeAnswers) -> ProbeFinding:
     own_sets = answers.read("own-data-sets", OwnDataSets)
-    private = sum(d.is_private for d in own_sets.datasets)
-    return (
-        finding(True, f"{private} of {len(own_sets.datasets)} are private")
-        if private
-        else unsure("no private one is listed")
-    )
+    if not (private := sum(d.is_private for d in own_sets.datasets)):
+        return unsure("no private one is listed")
+    return finding(True, f"{private} of {len(own_sets.datasets)} are private")
 
 
 def _missing(answers: ProbeAnswers) -> ProbeFinding:
-    exchange = answers.exchange("missing-data-set")
-    if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
-        return answers.why_not("missing-data-set")
-    return finding(exchange.status in (403, 404), f"it got status {exchange.status}")
-
-
-def _never(name: str, assumed: str, settled_by: str, reason: str = "reading alone cannot show this") -> Point:
-    return Point(name, assumed, lambda answers: unsure(reason), settled_by)
-
-
-def _pushed(name: str, assumed: str) -> Point:
-    return _never(name, assumed, _FIRST_PUSH, "only a push can show this")
-
-
-_ON_NOTEBOOKS: tuple[Point, ...] = (
-    Point("gpu-hours", "The weekly GPU time is given in seconds, such as 108000s.", _gpu_hours),
-    Point("private-data-sets", "One's own data sets are listed, private ones too.", _private_ones, _FIRST_PUSH),
-    Point("missing-data-set", "A data set that does not exist is refused with 403 or 404.", _missing),
-    _pushed("licence", "A private data set may have the licence `other`."),
-    _pushed("flat-files", "A data set keeps files under their names; only archives are unpacked."),
-    _pushed("titles", "A title in use is rejected with status 200; a new notebook gets the slug of its title."),
-    _pushed("left-out", "A notebook runs even if one of its data sets is not ready; the answer names that data set."),
-    _pushed("push-again", "A pushed notebook is found by its reference at once, with the source as it was sent."),
-    _pushed("mounts", "Data lies in /kaggle/input/NAME, or in competitions/NAME and datasets/OWNER/NAME below that."),
-    _pushed("run-log", "The log of a run that failed can be read, as a JSON list of what was printed."),
-    _pushed("session-id", "The search shows the session of one's own private notebook, by which it is cancelled."),
-    _pushed(
-        "rerun", "A submitted notebook is PENDING while it runs on hidden data, and says in a few words why it failed."
-    ),
-)
-"""Every assumption on notebooks that is open."""
-
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(.*)")
+    status = answers.status("missing-data-set")
+    return finding(status in (403, 404), f"it got status {status}")
 
 
 @dataclass(frozen=True)
@@ -116,12 +81,8 @@ def _times(answers: ProbeAnswers) -> ProbeFinding:
     return finding(endings == ["Z"], f"{len(matches)} times end in {', '.join(endings)}")
 
 
-def _refusals(answers: ProbeAnswers) -> list[ProbeExchange]:
-    return [e for e in answers.all if e.status is not None and e.status >= 400 and e.answer]
-
-
 def _error_shape(answers: ProbeAnswers) -> ProbeFinding:
-    refusals = _refusals(answers)
+    refusals = [e for e in answers.all if e.status is not None and e.status >= 400 and e.answer]
     if not refusals:
         return unsure("nothing was refused")
     shapes = sorted({_shape(e.answer) for e in refusals})
@@ -156,7 +117,14 @@ POINTS: tuple[Point, ...] = (
     Point("times", "Times are UTC and end in Z.", _times),
     *on_competitions.POINTS,
     *on_community.POINTS,
-    *_ON_NOTEBOOKS,
+    Point("gpu-hours", "The weekly GPU time is given in seconds, such as 108000s.", _gpu_hours),
+    Point(
+        "private-data-sets",
+        "Your own data sets are listed, private ones too.",
+        _private_ones,
+        "a first pushed notebook",
+    ),
+    Point("missing-data-set", "A data set that does not exist is refused with 403 or 404.", _missing),
     Point("error-shape", "Refusals have one of two shapes, nested or flat.", _error_shape, "a probe that is refused"),
     Point(
         "wrong-name",
@@ -170,37 +138,5 @@ POINTS: tuple[Point, ...] = (
         _limits,
         "a day of `bot run`: its log names every 429, with Retry-After",
     ),
-    _never("score-lag", "A kernel's best public score shows within hours.", "two probes a day apart"),
-    _never(
-        "last-run",
-        "A kernel's lastRunTime is that of its current version.",
-        "running one of your notebooks again, with a probe before and after",
-    ),
-    _never(
-        "unsteady-lists",
-        "Lists of files may differ from one request to the next; the zip decides.",
-        "the log of the first download, which names every difference",
-    ),
-    _never("upload", "An interrupted upload can be continued.", "a first submission over a bad line"),
-    _never(
-        "refusals",
-        "Beyond the daily limit, Kaggle rejects a submission with words that the bot knows.",
-        "submitting once more than the limit allows",
-    ),
-    _never(
-        "tag", "A submission is found by its description at once.", "a first submission: `bot logs` has the look-up"
-    ),
-    _never(
-        "hosts",
-        "No field says whether an author is the competition's host.",
-        "a post by a known host among a probe's answers",
-        "stored answers contain no names",
-    ),
-    _never(
-        "terms",
-        "Kaggle's terms allow API requests at this rate for your own participation.",
-        "reading kaggle.com/terms yourself",
-        "read this yourself",
-    ),
 )
-"""Every assumption that is open."""
+"""Every assumption that answers can confirm; what only uploads, pushes and refusals show is seen in the log of `bot run`."""

@@ -146,10 +146,8 @@ def _tiers(answers: ProbeAnswers) -> ProbeFinding:
 
 
 def _needs_key(answers: ProbeAnswers) -> ProbeFinding:
-    exchange = answers.exchange("search-without-key")
-    if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
-        return answers.why_not("search-without-key")
-    return finding(not exchange.answered, f"without a key it got status {exchange.status}")
+    status = answers.status("search-without-key")
+    return finding(status >= 400, f"without a key it got status {status}")
 
 
 def _environment(answers: ProbeAnswers) -> ProbeFinding:

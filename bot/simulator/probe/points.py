@@ -47,6 +47,13 @@ class ProbeAnswers:
                 return exchange.read(kind)
         raise NotAnswered(self.why_not(name))
 
+    def status(self, name: str) -> int:
+        """Return the status of an answer or a refusal. Raises NotAnswered if the site was busy or did not answer."""
+        exchange = self._by_name.get(name)
+        if exchange is None or exchange.status is None or exchange.status >= 500 or exchange.status == 429:
+            raise NotAnswered(self.why_not(name))
+        return exchange.status
+
     def why_not(self, name: str) -> ProbeFinding:
         """Return why a point stays open whose question has no answer."""
         exchange = self._by_name.get(name)
