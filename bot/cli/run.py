@@ -50,8 +50,7 @@ def run(
         print(f"starting with {file}", file=sys.stderr)
     from bot.configuration import read_configuration
     from bot.configuration.own_secrets import open_redactor
-    from bot.daemon.log import sayer
-    from bot.daemon.service import Options, serve
+    from bot.daemon.service import serve
 
     try:
         configuration = read_configuration(file)
@@ -71,7 +70,7 @@ def run(
     redactor = open_redactor(configuration.settings)
     try:
         with _logs(configuration.settings, redactor, plain=plain) as logs:
-            asyncio.run(serve(configuration, Options(file, until_over), redactor, sayer(logs.log)))
+            asyncio.run(serve(configuration, redactor, logs.say, until_over=until_over))
     except UsageError as error:
         print(f"bot: {redactor.text(str(error))}", file=sys.stderr)
         raise typer.Exit(EX_CONFIG) from None

@@ -5,13 +5,10 @@ and names it, so that a slot's row is written only once, however often it is tic
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.live.live_competition import LiveCompetition
 from state.clock import Clock
@@ -25,12 +22,12 @@ _FINAL_WITHIN = timedelta(days=3)
 _BACKUP = 3 * _HOUR + 17 * _MINUTE
 """Seconds after midnight."""
 _SUMMARY = 5 * _MINUTE
-_LOOK, _FAST_LOOK = 1.0, 0.25
+_CHECK_SECONDS, _FAST_CHECK_SECONDS = 1.0, 0.25
 """Real seconds between two checks for new slots; the second is for a fast clock."""
 
 
 @dataclass
-class _Slots:
+class _Series:
     step: timedelta
     offset: timedelta
     callback: Callable[[datetime], None]
@@ -60,8 +57,8 @@ class _Slots:
 class Ticks:
     """Calls plain functions regularly by the bot's own clock, which may be fast; they write rows and are quick.
 
-    APScheduler checks regularly which slots have begun. A tick that was missed, because the machine slept, a clock jumped
-    or the callback failed, comes once, late, for the current slot. On a fast clock some slots are skipped.
+    A tick that was missed, because the machine slept, a clock jumped or the callback failed, comes once, late, for the
+    current slot. On a fast clock some slots are skipped.
     """
 
     def __init__(
@@ -70,22 +67,20 @@ class Ticks:
         speed: float = 1.0,
         *,
         failed: Callable[[str, Exception], None],
-        look: float | None = None,
+        check_seconds: float | None = None,
         retry_seconds: float = 5.0,
     ) -> None:
-        """Set them up; they come from `start` on.
+        """Set them up; `run` ticks.
 
-        `speed` is the clock's seconds per real second, `failed` receives the name and the exception of a callback that
-        failed, and after `again` real seconds it is called again. `look` are real seconds between two checks; None:
-        chosen by the speed.
+        Args:
+            speed: the clock's seconds per real second.
+            failed: receives the name and the exception of a callback that failed.
+            check_seconds: real seconds between two checks for new slots (default: by the speed).
+            retry_seconds: real seconds after which a callback that failed is called again.
         """
-        self._clock, self._failed, self._again = clock, failed, retry_seconds
-        self._look_seconds = look or (_LOOK if speed == 1.0 else _FAST_LOOK)
-        self._slots: dict[str, _Slots] = {}
-        # It would log a line for every check.
-        logging.getLogger("apscheduler").setLevel(logging.WARNING)
-        defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
-        self._scheduler = AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
+        self._clock, self._failed, self._retry_seconds = clock, failed, retry_seconds
+        self._check_seconds = check_seconds or (_CHECK_SECONDS if speed == 1.0 else _FAST_CHECK_SECONDS)
+        self._series: dict[str, _Series] = {}
 
     def every(
         self,
@@ -103,43 +98,22 @@ class Ticks:
         before, the clock's time. With `at_start` the current slot is ticked at once: its key makes sure that it is
         done only once, and what was missed while nothing ran is made up for.
         """
-        slots = self._slots[name] = _Slots(timedelta(seconds=seconds), timedelta(seconds=offset), callback)
+        series = self._series[name] = _Series(timedelta(seconds=seconds), timedelta(seconds=offset), callback)
         if not at_start:
-            slots.last = slots.newest = slots.slot(self._clock.now())
+            series.last = series.newest = series.slot(self._clock.now())
 
-    def start(self) -> None:
-        """Start to tick, in the running event loop."""
-        now = datetime.now(UTC)
-        self._scheduler.add_job(self._look, "interval", seconds=self._look_seconds, id="look", next_run_time=now)
-        self._scheduler.start()
-
-    def catch_up(self) -> None:
-        """Check at once if the machine's clock was put back, which APScheduler does not notice; call it now and then."""
-        now, job = datetime.now(UTC), self._scheduler.get_job("look")
-        if job is not None and job.next_run_time > now + timedelta(seconds=2 * self._look_seconds):
-            job.modify(next_run_time=now)
-
-    async def stop(self) -> None:
-        """Stop ticking for good."""
-        if not self._scheduler.running:
-            return
-        # A check that is under way would be cancelled, and logged as a failure: it ends in the loop's next round.
-        self._slots.clear()
-        self._scheduler.pause()
-        await asyncio.sleep(0)
-        self._scheduler.shutdown(wait=False)
-        await asyncio.sleep(0)
-
-    # A coroutine, as APScheduler runs plain functions in a thread.
-    async def _look(self) -> None:
-        for name, slots in self._slots.items():
-            if time.monotonic() < slots.rest_until:
-                continue
-            try:
-                slots.tick(self._clock.now())
-            except Exception as error:  # a supervision boundary: whoever made the ticks keeps it
-                slots.rest_until = time.monotonic() + self._again
-                self._failed(name, error)
+    async def run(self) -> None:
+        """Tick until cancelled."""
+        while True:
+            for name, series in self._series.items():
+                if time.monotonic() < series.rest_until:
+                    continue
+                try:
+                    series.tick(self._clock.now())
+                except Exception as error:  # a supervision boundary: `failed` keeps it
+                    series.rest_until = time.monotonic() + self._retry_seconds
+                    self._failed(name, error)
+            await asyncio.sleep(self._check_seconds)
 
 
 def schedule(

@@ -5,8 +5,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 
 from bot.configuration import Configuration, Settings, read_configuration
 from bot.daemon.claims import Claims
@@ -30,7 +28,7 @@ from state.store import Store
 
 _GRACE = 15.0
 """Real seconds that tasks may still take when the daemon ends."""
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 """Real seconds between two checks for what other processes have written."""
 _DELIVER = 30.0
 """Seconds of the clock between two rounds of notifications."""
@@ -44,19 +42,10 @@ _CLAIM = "claim/"
 """Problems of competitions that another process works on."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of the command line."""
-
-    file: Path | None
-    until_over: bool = False
-    """Whether to end when all competitions are over."""
-
-
 async def serve(
-    configuration: Configuration, options: Options, redactor: Redactor, say: Callable[[str, str], None]
+    configuration: Configuration, redactor: Redactor, say: Callable[[str, str], None], *, until_over: bool
 ) -> None:
-    """Compete until stopped.
+    """Compete until stopped, or with `until_over` until all competitions are over.
 
     `say` logs a line, for a competition or for none (empty).
 
@@ -80,7 +69,7 @@ async def serve(
             open_shared(configuration, folder, store, clock, say, claims.credentials)
         )
         services = open_services(settings.notify)
-        daemon = _Daemon(shared, options, services, systemd, claims)
+        daemon = _Daemon(shared, until_over, services, systemd, claims)
         with store.write() as tx:
             record_start(tx, os.getpid())
         try:
@@ -94,12 +83,12 @@ class _Daemon:
     def __init__(
         self,
         shared: Shared,
-        options: Options,
+        until_over: bool,
         services: dict[str, AppriseNotifier],
         systemd: Systemd,
         claims: Claims,
     ) -> None:
-        self._shared, self._options, self._services, self._systemd = shared, options, services, systemd
+        self._shared, self._is_until_over, self._services, self._systemd = shared, until_over, services, systemd
         self._claims = claims
         self._entries: dict[str, LiveCompetition] = {}
         store, clock = shared.store, shared.clock
@@ -118,15 +107,15 @@ class _Daemon:
         for name, loop in {
             "workers": self._workers.run,
             "watchdog": self._watchdog.run,
+            "ticks": self._ticks.run,
             "notifications": self._deliver,
             "steering": self._watch_steering,
         }.items():
             self._supervisor.add(name, loop)
         if shared.settings.web.enabled:
-            self._supervisor.add("page", lambda: keep_page(self._options.file, lambda text: shared.say("", text)))
+            self._supervisor.add("page", lambda: keep_page(shared.file, lambda text: shared.say("", text)))
         with _signals(self._stop.set, self._reload):
             running = asyncio.create_task(self._supervisor.run())
-            self._ticks.start()
             self._systemd.ready(self._status())
             stop = asyncio.create_task(self._stop.wait())
             over = asyncio.create_task(self._until_over())
@@ -135,10 +124,10 @@ class _Daemon:
                 if running.done():
                     running.result()
             finally:
-                self._systemd.stopping("ending in order")
+                self._systemd.stopping("shutting down")
                 stop.cancel()
                 over.cancel()
-                await self._ticks.stop()
+                await self._supervisor.remove("ticks")
                 # Tasks first: they use what competitions hold open.
                 await self._workers.stop(_GRACE)
                 for slug in self._entries:
@@ -199,7 +188,7 @@ class _Daemon:
         self._systemd.reloading()
         store = self._shared.store
         try:
-            configuration = read_configuration(self._options.file).settings
+            configuration = read_configuration(self._shared.file).settings
         except ConfigurationError as error:
             self._shared.say("", f"the configuration is invalid; the previous one stays in effect: {error}")
             with store.write() as tx:
@@ -233,7 +222,7 @@ class _Daemon:
         for _ in range(_LAST_ROUNDS):
             if not (await self._deliver_once()).failed:
                 return
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_CHECK_SECONDS)
 
     async def _watch_steering(self) -> None:
         """Make competitions check again when another process has written to the database."""
@@ -245,13 +234,12 @@ class _Daemon:
                 for entry in self._entries.values():
                     entry.changed()
                 self._workers.wake()
-            self._ticks.catch_up()
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_CHECK_SECONDS)
 
     async def _until_over(self) -> None:
         """Return when nothing is left to do for any competition; without the option, never."""
-        while not self._options.until_over or any(_loop(slug) in self._supervisor.loops for slug in self._entries):
-            await asyncio.sleep(_LOOK)
+        while not self._is_until_over or any(_loop(slug) in self._supervisor.loops for slug in self._entries):
+            await asyncio.sleep(_CHECK_SECONDS)
 
     def _status(self) -> str:
         counts: dict[str, int] = {}

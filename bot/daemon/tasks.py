@@ -150,16 +150,16 @@ class TaskHandlers:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the handler of each kind of task."""
         return {
-            "poll": Handler(self.poll, at_once=2, longest=3600.0, tries=3),
-            "learn": Handler(self._of_run(OpenRun.learn), at_once=2, longest=7200.0, tries=3),
-            "submit": Handler(self._of_run(OpenRun.submit), at_once=4, longest=4 * 3600.0, tries=20),
-            "outputs": Handler(self._of_entry(LiveCompetition.collect_outputs), longest=3600.0, tries=3),
-            "final": Handler(self._of_run(OpenRun.propose_final), at_once=4),
+            "poll": Handler(self.poll, max_parallel=2, max_seconds=3600.0, max_attempts=3),
+            "learn": Handler(self._of_run(OpenRun.learn), max_parallel=2, max_seconds=7200.0, max_attempts=3),
+            "submit": Handler(self._of_run(OpenRun.submit), max_parallel=4, max_seconds=4 * 3600.0, max_attempts=20),
+            "outputs": Handler(self._of_entry(LiveCompetition.collect_outputs), max_seconds=3600.0, max_attempts=3),
+            "final": Handler(self._of_run(OpenRun.propose_final), max_parallel=4),
             "day": Handler(self.day),
             "health": Handler(self.health),
-            "disk": Handler(self.disk, longest=3600.0),
-            "expiry": Handler(self.expiry, longest=3600.0),
-            "backup": Handler(self.backup, longest=3600.0),
+            "disk": Handler(self.disk, max_seconds=3600.0),
+            "expiry": Handler(self.expiry, max_seconds=3600.0),
+            "backup": Handler(self.backup, max_seconds=3600.0),
         }
 
     async def poll(self, task: Task) -> None:

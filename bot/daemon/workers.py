@@ -27,34 +27,32 @@ class Handler:
 
     run: Callable[[Task], Awaitable[None]]
     """Does one; as the process may die in the middle, it may be called again for the same task. It returns when the task
-    is done; raises `Retry` to set when to try again, or anything else if it failed. It must not change the row."""
-    at_once: int = 1
-    """How many of the kind may run at once."""
-    one_a_competition: bool = True
-    """Whether only one of the kind may run for each competition."""
-    longest: float = 600.0
-    """Real seconds after which a try is cancelled."""
-    tries: int = 5
-    """Failed tries after which a task is given up."""
+    is done; raises `Retry` to set when to retry, or anything else if it failed. It must not change the row."""
+    max_parallel: int = 1
+    """How many of the kind may run at once; of each competition never more than one."""
+    max_seconds: float = 600.0
+    """Real seconds after which an attempt is cancelled."""
+    max_attempts: int = 5
+    """Failed attempts after which a task is given up."""
 
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """The outcome of a try."""
+    """The outcome of an attempt."""
 
     kind: Literal["done", "failed", "later", "released"]
-    """later: to be tried again, without having failed; released: cancelled because the workers stop."""
+    """later: to be retried, without having failed; released: cancelled because the workers stop."""
     error: BaseException | None = None
     seconds: float | None = None
-    """Seconds of the bot's clock until the next try; None: as after a failure."""
+    """Seconds of the bot's clock until the next attempt; None: as after a failure."""
     counted: bool = True
-    """Whether it counts towards the tries after which the task is given up."""
+    """Whether it counts towards the attempts after which the task is given up."""
 
 
 async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool]) -> TaskOutcome:
-    """Try to do a task; whatever the handler raises becomes an outcome; `is_stopping`: the workers' end cancels it."""
+    """Attempt a task; whatever the handler raises becomes an outcome. `is_stopping`: whether a cancellation is a shutdown."""
     try:
-        async with asyncio.timeout(handler.longest) as limit:
+        async with asyncio.timeout(handler.max_seconds) as limit:
             await handler.run(task)
     except asyncio.CancelledError as error:
         return TaskOutcome("released") if is_stopping() else TaskOutcome("failed", error)
@@ -66,7 +64,7 @@ async def attempt(handler: Handler, task: Task, is_stopping: Callable[[], bool])
     except TimeoutError as error:
         if not limit.expired():
             return TaskOutcome("failed", error)
-        slow = TimeoutError(f"it exceeded its time limit of {handler.longest:g} s")
+        slow = TimeoutError(f"it exceeded its time limit of {handler.max_seconds:g} s")
         slow.__cause__ = error
         return TaskOutcome("failed", slow)
     except KeyboardInterrupt:
@@ -82,14 +80,14 @@ class WorkerSettings:
     """How often the workers look for work, and how long they wait; "real" seconds are the machine's, others the clock's."""
 
     idle_seconds: float = 5.0
-    """Real: longest time between two looks, whether or not anything is known to be due."""
+    """Real: longest time between two checks, whether or not anything is known to be due."""
     first_pause: float = 10.0
-    """After the first failed try; it doubles with each, and a random part of up to one half is taken off."""
+    """After the first failed attempt; it doubles with each, and a random part of up to one half is taken off."""
     longest_pause: float = 3600.0
     shortest_pause: float = 0.25
     """Real: no pause is shorter, however fast the clock is."""
     database_pause: float = 5.0
-    """Real: pause before an unusable database is tried again."""
+    """Real: pause before an unusable database is used again."""
     cancel_seconds: float = 5.0
     """Real: how long a cancelled task may take to end."""
 
@@ -104,7 +102,7 @@ class _Run:
     work: asyncio.Task[None] = field(init=False)
 
     def begin(self, handler: Handler, on_end: Callable[[], None]) -> None:
-        """Begin a try; `ended` is called when it is over."""
+        """Begin an attempt; `on_end` is called when it is over."""
 
         async def work() -> None:
             self.outcome = await attempt(handler, self.task, lambda: self.is_abandoned)
@@ -132,7 +130,7 @@ class Workers:
         """
         self._store, self._clock, self._handlers = store, clock, dict(handlers)
         self._settings, self._speed = settings or WorkerSettings(), speed
-        self._random = random or Random()  # noqa: S311 - spreads tries in time
+        self._random = random or Random()  # noqa: S311 - spreads attempts in time
         self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._runs: dict[str, _Run] = {}
         self._turns = 0
@@ -144,7 +142,7 @@ class Workers:
 
     @property
     def turns(self) -> int:
-        """How often they have looked for work; it grows at least every `idle_seconds` while all is well."""
+        """How often they have checked for work; it grows at least every `idle_seconds` while all is well."""
         return self._turns
 
     @property
@@ -153,7 +151,7 @@ class Workers:
         return tuple(run.task for run in self._runs.values())
 
     def wake(self) -> None:
-        """Look for work at once, as there is something new; call it in the event loop's thread."""
+        """Check for work at once, as there is something new; call it in the event loop's thread."""
         self._woken.set()
 
     async def run(self) -> None:
@@ -229,14 +227,14 @@ class Workers:
                 self._owner,
                 due_at=due_at,
                 error=words_of(outcome.error),
-                limit=self._handlers[task.kind].tries,
+                limit=self._handlers[task.kind].max_attempts,
                 counted=outcome.counted,
             )
             if task_row is not None and (task_row.status == "dead" or outcome.kind == "failed"):
                 _record(tx, "task.died" if task_row.status == "dead" else "task.failed", task_row, outcome.error)
 
     def _pause(self, task: Task, outcome: TaskOutcome) -> float:
-        """Return the seconds of the clock until the next try."""
+        """Return the seconds of the clock until the next attempt."""
         settings, shortest = self._settings, self._settings.shortest_pause * self._speed
         if outcome.seconds is not None:
             return max(outcome.seconds, shortest)
@@ -275,9 +273,8 @@ class Workers:
         """Return the kinds of which more may be started, and the pairs of kind and competition that may not."""
         current = [*self.running, *(claimed or ())]
         counts = Counter(task.kind for task in current)
-        kinds = [kind for kind, handler in self._handlers.items() if counts[kind] < handler.at_once]
-        exclusive = {kind for kind in kinds if self._handlers[kind].one_a_competition}
-        return kinds, {(task.kind, task.competition) for task in current if task.kind in exclusive}
+        kinds = [kind for kind, handler in self._handlers.items() if counts[kind] < handler.max_parallel]
+        return kinds, {(task.kind, task.competition) for task in current}
 
     async def _wait(self, seconds: float) -> None:
         """Rest until woken, for at most `seconds`, and no longer than a stop allows."""

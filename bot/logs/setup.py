@@ -84,17 +84,8 @@ def for_journal(render: Renderer) -> Renderer:
 
 LogFormat = Literal["auto", "text", "json"]
 
-_LIBRARIES = (
-    "httpx2",
-    "httpcore2",
-    "httpx",
-    "httpcore",
-    "urllib3",
-    "apscheduler",
-    "apprise",
-    "docker",
-)
-"""Their lines on each request or job are for debugging; some of them hold addresses."""
+_LIBRARIES = ("httpx2", "httpcore2", "httpx", "httpcore", "urllib3", "apprise", "docker")
+"""Their lines on each request are for debugging; some of them hold addresses."""
 
 
 class Logs:
@@ -112,6 +103,10 @@ class Logs:
         """Close them, unless an unexpected error is about to end the process, which must still be logged."""
         if not isinstance(error, Exception) or isinstance(error, BotError):
             self.close()
+
+    def say(self, competition: str, line: str) -> None:
+        """Log a line on a competition, or on none (empty)."""
+        (self.log.bind(competition=competition) if competition else self.log).info(line)
 
     def close(self) -> None:
         """Stop writing, and restore the earlier state of logging."""

@@ -13,7 +13,7 @@ from bot.cli.app import all_commands
 from tests.bot.status import parts
 
 SLOW = {
-    *("apprise", "apscheduler", "bs4", "datasketch", "docker", "httpx2", "jinja2", "kaggle", "matplotlib"),
+    *("apprise", "bs4", "datasketch", "docker", "httpx2", "jinja2", "kaggle", "matplotlib"),
     *("nbformat", "numpy", "pandas", "psutil", "pynvml", "requests", "scipy", "sklearn", "starlette", "uvicorn"),
 }
 DATABASE = {"sqlalchemy", "sqlmodel"}

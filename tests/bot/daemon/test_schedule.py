@@ -17,21 +17,25 @@ START = datetime(2017, 10, 25, 14, 20, tzinfo=UTC)
 
 
 def ticks_of(
-    clock: Clock, speed: float = 1.0, failed: Callable[[str, Exception], None] | None = None, look: float | None = None
+    clock: Clock,
+    speed: float = 1.0,
+    failed: Callable[[str, Exception], None] | None = None,
+    check_seconds: float | None = None,
 ) -> Ticks:
     def fails(name: str, error: Exception) -> None:
         raise error
 
-    return Ticks(clock, speed, failed=failed or fails, look=look, retry_seconds=0.05)
+    return Ticks(clock, speed, failed=failed or fails, check_seconds=check_seconds, retry_seconds=0.05)
 
 
 @asynccontextmanager
 async def ticking(ticks: Ticks) -> AsyncIterator[None]:
-    ticks.start()
+    task = asyncio.create_task(ticks.run())
     try:
         yield
     finally:
-        await ticks.stop()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def past_the_hour() -> PutClock:
@@ -102,7 +106,7 @@ async def test_slots_may_be_shifted_to_keep_apart_what_is_alike() -> None:
 async def test_after_the_machine_slept_there_is_one_tick_for_all_that_were_missed() -> None:
     """To the process, a machine that slept and a clock that was put forward are alike."""
     clock, seen, other = past_the_hour(), list[datetime](), list[datetime]()
-    ticks = ticks_of(clock, look=0.02)
+    ticks = ticks_of(clock, check_seconds=0.02)
     ticks.every("poll", HOUR, seen.append)
     ticks.every("look", 0.05, other.append)
     async with ticking(ticks):
@@ -116,7 +120,7 @@ async def test_after_the_machine_slept_there_is_one_tick_for_all_that_were_misse
 
 async def test_a_clock_that_is_put_back_stops_no_tick_and_gives_no_slot_twice() -> None:
     clock, seen = past_the_hour(), list[datetime]()
-    ticks = ticks_of(clock, look=0.02)
+    ticks = ticks_of(clock, check_seconds=0.02)
     ticks.every("poll", HOUR, seen.append)
     async with ticking(ticks):
         for count, seconds in enumerate((HOUR, -HOUR, HOUR, HOUR), start=1):
@@ -139,7 +143,7 @@ async def test_a_callback_that_fails_is_reported_and_called_again_for_the_same_s
         if len(calls) < 3:
             raise ValueError("locked")
 
-    ticks = ticks_of(clock, look=0.02, failed=lambda name, error: failures.append((name, error)))
+    ticks = ticks_of(clock, check_seconds=0.02, failed=lambda name, error: failures.append((name, error)))
     ticks.every("poll", 100 * DAY, poll)
     ticks.every("other", 0.3, others.append)
     async with ticking(ticks):
@@ -150,35 +154,10 @@ async def test_a_callback_that_fails_is_reported_and_called_again_for_the_same_s
     assert [(name, str(error)) for name, error in failures] == [("poll", "locked")] * 2
 
 
-async def test_after_the_end_nothing_ticks() -> None:
-    seen: list[datetime] = []
-    ticks = ticks_of(PutClock(), look=0.02)
-    ticks.every("poll", 0.01, seen.append)
-    async with ticking(ticks):
-        await until(lambda: bool(seen))
-    await ticks.stop()
-    count = len(seen)
-    await asyncio.sleep(0.4)
-    assert len(seen) == count
-
-
-@pytest.mark.parametrize("rounds", range(6))
-async def test_a_tick_on_its_way_when_all_ends_has_not_failed(rounds: int, caplog: pytest.LogCaptureFixture) -> None:
-    failures: list[Exception] = []
-    ticks = ticks_of(PutClock(), look=0.02, failed=lambda _, error: failures.append(error))
-    for name in "abc":
-        ticks.every(name, 3600, lambda _: None)
-    async with ticking(ticks):
-        for _ in range(rounds):
-            await asyncio.sleep(0)
-    await asyncio.sleep(0.01)
-    assert (failures, caplog.text) == ([], "")
-
-
 @pytest.mark.integration
 async def test_a_loop_that_was_held_up_is_caught_up_with_once() -> None:
     seen: list[datetime] = []
-    ticks = ticks_of(PutClock(), look=0.02)
+    ticks = ticks_of(PutClock(), check_seconds=0.02)
     ticks.every("poll", 0.3, seen.append)
     async with ticking(ticks), asyncio.timeout(LONGEST):
         await until(lambda: len(seen) == 1)

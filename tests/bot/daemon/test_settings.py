@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from bot.agents import AGENTS
 from bot.configuration.competition import CompetitionSettings
 from bot.configuration.daemon import DaemonSettings
-from bot.daemon.log import sayer
 from bot.logs import open_logging
 from scrapers.kaggle.card.overrides import CardOverrides
 from state.redaction import MASK, Redactor
@@ -64,9 +63,8 @@ SECRET = "hunter2-is-a-s3cret"
 def test_a_line_names_its_competition_if_it_is_of_one() -> None:
     stream = io.StringIO()
     with open_logging("json", stream, Redactor({SECRET: "KEY"})) as logs:
-        say = sayer(logs.log)
-        say("titanic", f"polled with {SECRET}")
-        say("", "ready")
+        logs.say("titanic", f"polled with {SECRET}")
+        logs.say("", "ready")
     first, second = (json.loads(line) for line in stream.getvalue().splitlines())
     assert (first["event"], first["competition"]) == (f"polled with {MASK}", "titanic")
     assert (second["event"], "competition" in second) == ("ready", False)

@@ -45,9 +45,9 @@ def test_each_message_is_one_datagram_of_assignments(address: str) -> None:
 
 def test_one_that_ends_leaves_its_time_to_the_unit_and_not_to_the_watchdog(address: str) -> None:
     with listening(address) as listener:
-        Systemd(address, watchdog_seconds=6.0).stopping("ending in order")
+        Systemd(address, watchdog_seconds=6.0).stopping("shutting down")
         said = listener.recv(4096).decode()
-    assert said == "STOPPING=1\nWATCHDOG_USEC=120000000\nSTATUS=ending in order"
+    assert said == "STOPPING=1\nWATCHDOG_USEC=120000000\nSTATUS=shutting down"
 
 
 def test_a_reload_reports_when_it_began(address: str) -> None:

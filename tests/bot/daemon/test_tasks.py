@@ -93,7 +93,7 @@ async def test_a_tick_puts_a_poll_that_is_due_and_none_behind_it(tmp_path: Path)
             ticks, woken = Ticks(site.clock, failed=lambda name, error: None), []
             entry = LiveCompetition(slug, OWN, here)
             schedule(ticks, here.store, {slug: entry}, lambda: woken.append(1), 1.0, 6 * 3600.0)
-            polls = ticks._slots["polls"]
+            polls = ticks._series["polls"]
             for _ in range(3):
                 polls.callback(site.clock.now())
                 site.clock.pass_by(minutes=1)

@@ -49,7 +49,7 @@ def failing(error: BaseException, tries: int = 3) -> Handler:
     async def run(task: Task) -> None:
         raise error
 
-    return Handler(run, tries=tries)
+    return Handler(run, max_attempts=tries)
 
 
 async def test_what_is_due_is_done_and_what_is_not_waits_for_its_time(store: Store, clock: PutClock) -> None:
@@ -78,19 +78,18 @@ async def test_woken_they_look_at_once(store: Store) -> None:
 async def test_bounds_of_a_kind_and_of_a_competition_hold(store: Store) -> None:
     bench = Bench()
     handlers = {
-        "poll": Handler(bench.run, at_once=2),
-        "learn": Handler(bench.run, at_once=3, one_a_competition=False),
-        "card": Handler(bench.run, at_once=9),
+        "poll": Handler(bench.run, max_parallel=2),
+        "card": Handler(bench.run, max_parallel=9),
     }
     keys = [f"{kind}:{competition}:{n}" for kind in handlers for competition in ("a", "b", "c") for n in range(3)]
     put(store, *keys)
     async with started(workers(store, **handlers)) as made:
-        await until(lambda: len(bench.begun) == 2 + 3 + 3)
+        await until(lambda: len(bench.begun) == 2 + 3)
         assert {task.key for task in made.running} == set(bench.begun)
         bench.go.set()
         await until(lambda: all(status(store, key) == "done" for key in keys))
     assert sorted(bench.begun) == sorted(keys)
-    assert (bench.most["poll"], bench.most["learn"], bench.most["card"]) == (2, 3, 3)
+    assert (bench.most["poll"], bench.most["card"]) == (2, 3)
     assert {bench.most[f"{kind}:{name}"] for kind in ("poll", "card") for name in "abc"} == {1}
 
 
@@ -159,7 +158,7 @@ async def test_a_database_that_a_handler_cannot_use_costs_no_try(store: Store) -
             raise StateUnavailable("locked")
 
     put(store, "poll:titanic:1")
-    async with started(workers(store, poll=Handler(run, tries=1))):
+    async with started(workers(store, poll=Handler(run, max_attempts=1))):
         await until(lambda: status(store, "poll:titanic:1") == "done")
     assert calls == [0] * 9
 
@@ -184,7 +183,7 @@ async def test_while_the_database_is_locked_they_wait_and_then_write_down_what_w
 async def test_however_the_clock_jumps_what_is_worked_on_is_not_begun_again(store, clock, seconds) -> None:
     bench = Bench()
     put(store, "poll:titanic:1")
-    async with started(workers(store, poll=Handler(bench.run, at_once=3, one_a_competition=False))) as made:
+    async with started(workers(store, poll=Handler(bench.run, max_parallel=3))) as made:
         await until(lambda: bool(bench.begun))
         clock.put(seconds)
         turns = made.turns
@@ -238,7 +237,7 @@ async def test_through_failures_and_ends_of_all_kinds_everything_is_done_once_at
 
     keys = [f"poll:{competition}:{n}" for competition in "abcd" for n in range(5)]
     put(store, *keys)
-    handler = Handler(run, at_once=3, tries=1000)
+    handler = Handler(run, max_parallel=3, max_attempts=1000)
     async with asyncio.timeout(LONGEST):
         while any(status(store, key) != "done" for key in keys):
             made = workers(store, poll=handler)

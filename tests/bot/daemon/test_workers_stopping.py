@@ -29,7 +29,7 @@ def raising(error: BaseException) -> Callable[[Task], Awaitable[None]]:
 
 
 async def outcome(run: Callable[[Task], Awaitable[None]], *, longest: float = 30.0) -> TaskOutcome:
-    return await attempt(Handler(run, longest=longest), TASK, lambda: False)
+    return await attempt(Handler(run, max_seconds=longest), TASK, lambda: False)
 
 
 async def test_a_handler_that_returns_has_done_it() -> None:

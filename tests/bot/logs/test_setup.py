@@ -67,7 +67,6 @@ def test_what_libraries_log_goes_the_same_way_but_of_requests_only_what_is_wrong
     with opened("json", stream):
         logging.getLogger("some.library").info("%d things of %s", 3, SECRET)
         logging.getLogger("httpx2").info("HTTP Request: GET https://example.org")
-        logging.getLogger("apscheduler.executors").info("Running job")
         logging.getLogger("apprise").warning("it did not work")
     assert [(line["logger"], line["level"], line["event"]) for line in objects(stream)] == [
         ("some.library", "info", f"3 things of {MASK}"),
