@@ -2,13 +2,13 @@
 
 import random
 from itertools import product
-from statistics import NormalDist, fmean
+from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.research.compare.paired_tests import FEWEST, LEVEL, chance, corrected, difference, interval, student
+from bot.research.compare.paired_tests import FEWEST, LEVEL, chance, corrected, difference, interval
 from tests.bot.research.compare.simulated import rates
 
 BENCHES = 400
@@ -121,12 +121,6 @@ def test_an_interval_lies_within_its_units_and_holds_their_mean(units: list[floa
     mean = sum(units) / len(units)
     assert min(units) - 1e-9 <= low <= mean + 1e-9
     assert mean - 1e-9 <= high <= max(units) + 1e-9
-
-
-@pytest.mark.parametrize(("freedom", "point"), [(5, 2.571), (11, 2.201), (30, 2.042), (10_000, 1.960)])
-def test_the_points_of_students_distribution_are_those_of_the_tables(freedom: int, point: float) -> None:
-    assert student(freedom) == pytest.approx(point, abs=0.005)
-    assert student(freedom) > NormalDist().inv_cdf(0.975)
 
 
 def test_holms_correction_is_that_of_the_textbook() -> None:
