@@ -7,6 +7,7 @@ nor what a substep is run on; here it is a small sample of the data.
 import ast
 import asyncio
 import hashlib
+from dataclasses import dataclass
 
 from bot.agents.tree.settings import AdaptiveSettings
 from bot.coder.playbook import (
@@ -22,7 +23,7 @@ from bot.engine.context import RunContext
 from bot.engine.scripts import ScriptTimeLimits, best_seconds, seconds_left
 from bot.engine.strategy import Script
 from bot.engine.tree import Tree
-from bot.execution.record import DEBUG, ExecutionRecord
+from bot.execution.record import DEBUG
 from bot.research.agents.automind_prompts import (
     MOST_SUBSTEPS,
     FailedSubstep,
@@ -55,7 +56,8 @@ class AdaptivePlaybook(ScriptPlaybook):
         if not substeps:
             return await super().write(assignment, node, tree, limits)
         self._context.say(f"node {node}: a complex plan, in {len(substeps)} substeps")
-        return await _InSubsteps(self._context, self._settings, assignment, node, tree, limits, substeps).write()
+        best = best_seconds(self._context, tree)
+        return await _SubstepWriter(self._context, self._settings, assignment, node, limits, substeps, best).write()
 
     async def _substeps(
         self, assignment: Assignment, node: int, tree: Tree, limits: ScriptTimeLimits
@@ -92,97 +94,89 @@ class AdaptivePlaybook(ScriptPlaybook):
             return (await self._context.asker.ask(prompt, role="analyzer", name=name)).complexity
 
 
-class _InSubsteps:
-    def __init__(
-        self,
-        context: RunContext,
-        settings: AdaptiveSettings,
-        assignment: Assignment,
-        node: int,
-        tree: Tree,
-        limits: ScriptTimeLimits,
-        substeps: tuple[str, ...],
-    ) -> None:
-        self._context = context
-        self._settings = settings
-        self._assignment = assignment
-        self._node = node
-        self._best = best_seconds(context, tree)
-        self._limits = limits
-        self._substeps = substeps
-        self._so_far: WorkingSubsteps | None = None
-        """The substeps that work."""
-        self._runs = 0
+@dataclass
+class _SubstepWriter:
+    """Writes one script in substeps."""
+
+    context: RunContext
+    settings: AdaptiveSettings
+    assignment: Assignment
+    node: int
+    limits: ScriptTimeLimits
+    substeps: tuple[str, ...]
+    best_seconds: float | None
+    working: WorkingSubsteps | None = None
+    """The substeps that work."""
+    runs: int = 0
 
     async def write(self) -> ScriptWriteResult:
         """Write, check and run one substep after the other; the whole script has run when the last one has."""
-        for number in range(1, len(self._substeps) + 1):
+        for number in range(1, len(self.substeps) + 1):
             failed = await self._substep(number)
             if failed is not None:
-                script_so_far = self._script(_joined(self._so_far, failed.code))
+                script_so_far = self._script(_joined(self.working, failed.code))
                 return ScriptWriteResult(script_so_far, given_up=f"substep {number}: {failed.error}")
-        return ScriptWriteResult(self._script(_joined(self._so_far)), tried=True)
+        return ScriptWriteResult(self._script(_joined(self.working)), tried=True)
 
     async def _substep(self, number: int) -> FailedSubstep | None:
         """Have a substep written until it works, and add it to the script; return how it failed at last."""
         failed: FailedSubstep | None = None
-        step = f"node {self._node}: substep {number} of {len(self._substeps)}"
-        for attempt in range(self._settings.rewrites + 1):
-            self._context.say(f"{step}{', again' if attempt else ''}")
+        step = f"node {self.node}: substep {number} of {len(self.substeps)}"
+        for attempt in range(self.settings.rewrites + 1):
+            self.context.say(f"{step}{', again' if attempt else ''}")
             # Raises where too little time is left for the scored run.
-            seconds_left(self._context, self._best, self._limits)
-            code = await self._context.asker.ask(
-                self._prompt(number, failed), role="coder", name=f"substep {number}: {attempt}", node=self._node
+            seconds_left(self.context, self.best_seconds, self.limits)
+            code = await self.context.asker.ask(
+                self._prompt(number, failed), role="coder", name=f"substep {number}: {attempt}", node=self.node
             )
             failed = await self._try(number, code)
-            self._context.say(f"{step} works" if failed is None else f"{step} failed: {failed.error}")
+            self.context.say(f"{step} works" if failed is None else f"{step} failed: {failed.error}")
             if failed is None:
                 return None
         return failed
 
     def _prompt(self, number: int, failed: FailedSubstep | None) -> WriteSubstep:
-        context, assignment = self._context, self._assignment
+        context, assignment = self.context, self.assignment
         return WriteSubstep(
             task=context.task,
             preview=context.preview,
             machine=context.machine,
             plan=assignment.plan or "",
-            substeps=self._substeps,
+            substeps=self.substeps,
             number=number,
-            earlier_substeps=self._so_far,
+            earlier_substeps=self.working,
             failed=failed,
             parent=assignment.attempts[-1] if assignment.attempts else None,
-            seconds=self._limits.seconds,
+            seconds=self.limits.seconds,
             sample_seconds=self._sample_seconds,
             known_items=assignment.known_items,
         )
 
     @property
     def _sample_seconds(self) -> float:
-        return min(SAMPLE_SECONDS, self._limits.seconds, max(_LEAST_SECONDS, SAMPLE_SHARE * self._limits.seconds))
+        return min(SAMPLE_SECONDS, self.limits.seconds, max(_LEAST_SECONDS, SAMPLE_SHARE * self.limits.seconds))
 
     async def _try(self, number: int, code: str) -> FailedSubstep | None:
         """Parse and run the script up to a substep; keep the substep if it works, else return how it failed."""
-        script = _joined(self._so_far, code)
+        script = _joined(self.working, code)
         try:
             ast.parse(script)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             return FailedSubstep(code, f"it is not valid Python: {error}", "")
-        execution = await self._run(script)
+        execution = await self.context.executor.execute(
+            self.node, script, DEBUG, self._sample_seconds, attempt=self.runs
+        )
+        self.runs += 1
         if execution.reason is not ExitReason.FINISHED:
             # Files that are complete at the time limit count for a scored run; what does not end on a sample will not on more.
             return FailedSubstep(code, execution.error or "it was still running at its time limit", execution.output)
-        if number == len(self._substeps) and execution.error is not None:
+        if number == len(self.substeps) and execution.error is not None:
             return FailedSubstep(code, execution.error, execution.output)
-        self._so_far = WorkingSubsteps(script, execution.output, execution.seconds)
+        self.working = WorkingSubsteps(script, execution.output, execution.seconds)
         return None
 
-    async def _run(self, script: str) -> ExecutionRecord:
-        attempt, self._runs = self._runs, self._runs + 1
-        return await self._context.executor.execute(self._node, script, DEBUG, self._sample_seconds, attempt=attempt)
-
     def _script(self, code: str) -> Script:
-        return Script(self._assignment.plan or "", code, action_after(self._assignment.attempts))
+        return Script(self.assignment.plan or "", code, action_after(self.assignment.attempts))
 
 
 def _joined(working: WorkingSubsteps | None, *further: str) -> str:

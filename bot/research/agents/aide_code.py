@@ -43,19 +43,17 @@ class KernelByVotes:
         # Numbered by the node, so that of a resumed run each draft has the kernel that it had.
         async with self._choosing:
             item = await steps.once(_KERNEL, choose, Key(node))
-        posts = view.find([item]) if item else []
-        return _material(posts[0]) if posts else Material()
+        if not item or not (posts := view.find([item])):
+            return Material()
+        post = posts[0]
+        text = both_ends(without_encoded(post.text), KERNEL_CHARACTERS)
+        quote = quoted(text, item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title)
+        return Material(f"{_HEADING}\n{quote}", (Item(item, post.time),))
 
 
 def _identity(post: Post) -> str:
     """Return what all versions of a kernel share."""
     return post.ref or post.item
-
-
-def _material(post: Post) -> Material:
-    text = both_ends(without_encoded(post.text), KERNEL_CHARACTERS)
-    quote = quoted(text, post.item, kind="kernel", votes=post.votes, public_score=post.public_score, title=post.title)
-    return Material(f"{_HEADING}\n{quote}", (Item(post.item, post.time),))
 
 
 def aide_code(context: RunContext) -> Strategy:

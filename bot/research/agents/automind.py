@@ -7,7 +7,6 @@ from bot.coder.brief import Brief
 from bot.coder.playbook import Assignment
 from bot.engine.attempts import attempt
 from bot.engine.context import RunContext
-from bot.engine.results import Result
 from bot.engine.scripts import best_seconds
 from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
@@ -59,7 +58,9 @@ class AutoMindBriefing:
             earlier=await self._memory.text(tree) if action.kind == "draft" else "",
             parent=parents[0] if parents else None,
             review=await self._memory.review(parents[0].node) if action.kind == "improve" else "",
-            results=self._results(action),
+            results=tuple(
+                result for result in context.results if action.kind == "improve" and action.parents[0] in result.parents
+            ),
             seconds=seconds,
             seconds_left=context.budget.seconds_left(),
             known_items=knowledge.items,
@@ -76,11 +77,9 @@ class AutoMindBriefing:
         return Assignment(brief=brief, attempts=parents, known_items=knowledge.items, plan=plan)
 
     async def _plan(self, prompt: PlanSolution, node: int) -> str | None:
-        ask = self._context.asker.ask
+        role = "improver" if prompt.action == "improve" else "planner"
         try:
-            if prompt.action == "improve":
-                return await ask(prompt, role="improver", name="plan", node=node)
-            return await ask(prompt, role="planner", name="plan", node=node)
+            return await self._context.asker.ask(prompt, role=role, name="plan", node=node)
         except ModelRefused:
             return None
 
@@ -95,11 +94,6 @@ class AutoMindBriefing:
                 self._context.say(f"node {node}: the knowledge base has no paper on such a task at this time")
             return entries
         return await base.tricks(node, topic=attempt(self._context, action.parents[0]).plan)
-
-    def _results(self, action: Action) -> tuple[Result, ...]:
-        if action.kind != "improve":
-            return ()
-        return tuple(result for result in self._context.results if action.parents[0] in result.parents)
 
     async def meanwhile(self, tree: Tree) -> None:
         """Do nothing: plans and reviews are written when they are needed."""

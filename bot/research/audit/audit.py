@@ -72,9 +72,9 @@ def derived_too_early(store: Store, run_id: str, times: Times) -> list[str]:
     with store.read() as session:
         for name, known_at, sources in _derived(session, run_id):
             for source in sources:
-                true = times.get(source)
-                if true is not None and true > known_at:
-                    sentences.append(f"{name} is of {iso(known_at)}, but was made of {source}, which is of {iso(true)}")
+                time = times.get(source)
+                if time is not None and time > known_at:
+                    sentences.append(f"{name} is of {iso(known_at)}, but was made of {source}, which is of {iso(time)}")
     return sentences
 
 
@@ -148,10 +148,6 @@ class Clocks:
         return None
 
 
-NOT_DATED = ("node",)
-"""Items that the run itself makes: they are known when they are made."""
-
-
 @dataclass(frozen=True)
 class Audit:
     """An audit's result; it passes with no finding and at least one prompt."""
@@ -192,7 +188,7 @@ def audit_run(
     times = true_times(store, run_id, snapshot.card.slug)
     findings += [*clocks.problems, *derived_too_early(store, run_id, times)]
     findings += _knowledge_problems(store, run_id, snapshot.card.slug, settings)
-    ageless = frozenset((ITEM,) if settings.knowledge == "all" else ())
+    undated_kinds = frozenset((ITEM,) if settings.knowledge == "all" else ())
     words = Fingerprints.read(snapshot, rows)
     labels = LabelRows.read(snapshot).without_what_is_public(known_texts(snapshot, rows, settings.cutoff))
     items = 0
@@ -202,7 +198,7 @@ def audit_run(
             findings.append(f"{location}: its clock {prompt.get('as_of')!r} {problem}")
         # A prompt without a valid clock is checked against the latest time that the clock can have had.
         as_of = settings.cutoff if as_of is None else min(as_of, settings.cutoff)
-        findings += [f"{location}: {problem}" for problem in _item_problems(prompt, times, as_of, ageless)]
+        findings += [f"{location}: {problem}" for problem in _item_problems(prompt, times, as_of, undated_kinds)]
         text = "\n".join(str(m.get("content", "")) for m in prompt.get("messages", ()))
         late_posts = words.found_in(text, as_of, own_words)
         findings += [f"{location}: contains words of {post}, which was published later" for post in late_posts]
@@ -276,23 +272,25 @@ def _against_database(prompts: Sequence[Mapping[str, Any]], store: Store, run_id
     return findings
 
 
-def _item_problems(prompt: Mapping[str, Any], times: Times, as_of: datetime, ageless: frozenset[str]) -> Iterator[str]:
+def _item_problems(
+    prompt: Mapping[str, Any], times: Times, as_of: datetime, undated_kinds: frozenset[str]
+) -> Iterator[str]:
     for item in prompt.get("items", ()):
         name, shown_time = str(item.get("id")), _time(item.get("time"))
         if name not in times:
             yield f"{name} is in neither the snapshot nor the run"
             continue
-        true = times[name]
-        if name.split("/")[0] in NOT_DATED:
-            continue
-        if true is None:
+        true_time, kind = times[name], name.split("/")[0]
+        if kind == "node":
+            continue  # The run itself makes them: they are known when they are made.
+        if true_time is None:
             yield f"{name} has no time, so it may never be shown"
-        elif true > as_of and name.split("/")[0] not in ageless:
-            yield f"{name} is of {iso(true)}, later than the clock"
-        elif name.startswith("topic/") and shown_time is not None and true <= shown_time <= as_of:
+        elif true_time > as_of and kind not in undated_kinds:
+            yield f"{name} is of {iso(true_time)}, later than the clock"
+        elif kind == "topic" and shown_time is not None and true_time <= shown_time <= as_of:
             continue  # A topic is of its latest message that was read, and each of these is checked where it is shown.
-        elif shown_time != true:
-            yield f"{name} is of {iso(true)}, but the prompt dates it {item.get('time')!r}"
+        elif shown_time != true_time:
+            yield f"{name} is of {iso(true_time)}, but the prompt dates it {item.get('time')!r}"
 
 
 def _knowledge_problems(store: Store, run_id: str, competition: str, settings: ReplaySettings) -> Iterator[str]:

@@ -33,7 +33,8 @@ class LabelRows:
         public: set[tuple[str, ...]] = set()
         for name in ("sample_submission.csv", "train.csv"):
             public |= {_cells(",".join(row)) for row in _table(snapshot, f"data/{name}", card.columns)}
-        answers = {_cells(",".join(row)): row[0] for row in _answers(snapshot)}
+        labelled = _table(snapshot, ANSWERS, card.columns) or _table(snapshot, ANSWERS, card.row_columns, others=True)
+        answers = {_cells(",".join(row)): row[0] for row in labelled}
         return cls({cells: value for cells, value in answers.items() if cells not in public})
 
     def without_what_is_public(self, texts: Iterable[str]) -> "LabelRows":
@@ -65,12 +66,6 @@ def _number(cell: str) -> str:
         return repr(float(cell))
     except ValueError:
         return cell
-
-
-def _answers(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    """Return the key and the labels of each row, whatever the columns' names."""
-    card = snapshot.card
-    return _table(snapshot, ANSWERS, card.columns) or _table(snapshot, ANSWERS, card.row_columns, others=True)
 
 
 def _table(snapshot: Snapshot, name: str, columns: tuple[str, ...], *, others: bool = False) -> list[tuple[str, ...]]:
@@ -126,8 +121,9 @@ class Fingerprints:
         """
         posts = sorted(_texts(rows), key=lambda post: post[0])
         first: dict[str, tuple[datetime, str]] = {}
-        for known_at, name, text in ((_ALWAYS, "the task", text) for text in _public(snapshot)):
-            first.update(dict.fromkeys(_shingles(text), (known_at, name)))
+        tables = [_head(table) for table in sorted(snapshot.data.glob("*.[ct]sv"))]
+        for text in (snapshot.card.description, *tables):
+            first.update(dict.fromkeys(_shingles(text), (_ALWAYS, "the task")))
         for known_at, name, text in posts:
             use = (known_at, name)
             for shingle in _shingles(text):
@@ -152,13 +148,6 @@ def known_texts(snapshot: Snapshot, rows: Sequence[CommunityRow], cutoff: dateti
     """Yield what may be read at the cutoff: the description and the visible posts."""
     yield snapshot.card.description
     yield from (text for known_at, _, text in _texts(rows) if known_at <= cutoff)
-
-
-def _public(snapshot: Snapshot) -> Iterator[str]:
-    """Yield the description, and the first lines of the data's tables."""
-    yield snapshot.card.description
-    for table in sorted(snapshot.data.glob("*.[ct]sv")):
-        yield _head(table)
 
 
 def _head(table: Path) -> str:

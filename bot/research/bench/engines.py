@@ -19,7 +19,7 @@ from bot.replay.run_queue import Failed, RunOutcome
 from bot.report.result import read_result
 from bot.research.bench.bench import Bench, PlannedRun
 from bot.research.bench.progress import BenchProgress
-from bot.research.bench.spending import left_to_do, most_needed, refusal, reserved
+from bot.research.bench.spending import left_to_do, max_needed, refusal, reserved
 from sandbox.launch import ended_with_us
 from sandbox.leases import Leases
 from sandbox.share import usable_cpus
@@ -115,16 +115,16 @@ class Engines:
     def _in_order(self) -> Iterator[PlannedRun | None]:
         """Yield the runs in order; None while the next group needs what those under way may yet leave over."""
         for group in self._bench.groups:
-            while left_to_do(group) and (reason := self._refusal(group)):
+            while left_to_do(group):
+                spending = reserved(self._bench.runs, [engine.run.key for engine in self._running])
+                reason = refusal(self._bench.plan.budget, spending, max_needed(group))
+                if reason is None:
+                    break
                 if not self._running:
                     self.ended_by = reason
                     return
                 yield None
             yield from group
-
-    def _refusal(self, group: tuple[PlannedRun, ...]) -> str | None:
-        reserved_spending = reserved(self._bench.runs, [engine.run.key for engine in self._running])
-        return refusal(self._bench.plan.budget, reserved_spending, most_needed(group))
 
     def _start(self, run: PlannedRun, folder: RunFolder) -> None:
         options = ["--snapshot", str(run.snapshot.path), "--fleet", self._fleet, "--json"]

@@ -44,20 +44,22 @@ def spent_by(run: PlannedRun) -> BenchSpending:
         with read_only(run.folder.database) as session:
             ledgers = read_ledger(session)
     except InfrastructureFailure:
-        return BenchSpending(run.settings.time, run.settings.budget.money or 0.0)
+        return _limits(run)
     totals = total(ledgers)
     return BenchSpending(totals[Kind.WALL_SECONDS], totals[Kind.MONEY])
+
+
+def _limits(run: PlannedRun) -> BenchSpending:
+    return BenchSpending(run.settings.time, run.settings.budget.money or 0.0)
 
 
 def reserved(runs: Iterable[PlannedRun], running: Container[Key]) -> BenchSpending:
     """Return what runs have used, and of those under way what they may use, as each may yet use all of it."""
     total = BenchSpending()
     for run in runs:
-        spending = spent_by(run)
+        spending, limits = spent_by(run), _limits(run)
         if run.key in running:
-            spending = BenchSpending(
-                max(spending.seconds, run.settings.time), max(spending.usd, run.settings.budget.money or 0.0)
-            )
+            spending = BenchSpending(max(spending.seconds, limits.seconds), max(spending.usd, limits.usd))
         total += spending
     return total
 
@@ -67,24 +69,22 @@ def left_to_do(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
     return [run for run in runs if run.folder is None or finished_result(run.folder) is None]
 
 
-def most_needed(runs: Iterable[PlannedRun]) -> BenchSpending:
+def max_needed(runs: Iterable[PlannedRun]) -> BenchSpending:
     """Return what runs may use until they have finished; those that have finished use nothing."""
-    at_most = BenchSpending()
+    needed = BenchSpending()
     for run in left_to_do(runs):
-        spending = spent_by(run)
-        seconds, usd = run.settings.time, run.settings.budget.money or 0.0
-        at_most += BenchSpending(max(0.0, seconds - spending.seconds), max(0.0, usd - spending.usd))
-    return at_most
+        spending, limits = spent_by(run), _limits(run)
+        needed += BenchSpending(max(0.0, limits.seconds - spending.seconds), max(0.0, limits.usd - spending.usd))
+    return needed
 
 
 def refusal(budget: BenchBudget, spending: BenchSpending, at_most: BenchSpending) -> str | None:
     """Return why the budget does not cover what is needed next, in a sentence; None: it does."""
     if budget.time is not None and spending.seconds + at_most.seconds > _OVER * budget.time:
-        return _short(
-            duration(budget.time), duration(max(0.0, budget.time - spending.seconds)), duration(at_most.seconds)
-        )
+        amounts = budget.time, max(0.0, budget.time - spending.seconds), at_most.seconds
+        return _short(*map(duration, amounts))
     if budget.money is not None and spending.usd + at_most.usd > budget.money + _ROUNDING:
-        return _short(money(budget.money), money(max(0.0, budget.money - spending.usd)), money(at_most.usd))
+        return _short(*map(money, (budget.money, max(0.0, budget.money - spending.usd), at_most.usd)))
     return None
 
 

@@ -8,7 +8,7 @@ from bot.execution.folder import RunFolder
 from bot.replay.run_queue import Job, RunOutcome, jobs_left, run_each
 from bot.research.bench.bench import Bench
 from bot.research.bench.progress import BenchProgress
-from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, refusal, spent_by
+from bot.research.bench.spending import BenchSpending, left_to_do, max_needed, refusal, spent_by
 from sandbox.leases import Leases
 
 
@@ -24,7 +24,11 @@ class BenchWork:
 
     def outcomes(self) -> Iterator[RunOutcome]:
         """Do the runs, and yield the outcome of each; after a request to stop, the last one is that run's."""
-        for outcome in run_each(self._jobs(), self._leases, self._show):
+
+        def show(job: Job) -> AbstractContextManager[Say]:
+            return self._progress.started(self._by_folder[job.run.folder.path], job.run.folder)
+
+        for outcome in run_each(self._jobs(), self._leases, show):
             self._progress.ended(self._by_folder[outcome.run], outcome)
             yield outcome
 
@@ -33,11 +37,8 @@ class BenchWork:
         for group in self._bench.groups:
             if left_to_do(group):
                 spending = sum(map(spent_by, self._bench.runs), BenchSpending())
-                self.ended_by = refusal(self._bench.plan.budget, spending, most_needed(group))
+                self.ended_by = refusal(self._bench.plan.budget, spending, max_needed(group))
                 if self.ended_by is not None:
                     return
             folders: list[RunFolder] = [run.folder for run in group if run.folder is not None]
             yield from jobs_left(folders, self._bench.snapshots)
-
-    def _show(self, job: Job) -> AbstractContextManager[Say]:
-        return self._progress.started(self._by_folder[job.run.folder.path], job.run.folder)

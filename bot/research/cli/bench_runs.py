@@ -16,7 +16,7 @@ from bot.report.words import duration, money
 from bot.research.bench.bench import Bench, PlannedRun, contender_of, prepare_bench, read_bench, with_folders
 from bot.research.bench.engines import Engines, room_for
 from bot.research.bench.progress import BenchProgress
-from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, spent_by
+from bot.research.bench.spending import BenchSpending, left_to_do, max_needed, spent_by
 from bot.research.bench.work import BenchWork
 from bot.research.cli.compare import print_comparison
 from bot.research.compare.comparison import compare
@@ -79,7 +79,7 @@ def _locked(plan: Path) -> Lock:
 
 def _intended(planned: Bench) -> str:
     runs_left = left_to_do(planned.runs)
-    at_most = most_needed(runs_left)
+    at_most = max_needed(runs_left)
     cost = f" and {money(at_most.usd)}" if at_most.usd else ""
     forecast = f"; the remaining runs may take {duration(at_most.seconds)}{cost}" if runs_left else ""
     foreign_runs = f"; {planned.foreign_runs} runs are of another plan" if planned.foreign_runs else ""
@@ -120,4 +120,4 @@ def _list(planned: Bench, *, json: bool) -> None:
 def _state(run: PlannedRun) -> str:
     if not left_to_do([run]):
         return "finished"
-    return "begun" if spent_by(run).seconds else "to do"
+    return "started" if spent_by(run).seconds else "to do"

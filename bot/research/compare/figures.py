@@ -103,15 +103,15 @@ def figures(cells: Cells, contender: Contender) -> Figures:
 
 def ranks(cell: Mapping[Contender, Sequence[RunResult]]) -> dict[Contender, float]:
     """Return each contender's rank in a block by its score, 1 for the best; equal ones share the mean of their ranks."""
-    worth = {contender: mean_of(results, _worth) for contender, results in cell.items()}
+
+    def worth_of(result: RunResult) -> float:
+        return float("-inf") if result.score is None else result.oriented(result.score)
+
+    worth = {contender: mean_of(results, worth_of) for contender, results in cell.items()}
     return {
-        contender: 1 + sum(w > worth_of for w in worth.values()) + (sum(w == worth_of for w in worth.values()) - 1) / 2
-        for contender, worth_of in worth.items()
+        contender: 1 + sum(w > value for w in worth.values()) + (sum(w == value for w in worth.values()) - 1) / 2
+        for contender, value in worth.items()
     }
-
-
-def _worth(result: RunResult) -> float:
-    return float("-inf") if result.score is None else result.oriented(result.score)
 
 
 def paired_differences(cells: Cells, first: Contender, second: Contender, measure: Measure) -> dict[str, list[float]]:

@@ -13,7 +13,6 @@ from bot.research.compare.figures import Figures, mean_of, win_rate
 from bot.research.compare.papers import paper_tables
 from bot.research.compare.plots import curve_charts, difference_chart
 from bot.research.compare.verdict import competitions_needed, conclusion, interval, percentage, points, verdict
-from bot.research.contender import Contender
 
 Columns = tuple[tuple[str, Callable[[Figures], str]], ...]
 
@@ -29,7 +28,10 @@ _SPENDING: Columns = (
     ("runs", lambda row: str(row.runs)),
     ("not its own", lambda row: row.not_its_own),
     ("time", lambda row: duration(row.seconds)),
-    ("time to bronze", lambda row: _bronze(row)),
+    (
+        "time to bronze",
+        lambda row: f"{duration(row.seconds_to_bronze)} ({row.bronze} of {row.runs})" if row.bronze else NO_VALUE,
+    ),
     ("cost", lambda row: money(row.usd)),
     ("tokens", lambda row: integer(row.tokens)),
 )
@@ -61,10 +63,6 @@ def _table(comparison: Comparison, columns: Columns) -> FiguresTable:
         tuple(name for name, _ in columns),
         tuple((comparison.title(row.contender), tuple(cell(row) for _, cell in columns)) for row in comparison.rows),
     )
-
-
-def _bronze(row: Figures) -> str:
-    return f"{duration(row.seconds_to_bronze)} ({row.bronze} of {row.runs})" if row.bronze else NO_VALUE
 
 
 @dataclass(frozen=True)
@@ -101,18 +99,14 @@ def render(comparison: Comparison) -> str:
 
 def _cells(comparison: Comparison, competition: str) -> list[Cell]:
     """Return what each contender reached in a competition, in the order of the rows."""
-    by_contender = [_results(comparison, competition, row.contender) for row in comparison.rows]
+    cells = [cell for (name, _), cell in sorted(comparison.cells.items()) if name == competition]
+    by_contender = [[r for cell in cells for r in cell.get(row.contender, ())] for row in comparison.rows]
     rates = [mean_of(results, win_rate) if results else None for results in by_contender]
     best = max(rate for rate in rates if rate is not None)
     return [
         Cell(words.percent(rate), _medals(results), rate == best)
         for rate, results in zip(rates, by_contender, strict=True)
     ]
-
-
-def _results(comparison: Comparison, competition: str, contender: Contender) -> list[RunResult]:
-    cells = (cell for (name, _), cell in sorted(comparison.cells.items()) if name == competition)
-    return [result for cell in cells for result in cell.get(contender, ())]
 
 
 def _medals(results: list[RunResult]) -> str:

@@ -111,15 +111,11 @@ def chance(units: Sequence[float]) -> float:
             sums = [total + signed for total in sums for signed in (unit, -unit)]
     else:
         rng = random.Random(_SEED)  # noqa: S311 - as above
-        sums = [_signed_sum(units, rng.getrandbits(len(units))) for _ in range(2**_EXACT // 2)]
+        sums = [sum(unit * rng.choice((1, -1)) for unit in units) for _ in range(2**_EXACT // 2)]
         sums.append(sum(units))
     # Sums of the same numbers in another order may differ in their last digits.
     threshold = abs(sum(units)) - 1e-9 * sum(map(abs, units))
     return sum(abs(total) >= threshold for total in sums) / len(sums)
-
-
-def _signed_sum(units: Sequence[float], signs: int) -> float:
-    return sum(unit if signs >> number & 1 else -unit for number, unit in enumerate(units))
 
 
 def corrected(chances: Sequence[float]) -> list[float]:

@@ -118,7 +118,9 @@ def difference_chart(comparison: Comparison) -> Chart | None:
     margin = 0.06 * (max(values) - min(values)) or 0.01
     leader = comparison.title(comparison.leader)
     label = f"points of teams beaten (right: {leader} is ahead)"
-    x_axis = Axis(min(values) - margin, max(values) + margin, label, _signed, unit=0.01)
+    x_axis = Axis(
+        min(values) - margin, max(values) + margin, label, lambda value: f"{value:+g}" if value else "0", unit=0.01
+    )
     rows = [(-float(number), f"over {comparison.title(pair.second)}") for number, pair in enumerate(pairs)]
     up = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
     series = [Series("", "ink dashed", [(0.0, up.low), (0.0, up.high)], "line")]
@@ -132,10 +134,6 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         series.append(Series("", kind, [(it.mean, row)], glyph="◆", notes=[_note(pair)]))
     title = f"By how many points of teams beaten {leader} is ahead; the table of pairs shows the same"
     return Chart(title, x_axis, up, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
-
-
-def _signed(points: float) -> str:
-    return f"{points:+g}" if points else "0"
 
 
 def _values(pair: Pair) -> Sequence[float]:

@@ -75,7 +75,9 @@ def read_runs(paths: Sequence[Path]) -> Runs:
         try:
             result = read_result(folder)
         except UsageError as error:
-            unreadable.append(f"{folder.path.name} left out because its result is unreadable: {_first_line(error)}")
+            unreadable.append(
+                f"{folder.path.name} left out because its result is unreadable: {str(error).splitlines()[0]}"
+            )
             continue
         if result.live:
             live += 1
@@ -117,10 +119,6 @@ def _folders(paths: Sequence[Path]) -> Iterator[RunFolder]:
             if folder.resolve() not in seen_folders:
                 seen_folders.add(folder.resolve())
                 yield RunFolder(folder)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
 
 
 def grading_reports(runs: Runs) -> Mapping[PurePath, dict[str, Any]]:

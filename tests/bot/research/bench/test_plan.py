@@ -13,7 +13,7 @@ from bot.replay.ablations import ABLATIONS
 from bot.report.result import write_result
 from bot.research.bench.bench import Bench, contender_of, prepare_bench, read_bench, with_folders
 from bot.research.bench.plan import BenchBudget
-from bot.research.bench.spending import BenchSpending, left_to_do, most_needed, refusal, reserved, spent_by
+from bot.research.bench.spending import BenchSpending, left_to_do, max_needed, refusal, reserved, spent_by
 from sandbox.leases import Leases
 from state.errors import ConfigurationError, UsageError
 from tests.bot.replay.conftest import Bot, bot, tiny
@@ -206,7 +206,7 @@ def test_finished_runs_are_done_and_count_as_spent(place: Path) -> None:
     finish(found, 2, wall_seconds=20.0, llm=llm, status="stopped")
     assert [found.runs.index(run) for run in left_to_do(found.runs)] == [1, 2, 3, *range(5, 12)]
     assert spent_by(found.runs[0]) == BenchSpending(61.5, 0.5)
-    assert most_needed(found.groups[0]) == BenchSpending(120.0, 0.0)
+    assert max_needed(found.groups[0]) == BenchSpending(120.0, 0.0)
 
 
 def test_what_runs_under_way_may_yet_use_counts_as_used(place: Path) -> None:
