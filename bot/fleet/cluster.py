@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from bot.fleet.home import CONNECTIONS, Home
+from bot.fleet.lab_process import CONNECTIONS, LabProcess
 from bot.fleet.slot import Slot, SlotPlan
 from state.errors import InfrastructureFailure, UsageError
 
@@ -91,7 +91,7 @@ class Cluster:
 
     def home(self, plan: SlotPlan, node: str) -> Any:
         """Ask for a lab's home on one node, whose methods may be called side by side."""
-        return self._make(Home, plan, num_cpus=0, label_selector={_NODE: node}, max_concurrency=SIDE_BY_SIDE)
+        return self._make(LabProcess, plan, num_cpus=0, label_selector={_NODE: node}, max_concurrency=SIDE_BY_SIDE)
 
     def _make(self, kind: type[Slot], plan: SlotPlan, **options: Any) -> Any:
         return self._ray.remote(kind).options(max_restarts=0, max_task_retries=0, **options).remote(plan)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -68,8 +67,8 @@ class NodeCache:
     It is shared by all processes of the node, and any of them may be killed: what has its final name is whole.
     """
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
-        self._files, self._folders, self._most = folder / "files", folder / "folders", most_bytes
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self._files, self._folders, self._max_bytes = folder / "files", folder / "folders", max_bytes
         for path in (self._files, self._folders):
             path.mkdir(parents=True, exist_ok=True)
 
@@ -84,9 +83,10 @@ class NodeCache:
     def use(self, digest: str) -> Lock | None:
         """Return a lock by which a folder stays, to be released after use; None if it is not there."""
         lock = take(self._folders / f"{digest}.lock", shared=True)
-        if lock is None or not self.folder(digest).is_dir():
-            if lock is not None:
-                lock.release()
+        if lock is None:
+            return None
+        if not self.folder(digest).is_dir():
+            lock.release()
             return None
         os.utime(lock.path)
         return lock
@@ -107,7 +107,7 @@ class NodeCache:
             return
         if sha256_of(partial) != digest:
             partial.unlink()
-            raise OSError(f"corrupted transfer of file {digest} is not its content")
+            raise OSError(f"corrupted transfer: file {digest} has other content")
         partial.chmod(0o644)
         partial.rename(self._files / digest)
 
@@ -131,27 +131,16 @@ class NodeCache:
     def prune(self) -> None:
         """Remove the folders that were used longest ago, and the files that only they held, until the cache is within bounds."""
         locks = sorted(self._folders.glob("*.lock"), key=lambda p: p.stat().st_mtime)
-        while (self._bytes() > self._most) and locks:
+        while locks and sum(entry.stat().st_size for entry in os.scandir(self._files)) > self._max_bytes:
             path = locks.pop(0)
             if (lock := take(path)) is None:
                 continue
             remove_tree(path.with_suffix(""))
             lock.release(remove=True)
-            self._remove_unused()
-
-    def _bytes(self) -> int:
-        return sum(e.stat().st_size for e in os.scandir(self._files))
-
-    def _remove_unused(self) -> None:
-        for entry in os.scandir(self._files):
-            status = entry.stat()
-            if status.st_nlink == 1 and time.time() - status.st_mtime > _YOUNG:
-                Path(entry.path).unlink(missing_ok=True)
-
-
-def free_bytes(folder: Path) -> int:
-    """Return the bytes that are free on a folder's disk."""
-    return shutil.disk_usage(folder).free
+            for entry in os.scandir(self._files):
+                status = entry.stat()
+                if status.st_nlink == 1 and time.time() - status.st_mtime > _YOUNG:
+                    Path(entry.path).unlink(missing_ok=True)
 
 
 def _fail(error: OSError) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from bot.fleet.cluster import Cluster, SlotLost
 from bot.fleet.file_transfer import Sender
-from bot.fleet.labs import placed_lab
-from bot.fleet.slot import SlotProgress
-from bot.fleet.slot_lease import HeldSlot, slot_of
+from bot.fleet.remote_lab import open_remote_lab
+from bot.fleet.slot import SlotProgress, failed_outcome
+from bot.fleet.slot_lease import AcquiredSlot, slot_of
 from sandbox import Breach, ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Sandbox, SandboxDescription, Watch
 from sandbox.lab import LabHandle, LabRequest
 from sandbox.output import CappedOutput, LiveLog
@@ -47,7 +47,9 @@ class FleetSandbox:
         """Open a lab where its lease is; see `Sandbox.open_lab`."""
         slot = slot_of(request.lease)
         opening = (
-            self._here.open_lab(request) if slot is None else placed_lab(self._cluster, self._sender, slot, request)
+            self._here.open_lab(request)
+            if slot is None
+            else open_remote_lab(self._cluster, self._sender, slot, request)
         )
         async with opening as lab:
             yield lab
@@ -64,7 +66,7 @@ class FleetSandbox:
             return await join_thread(running, stop.set)
 
     def _run(
-        self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event
+        self, slot: AcquiredSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event
     ) -> ExecutionOutcome:
         try:
             request.out.mkdir(parents=True, exist_ok=True)
@@ -82,14 +84,14 @@ class FleetSandbox:
             self._cluster.call(slot.handle, "finish")
         except SlotLost as error:
             slot.lost = True
-            return _failure(f"Node {slot.facts.host} of the fleet was lost: {error}")
+            return failed_outcome(f"Node {slot.facts.host} of the fleet was lost: {error}")
         except OSError as error:
             slot.lost = True
-            return _failure(f"It could not be run on node {slot.facts.host} of the fleet: {error}")
+            return failed_outcome(f"Node {slot.facts.host} of the fleet could not run it: {error}")
         return outcome
 
     def _follow(
-        self, slot: HeldSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event
+        self, slot: AcquiredSlot, request: ExecutionRequest, watch: Watch | None, stop: threading.Event
     ) -> SlotProgress:
         """Pass on what is printed and used, and what the watch says of it, until the execution has ended."""
         output = CappedOutput(request.limits.output_bytes, request.redactor)
@@ -110,7 +112,7 @@ class FleetSandbox:
                 breach = breach or Breach(ExitReason.STOPPED, "The bot was asked to stop.")
 
     def _fetched(
-        self, slot: HeldSlot, request: ExecutionRequest, progress: SlotProgress, outcome: ExecutionOutcome
+        self, slot: AcquiredSlot, request: ExecutionRequest, progress: SlotProgress, outcome: ExecutionOutcome
     ) -> ExecutionOutcome:
         """Return the outcome with its files, which are now here."""
         kept_files = {}
@@ -118,12 +120,8 @@ class FleetSandbox:
             partial = request.out / f".{name}.partial"
             self._sender.fetch(slot.handle, ("read", name), size, partial)
             if sha256_of(partial) != digest:
-                raise OSError(f"corrupted transfer of {name} is not its content")
+                raise OSError(f"corrupted transfer: {name} has other content")
             kept_files[name] = partial.replace(request.out / name)
         text = request.redactor.own(outcome.output, "a script's output")
         write_whole(request.out / LOG_NAME, text)
         return replace(outcome, output=text, kept=kept_files)
-
-
-def _failure(detail: str) -> ExecutionOutcome:
-    return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)

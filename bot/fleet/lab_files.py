@@ -10,9 +10,9 @@ from typing import Any
 from bot.fleet.cluster import Cluster
 from bot.fleet.contents import FolderFile, FolderManifest
 from bot.fleet.file_transfer import ATTEMPTS, SEND_SECONDS, Sender
-from bot.fleet.home import KEPT_FOLDERS, Home
-from bot.fleet.slot_lease import HeldSlot
-from bot.fleet.untrusted_folder import ForeignFolder, make_alike
+from bot.fleet.lab_process import KEPT_FOLDERS, LabProcess
+from bot.fleet.slot_lease import AcquiredSlot
+from bot.fleet.untrusted_folder import UntrustedFolder, make_alike
 from sandbox import Lease
 from sandbox.lab import LabDied, LabRequest
 from state.files import sha256_of
@@ -27,7 +27,7 @@ class LabFiles:
     They raise SlotLost where the home is lost, and OSError where a disk failed.
     """
 
-    def __init__(self, cluster: Cluster, sender: Sender, slot: HeldSlot, request: LabRequest) -> None:
+    def __init__(self, cluster: Cluster, sender: Sender, slot: AcquiredSlot, request: LabRequest) -> None:
         self._cluster, self._sender, self.slot, self.request = cluster, sender, slot, request
         self.host, self.node = slot.facts.host, slot.facts.node
         self.stop = threading.Event()
@@ -38,12 +38,12 @@ class LabFiles:
         own_mounts = {name: path for name, path in request.mounts.items() if path.is_relative_to(folder)}
         self._own = {name: str(path.relative_to(folder)) for name, path in own_mounts.items()}
         """What lies in the lab's own folder, and may change while it is open: its path there by that inside."""
-        self._read = {name: ForeignFolder(folder / name) for name in {*KEPT_FOLDERS, *self._own.values()}}
+        self._read = {name: UntrustedFolder(folder / name) for name in {*KEPT_FOLDERS, *self._own.values()}}
         self._there: dict[str, str] = {}
         """Digests of what the node has in the lab's folder, by path."""
 
     def call(self, method: Callable[..., Any], *arguments: Any, seconds: float = 60.0) -> Any:
-        """Have the home do something, one of the methods of `Home`; see `Cluster.call`."""
+        """Have the home do something, one of the methods of `LabProcess`; see `Cluster.call`."""
         return self._cluster.call(self._home, method.__name__, *arguments, seconds=seconds)
 
     def open(self) -> None:
@@ -58,7 +58,7 @@ class LabFiles:
         self.show(first=True)
         # Neither paths of this machine nor the secrets that the redactor knows leave it.
         bare = replace(self.request, folder=Path(), mounts={}, redactor=None, lease=Lease())
-        if (problem := self.call(Home.open_lab, bare, sent_mounts, self._own, seconds=_STARTING)) is not None:
+        if (problem := self.call(LabProcess.open_lab, bare, sent_mounts, self._own, seconds=_STARTING)) is not None:
             raise LabDied(f"{problem} (node {self.host} of the fleet)")
 
     def show(self, *, first: bool = False) -> None:
@@ -80,10 +80,10 @@ class LabFiles:
 
     def _send(self, new: FolderManifest) -> None:
         for attempt in range(1, ATTEMPTS + 1):
-            missing = self.call(Home.missing, [f.digest for f in new.files])
+            missing = self.call(LabProcess.missing, [f.digest for f in new.files])
             self._sender.put(self._home, self.request.folder, new, set(missing), self.stop)
             try:
-                self.call(Home.place, new, seconds=SEND_SECONDS)
+                self.call(LabProcess.place, new, seconds=SEND_SECONDS)
                 break
             except OSError:  # the node's cache may have been cleared meanwhile
                 if attempt == ATTEMPTS:
@@ -95,7 +95,7 @@ class LabFiles:
         with self._lock:
             for name in KEPT_FOLDERS:
                 manifest: FolderManifest = self.call(
-                    Home.left, name, largest, self.request.limits.disk_bytes, seconds=_READING
+                    LabProcess.left, name, largest, self.request.limits.disk_bytes, seconds=_READING
                 )
                 if name == "work":
                     make_alike(self.request.folder / name, manifest)
@@ -108,7 +108,7 @@ class LabFiles:
             path, target = f"{name}/{entry.path}", self.request.folder / name / entry.path
             if not entry.digest or (self._there.get(path) == entry.digest and target.is_file()):
                 continue
-            self._sender.fetch(self._home, (Home.read_left.__name__, name, entry.path), entry.size, arriving)
+            self._sender.fetch(self._home, (LabProcess.read_left.__name__, name, entry.path), entry.size, arriving)
             if sha256_of(arriving) == entry.digest:
                 if name == "logs":
                     arriving.write_bytes(redactor.own_bytes(arriving.read_bytes()))
@@ -119,7 +119,7 @@ class LabFiles:
 
     def close(self) -> None:
         """End all processes of the lab, and bring everything home."""
-        self.call(Home.close_lab)
+        self.call(LabProcess.close_lab)
         self.bring()
 
     def end(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from bot.fleet.cluster import Cluster, SlotLost
 from bot.fleet.fleet_sandbox import FleetSandbox
 from bot.fleet.slot import Slot, SlotFacts, SlotPlan
-from bot.fleet.slot_lease import HeldSlot, PlacedLease, SlotRequest
+from bot.fleet.slot_lease import AcquiredSlot, RemoteLease, SlotRequest
 from sandbox import Lease, Sandbox, SandboxDescription
 from sandbox.lab import LabPlace
 from sandbox.leases import Leases
@@ -49,8 +49,8 @@ class Fleet(Leases):
         self.cluster = cluster
         self._settings, self._scripts, self._here = settings, scripts, local
         self._description: SandboxDescription | None = None
-        self._idle: list[HeldSlot] = []
-        self._held: list[HeldSlot] = []
+        self._idle: list[AcquiredSlot] = []
+        self._held: list[AcquiredSlot] = []
         self._without: dict[str, float] = {}
         """Nodes that are not used, and until when."""
         self._wanting: list[SlotRequest] = []
@@ -129,7 +129,7 @@ class Fleet(Leases):
         slot, lease = await self._get(plan, memory_bytes, deadline, say, lab)
         self._held.append(slot)
         try:
-            yield PlacedLease(lease.cpus, slot.facts.gpus, slot=slot)
+            yield RemoteLease(lease.cpus, slot.facts.gpus, slot=slot)
         finally:
             self._held = [s for s in self._held if s is not slot]
             await self._give_back(slot, say, occupied=lab is not None)
@@ -141,7 +141,7 @@ class Fleet(Leases):
         deadline: float,
         say: Callable[[str], None] | None,
         lab: LabPlace | None,
-    ) -> tuple[HeldSlot, Lease]:
+    ) -> tuple[AcquiredSlot, Lease]:
         while True:
             slot = await self._found(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
             if lab is None:
@@ -153,7 +153,7 @@ class Fleet(Leases):
                 if not isinstance(error, SlotLost):
                     raise
 
-    async def _occupied(self, slot: HeldSlot, deadline: float) -> Lease:
+    async def _occupied(self, slot: AcquiredSlot, deadline: float) -> Lease:
         """Have a slot hold cores of its node, by number, as commands of a lab want them."""
         slot.lost = True  # unless it answers
         seconds = max(1.0, deadline - time.monotonic())
@@ -170,7 +170,7 @@ class Fleet(Leases):
         deadline: float,
         say: Callable[[str], None] | None,
         lab_node: str | None,
-    ) -> HeldSlot:
+    ) -> AcquiredSlot:
         """Return a slot that can run scripts, an idle one if there is one; while a lab's node lives, it is there."""
         lost = 0
         while True:
@@ -185,7 +185,7 @@ class Fleet(Leases):
                 handle = await self._in_thread(self.cluster.slot, plan, memory_bytes, without, node)
                 self._wanting.append(request)
             try:
-                while isinstance(facts := await self._facts(handle, request, deadline, say), HeldSlot):
+                while isinstance(facts := await self._facts(handle, request, deadline, say), AcquiredSlot):
                     self._in_background(self._in_thread(self.cluster.end, handle))
                     fitting, handle, request = [facts], facts.handle, SlotRequest(plan, memory_bytes, node)
             except SlotLost as error:
@@ -203,7 +203,7 @@ class Fleet(Leases):
                     self._offer(request.given)
             problem = facts.problem or difference(self._description, facts)
             if problem is None:
-                return HeldSlot(handle, facts, plan, memory_bytes)
+                return AcquiredSlot(handle, facts, plan, memory_bytes)
             await self._in_thread(self.cluster.end, handle)
             self._leave_alone(facts, _UNFIT, problem, say)
             if not self._unused_of(await self._fit(plan, memory_bytes)):
@@ -235,7 +235,7 @@ class Fleet(Leases):
         request: SlotRequest,
         deadline: float,
         say: Callable[[str], None] | None,
-    ) -> SlotFacts | HeldSlot:
+    ) -> SlotFacts | AcquiredSlot:
         """Wait until a slot is there, and return what it says of its node; or another slot that was given meanwhile."""
         plan, memory_bytes, node = request.plan, request.memory_bytes, request.node
         answer, start, reported = self.cluster.begin(handle), time.monotonic(), False
@@ -269,7 +269,7 @@ class Fleet(Leases):
             is_given.cancel()
         return looking.done() and looking.result()
 
-    async def _give_back(self, slot: HeldSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
+    async def _give_back(self, slot: AcquiredSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
         if occupied and not slot.lost:
             try:
                 await self._in_thread(self.cluster.call, slot.handle, Slot.vacate.__name__)
@@ -281,7 +281,7 @@ class Fleet(Leases):
             return
         self._offer(slot)
 
-    def _offer(self, slot: HeldSlot) -> None:
+    def _offer(self, slot: AcquiredSlot) -> None:
         """Give a slot to who has waited longest for one like it, or keep it for a while."""
         for request in self._wanting:
             if request.is_met_by(slot):
@@ -303,7 +303,7 @@ class Fleet(Leases):
         await asyncio.sleep(_IDLE)
         await self._end_idle(lambda s: time.monotonic() - s.since >= _IDLE)
 
-    async def _end_idle(self, is_due: Callable[[HeldSlot], bool]) -> None:
+    async def _end_idle(self, is_due: Callable[[AcquiredSlot], bool]) -> None:
         for slot in [slot for slot in self._idle if is_due(slot)]:
             self._idle.remove(slot)
             await self._in_thread(self.cluster.end, slot.handle)

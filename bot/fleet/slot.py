@@ -6,6 +6,7 @@ It sees no label, key or secret: what it is given are scripts, views and limits.
 import asyncio
 import os
 import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from bot.fleet.contents import FolderManifest, NodeCache, free_bytes
+from bot.fleet.contents import FolderManifest, NodeCache
 from sandbox import (
     Breach,
     ExecutionOutcome,
@@ -32,7 +33,7 @@ from sandbox import (
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.execution import LocalSandbox, execute
-from sandbox.gpu import Gpus, open_gpus
+from sandbox.gpu import open_gpus
 from sandbox.instance import instance_of
 from sandbox.leases import Leases, leases_folder
 from sandbox.locks import Lock
@@ -155,34 +156,38 @@ class Slot:
         except (BotError, OSError) as error:
             self._problem = str(error)
         # Should this process be killed, it removes what its sandbox leaves.
-        command = [sys.executable, "-m", "bot.fleet.clearing", str(self._folder)]
+        command = [sys.executable, "-m", "bot.fleet.slot_cleanup", str(self._folder)]
         self._clearing = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
         self._clearing.wait()  # it leaves a process behind, which reads what it has read
 
     def facts(self) -> SlotFacts:
         """Return what there is to know of the node."""
-        free = free_bytes(self._folder)
-        problem = self._problem
+        import ray  # only a process that Ray started comes here
+
+        free, problem = shutil.disk_usage(self._folder).free, self._problem
         if problem is None and free < self._plan.free_bytes:
             problem = f"only {free / 1e9:.1f} GB are free in {self._folder}"
         with open_gpus() as gpus_here:
-            gpus, models = self._gpus(gpus_here), tuple(gpu.name for gpu in gpus_here.all())
+            gpus, models = tuple(gpu.uuid for gpu in gpus_here.all()), tuple(gpu.name for gpu in gpus_here.all())
+        if not gpus:
+            gpus = tuple(f"gpu-{n}" for n in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if n)
         description = None if self._sandbox is None else self._sandbox.describe()
         versions = {
             "Python": platform.python_version(),
             "Ray": metadata.version("ray"),
             "kaggle-bot": metadata.version("kaggle-bot"),
         }
-        node = _node_id()
         return SlotFacts(
-            node, socket.gethostname(), problem, description, gpus, models, free, datetime.now(UTC), versions
+            str(ray.get_runtime_context().get_node_id()),
+            socket.gethostname(),
+            problem,
+            description,
+            gpus if self._plan.gpus else (),
+            models,
+            free,
+            datetime.now(UTC),
+            versions,
         )
-
-    def _gpus(self, gpus_here: Gpus) -> tuple[str, ...]:
-        if self._plan.gpus == 0:
-            return ()
-        numbers = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        return tuple(gpu.uuid for gpu in gpus_here.all()) or tuple(f"gpu-{n}" for n in numbers if n)
 
     def lacks(self, digest: str, manifest: FolderManifest | None = None) -> list[str] | None:
         """Return the files of a folder that the node lacks; None if it lacks none, and the folder is there to be used.
@@ -227,7 +232,7 @@ class Slot:
             output, usage = relay.taken()
         if not is_over:
             return SlotProgress(output, usage, None, {})
-        outcome = self._outcome or _failed("the slot failed")
+        outcome = self._outcome or failed_outcome("the slot failed")
         files = {name: (sha256_of(path), path.stat().st_size) for name, path in outcome.kept.items()}
         return SlotProgress(output, usage, replace(outcome, kept={}), files)
 
@@ -259,12 +264,12 @@ class Slot:
 
     def _run(self, request: ExecutionRequest) -> None:
         if not isinstance(self._sandbox, LocalSandbox):
-            self._outcome = _failed(self._problem or "the node has no sandbox")
+            self._outcome = failed_outcome(self._problem or "the node has no sandbox")
             return
         try:
             self._outcome = asyncio.run(_executed(self._sandbox, self._plan, self._occupied, request, self._relay))
         except (BotError, OSError) as error:
-            self._outcome = _failed(str(error))
+            self._outcome = failed_outcome(str(error))
 
 
 # Outside of the class: Ray would take it for an asynchronous one, and a home's methods would wait for each other.
@@ -294,11 +299,6 @@ def node_folder() -> Path:
     return Path(os.environ.get("BOT_FLEET") or cache / "kaggle-bot" / "fleet")
 
 
-def _failed(detail: str) -> ExecutionOutcome:
+def failed_outcome(detail: str) -> ExecutionOutcome:
+    """Return the outcome of an execution that the fleet could not run."""
     return ExecutionOutcome(ExitReason.INFRASTRUCTURE, None, 0.0, None, None, output="", kept={}, detail=detail)
-
-
-def _node_id() -> str:
-    import ray  # only a process that Ray started comes here
-
-    return str(ray.get_runtime_context().get_node_id())

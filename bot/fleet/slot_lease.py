@@ -9,7 +9,7 @@ from sandbox import Lease
 
 
 @dataclass
-class HeldSlot:
+class AcquiredSlot:
     """A slot, and what is known of its node."""
 
     handle: Any
@@ -22,10 +22,10 @@ class HeldSlot:
 
 
 @dataclass(frozen=True)
-class PlacedLease(Lease):
+class RemoteLease(Lease):
     """A lease whose cores and GPUs are another machine's."""
 
-    slot: HeldSlot | None = field(default=None, compare=False)
+    slot: AcquiredSlot | None = field(default=None, compare=False)
 
     @property
     def lost(self) -> bool:
@@ -33,9 +33,9 @@ class PlacedLease(Lease):
         return self.slot is not None and self.slot.lost
 
 
-def slot_of(lease: Lease) -> HeldSlot | None:
+def slot_of(lease: Lease) -> AcquiredSlot | None:
     """Return the slot that a lease is; None: it is one of this machine."""
-    return lease.slot if isinstance(lease, PlacedLease) else None
+    return lease.slot if isinstance(lease, RemoteLease) else None
 
 
 @dataclass(eq=False)
@@ -46,10 +46,10 @@ class SlotRequest:
     memory_bytes: int
     node: str | None
     """On which it must be; None: on any."""
-    given: HeldSlot | None = None
+    given: AcquiredSlot | None = None
     """One that was given back meanwhile."""
     was_given: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def is_met_by(self, slot: HeldSlot) -> bool:
+    def is_met_by(self, slot: AcquiredSlot) -> bool:
         """Return whether a slot is such a one."""
         return (slot.plan, slot.memory_bytes) == (self.plan, self.memory_bytes) and self.node in (None, slot.facts.node)

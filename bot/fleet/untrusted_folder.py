@@ -15,7 +15,7 @@ from sandbox.workspace import remove_tree
 _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class ForeignFolder:
+class UntrustedFolder:
     """Reads one folder; a file that has not changed is read once."""
 
     def __init__(self, folder: Path) -> None:

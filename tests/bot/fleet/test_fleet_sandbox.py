@@ -13,7 +13,7 @@ import pytest
 from bot.fleet.checks import check_fleet
 from bot.fleet.cluster import Cluster
 from bot.fleet.leases import _IDLE, Fleet
-from bot.fleet.slot_lease import HeldSlot, PlacedLease, slot_of
+from bot.fleet.slot_lease import AcquiredSlot, RemoteLease, slot_of
 from sandbox import Breach, ExecutionRequest, ExitReason, Lease, Limits, ResourceUsage, Sandbox
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.leases import Leases, leases_folder
@@ -96,7 +96,7 @@ async def test_a_script_runs_on_a_node_as_it_does_here(place: Place, nodes: Node
     async with place.lease() as lease:
         await place.sandbox.run(place.request("second", READS, lease))
     async with place.lease(gpus=1) as with_gpu:
-        assert isinstance(with_gpu, PlacedLease) and with_gpu.gpus == ("gpu-0",)
+        assert isinstance(with_gpu, RemoteLease) and with_gpu.gpus == ("gpu-0",)
         assert (await place.sandbox.run(place.request("third", READS, with_gpu))).exit_code == 0
     kept = [(path, path.stat().st_mtime_ns) for path in copies]
     assert kept == [(path, path.stat().st_mtime_ns) for path in copies]
@@ -131,7 +131,7 @@ async def test_a_node_that_dies_costs_its_execution_alone(place: Place, nodes: N
 
 
 async def test_who_waits_gets_the_slot_that_is_given_back(place: Place):
-    async def taken() -> HeldSlot | None:
+    async def taken() -> AcquiredSlot | None:
         async with place.lease(gpus=1) as lease:
             return slot_of(lease)
 

@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 
 from bot.fleet.contents import FolderFile, FolderManifest
-from bot.fleet.untrusted_folder import ForeignFolder, make_alike
+from bot.fleet.untrusted_folder import UntrustedFolder, make_alike
 
 
-def filled(folder: Path) -> ForeignFolder:
+def filled(folder: Path) -> UntrustedFolder:
     (folder / "sub" / "empty").mkdir(parents=True)
     (folder / "sub" / "a").write_text("a")
     (folder / "large").write_bytes(b"x" * 2_000)
-    return ForeignFolder(folder)
+    return UntrustedFolder(folder)
 
 
 def paths(manifest: FolderManifest) -> list[str]:

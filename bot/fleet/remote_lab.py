@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from bot.fleet.cluster import SIDE_BY_SIDE, Cluster, SlotLost
 from bot.fleet.file_transfer import Sender
-from bot.fleet.home import SOCKET, Home
 from bot.fleet.lab_files import LabFiles
-from bot.fleet.slot_lease import HeldSlot
+from bot.fleet.lab_process import SOCKET, LabProcess
+from bot.fleet.slot_lease import AcquiredSlot
 from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.layout import check_lab
 from sandbox.lab.listening import connected, receive
@@ -30,14 +30,16 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def placed_lab(cluster: Cluster, sender: Sender, slot: HeldSlot, request: LabRequest) -> AsyncIterator[LabHandle]:
+async def open_remote_lab(
+    cluster: Cluster, sender: Sender, slot: AcquiredSlot, request: LabRequest
+) -> AsyncIterator[LabHandle]:
     """Open a lab on the node of a slot, closed at the end; its folder on this machine is then as it was left there.
 
     Raises LabDied: it could not be opened, or the node is lost; ValueError: no caller should make this request.
     """
     check_lab(request)
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix=request.lab_id) as threads:
-        lab = PlacedLab(LabFiles(cluster, sender, slot, request), threads)
+        lab = RemoteLab(LabFiles(cluster, sender, slot, request), threads)
         try:
             await lab.open()
             yield lab
@@ -45,7 +47,7 @@ async def placed_lab(cluster: Cluster, sender: Sender, slot: HeldSlot, request: 
             await lab.close()
 
 
-class PlacedLab:
+class RemoteLab:
     """A `LabHandle` on a node."""
 
     def __init__(self, files: LabFiles, threads: ThreadPoolExecutor) -> None:
@@ -66,17 +68,17 @@ class PlacedLab:
         if not self._alive:
             raise LabDied("The lab has ended.")
         await self._reached(self._files.show)
-        run = (Home.run, number, command, seconds, tuple(cpus), tuple(gpus))
+        run = (LabProcess.run, number, command, seconds, tuple(cpus), tuple(gpus))
         result: CommandResult = await self._reached(
             partial(self._files.call, *run, seconds=seconds + _ANSWER),
-            lambda: self._threads.submit(self._files.call, Home.stop, number),
+            lambda: self._threads.submit(self._files.call, LabProcess.stop, number),
         )
         await self._reached(partial(self._files.bring, _SMALL))
         return result
 
     async def wait_idle(self) -> None:
         """See `LabHandle`."""
-        wait_remotely = partial(self._files.call, Home.wait_idle, seconds=_LONGEST)
+        wait_remotely = partial(self._files.call, LabProcess.wait_idle, seconds=_LONGEST)
         with suppress(SlotLost):
             await asyncio.get_running_loop().run_in_executor(self._threads, wait_remotely)
 
@@ -113,7 +115,7 @@ class PlacedLab:
     async def _accept(self) -> None:
         """Lead connections of the lab's socket to the engine's own, and notice when the lab ends."""
         while self._alive:
-            numbers = await self._ask(Home.accept, _WAIT)
+            numbers = await self._ask(LabProcess.accept, _WAIT)
             self._alive = self._alive and numbers is not None
             for number in numbers or ():
                 self._begin(self._relay(number))
@@ -127,15 +129,15 @@ class PlacedLab:
                     await asyncio.wait({asking_task, answering}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     answering.cancel()
-                    await self._ask(Home.hang_up, number)
+                    await self._ask(LabProcess.hang_up, number)
                     await asyncio.gather(asking_task, answering, return_exceptions=True)
         except OSError:  # the engine's end is closed
-            await self._ask(Home.hang_up, number)
+            await self._ask(LabProcess.hang_up, number)
 
     async def _ask_on(self, number: int, connection: socket.socket) -> None:
         """Pass on what the lab asks, until its end of the connection is gone."""
         with suppress(LabDied, OSError):
-            while (content := await self._ask(Home.receive, number)) != b"":
+            while (content := await self._ask(LabProcess.receive, number)) != b"":
                 await asyncio.get_running_loop().sock_sendall(connection, content or b"")
 
     async def _answer(self, number: int, connection: socket.socket) -> None:
@@ -143,7 +145,7 @@ class PlacedLab:
         with suppress(LabDied):
             while content := await receive(connection, _CHUNK):
                 await self._reached(self._files.show)
-                if not await self._ask(Home.send, number, content):
+                if not await self._ask(LabProcess.send, number, content):
                     return
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

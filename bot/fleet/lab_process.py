@@ -15,7 +15,7 @@ from functools import partial
 
 from bot.fleet.contents import FolderManifest
 from bot.fleet.slot import SILENCE, Slot, SlotPlan
-from bot.fleet.untrusted_folder import ForeignFolder
+from bot.fleet.untrusted_folder import UntrustedFolder
 from sandbox.execution import LocalSandbox
 from sandbox.lab import CommandResult, LabDied, LabRequest
 from sandbox.lab.keeper import Keeper
@@ -37,7 +37,7 @@ _PATIENCE = 20.0
 _OPENING = 120.0
 
 
-class Home(Slot):
+class LabProcess(Slot):
     """Its methods may be called side by side, as most wait."""
 
     _request: LabRequest
@@ -50,7 +50,7 @@ class Home(Slot):
         for name in KEPT_FOLDERS:
             (self._lab / name).mkdir(parents=True)
         self._lab.parent.chmod(0o700)
-        self._kept = {name: ForeignFolder(self._lab / name) for name in KEPT_FOLDERS}
+        self._kept = {name: UntrustedFolder(self._lab / name) for name in KEPT_FOLDERS}
         self._listener = listen(self._lab / "socket" / SOCKET)
         self._connections: dict[int, socket.socket] = {}
         self._numbers = itertools.count(1)
@@ -162,7 +162,7 @@ class Home(Slot):
             connection.close()
 
     def left(self, name: str, largest: int | None, max_files: int) -> FolderManifest:
-        """Return what lies in a folder of the lab's; see `ForeignFolder.manifest`."""
+        """Return what lies in a folder of the lab's; see `UntrustedFolder.manifest`."""
         return self._kept[name].manifest(largest, max_files)
 
     def read_left(self, name: str, path: str, offset: int, size: int) -> bytes:
