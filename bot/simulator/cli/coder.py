@@ -2,6 +2,7 @@
 
 import tempfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -36,17 +37,14 @@ def check(
 
     Example: bot coder check codex
     """
-
-    def say(line: str) -> None:
-        typer.echo(line, err=True)
-
+    say = partial(typer.echo, err=True)
     with tempfile.TemporaryDirectory(prefix="bot-coder-") as folder:
         items, last_output = check_coder(name, settings_file(config), sandbox, Path(folder), say)
     ok = all(i.ok for i in items)
     record = {"coder": name, "ok": ok, "seen": [asdict(i) for i in items], "printed": last_output}
     lines = (f"{'ok' if i.ok else 'fails':6} {i.title:24} {i.finding}" for i in items)
     print_result(record, *lines, json=json)
-    if not ok and not json:
-        typer.echo(f"What it printed last:\n{last_output}", err=True)
     if not ok:
+        if not json:
+            say(f"What it printed last:\n{last_output}")
         raise typer.Exit(1)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -56,10 +56,19 @@ def probe(
         kinds = _kinds(exchanges)
     results = judge(exchanges)
     if json:
-        answer = _as_json(section.url, competition, exchanges, results, folder)
-        print_json(
-            answer | {"kinds": [{"kind": kind.name, "about": str(kind), "worked_on": kind.worked_on} for kind in kinds]}
-        )
+        points = [
+            {
+                "point": r.point.name,
+                "assumed": r.point.assumed,
+                "verdict": r.finding.verdict,
+                "saw": r.finding.observation,
+                "settled_by": r.point.settled_by,
+            }
+            for r in results
+        ]
+        facts = {"site": section.url, "competition": competition, "requests": len(exchanges), "folder": str(folder)}
+        about = [{"kind": kind.name, "about": str(kind), "worked_on": kind.worked_on} for kind in kinds]
+        print_json({**facts, "points": points, "kinds": about})
     else:
         _show(results, exchanges, folder)
         for kind in kinds:
@@ -95,29 +104,11 @@ def _kinds(exchanges: Sequence[ProbeExchange]) -> list[CompetitionKind]:
 
 def _show(results: Sequence[ProbeResult], exchanges: Sequence[ProbeExchange], folder: Path) -> None:
     in_order = sorted(results, key=lambda r: _ORDER.index(r.finding.verdict))
-    rows = [(r.finding.verdict, r.point.assumed, _finding_text(r)) for r in in_order]
-    print_table(("", "the bot assumes", "what was seen"), rows)
+    rows = []
+    for r in in_order:
+        how_to_settle = f" (settled by: {r.point.settled_by})" if r.finding.verdict == "could not tell" else ""
+        rows.append((r.finding.verdict, r.point.assumed, f"{r.finding.observation}{how_to_settle}"))
+    print_table(("", "the bot assumes", "Kaggle's answers"), rows)
     counts = Counter(r.finding.verdict for r in results)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _ORDER)
     typer.echo(f"{total}; {len(exchanges)} requests. The answers, masked: {folder}")
-
-
-def _finding_text(result: ProbeResult) -> str:
-    how_to_settle = f" (settled by: {result.point.settled_by})" if result.finding.verdict == "could not tell" else ""
-    return f"{result.finding.observation}{how_to_settle}"
-
-
-def _as_json(
-    url: str, competition: str, exchanges: Sequence[ProbeExchange], results: Sequence[ProbeResult], folder: Path
-) -> dict[str, Any]:
-    points = [
-        {
-            **{"point": r.point.name, "assumed": r.point.assumed, "verdict": r.finding.verdict},
-            **{"saw": r.finding.observation, "settled_by": r.point.settled_by},
-        }
-        for r in results
-    ]
-    return {
-        **{"site": url, "competition": competition, "requests": len(exchanges)},
-        **{"points": points, "folder": str(folder)},
-    }

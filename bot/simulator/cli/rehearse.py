@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _AFTERWARDS = timedelta(hours=1)
 """By the site's clock: how long a site goes on after the last deadline, so that clients see the end."""
-_LOOK = 0.25
+_CHECK_SECONDS = 0.25
 _LINE = 60.0
 """Seconds between two progress lines if there is no terminal."""
 
@@ -150,7 +150,7 @@ def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime 
     with progress_line(_LINE) as say:
         while not stop.is_set() and (end is None or clock.now() < end):
             say(progress(site, clock), (clock.now() - clock.start) / (site.last_deadline - clock.start))
-            stop.wait(_LOOK)
+            stop.wait(_CHECK_SECONDS)
 
 
 def announcement(site: "Site", clock: FastClock, url: str) -> dict[str, Any]:
@@ -206,21 +206,17 @@ def show_results(results: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     for result in results:
         if json:
             print_json(result)
-        else:
-            _print(result)
-
-
-def _print(result: Mapping[str, Any]) -> None:
-    rows = [
-        ("submissions", f"{result['submissions']} ({result['scored']} scored, {result['failed']} failed)"),
-        ("best public score", number(result["public_score"], 6)),
-        ("public rank", f"{result['public_rank'] or '–'} of {result['teams']}"),
-        ("private score", number(result["private_score"], 6)),
-        ("final rank", f"{result['rank'] or '–'} of {result['final_teams']}"),
-        ("medal", result["medal"] or "none"),
-        ("requests", f"{result['requests']} ({result['faults']} faults injected)"),
-    ]
-    print_table(("", result["competition"]), rows, title="final standing" if result["over"] else "standing so far")
+            continue
+        rows = [
+            ("submissions", f"{result['submissions']} ({result['scored']} scored, {result['failed']} failed)"),
+            ("best public score", number(result["public_score"], 6)),
+            ("public rank", f"{result['public_rank'] or '–'} of {result['teams']}"),
+            ("private score", number(result["private_score"], 6)),
+            ("final rank", f"{result['rank'] or '–'} of {result['final_teams']}"),
+            ("medal", result["medal"] or "none"),
+            ("requests", f"{result['requests']} ({result['faults']} faults injected)"),
+        ]
+        print_table(("", result["competition"]), rows, title="final standing" if result["over"] else "standing so far")
 
 
 def _competition_facts(competition: "SimulatedCompetition") -> dict[str, Any]:
@@ -233,11 +229,9 @@ def _competition_facts(competition: "SimulatedCompetition") -> dict[str, Any]:
 
 
 def _line(competition: "SimulatedCompetition") -> str:
-    from bot.simulator.site.time_shift import shift_in_words
-
-    words = shift_in_words(competition.snapshot.shift)
+    shift = competition.snapshot.shift
     span = f"{competition.card.enabled_at:%Y-%m-%d %H:%M} to {competition.card.deadline:%Y-%m-%d %H:%M}"
-    return f"{competition.slug}: {span}{', all of it ' if words else ''}{words}"
+    return f"{competition.slug}: {span}{f', moved by {shift.days:+,} days' if shift else ''}"
 
 
 def _progress_of(competition: "SimulatedCompetition", clock: FastClock, now: datetime) -> str:

@@ -12,6 +12,7 @@ import statistics
 import zipfile
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bot.evaluation.answers.board import standing
 from bot.evaluation.metrics.registry import METRICS
@@ -42,16 +43,6 @@ class Team:
     submissions: int
 
 
-@dataclass(frozen=True)
-class Final:
-    """A private score's final rank among all real teams."""
-
-    rank: int
-    teams: int
-    medal: str | None
-    win_rate: float
-
-
 class SimulatedLeaderboard:
     """All teams but the user's own."""
 
@@ -69,12 +60,12 @@ class SimulatedLeaderboard:
             key=lambda team: (sign * (team.private if private else team.public), team.last_submission_at, team.id),
         )
 
-    def final(self, score: float) -> Final:
-        """Return a private score's rank among the private scores of all teams."""
+    def final(self, score: float) -> dict[str, Any]:
+        """Return a private score's `rank`, `medal` and `win_rate` among the private scores of all teams."""
         result = standing(self._scores, score, lower_is_better=self._card.lower_is_better)
         better = sum(self._card.oriented(s) > self._card.oriented(score) for s in self._scores)
         medal = next((name for name in ("gold", "silver", "bronze") if getattr(result, f"{name}_medal")), None)
-        return Final(better + 1, len(self._scores), medal, result.win_rate)
+        return {"rank": better + 1, "medal": medal, "win_rate": result.win_rate}
 
 
 def score_text(score: float | None) -> str:

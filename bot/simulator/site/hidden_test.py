@@ -1,13 +1,11 @@
 """The part of a test set that a competition for notebooks publishes; submitted notebooks run again on the whole of it."""
 
 import csv
-import os
 import random
-import shutil
-from contextlib import suppress
 from pathlib import Path
 
 from scrapers.snapshots.files import walk
+from scrapers.snapshots.linking import link_or_copy
 from scrapers.snapshots.snapshot import Snapshot
 from state.errors import UsageError
 
@@ -35,7 +33,7 @@ def publish(snapshot: Snapshot, folder: Path, *, share: float, seed: int) -> Non
         if path.suffix == ".csv" and (file_ids := _ids(path, key)) and file_ids.keys() <= ids.keys():
             _reduce(path, target, key, shown_ids)
         else:
-            _copy(path, target)
+            link_or_copy(path, target)
     for place in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
         place.chmod(0o755)  # scripts may run as another user
 
@@ -57,10 +55,3 @@ def _reduce(path: Path, target: Path, key: str, shown_ids: set[str]) -> None:
         writer.writerow(header)
         writer.writerows(row for row in rows if len(row) > place and row[place] in shown_ids)
     target.chmod(0o644)
-
-
-def _copy(path: Path, target: Path) -> None:
-    with suppress(OSError):  # another file system
-        os.link(path, target)
-        return
-    shutil.copyfile(path, target)

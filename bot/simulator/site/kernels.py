@@ -135,6 +135,9 @@ def _read(folder: Path, row: KernelRow, time: datetime, ref: str, position: int)
     suffix = path.suffix.lower() if path else ""
     source = path.read_text(encoding="utf-8", errors="replace") if path else ""
     prose = suffix in (".md", ".txt", ".html") or row.kind == "writeup"
+    if prose:  # Kaggle shows it as a notebook of one cell
+        cell = {"cell_type": "markdown", "metadata": {}, "source": source}
+        source = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
     notebook = suffix == ".ipynb" or prose or (not path and row.kind == "notebook")
     owner, _, name = ref.partition("/")
     return Version(
@@ -146,14 +149,8 @@ def _read(folder: Path, row: KernelRow, time: datetime, ref: str, position: int)
         language=(row.language or _LANGUAGES.get(suffix) or "python").lower(),
         kernel_type="notebook" if notebook else "script",
         run_at=time,
-        source=_as_notebook(source) if prose else source,
+        source=source,
         dataset_sources=tuple(map(str, row.datasets or ())),
         row_id=row.id,
         output=resolve_inside(folder, row.output) if row.output else None,
     )
-
-
-def _as_notebook(prose: str) -> str:
-    """Return prose as a notebook of one cell, as Kaggle shows it."""
-    cell = {"cell_type": "markdown", "metadata": {}, "source": prose}
-    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})

@@ -22,7 +22,7 @@ def result_of(site: Site, competition: SimulatedCompetition, now: datetime) -> d
     pushed = [v for v in site.kernels.pushed() if competition.slug in v.competition_sources]
     final = competition.desk.final(now) if competition.over(now) else None
     score = final.private_score if final else None
-    end = None if score is None else competition.board.final(score)
+    end = {"rank": None, "medal": None, "win_rate": None} if score is None else competition.board.final(score)
     return {
         "competition": competition.slug,
         "time": now.isoformat(),
@@ -36,10 +36,8 @@ def result_of(site: Site, competition: SimulatedCompetition, now: datetime) -> d
         "public_rank": next((rank for rank, team in enumerate(board, 1) if team.id == competition.team_id), None),
         "teams": len(board),
         "private_score": score,
-        "rank": end.rank if end else None,
+        **end,
         "final_teams": len(competition.snapshot.leaderboard),
-        "medal": end.medal if end else None,
-        "win_rate": end.win_rate if end else None,
         "requests": sum(site.requests.values()),
         "faults": len(site.faults.injected),
     }

@@ -11,7 +11,6 @@ from itertools import count
 from pathlib import Path
 
 from sandbox import Breach, ExecutionRequest, ExitReason, Limits, ResourceUsage, Sandbox
-from sandbox import ExecutionOutcome as Execution
 
 _END_WORDS = {
     ExitReason.TIMED_OUT: "Notebook Timeout",
@@ -21,7 +20,6 @@ _END_WORDS = {
     ExitReason.STOPPED: "Notebook Cancelled",
     ExitReason.INFRASTRUCTURE: "Notebook Server Error",
 }
-_THREW = "Notebook Threw Exception"
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,12 @@ class Runner:
         self._scratch.cleanup()
 
     def _follow(self, run: NotebookRun, request: ExecutionRequest) -> NotebookOutput:
-        return _outcome(asyncio.run(self._sandbox.run(request, run)))
+        outcome = asyncio.run(self._sandbox.run(request, run))
+        files = {name: path.read_bytes() for name, path in outcome.kept.items()}
+        if outcome.reason is ExitReason.FINISHED:
+            return NotebookOutput(files, outcome.output)
+        error = _END_WORDS.get(outcome.reason, "Notebook Threw Exception")
+        return NotebookOutput({}, f"{outcome.output}{outcome.detail or ''}\n", error)
 
 
 def code_of(source: str) -> str:
@@ -108,10 +111,3 @@ def code_of(source: str) -> str:
     except (ValueError, KeyError, TypeError):
         return source
     return "\n\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
-
-
-def _outcome(execution: Execution) -> NotebookOutput:
-    files = {name: path.read_bytes() for name, path in execution.kept.items()}
-    if execution.reason is ExitReason.FINISHED:
-        return NotebookOutput(files, execution.output)
-    return NotebookOutput({}, f"{execution.output}{execution.detail or ''}\n", _END_WORDS.get(execution.reason, _THREW))

@@ -53,8 +53,7 @@ class Storage:
         """The place that each signature is for, and until when it is valid."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._added: dict[str, tuple[Path, datetime]] = {}
-        self._zipping = threading.Lock()
-        self._making = threading.Lock()
+        self._lock = threading.RLock()
 
     def close(self) -> None:
         """Remove what was written."""
@@ -64,7 +63,7 @@ class Storage:
     @property
     def folder(self) -> Path:
         """Where files are written, which is made when it is first asked for."""
-        with self._making:
+        with self._lock:
             if self._scratch is None:
                 self._scratch = tempfile.TemporaryDirectory(prefix="rehearsal-")
         return Path(self._scratch.name)
@@ -89,10 +88,10 @@ class Storage:
         signed, expires = self._links.get(signature, ("", now))
         if signed != place or now > expires:
             raise ApiError(403, "The signature does not match, or the address has expired")
-        place_found = self._find(place)
-        if place_found is None:
+        file = self._find(place)
+        if file is None:
             raise ApiError(404, "Not found")
-        path, made_at = place_found
+        path, made_at = file
         size = path.stat().st_size
         etag = hashlib.sha256(f"{place}/{size}".encode()).hexdigest()[:32]
         return ServedFile(path, {"etag": f'"{etag}"', "last-modified": format_datetime(made_at, usegmt=True)})
@@ -113,7 +112,7 @@ class Storage:
         return self.folder / hashlib.sha256(place.encode()).hexdigest()
 
     def _zip(self, data: SimulatedDataFiles) -> Path:
-        with self._zipping:
+        with self._lock:
             path = self._scratched(f"archive/{data.slug}.zip")
             if not path.exists():
                 scratch = path.with_suffix(".part")

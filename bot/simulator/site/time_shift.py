@@ -34,16 +34,6 @@ def shifted(snapshot: Snapshot, shift: timedelta) -> Snapshot:
     return replace(snapshot, card=card, community=community, shift=snapshot.shift + shift)
 
 
-def shift_in_words(shift: timedelta) -> str:
-    """Return in words how much earlier or later a competition is than it was; empty for no shift."""
-    if not shift:
-        return ""
-    span = abs(shift)
-    days, hours = f"{span.days:,} day{'' if span.days == 1 else 's'}", span.seconds / 3600
-    words = days if not hours else f"{days} and {hours:g} hours" if span.days else f"{hours:g} hours"
-    return f"{words} {'later' if shift > timedelta(0) else 'earlier'} than it was"
-
-
 def _row(row: RowT, shift: timedelta, *names: str) -> RowT:
     times = {name: getattr(row, name) for name in names}
     return row.model_copy(update={name: time + shift for name, time in times.items() if time is not None})

@@ -120,10 +120,7 @@ class BenchImportResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields as JSON values."""
-        values = asdict(self)
-        values["problems"] = [str(problem) for problem in self.problems]
-        values["left_out"], values["notes"] = list(self.omitted), list(self.notes)
-        return values
+        return {**asdict(self), "problems": [str(problem) for problem in self.problems]}
 
 
 _SCRATCH = "scratch"

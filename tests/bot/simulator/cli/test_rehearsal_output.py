@@ -60,7 +60,7 @@ def test_people_are_shown_what_was_moved(tmp_path: Path, capsys: pytest.CaptureF
     assert lines[:3] == [
         f"simulated Kaggle with 2 competitions: {URL} (open it in a browser)",
         "  tiny-table: 2020-01-01 00:00 to 2020-03-01 00:00",
-        "  tiny-twin: 2020-01-01 00:00 to 2020-02-29 00:00, all of it 1,096 days earlier than it was",
+        "  tiny-twin: 2020-01-01 00:00 to 2020-02-29 00:00, moved by -1,096 days",
     ]
 
 

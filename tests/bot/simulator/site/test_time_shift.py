@@ -4,10 +4,8 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
-
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.simulator.site.time_shift import align_starts, shift_in_words, shifted
+from bot.simulator.site.time_shift import align_starts, shifted
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.snapshot import Snapshot
 from tests.bot.simulator.site.parts import TWIN_DEADLINE, both, write_twin
@@ -57,20 +55,6 @@ def test_there_and_back_is_where_it_was_and_one_alone_stays(tmp_path: Path) -> N
     snapshot = Snapshot.load(write_twin(tmp_path), METRIC_DIRECTIONS)
     assert shifted(shifted(snapshot, THREE_YEARS), -THREE_YEARS) == snapshot
     assert align_starts([snapshot]) == [snapshot]
-
-
-@pytest.mark.parametrize(
-    ("shift", "words"),
-    [
-        (timedelta(0), ""),
-        (timedelta(days=1), "1 day later than it was"),
-        (timedelta(days=-1096), "1,096 days earlier than it was"),
-        (timedelta(days=-2, hours=12), "1 day and 12 hours earlier than it was"),
-        (timedelta(minutes=30), "0.5 hours later than it was"),
-    ],
-)
-def test_a_shift_is_written_in_words(shift: timedelta, words: str) -> None:
-    assert shift_in_words(shift) == words
 
 
 def test_no_file_is_touched(tmp_path: Path) -> None:
