@@ -54,7 +54,7 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter, and what nothing in the product
 APART := tests/sandbox tests/hostile/test_hostile.py
 SYSTEMD := tests/systemd
 # A cluster of four Ray nodes needs the cores to itself, or its nodes are taken for dead: `make fleet`.
-FLEET := tests/bot/fleet/test_placing.py tests/bot/engine/test_fleet_run.py tests/bot/research/bench/test_fleet_bench.py
+FLEET := tests/bot/fleet/test_fleet_sandbox.py tests/bot/engine/test_fleet_run.py tests/bot/research/bench/test_fleet_bench.py
 FLEET += tests/bot/fleet/test_labs.py tests/bot/engine/test_fleet_labs.py
 WEEKS := tests/bot/daemon/test_rehearsals.py
 CHECK := $(BIN)/python -m pytest -m 'integration and not trial' --durations 0 --durations-min 10
