@@ -91,11 +91,11 @@ class NodeCache:
         os.utime(lock.path)
         return lock
 
-    def lacks(self, digests: Iterable[str]) -> list[str]:
+    def missing(self, digests: Iterable[str]) -> list[str]:
         """Return the digests of files that are not there, each once."""
         return [d for d in dict.fromkeys(digests) if not (self._files / d).exists()]
 
-    def put(self, digest: str, offset: int, chunk: bytes, *, last: bool) -> None:
+    def write_piece(self, digest: str, offset: int, chunk: bytes, *, last: bool) -> None:
         """Write a piece of a file, the first one at 0, and with the last one give it its name.
 
         Raises OSError: the disk failed, or the content is not what the digest says.

@@ -35,22 +35,24 @@ class Sender:
         """
         manifest = self._contents.manifest(folder)
         with self._sending[node, folder]:
-            missing = self._cluster.call(slot, "lacks", manifest.digest)
+            missing = self._cluster.call(slot, "missing_files", manifest.digest)
             for _ in range(ATTEMPTS):
                 if missing is None:
                     return manifest.digest
-                self.put(slot, folder, manifest, set(missing), stop)
-                missing = self._cluster.call(slot, "lacks", manifest.digest, manifest, seconds=SEND_SECONDS)
+                self.send_files(slot, folder, manifest, set(missing), stop)
+                missing = self._cluster.call(slot, "missing_files", manifest.digest, manifest, seconds=SEND_SECONDS)
             if missing is None:
                 return manifest.digest
         raise OSError(f"{folder} could not be stored there")
 
-    def put(self, slot: Any, folder: Path, manifest: FolderManifest, missing: set[str], stop: threading.Event) -> None:
+    def send_files(
+        self, slot: Any, folder: Path, manifest: FolderManifest, missing: set[str], stop: threading.Event
+    ) -> None:
         """Send the files of a folder whose digests are lacking; raises as `send`."""
         for batch in _pieces(folder, manifest, missing):
             if stop.is_set():
                 raise SlotLost("the bot was asked to stop")
-            self._cluster.call(slot, "put", batch, seconds=SEND_SECONDS)
+            self._cluster.call(slot, "write_pieces", batch, seconds=SEND_SECONDS)
 
     def fetch(self, slot: Any, read: Sequence[str], size: int, target: Path) -> None:
         """Fetch a file of `size` bytes in pieces, by a slot's method and its first arguments; offset and size come last."""

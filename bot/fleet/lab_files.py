@@ -81,7 +81,7 @@ class LabFiles:
     def _send(self, new: FolderManifest) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             missing = self.call(LabProcess.missing, [f.digest for f in new.files])
-            self._sender.put(self._home, self.request.folder, new, set(missing), self.stop)
+            self._sender.send_files(self._home, self.request.folder, new, set(missing), self.stop)
             try:
                 self.call(LabProcess.place, new, seconds=SEND_SECONDS)
                 break
@@ -95,7 +95,7 @@ class LabFiles:
         with self._lock:
             for name in KEPT_FOLDERS:
                 manifest: FolderManifest = self.call(
-                    LabProcess.left, name, largest, self.request.limits.disk_bytes, seconds=_READING
+                    LabProcess.manifest_of, name, largest, self.request.limits.disk_bytes, seconds=_READING
                 )
                 if name == "work":
                     make_alike(self.request.folder / name, manifest)
@@ -108,7 +108,7 @@ class LabFiles:
             path, target = f"{name}/{entry.path}", self.request.folder / name / entry.path
             if not entry.digest or (self._there.get(path) == entry.digest and target.is_file()):
                 continue
-            self._sender.fetch(self._home, (LabProcess.read_left.__name__, name, entry.path), entry.size, arriving)
+            self._sender.fetch(self._home, (LabProcess.read_file.__name__, name, entry.path), entry.size, arriving)
             if sha256_of(arriving) == entry.digest:
                 if name == "logs":
                     arriving.write_bytes(redactor.own_bytes(arriving.read_bytes()))

@@ -58,7 +58,7 @@ class LabProcess(Slot):
 
     def missing(self, digests: Sequence[str]) -> list[str]:
         """Return the digests of files that the node lacks."""
-        return self._cache.lacks(digests)
+        return self._cache.missing(digests)
 
     def place(self, files: FolderManifest) -> None:
         """Write files that the node has into the lab's folder; raises OSError, also where it lacks one by now."""
@@ -161,10 +161,10 @@ class LabProcess(Slot):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
 
-    def left(self, name: str, largest: int | None, max_files: int) -> FolderManifest:
-        """Return what lies in a folder of the lab's; see `UntrustedFolder.manifest`."""
+    def manifest_of(self, name: str, largest: int | None, max_files: int) -> FolderManifest:
+        """Return what a folder of the lab's holds; see `UntrustedFolder.manifest`."""
         return self._kept[name].manifest(largest, max_files)
 
-    def read_left(self, name: str, path: str, offset: int, size: int) -> bytes:
+    def read_file(self, name: str, path: str, offset: int, size: int) -> bytes:
         """Return a piece of a file there; empty where the file is gone meanwhile."""
         return self._kept[name].read(path, offset, size)

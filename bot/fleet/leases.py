@@ -22,7 +22,7 @@ from sandbox.settings import FleetSettings, SandboxSettings
 from sandbox.share import Share
 from state.errors import InfrastructureFailure, UsageError
 
-_LOOK = 0.5
+_CHECK_SECONDS = 0.5
 """Seconds between two looks whether a slot was found."""
 _SAY_AFTER = 1.0
 """Seconds of waiting that need not be reported."""
@@ -32,9 +32,9 @@ _UNFIT = 600.0
 """Seconds for which a node is not used that cannot run scripts."""
 _IDLE = 20.0
 """Seconds for which a slot is kept for the next execution: it takes a second or more to start one."""
-_MOST_LOST = 3
+_MAX_LOST_SLOTS = 3
 """Slots in a row that are lost before they began, after which no more are asked for."""
-_MOST_THREADS = 512
+_MAX_THREADS = 512
 _KEPT_MEMORY = 0.9
 """Share of what Ray may give away of a node's memory, for scripts; the rest is for the slots themselves."""
 
@@ -56,7 +56,7 @@ class Fleet(Leases):
         self._wanting: list[SlotRequest] = []
         """Who waits for a new slot, in the order in which they came; what is given back meanwhile is theirs."""
         self._resting: set[asyncio.Task[None]] = set()
-        self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fleet")
+        self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="fleet")
 
     @property
     def here(self) -> Leases:
@@ -143,7 +143,7 @@ class Fleet(Leases):
         lab: LabPlace | None,
     ) -> tuple[AcquiredSlot, Lease]:
         while True:
-            slot = await self._found(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
+            slot = await self._find_slot(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
             if lab is None:
                 return slot, Lease()
             try:
@@ -163,7 +163,7 @@ class Fleet(Leases):
         slot.lost = False
         return lease
 
-    async def _found(
+    async def _find_slot(
         self,
         plan: SlotPlan,
         memory_bytes: int,
@@ -190,7 +190,7 @@ class Fleet(Leases):
                     fitting, handle, request = [facts], facts.handle, SlotRequest(plan, memory_bytes, node)
             except SlotLost as error:
                 lost += not fitting
-                if lost == _MOST_LOST:
+                if lost == _MAX_LOST_SLOTS:
                     raise InfrastructureFailure(f"no slot of the fleet could be started: {error}") from error
                 continue  # it ended while it was idle, or the node died just now
             except BaseException:
@@ -199,8 +199,8 @@ class Fleet(Leases):
             finally:
                 if request in self._wanting:
                     self._wanting.remove(request)
-                if request.given is not None:
-                    self._offer(request.given)
+                if request.slot is not None:
+                    self._offer(request.slot)
             problem = facts.problem or difference(self._description, facts)
             if problem is None:
                 return AcquiredSlot(handle, facts, plan, memory_bytes)
@@ -240,8 +240,8 @@ class Fleet(Leases):
         plan, memory_bytes, node = request.plan, request.memory_bytes, request.node
         answer, start, reported = self.cluster.begin(handle), time.monotonic(), False
         while not await self._ready(answer, request):
-            if request.given is not None:
-                slot, request.given = request.given, None
+            if request.slot is not None:
+                slot, request.slot = request.slot, None
                 return slot
             now = time.monotonic()
             if now >= deadline:
@@ -256,12 +256,12 @@ class Fleet(Leases):
                 if say and not reported:
                     say(f"waiting for a slot of the fleet with {plan.cpus} core(s) and {plan.gpus} GPU(s)")
                 reported = True
-        facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _LOOK)
+        facts: SlotFacts = await self._in_thread(self.cluster.get, answer, _CHECK_SECONDS)
         return facts
 
     async def _ready(self, answer: Any, request: SlotRequest) -> bool:
         """Wait a little for an answer, or until a slot was given; return whether the answer is there."""
-        looking = asyncio.ensure_future(self._in_thread(self.cluster.ready, answer, _LOOK))
+        looking = asyncio.ensure_future(self._in_thread(self.cluster.ready, answer, _CHECK_SECONDS))
         is_given = asyncio.ensure_future(request.was_given.wait())
         try:
             await asyncio.wait({looking, is_given}, return_when=asyncio.FIRST_COMPLETED)
@@ -286,19 +286,19 @@ class Fleet(Leases):
         for request in self._wanting:
             if request.is_met_by(slot):
                 self._wanting.remove(request)
-                request.given = slot
+                request.slot = slot
                 request.was_given.set()
                 return
         slot.since = time.monotonic()
         self._idle.append(slot)
-        self._in_background(self._rest())
+        self._in_background(self._end_idle_later())
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._resting.add(task)
         task.add_done_callback(self._resting.discard)
 
-    async def _rest(self) -> None:
+    async def _end_idle_later(self) -> None:
         """End the slots that nothing wanted for a while: others may want their cores."""
         await asyncio.sleep(_IDLE)
         await self._end_idle(lambda s: time.monotonic() - s.since >= _IDLE)

@@ -24,7 +24,7 @@ _SMALL = 1_000_000
 """Bytes of the largest files that are brought home after each command, as scripts and notes are."""
 _WAIT, _ANSWER = 5.0, 120.0
 """Seconds for which the home waits for a connection, and beyond which an answer of it is late and it counts as lost."""
-_LONGEST = 30 * 86_400.0
+_MAX_IDLE_SECONDS = 30 * 86_400.0
 _CHUNK = 256 * 1024
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class RemoteLab:
 
     async def wait_idle(self) -> None:
         """See `LabHandle`."""
-        wait_remotely = partial(self._files.call, LabProcess.wait_idle, seconds=_LONGEST)
+        wait_remotely = partial(self._files.call, LabProcess.wait_idle, seconds=_MAX_IDLE_SECONDS)
         with suppress(SlotLost):
             await asyncio.get_running_loop().run_in_executor(self._threads, wait_remotely)
 

@@ -120,7 +120,7 @@ class _Relay:
                 return Breach(ExitReason.STOPPED, f"No sign of life from the engine for {SILENCE:.0f} seconds.")
             return self.breach
 
-    def taken(self) -> tuple[bytes, ResourceUsage | None]:
+    def take(self) -> tuple[bytes, ResourceUsage | None]:
         output, usage = bytes(self._output), self._usage
         self._output.clear()
         self._usage = None
@@ -189,14 +189,14 @@ class Slot:
             versions,
         )
 
-    def lacks(self, digest: str, manifest: FolderManifest | None = None) -> list[str] | None:
+    def missing_files(self, digest: str, manifest: FolderManifest | None = None) -> list[str] | None:
         """Return the files of a folder that the node lacks; None if it lacks none, and the folder is there to be used.
 
         Without a manifest the answer may be an empty list, which asks for one.
         """
         lock = self._cache.use(digest)
         if lock is None and manifest is not None:
-            if missing := self._cache.lacks(entry.digest for entry in manifest.files):
+            if missing := self._cache.missing(entry.digest for entry in manifest.files):
                 return missing
             self._cache.make(manifest)
             lock = self._cache.use(digest)
@@ -206,10 +206,10 @@ class Slot:
         self._locks.append(lock)
         return None
 
-    def put(self, pieces: list[tuple[str, int, bytes, bool]]) -> None:
-        """Take in pieces of files; see `NodeCache.put`."""
+    def write_pieces(self, pieces: list[tuple[str, int, bytes, bool]]) -> None:
+        """Write pieces of files; see `NodeCache.write_piece`."""
         for digest, offset, chunk, last in pieces:
-            self._cache.put(digest, offset, chunk, last=last)
+            self._cache.write_piece(digest, offset, chunk, last=last)
 
     def start(self, request: ExecutionRequest, view: str, mounts: Mapping[str, str]) -> None:
         """Start an execution; its view and mounts are digests of folders that are there."""
@@ -229,7 +229,7 @@ class Slot:
             thread.join(seconds)
         is_over = thread is None or not thread.is_alive()
         with relay.changed:
-            output, usage = relay.taken()
+            output, usage = relay.take()
         if not is_over:
             return SlotProgress(output, usage, None, {})
         outcome = self._outcome or failed_outcome("the slot failed")

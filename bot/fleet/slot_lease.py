@@ -46,7 +46,7 @@ class SlotRequest:
     memory_bytes: int
     node: str | None
     """On which it must be; None: on any."""
-    given: AcquiredSlot | None = None
+    slot: AcquiredSlot | None = None
     """One that was given back meanwhile."""
     was_given: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -68,14 +68,14 @@ class UntrustedFolder:
     def read(self, path: str, offset: int, size: int) -> bytes:
         """Return a piece of a file; an empty one where it is not a plain file any more."""
         try:
-            with self._opened(path) as stream:
+            with self._open_file(path) as stream:
                 stream.seek(offset)
                 return stream.read(size)
         except OSError:
             return b""
 
     @contextmanager
-    def _opened(self, path: str) -> Iterator[BinaryIO]:
+    def _open_file(self, path: str) -> Iterator[BinaryIO]:
         parent = open_folder(str(self._folder))
         try:
             *parents, name = PurePosixPath(path).parts

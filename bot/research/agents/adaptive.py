@@ -25,7 +25,7 @@ from bot.engine.strategy import Script
 from bot.engine.tree import Tree
 from bot.execution.record import DEBUG
 from bot.research.agents.automind_prompts import (
-    MOST_SUBSTEPS,
+    MAX_SUBSTEPS,
     FailedSubstep,
     ScorePlan,
     SplitPlan,
@@ -37,7 +37,7 @@ from state.errors import ModelRefused
 from state.steps import Key, StepKind
 
 _FIT = StepKind("substeps fit", bool)
-_LEAST_SECONDS = 15.0
+_MIN_SAMPLE_SECONDS = 15.0
 """Of a run on a sample, where the scored run has as many: imports alone may take some."""
 
 
@@ -68,7 +68,7 @@ class AdaptivePlaybook(ScriptPlaybook):
         async def fits() -> bool:
             # A decision of a run whose budget is counted in steps depends on no machine's speed.
             room = context.budget.usable(best_seconds(context, tree)) if context.budget.steps is None else None
-            needed_seconds = (MOST_SUBSTEPS + 1) * context.answer_seconds + limits.seconds
+            needed_seconds = (MAX_SUBSTEPS + 1) * context.answer_seconds + limits.seconds
             return room is None or needed_seconds <= room
 
         # Where no labels are withheld no view is smaller than the data.
@@ -154,7 +154,7 @@ class _SubstepWriter:
 
     @property
     def _sample_seconds(self) -> float:
-        return min(SAMPLE_SECONDS, self.limits.seconds, max(_LEAST_SECONDS, SAMPLE_SHARE * self.limits.seconds))
+        return min(SAMPLE_SECONDS, self.limits.seconds, max(_MIN_SAMPLE_SECONDS, SAMPLE_SHARE * self.limits.seconds))
 
     async def _try(self, number: int, code: str) -> FailedSubstep | None:
         """Parse and run the script up to a substep; keep the substep if it works, else return how it failed."""

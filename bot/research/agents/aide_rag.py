@@ -12,7 +12,7 @@ from bot.engine.strategy import Action, Strategy
 from bot.engine.tree import Tree
 from bot.models import Item
 from bot.models.quoting import quoted
-from bot.research.agents.rag_prompts import MOST_PICKED, DocumentTitle, PickPosts, SummarisePost
+from bot.research.agents.rag_prompts import MAX_PICKED, DocumentTitle, PickPosts, SummarisePost
 from state.errors import ModelRefused
 from state.steps import Key, StepKind
 
@@ -76,7 +76,7 @@ class PostsByTitle:
                 answer = await context.asker.ask(prompt, role="retriever", name="pick", node=node)
             except ModelRefused:
                 return ()
-            return tuple(answer.pick[:MOST_PICKED])
+            return tuple(answer.pick[:MAX_PICKED])
 
         return await steps.once(_POSTS_READ, pick, Key(node))
 

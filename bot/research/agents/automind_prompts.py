@@ -17,7 +17,7 @@ from bot.models.parsing import json_answer, one_code_block
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
-LEAST_SUBSTEPS, MOST_SUBSTEPS = 2, 6
+MIN_SUBSTEPS, MAX_SUBSTEPS = 2, 6
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Substeps(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    substeps: tuple[str, ...] = Field(min_length=LEAST_SUBSTEPS, max_length=MOST_SUBSTEPS)
+    substeps: tuple[str, ...] = Field(min_length=MIN_SUBSTEPS, max_length=MAX_SUBSTEPS)
 
 
 @dataclass(frozen=True)

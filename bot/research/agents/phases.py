@@ -17,7 +17,7 @@ _HALF = 0.5
 """Share of the time or steps, and of the money, that is kept for the deep phase."""
 _WIDE, _DEEP = 0.5, 2.0
 """Shares of drafts, in multiples of the usual one."""
-_SHORTEST_WIDE = 600.0
+_MIN_WIDE_SECONDS = 600.0
 """Seconds of a lab: when labs scored scripts, the first one of a lab had its score after 244 to 751."""
 _LAST = 1.5
 """Lengths of a long draft, below which all that is left is for one."""
@@ -45,7 +45,7 @@ def is_wide(budget: Remaining, length: float, started: int, deep_from: DeepFrom)
 def lab_seconds(settings: LabSettings, total: float, *, deep: bool) -> float:
     """Return the seconds of a lab in a run of so many: half the usual share when wide, twice that when deep."""
     share = settings.share * min(total, DAY)
-    return max(SHORTEST, _DEEP * share) if deep else max(_SHORTEST_WIDE, _WIDE * share)
+    return max(SHORTEST, _DEEP * share) if deep else max(_MIN_WIDE_SECONDS, _WIDE * share)
 
 
 class PhasedLabs:

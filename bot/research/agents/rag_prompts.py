@@ -14,7 +14,7 @@ from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 from state.errors import Unparsable
 
-MOST_PICKED = 3
+MAX_PICKED = 3
 """Documents that are read for one node."""
 _SUMMARY_CHARACTERS = 3_000
 

@@ -7,14 +7,14 @@ from bot.agents.builtin.techniques import method_text, named_in
 from bot.community.reading.suspicion import steering
 from bot.research.agents.rag_prompts import PickPosts, SummarisePost
 
-_MOST_PICKS = 2
+_MAX_PICKS = 2
 
 
 def pick_posts(prompt: PickPosts, seed: int) -> str:
     """Answer `pick_posts`: titles that name a technique go first, those read before last; of equals the earlier ones."""
     sound = [title for title in prompt.shown if steering(title.title, "") is None]
     best_first = sorted(sound, key=lambda title: (title.read, not named_in(title.title)))
-    return json.dumps({"pick": [title.item.id for title in best_first[:_MOST_PICKS]]})
+    return json.dumps({"pick": [title.item.id for title in best_first[:_MAX_PICKS]]})
 
 
 def summarise_post(prompt: SummarisePost, seed: int) -> str:

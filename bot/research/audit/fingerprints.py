@@ -13,7 +13,7 @@ from scrapers.snapshots.tables import open_table
 from state.tables import CommunityRow, KernelVersion, PostedMessage, Topic
 
 _CELL = re.compile(r"[^\s,;|\t\"'\[\]{}()=]+")
-MOST_SHOWN = 5
+MAX_FINDINGS = 5
 """Most findings of one prompt: more would add nothing."""
 
 
@@ -44,7 +44,7 @@ class LabelRows:
 
     def found_in(self, text: str) -> list[str]:
         """Return the ids that stand in one line of a text, followed by their labels; at most a few."""
-        return list(dict.fromkeys(self.rows[cells] for cells in islice(self._rows_in(text), MOST_SHOWN)))
+        return list(dict.fromkeys(self.rows[cells] for cells in islice(self._rows_in(text), MAX_FINDINGS)))
 
     def _rows_in(self, text: str) -> Iterator[tuple[str, ...]]:
         lengths = {len(cells) for cells in self.rows}

@@ -32,8 +32,8 @@ _FAILED = {f.name for f in fields(Failed)}
 
 def room_for(bench: Bench, leases: Leases, gpus: int) -> int:
     """Return how many runs to work on at a time: what the plan says, else as many as the leases have room for."""
-    if bench.plan.at_once is not None:
-        return bench.plan.at_once
+    if bench.plan.max_parallel_runs is not None:
+        return bench.plan.max_parallel_runs
     share = replace(bench.runs[0].setup, gpus=gpus, leases=leases).share()
     room = leases.room(share, parallel=bench.plan.run.parallel, gpus=gpus)
     return min(room, _ENGINES_A_CORE * usable_cpus())
@@ -46,8 +46,8 @@ class _Engine:
     run: PlannedRun
     folder: RunFolder
     process: subprocess.Popen[str]
-    printed: IO[bytes]
-    shown: ExitStack
+    stdout: IO[bytes]
+    display: ExitStack
     last: str = ""
     """Its last line on stderr."""
 
@@ -62,9 +62,9 @@ class _Engine:
 
     def outcome(self, *, stopped: bool) -> RunOutcome:
         """Return what came of the run, of which nothing may have come where a stop was requested."""
-        self.printed.seek(0)
+        self.stdout.seek(0)
         try:
-            answer: dict[str, Any] = json.loads(self.printed.read())
+            answer: dict[str, Any] = json.loads(self.stdout.read())
             if "error" in answer:
                 result: Any = Failed(**{name: answer[name] for name in _FAILED})
             else:
@@ -97,19 +97,19 @@ class Engines:
                 while not self._stopped and len(self._running) < self._most and (run := next(runs, None)):
                     folder = run.folder
                     if folder and (result := finished_result(folder)):
-                        yield self._told(run, RunOutcome(folder.path, result.run_id, result))
+                        yield self._record(run, RunOutcome(folder.path, result.run_id, result))
                     elif folder:
                         self._start(run, folder)
                 if not self._running:
                     return
                 engine = self._ended.get()
                 self._running.remove(engine)
-                with engine.shown:
+                with engine.display:
                     outcome = engine.outcome(stopped=self._stopped)
-                yield self._told(engine.run, outcome)
+                yield self._record(engine.run, outcome)
 
-    def _told(self, run: PlannedRun, outcome: RunOutcome) -> RunOutcome:
-        self._progress.ended(run, outcome)
+    def _record(self, run: PlannedRun, outcome: RunOutcome) -> RunOutcome:
+        self._progress.record_outcome(run, outcome)
         return outcome
 
     def _in_order(self) -> Iterator[PlannedRun | None]:

@@ -67,7 +67,7 @@ class BenchPlan(ClosedModel):
     seeds: Annotated[int, Field(ge=1)] | Annotated[tuple[int, ...], Field(min_length=1)] = Field(
         default=1, description="number of seeds, or a list of them"
     )
-    at_once: int | None = Field(
+    max_parallel_runs: int | None = Field(
         default=None,
         ge=1,
         description="runs at a time on a fleet (default: its number of slots, at most four per core of this machine)",

@@ -35,7 +35,7 @@ class BenchProgress:
         """Show the run while it is under way; on a pipe a line for each step of each run would be thousands."""
         return self.live.run(self._title(run), folder, logged=False)
 
-    def ended(self, run: PlannedRun, outcome: RunOutcome) -> None:
+    def record_outcome(self, run: PlannedRun, outcome: RunOutcome) -> None:
         """Add what came of a run."""
         self._results[self._contender(run)].append(outcome.result)
         self._spent += spent_by(run)

@@ -29,7 +29,7 @@ class BenchWork:
             return self._progress.started(self._by_folder[job.run.folder.path], job.run.folder)
 
         for outcome in run_each(self._jobs(), self._leases, show):
-            self._progress.ended(self._by_folder[outcome.run], outcome)
+            self._progress.record_outcome(self._by_folder[outcome.run], outcome)
             yield outcome
 
     def _jobs(self) -> Iterator[Job | RunOutcome]:

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.agents.builtin import BUILT_IN
 from bot.cli.configured import configured, model_settings, redactor_of
 from bot.cli.options import Config
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
@@ -25,6 +25,8 @@ Model = Annotated[
 ]
 MaxCost = Annotated[float | None, typer.Option(min=0, help="spending cap of this command, in USD")]
 Out = Annotated[Path | None, typer.Option(help="folder for the entries (default: that of [knowledge] in bot.toml)")]
+
+_say = partial(typer.echo, err=True)
 
 build_app = typer.Typer(name="build", help="Build entries from past competitions or own runs.", no_args_is_help=True)
 
@@ -51,9 +53,8 @@ def tricks(
     choice = models.resolve(model)
 
     async def build() -> list[Entry]:
-        builtin = lambda: BUILT_IN.model(0)  # noqa: E731
         entries: list[Entry] = []
-        async with open_asker(folder, choice, models, builtin, clock, redactor, max_cost, _say) as asker:
+        async with open_asker(folder, choice, models, clock, redactor, max_cost, _say) as asker:
             for path in paths:
                 async with open_communities(path, clock, METRIC_DIRECTIONS, _say) as competitions:
                     for competition in competitions:
@@ -88,7 +89,3 @@ def _write(entries: Sequence[Entry], folder: Path) -> None:
 
 def _folder(config: Path | None, out: Path | None) -> Path:
     return out or configured(config).knowledge.folder
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)

@@ -17,7 +17,6 @@ from bot.research.cli.snapshot_import_mle_bench import mle_bench
 from bot.research.cli.snapshot_meta_kaggle import import_meta_kaggle
 from bot.research.importers.mle_live.importing import ImportRequest, LiveImportResult, import_mle_live
 from bot.research.importers.staging import importing_into, staging_folder
-from scrapers.snapshots.manifest import CountedRows
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.clock import SystemClock
 from state.errors import UsageError
@@ -103,12 +102,10 @@ def _print(outcomes: Sequence[LiveImportResult], *, dated: bool) -> None:
     for outcome in outcomes:
         if outcome.sentence:
             typer.echo(f"{outcome.competition}: {outcome.status}: {outcome.sentence}")
-        for problem in outcome.counts.broken if outcome.counts else ():
-            typer.echo(f"{outcome.competition}: failed: {problem}")
-        for problem in outcome.counts.omitted if outcome.counts else ():
-            typer.echo(f"{outcome.competition}: left out: {problem}")
-        for problem in outcome.counts.remarks if outcome.counts else ():
-            typer.echo(f"{outcome.competition}: {problem}")
+        if counts := outcome.counts:
+            for label, problems in (("failed: ", counts.broken), ("left out: ", counts.omitted), ("", counts.remarks)):
+                for problem in problems:
+                    typer.echo(f"{outcome.competition}: {label}{problem}")
 
 
 def _row(outcome: LiveImportResult) -> tuple[str, ...]:
@@ -117,8 +114,5 @@ def _row(outcome: LiveImportResult) -> tuple[str, ...]:
     rows, omitted = outcome.counts.rows, sum(reason.count for reason in outcome.counts.omitted)
     counts = (f"{count:,}" for count in (rows.topics, rows.messages, rows.kernels))
     status = outcome.status if outcome.whole else f"{outcome.status}, with a broken list"
-    return (outcome.competition, *counts, _kinds(outcome.counts.undated), f"{omitted:,}", status)
-
-
-def _kinds(counts: CountedRows) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in counts if count) or "none"
+    undated = ", ".join(f"{count:,} {name}" for name, count in outcome.counts.undated if count) or "none"
+    return (outcome.competition, *counts, undated, f"{omitted:,}", status)

@@ -73,7 +73,9 @@ def import_places(places: Sequence[PreparedCompetition], out: Path, dates: Dates
             for number, place in enumerate(places, start=1):
                 say(f"{number} of {len(places)}: {place.slug}: started", len(outcomes) / len(places))
                 outcomes.append(importing.run(place))
-                say(_line(outcomes[-1], number, len(places)), number / len(places))
+                outcome = outcomes[-1]
+                reason = f": {outcome.problems[0]}" if outcome.problems else ""
+                say(f"{number} of {len(places)}: {outcome.slug}: {outcome.status}{reason}", number / len(places))
         finally:
             runner.run(worker.aclose())
     return outcomes
@@ -104,11 +106,6 @@ def _time(option: str, text: str) -> datetime:
         raise UsageError(f"{option}: {error}") from error
 
 
-def _line(outcome: BenchImportResult, number: int, count: int) -> str:
-    reason = f": {outcome.problems[0]}" if outcome.problems else ""
-    return f"{number} of {count}: {outcome.slug}: {outcome.status}{reason}"
-
-
 def _show(outcomes: Sequence[BenchImportResult], *, json: bool) -> None:
     counts = {status: sum(o.status == status for o in outcomes) for status in ("imported", "there already", "failed")}
     if json:
@@ -133,11 +130,7 @@ def _row(outcome: BenchImportResult) -> tuple[str, ...]:
         outcome.slug,
         outcome.status,
         "\n".join(metric_lines),
-        _count(outcome.rows),
-        _count(outcome.teams),
+        "" if outcome.rows is None else f"{outcome.rows:,}",
+        "" if outcome.teams is None else f"{outcome.teams:,}",
         "\n".join(remarks),
     )
-
-
-def _count(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"

@@ -13,7 +13,7 @@ from statistics import NormalDist, fmean, stdev
 
 LEVEL = 0.05
 """Two contenders differ if chance alone makes as large a difference in fewer than this share of cases."""
-FEWEST = 6
+MIN_COMPETITIONS = 6
 """Competitions below which no difference can be settled, and no interval is given: of the 32 ways to give five differences their
 signs two are 6%, and that often equal contenders would have all five on one side."""
 _POWER = 0.8
@@ -57,7 +57,7 @@ class Difference:
             return None
         point, power = NormalDist().inv_cdf(1 - LEVEL / (2 * comparisons)), NormalDist().inv_cdf(_POWER)
         by_spread = ((point + power) * stdev(self.by_competition.values()) / self.mean) ** 2 + point**2 / 2
-        return max(math.ceil(by_spread), fewest(comparisons))
+        return max(math.ceil(by_spread), min_competitions(comparisons))
 
     @property
     def settled(self) -> bool:
@@ -66,7 +66,7 @@ class Difference:
         return self.competitions > 1 and excludes_zero and self.chance < LEVEL
 
 
-def fewest(comparisons: int) -> int:
+def min_competitions(comparisons: int) -> int:
     """Return the competitions below which none of so many comparisons can be settled, however large its difference."""
     return math.floor(math.log2(2 * comparisons / LEVEL)) + 1
 
@@ -78,7 +78,7 @@ def difference(pairs: Mapping[str, Sequence[float]]) -> Difference:
     """
     means = {competition: fmean(values) for competition, values in sorted(pairs.items())}
     units = list(means.values()) if len(means) > 1 else [value for values in pairs.values() for value in values]
-    low, high = interval(units) if len(units) >= FEWEST else (None, None)
+    low, high = interval(units) if len(units) >= MIN_COMPETITIONS else (None, None)
     return Difference(fmean(means.values()), low, high, chance(units), means, sum(map(len, pairs.values())))
 
 

@@ -17,7 +17,7 @@ Block = tuple[str, int]
 """A competition and a seed: runs in one block are paired."""
 Cells = Mapping[Block, Mapping[Contender, tuple[RunResult, ...]]]
 """Results by block and contender; more than one where a run was repeated."""
-_COUNTED: Mapping[str, str] = {
+_COUNTED_FLAGS: Mapping[str, str] = {
     "runs_with_submissions": "submission_exists",
     "valid_submissions": "valid_submission",
     "medals": "any_medal",
@@ -140,6 +140,8 @@ def grading_reports(runs: Runs) -> Mapping[PurePath, dict[str, Any]]:
 
 def grading_report(reports: Sequence[GradeReport]) -> dict[str, Any]:
     """Return MLE-bench's grading report on some submissions: totals, and the report on each, with no more than a grade has."""
-    totals = {f"total_{name}": sum(getattr(report, flag) for report in reports) for name, flag in _COUNTED.items()}
+    totals = {
+        f"total_{name}": sum(getattr(report, flag) for report in reports) for name, flag in _COUNTED_FLAGS.items()
+    }
     rows = [report.model_dump(mode="json", include=set(GradeReport.model_fields)) for report in reports]
     return {"total_runs": len(reports), **totals, "competition_reports": rows}

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from bot.report.words import NO_VALUE
 from bot.research.compare.comparison import Comparison, Pair
-from bot.research.compare.paired_tests import FEWEST, LEVEL, Difference, fewest
+from bot.research.compare.paired_tests import LEVEL, Difference, min_competitions
 from bot.research.contender import Contender
 from state.words import plural
 
-_MOST_COMPETITIONS = 1_000
+_MAX_COMPETITIONS = 1_000
 """Competitions beyond which their number does not matter: there are no more."""
 
 
@@ -64,16 +64,16 @@ def conclusion(comparison: Comparison) -> str:
     if not comparison.pairs:
         return "There are no pairs to compare."
     seeds, count = len({seed for _, seed in comparison.cells}), len(comparison.pairs)
-    fewest_competitions = min(pair.win_rate.competitions for pair in comparison.pairs)
+    competitions = min(pair.win_rate.competitions for pair in comparison.pairs)
     pairs = sum(pair.win_rate.pairs for pair in comparison.pairs)
     basis = (
         f"By {plural(pairs, 'pair')} of runs on {plural(len(comparison.competitions), 'competition')} with "
         f"{plural(seeds, 'seed')}, corrected for {plural(count, 'comparison')}."
     )
-    if fewest_competitions < max(FEWEST, fewest(count)):
+    if competitions < min_competitions(count):
         return (
-            f"{basis} On fewer than {max(FEWEST, fewest(count))} competitions no difference can be significant at {LEVEL:.0%}, "
-            "however large it is; what was seen is of these competitions alone. A plan that names fewer comparisons needs fewer."
+            f"{basis} On fewer than {min_competitions(count)} competitions no difference can be significant at {LEVEL:.0%}, "
+            "however large it is; the results hold for these competitions alone. A plan that names fewer comparisons needs fewer."
         )
     return f"{basis} It holds for other competitions like these, with such times and models; more seeds would hardly tell more."
 
@@ -81,7 +81,7 @@ def conclusion(comparison: Comparison) -> str:
 def competitions_needed(comparison: Comparison, pair: Pair) -> str:
     """Write how many competitions a difference of a pair's size needs to be significant; a dash where that is unknown."""
     count = pair.win_rate.competitions_needed(len(comparison.pairs))
-    return NO_VALUE if count is None else f"{count:,}" if count < _MOST_COMPETITIONS else f"over {_MOST_COMPETITIONS:,}"
+    return NO_VALUE if count is None else f"{count:,}" if count < _MAX_COMPETITIONS else f"over {_MAX_COMPETITIONS:,}"
 
 
 def _size(pair: Pair) -> str:

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from bot.agents.builtin import BUILT_IN
 from bot.budgets.levels import Level
 from bot.budgets.settings import Caps
-from bot.models import CallLimits, Model
+from bot.models import CallLimits
 from bot.models.ask import Asker
 from bot.models.open import open_model, record_change
 from bot.models.settings import ModelChoice, ModelSettings
@@ -27,7 +28,6 @@ async def open_asker(
     folder: Path,
     choice: ModelChoice,
     models: ModelSettings,
-    builtin: Callable[[], Model],
     clock: Clock,
     redactor: Redactor,
     max_cost: float | None,
@@ -41,15 +41,15 @@ async def open_asker(
         UsageError: an endpoint has no key, or a price is unknown under the cap.
     """
     with Store.open(folder / DATABASE, clock, redactor=redactor) as store:
-        with store.read() as session:
-            exists = session.get(Run, RUN) is not None
-        if not exists:
-            with store.write() as tx:
+        with store.write() as tx:
+            if tx.session.get(Run, RUN) is None:
                 row = Run(id=RUN, competition="", agent="curation", model=choice.spec, seed=0, created_at=tx.now())
                 create_run(tx, row)
         change = record_change(store, RUN, say)
-        opening = open_model(choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=change, say=say)
-        async with opening as model_access:
+        builtin = lambda: BUILT_IN.model(0)  # noqa: E731
+        async with open_model(
+            choice, models, clock, builtin=builtin, max_cost=max_cost, on_change=change, say=say
+        ) as model_access:
             asker = Asker(
                 model_access.model,
                 store,

@@ -13,7 +13,7 @@ from bot.models import Item
 from bot.models.parsing import json_answer
 from bot.models.template import TemplatePrompt
 
-MOST_TRICKS = 3
+MAX_TRICKS = 3
 """Of one document."""
 
 
@@ -34,7 +34,7 @@ class Trick(_Reply):
 class Tricks(_Reply):
     """What one document holds; nothing where nothing of it can be carried over."""
 
-    tricks: tuple[Trick, ...] = Field(default=(), max_length=MOST_TRICKS)
+    tricks: tuple[Trick, ...] = Field(default=(), max_length=MAX_TRICKS)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ExtractTricks(TemplatePrompt[Tricks]):
     def context(self) -> dict[str, object]:
         """Return the template's variables."""
         known_categories: Mapping[str, Category] = categories()
-        return {**super().context(), "categories": known_categories, "most": MOST_TRICKS}
+        return {**super().context(), "categories": known_categories, "most": MAX_TRICKS}
 
     def parse(self, text: str) -> Tricks:
         """Read the JSON answer; every label must be one of the set."""

@@ -69,6 +69,7 @@ async def _entries(
 
 def _entry(competition: PastCompetition, document: Document, trick: Trick, number: int) -> Entry:
     kind, _, id = document.item.partition("/")
+    name = f"{competition.slug}-{kind}-{id}-{number}"
     url = document.posts[0].url
     public = url is not None and re.match(r"https?://\S+$", url) is not None
     source = EntrySource(
@@ -78,7 +79,7 @@ def _entry(competition: PastCompetition, document: Document, trick: Trick, numbe
         licence=_LICENCES[kind],
     )
     return Entry(
-        id=_plain(f"{competition.slug}-{kind}-{id}-{number}"),
+        id=re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[-80:].strip("-"),
         kind="trick",
         title=trick.title,
         labels=trick.labels,
@@ -90,7 +91,3 @@ def _entry(competition: PastCompetition, document: Document, trick: Trick, numbe
         evidence=trick.evidence,
         claim=trick.claim,
     )
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[-80:].strip("-")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.metrics.registry import METRICS, Metric
+from bot.evaluation.metrics.registry import METRICS
 from bot.evaluation.tables.csv_table import read_table, write_table
 from bot.research.metric_search.grade_calls import FoundMetric, MetricQuestion, grader_of
 from bot.research.metric_search.search import Candidate, MetricSearch, TrialTable, same, search_result
@@ -18,17 +18,17 @@ from scrapers.snapshots.card import OWN_GRADER
 from scrapers.snapshots.tables import Repeats, row_key
 from state.errors import Problem, SnapshotError, UnsupportedLayout
 
-MOST_ROWS = 5_000
+MAX_ROWS = 5_000
 """On which a search is made; of more, as many are drawn."""
-MOST_CELLS = 200_000
+MAX_CELLS = 200_000
 """Of these rows, all prediction columns together: twenty submissions are held in memory as text."""
-_FEWEST_ROWS = 1_000
+_MIN_ROWS = 1_000
 _CONFIRMED = 4
 """Submissions of all rows by which a metric that was found on some of them is confirmed."""
 _SEED = 7
 
 
-def find_metric(question: MetricQuestion, most_rows: int = MOST_ROWS) -> FoundMetric:
+def find_metric(question: MetricQuestion, max_rows: int = MAX_ROWS) -> FoundMetric:
     """Compare the metrics of the registry with a competition's own grader on submissions made of its answers.
 
     The sample submission has the rows of the answers; of those that are alike in the key, in the same order.
@@ -43,11 +43,12 @@ def find_metric(question: MetricQuestion, most_rows: int = MOST_ROWS) -> FoundMe
         all_rows = _submissions(question.truth, sample, question.key)
     except UnsupportedLayout as error:
         raise SnapshotError([Problem(sample.name, None, str(error))]) from error
-    most_rows = min(most_rows, max(_FEWEST_ROWS, MOST_CELLS // all_rows.truth.shape[1]))
+    max_rows = min(max_rows, max(_MIN_ROWS, MAX_CELLS // all_rows.truth.shape[1]))
     with tempfile.TemporaryDirectory(prefix="metric-") as folder:
         scratch = Path(folder)
-        if len(all_rows.ids) > most_rows and _has_columns(answers, all_rows.key):
-            row_numbers = np.random.default_rng(_SEED).choice(len(all_rows.ids), most_rows, replace=False)
+        has_key = answers.suffix.lower() == ".csv" and set(all_rows.key) <= set(read_table(answers).header)
+        if len(all_rows.ids) > max_rows and has_key:
+            row_numbers = np.random.default_rng(_SEED).choice(len(all_rows.ids), max_rows, replace=False)
             keys = {all_rows.ids[row] for row in row_numbers}
             sampled = np.array([row for row, id in enumerate(all_rows.ids) if id in keys])
             part = _part_of(answers, all_rows.key, keys, scratch)
@@ -55,18 +56,12 @@ def find_metric(question: MetricQuestion, most_rows: int = MOST_ROWS) -> FoundMe
                 return _on_a_part(question, part, all_rows, sampled, scratch)
             except _RefusesParts:
                 pass
+        # JSON Lines may allow several right predictions for a row (tensorflow2-question-answering), of which the truth has
+        # one: then submissions made of the truth cannot show that a metric is not the grader's.
+        metrics = () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
         with grader_of(grader, answers) as call:
-            search = MetricSearch(all_rows, call, scratch, _candidates(answers))
+            search = MetricSearch(all_rows, call, scratch, metrics)
             return search_result(search, search.run(), question.board_lower_is_better)
-
-
-def _candidates(answers: Path) -> Sequence[Metric]:
-    """Return the metrics that may be what a grader computes.
-
-    JSON Lines may allow several right predictions for a row (tensorflow2-question-answering), of which the truth has one: then
-    submissions made of the truth cannot show that a metric is not the grader's.
-    """
-    return () if answers.suffix.lower() == ".jsonl" else tuple(METRICS.values())
 
 
 def _by_sample_alone(question: MetricQuestion) -> FoundMetric:
@@ -156,10 +151,6 @@ def _cells(rows: Sequence[Sequence[str]], columns: int) -> Cells:
     for place, row in enumerate(rows):
         array[place] = row
     return array
-
-
-def _has_columns(answers: Path, key: Sequence[str]) -> bool:
-    return answers.suffix.lower() == ".csv" and set(key) <= set(read_table(answers).header)
 
 
 def _part_of(answers: Path, key: Sequence[str], keys: set[str], scratch: Path) -> Path:

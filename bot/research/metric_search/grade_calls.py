@@ -25,8 +25,6 @@ class MetricQuestion:
     sample: Path
     key: tuple[str, ...]
     """The columns that identify a row."""
-    columns: tuple[str, ...]
-    """The prediction columns."""
     board_lower_is_better: bool | None
     """The direction by the leaderboard's order; None if it shows none."""
 
@@ -49,7 +47,7 @@ FindMetric = Callable[[MetricQuestion], FoundMetric]
 
 
 _MEMORY = 12 * 1024**3
-_SECONDS, _LONGEST = 120.0, 600.0
+_SECONDS, _MAX_SECONDS = 120.0, 600.0
 _SECONDS_A_MILLION = 60.0
 """More for each million rows: an import meets the largest tables, ten million rows of text."""
 _CHUNK = 1 << 20
@@ -97,4 +95,6 @@ def limits_for(answers: Path) -> GraderLimits:
     """Return the limits of a score: the seconds grow with the lines of the answers, so that a hanging grader is noticed."""
     with answers.open("rb") as file:
         lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))
-    return GraderLimits(seconds=min(_LONGEST, _SECONDS + _SECONDS_A_MILLION * lines / 1_000_000), memory_bytes=_MEMORY)
+    return GraderLimits(
+        seconds=min(_MAX_SECONDS, _SECONDS + _SECONDS_A_MILLION * lines / 1_000_000), memory_bytes=_MEMORY
+    )

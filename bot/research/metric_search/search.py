@@ -21,7 +21,7 @@ from scrapers.snapshots.card import OWN_GRADER, Direction
 from scrapers.snapshots.tables import row_key
 from state.errors import Problem, SnapshotError, UsageError
 
-FEWEST, FEWEST_DIFFERENT = 5, 3
+MIN_SCORES, MIN_DIFFERENT_SCORES = 5, 3
 """Submissions with a finite score, and different scores among them, without which nothing is concluded."""
 _TOLERANCE = 1e-5
 _SLACK = 1e-9
@@ -29,7 +29,7 @@ _SLACK = 1e-9
 _ROUNDS = 4
 """Of more submissions, each with other noise, while several metrics agree."""
 _SEED = 20_240_901
-_MOST_COLUMNS = 5
+_MAX_COLUMNS = 5
 """Of a submission, whose parts are tried as the scored ones."""
 _NOT_DEFINED = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, UsageError)
 """Errors of a metric on predictions of the wrong kind."""
@@ -139,7 +139,7 @@ class MetricSearch:
 
     def _check_enough(self) -> None:
         different = {round(score, SCORE_DIGITS) for _, score in self.answers}
-        if len(self.answers) >= FEWEST and len(different) >= FEWEST_DIFFERENT:
+        if len(self.answers) >= MIN_SCORES and len(different) >= MIN_DIFFERENT_SCORES:
             return
         fault = f"gives {len(self.answers)} of {len(self.answers) + len(self.faults)} made submissions a finite score"
         fault += f", {len(different)} different ones: too few to identify the metric and direction"
@@ -187,7 +187,7 @@ class MetricSearch:
 
 def _variants(metric: Metric, columns: int, labels: Sequence[str]) -> Sequence[Params]:
     """Return parameters of a metric, its own defaults first; of two `labels`, either may be the positive one."""
-    if metric.name == "mean_columnwise_rmse" and 2 < columns <= _MOST_COLUMNS:
+    if metric.name == "mean_columnwise_rmse" and 2 < columns <= _MAX_COLUMNS:
         widths = range(2, columns)
         return [{}, *({"columns": list(c)} for width in widths for c in combinations(range(columns), width))]
     if metric.name in ("binary_f1", "binary_f_beta"):

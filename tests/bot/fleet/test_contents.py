@@ -21,12 +21,12 @@ def made(folder: Path, **files: str) -> tuple[Path, FolderManifest]:
 
 def sent(cache: NodeCache, folder: Path, manifest: FolderManifest) -> list[str]:
     """Send what the cache lacks; return its digests."""
-    lacking = cache.lacks(entry.digest for entry in manifest.files)
+    lacking = cache.missing(entry.digest for entry in manifest.files)
     for entry in manifest.files:
         if entry.digest in lacking:
             content = (folder / entry.path).read_bytes()
-            cache.put(entry.digest, 0, content[:3], last=False)
-            cache.put(entry.digest, 3, content[3:], last=True)
+            cache.write_piece(entry.digest, 0, content[:3], last=False)
+            cache.write_piece(entry.digest, 3, content[3:], last=True)
     cache.make(manifest)
     return lacking
 
@@ -50,8 +50,8 @@ def test_a_file_that_is_not_what_it_should_be_gets_no_name(tmp_path):
     _, manifest = made(tmp_path / "view", a="right")
     [entry] = manifest.files
     with pytest.raises(OSError, match="has other content"):
-        cache.put(entry.digest, 0, b"wrong", last=True)
-    assert cache.lacks([entry.digest]) == [entry.digest]
+        cache.write_piece(entry.digest, 0, b"wrong", last=True)
+    assert cache.missing([entry.digest]) == [entry.digest]
     with pytest.raises(FileNotFoundError):
         cache.make(manifest)
     assert cache.use(manifest.digest) is None
@@ -72,7 +72,7 @@ def test_what_was_used_longest_ago_goes_first_and_what_is_used_stays(tmp_path, m
     cache.prune()
     there = [cache.folder(manifest.digest).is_dir() for _, manifest in folders]
     assert there == [True, False, False, True]
-    assert len(cache.lacks(entry.digest for _, manifest in folders for entry in manifest.files)) == 2
+    assert len(cache.missing(entry.digest for _, manifest in folders for entry in manifest.files)) == 2
 
 
 def test_a_change_of_a_file_is_another_content(tmp_path):

@@ -209,7 +209,6 @@ class BenchImport:
             truth=folder / "private/answers.csv" if columns.known else None,
             sample=folder / "data/sample_submission.csv",
             key=columns.rows,
-            columns=columns.predictions,
             board_lower_is_better=board.lower_is_better,
         )
         metric = self.find_metric(question)

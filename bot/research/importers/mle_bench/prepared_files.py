@@ -72,7 +72,7 @@ def _place(folder: Path, package: Path | None) -> PreparedCompetition:
     return PreparedCompetition(folder.name, folder / DATA_FOLDER, description_folder)
 
 
-_LARGEST_CONFIG = 1_000_000  # bytes; real ones have a thousand or two
+_MAX_CONFIG_BYTES = 1_000_000  # bytes; real ones have a thousand or two
 
 
 class _Foreign(BaseModel):
@@ -109,7 +109,7 @@ class Config(_Foreign):
 def read_config(path: Path) -> Config:
     """Read a `config.yaml`, tags of Python objects refused. Raises SnapshotError, which names every fault."""
     try:
-        if path.stat().st_size > _LARGEST_CONFIG:
+        if path.stat().st_size > _MAX_CONFIG_BYTES:
             raise SnapshotError([Problem(CONFIG, None, "is too large for a configuration file")])
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -128,7 +128,7 @@ def read_config(path: Path) -> Config:
 
 
 _FIRST_LINE = b"version https://git-lfs.github.com/spec/v1"
-_LARGEST_POINTER = 1024
+_MAX_POINTER_BYTES = 1024
 """Bytes; the format's own limit."""
 
 REMEDY = "is a Git LFS pointer, not the file: run `git lfs pull` in its repository"
@@ -136,7 +136,7 @@ REMEDY = "is a Git LFS pointer, not the file: run `git lfs pull` in its reposito
 
 def is_pointer(path: Path) -> bool:
     """Whether the file is a pointer of Git LFS. Raises OSError."""
-    if path.stat().st_size > _LARGEST_POINTER:
+    if path.stat().st_size > _MAX_POINTER_BYTES:
         return False
     with path.open("rb") as file:
         return file.read(len(_FIRST_LINE)) == _FIRST_LINE
@@ -145,7 +145,6 @@ def is_pointer(path: Path) -> bool:
 GRADE = "grade.py"
 _GRADE_FUNCTION = ".grade:grade"
 _ANSWERS_SUFFIXES = (".csv", ".jsonl")
-_SUFFIXES = (".zip", ".gz")
 
 
 @dataclass(frozen=True)
@@ -208,12 +207,9 @@ def _configured(place: PreparedCompetition, path: str, problems: Problems, *, pa
         problems.add(CONFIG, f"names {path!r}, which does not lie in {DATA_FOLDER}/public or {DATA_FOLDER}/private")
         return None
     path_wanted = place.folder.joinpath(*parts_below)
-    choices = (
-        [path_wanted, *(path_wanted.with_name(path_wanted.name + suffix) for suffix in _SUFFIXES)]
-        if packed
-        else [path_wanted]
-    )
+    choices = [path_wanted]
     if packed:
+        choices += [path_wanted.with_name(path_wanted.name + suffix) for suffix in (".zip", ".gz")]
         choices.append(path_wanted.with_suffix(".zip"))
     file = next((choice for choice in choices if choice.is_file()), None)
     name = "/".join((DATA_FOLDER, *parts_below))

@@ -15,9 +15,9 @@ from pydantic import BeforeValidator, Field, FiniteFloat, TypeAdapter, Validatio
 from scrapers.posts.cleaning import clean
 from scrapers.snapshots.files import resolve_inside
 
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 """Names kept for each reason."""
-_LONGEST_EXAMPLE = 80
+_MAX_EXAMPLE_CHARACTERS = 80
 """Characters of one."""
 
 
@@ -45,8 +45,10 @@ class ReasonCounter:
         """Count a reason, to be read after a number, such as `kernels without a text`, once more."""
         self._counts[text] += 1
         examples = self._examples.setdefault(text, [])
-        if len(examples) < MOST_EXAMPLES:
-            examples.append(example if len(example) <= _LONGEST_EXAMPLE else f"{example[:_LONGEST_EXAMPLE]}…")
+        if len(examples) < MAX_EXAMPLES:
+            examples.append(
+                example if len(example) <= _MAX_EXAMPLE_CHARACTERS else f"{example[:_MAX_EXAMPLE_CHARACTERS]}…"
+            )
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -54,7 +56,7 @@ class ReasonCounter:
         return tuple(Reason(text, count, tuple(self._examples[text])) for text, count in self._counts.items())
 
 
-LARGEST_FILE = 16_000_000
+MAX_FILE_BYTES = 16_000_000
 """Bytes; a larger one is not read."""
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -77,7 +79,7 @@ class Decoded:
     """Whether it is not UTF-8, so that its letters are a guess."""
 
 
-def read_text(folder: Path, name: str, largest: int = LARGEST_FILE) -> Decoded | Unread:
+def read_text(folder: Path, name: str, largest: int = MAX_FILE_BYTES) -> Decoded | Unread:
     """Return the text of a file; a link that leads out of the folder is not followed."""
     if (path := resolve_inside(folder, name)) is None:
         is_there = (folder / name).is_symlink() or (folder / name).exists()
@@ -103,7 +105,7 @@ def _decoded(data: bytes) -> Decoded:
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_LONGEST_TITLE = 1_000
+_MAX_TITLE_CHARACTERS = 1_000
 """Characters."""
 
 
@@ -132,7 +134,7 @@ def title_of(value: object) -> str | None:
     """Return a title on one line; None if there is none."""
     if not isinstance(value, str):
         return None
-    return " ".join(clean(value).split())[:_LONGEST_TITLE] or None
+    return " ".join(clean(value).split())[:_MAX_TITLE_CHARACTERS] or None
 
 
 INFO = "info.json"

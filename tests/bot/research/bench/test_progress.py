@@ -22,9 +22,9 @@ def shown(bench: Bench, *, terminal: bool) -> str:
     first, second, third = bench.runs[:3]
     assert first.folder and second.folder
     with progress.live.display():
-        progress.ended(first, RunOutcome(first.folder.path, "first", read_result(first.folder)))
+        progress.record_outcome(first, RunOutcome(first.folder.path, "first", read_result(first.folder)))
         failure = Failed.from_error(OSError("the disk [full]"), second.settings, second.key[0])
-        progress.ended(second, RunOutcome(second.folder.path, "second", failure))
+        progress.record_outcome(second, RunOutcome(second.folder.path, "second", failure))
         assert third.folder
         with progress.started(third, third.folder) as say:
             say("node 4: draft")
@@ -63,7 +63,7 @@ def test_while_runs_are_under_way_each_has_a_line(place: Path) -> None:
     progress = BenchProgress(console, bench)
     first, second, third = bench.runs[:3]
     assert first.folder and second.folder and third.folder
-    progress.ended(first, RunOutcome(first.folder.path, "first", read_result(first.folder)))
+    progress.record_outcome(first, RunOutcome(first.folder.path, "first", read_result(first.folder)))
     with progress.started(second, second.folder) as one, progress.started(third, third.folder) as other:
         one("node 2: draft")
         other("node 4: improve of node 2")

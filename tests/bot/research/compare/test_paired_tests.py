@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.research.compare.paired_tests import FEWEST, LEVEL, chance, corrected, difference, interval
+from bot.research.compare.paired_tests import LEVEL, MIN_COMPETITIONS, chance, corrected, difference, interval
 from tests.bot.research.compare.simulated import rates
 
 BENCHES = 400
@@ -71,14 +71,14 @@ def test_a_difference_is_settled_in_about_four_of_five_benches_on_as_many_compet
     assert 0.73 <= sum(chance(units) < LEVEL for units in benches) / len(benches) <= 0.9
 
 
-@pytest.mark.parametrize("competitions", range(1, FEWEST))
+@pytest.mark.parametrize("competitions", range(1, MIN_COMPETITIONS))
 def test_fewer_than_six_competitions_settle_nothing_however_large_the_difference(competitions: int) -> None:
     found = difference({str(number): [0.9] * 50 for number in range(competitions)})
     assert not found.settled
     if competitions > 1:
         assert found.low is None
         assert found.chance >= LEVEL
-    six = difference({str(number): [0.5 + number / 100] for number in range(FEWEST)})
+    six = difference({str(number): [0.5 + number / 100] for number in range(MIN_COMPETITIONS)})
     assert six.settled, "six may"
 
 
@@ -115,7 +115,7 @@ def test_the_same_pairs_give_the_same_figures() -> None:
 
 
 @settings(max_examples=25)
-@given(st.lists(st.floats(-1, 1), min_size=FEWEST, max_size=12))
+@given(st.lists(st.floats(-1, 1), min_size=MIN_COMPETITIONS, max_size=12))
 def test_an_interval_lies_within_its_units_and_holds_their_mean(units: list[float]) -> None:
     low, high = interval(units)
     mean = sum(units) / len(units)

@@ -63,7 +63,7 @@ def test_a_run_that_handed_in_the_baseline_is_marked_and_beats_no_team() -> None
 
 
 def test_medals_by_split_are_aggregated_as_mle_bench_does() -> None:
-    """Seed i is the i-th run of each competition; as many seeds as the competition with the fewest runs has."""
+    """Seed i is the i-th run of each competition; as many seeds as the competition with the min_competitions runs has."""
     found = tables(
         ("leaf-classification", "aide", 0, 0.9),
         ("leaf-classification", "aide", 1, 0.1),

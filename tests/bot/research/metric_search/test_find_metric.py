@@ -16,7 +16,7 @@ OTHER_ON_ALL = f"{RMSE} * (1.5 if len(answers) == 300 else 1)\n".replace(")\n *"
 
 
 def find(
-    tmp_path: Path, grader: str, rows: Sequence[tuple[str, float]] = ROWS, most_rows: int = 100
+    tmp_path: Path, grader: str, rows: Sequence[tuple[str, float]] = ROWS, max_rows: int = 100
 ) -> tuple[str, Sequence[str]]:
     """Return the metric's name and the notes."""
     (tmp_path / "grade.py").write_text(grader)
@@ -30,10 +30,9 @@ def find(
         truth=tmp_path / "answers.csv",
         sample=tmp_path / "sample.csv",
         key=("id",),
-        columns=("y",),
         board_lower_is_better=True,
     )
-    found = find_metric(question, most_rows)
+    found = find_metric(question, max_rows)
     return found.name, found.notes
 
 
