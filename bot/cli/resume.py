@@ -36,7 +36,7 @@ def resume(
     from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
     from bot.execution.disk_space import check_free
     from bot.execution.open_leases import open_leases
-    from bot.replay.run_queue import Job, jobs_left
+    from bot.replay.run_queue import Job, unfinished_jobs
     from scrapers.snapshots.snapshot import Snapshot
 
     folders = run_folders(paths)
@@ -45,7 +45,7 @@ def resume(
     moved_snapshots = {s.card.slug: s for s in (Snapshot.load(path, METRIC_DIRECTIONS) for path in snapshot or [])}
     for out in dict.fromkeys(folder.path.resolve().parent for folder in folders):
         remove_leftovers(out)
-    jobs = list(jobs_left(folders, moved_snapshots))
+    jobs = list(unfinished_jobs(folders, moved_snapshots))
     work = [job.run for job in jobs if isinstance(job, Job)]
     settings = configured(work[0].settings.config if work else None)
     for run in work:

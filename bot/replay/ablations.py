@@ -35,7 +35,7 @@ BLENDS = "blend"
 """The word for an agent that blends though it usually does not."""
 
 
-def without(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
+def apply_ablations(settings: ReplaySettings, words: Sequence[str]) -> ReplaySettings:
     """Return the settings of the same run without these parts."""
     for word in words:
         setting, off = ABLATIONS[word].setting, ABLATIONS[word].off
@@ -55,7 +55,7 @@ def variant_of(settings: ReplaySettings) -> tuple[str, ...]:
 
 
 def _is_off(settings: ReplaySettings, word: str) -> bool:
-    return without(settings, [word]) == settings
+    return apply_ablations(settings, [word]) == settings
 
 
 def _has(settings: ReplaySettings, word: str) -> bool:

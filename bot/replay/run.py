@@ -19,10 +19,8 @@ from bot.budgets.run_budget import open_budget, wall_limit
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.engine.heartbeat import beating, last_beat
-from bot.engine.pacing import SearchPacing
 from bot.engine.search import SolutionSearch
 from bot.engine.services import Machinery, RunPlan, open_context
-from bot.engine.strategy import Strategy
 from bot.evaluation.client.worker import Worker
 from bot.execution.running import running
 from bot.execution.stopwatch import Stopwatch
@@ -53,8 +51,7 @@ from state.tables import Event, Run
 from state.words import plural
 
 GRACE = 15.0
-"""Seconds for handing in, grading and the report after a request to stop."""
-
+"""Seconds for the final submission, grading and the report after a request to stop."""
 
 Result = TypeVar("Result")
 
@@ -83,7 +80,7 @@ async def replay(
     clock = _clock(run)
     with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
         stopwatch = Stopwatch(last_beat(store, run.id))
-        end_event = await begin(run, store, say)
+        end_event = await start_run(run, store, say)
         async with (
             aclosing(Worker()) as worker,
             beating(store, run.id, stopwatch),
@@ -92,7 +89,10 @@ async def replay(
             ) as context,
         ):
             agent = open_agent(run.settings.agent, context)
-            search = SolutionSearch(context, agent, run.settings.parallel, _pacing(run, context, agent))
+            slots, pacing = run.settings.parallel, None
+            if isinstance(clock, StreamClock):
+                pacing = Stream(context, clock, slots, reads=agent.reads_posts, labs=agent.opens_labs)
+            search = SolutionSearch(context, agent, slots, pacing)
             with _interruptible(search):
                 if end_event is None:
                     write_report = partial(
@@ -115,12 +115,6 @@ def _clock(run: PreparedRun) -> Clock:
     return StreamClock(run.snapshot.card.enabled_at, cutoff) if run.settings.pace == "stream" else ReplayClock(cutoff)
 
 
-def _pacing(run: PreparedRun, context: RunContext, agent: Strategy) -> SearchPacing | None:
-    if not isinstance(context.clock, StreamClock):
-        return None
-    return Stream(context, context.clock, run.settings.parallel, reads=agent.reads_posts, labs=agent.opens_labs)
-
-
 async def _end(
     run: PreparedRun,
     context: RunContext,
@@ -129,8 +123,8 @@ async def _end(
     sandbox: Sandbox,
     stopwatch: Stopwatch,
 ) -> RunResult:
-    """Hand in, grade and report."""
-    submission = await _hand_in(run, context, search, worker)
+    """Submit, grade and report."""
+    submission = await _submit(run, context, search, worker)
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
     ended_run = replace(
@@ -167,8 +161,8 @@ def _as_it_is(run: PreparedRun, context: RunContext, sandbox: Sandbox, stopwatch
     )
 
 
-async def _hand_in(run: PreparedRun, context: RunContext, search: SolutionSearch, worker: Worker) -> FinalSubmission:
-    """Hand in; without the refit if a stop is requested before or during it."""
+async def _submit(run: PreparedRun, context: RunContext, search: SolutionSearch, worker: Worker) -> FinalSubmission:
+    """Make the final submission; without the refit if a stop is requested before or during it."""
     file, blending, own_file = run.folder.submission, search.blending, search.hands_in_own
     if not search.interrupted:
         over = search.status == "finished"
@@ -192,7 +186,7 @@ async def _unless_stopped(work: Coroutine[Any, Any, Result], search: SolutionSea
         await asyncio.gather(task, interrupt, return_exceptions=True)
 
 
-async def begin(run: PreparedRun, store: Store, say: Callable[[str], None]) -> Event | None:
+async def start_run(run: PreparedRun, store: Store, say: Callable[[str], None]) -> Event | None:
     """Record that the run begins or is resumed; return the event of its search's end, if it has ended."""
     settings, slug = run.settings, run.snapshot.card.slug
     with store.read() as session:

@@ -95,7 +95,7 @@ def _run(
     return RunOutcome(run.folder.path, run.id, result)
 
 
-def jobs_left(folders: Sequence[RunFolder], snapshots: Mapping[str, Snapshot]) -> Iterator[Job | RunOutcome]:
+def unfinished_jobs(folders: Sequence[RunFolder], snapshots: Mapping[str, Snapshot]) -> Iterator[Job | RunOutcome]:
     """Yield the outcome of each finished run, and for each other run its job, or why it cannot be resumed.
 
     The known snapshots, by slug, take the place of those at the paths that the runs began with.

@@ -12,7 +12,7 @@ from bot.configuration import Settings, read_settings
 from bot.configuration.own_secrets import open_redactor
 from bot.configuration.run_options import resolve, run_options
 from bot.models.settings import Environment, ModelChoice, ModelSettings
-from bot.replay.ablations import without
+from bot.replay.ablations import apply_ablations
 from bot.replay.prepare import PreparedRun
 from bot.replay.run_queue import Job
 from bot.replay.settings import ReplaySettings, cutoff_on
@@ -98,7 +98,7 @@ class Setup:
         run_values = {"snapshot": snapshot.path.resolve(), "fleet": configured.fleet.address, "seed": seed}
         cutoff = cutoff_on(snapshot.card, options.cutoff)
         settings = ReplaySettings.model_validate({**resolved, **run_values, "cutoff": cutoff})
-        return without(settings, ablations)
+        return apply_ablations(settings, ablations)
 
     def share(self) -> Share:
         """Return what one script may use; raises UsageError where no node of a fleet has as many cores and GPUs."""

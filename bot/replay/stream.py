@@ -16,9 +16,7 @@ from state.words import iso
 
 _ARRIVED = 0.9
 """Share of the budget by which the clock reaches the cutoff at the latest."""
-
-
-_STEP_SHARE, _LEAST_STEP = 0.02, 5.0
+_STEP_SHARE, _MIN_STEP_SECONDS = 0.02, 5.0
 """Share of the run's time, and least seconds, between two moves beside a lab."""
 
 
@@ -48,8 +46,8 @@ class Stream(Unpaced):
         self._labs = labs
         self._reads = reads and context.community_at is not None
         self._moves: dict[int, ClockAdvance] = {}
-        self._looked: set[int] = set()
-        """Moves after which this start of the bot has looked for news."""
+        self._ingested_moves: set[int] = set()
+        """Moves after which this start of the bot has read new posts."""
         self._renewed: int | None = None
         self._unused = False
         """Whether posts were read for which no round was opened."""
@@ -71,23 +69,23 @@ class Stream(Unpaced):
         context = self._context
         if not self._labs or self._clock.as_of() >= self._clock.cutoff:
             await asyncio.Event().wait()
-        await asyncio.sleep(max(_LEAST_STEP, _STEP_SHARE * context.budget.seconds))
+        await asyncio.sleep(max(_MIN_STEP_SECONDS, _STEP_SHARE * context.budget.seconds))
         number = max(context.decisions.count, 1 + max(self._moves, default=-1))
         if not self._move(number, load_tree(context)) or not self._reads:
             return
         try:
             self._note_news(self._moves[number], await take_in_news(context, number))
-            self._looked.add(number)
-        except BotError as error:  # the next look takes in what this one did not
+            self._ingested_moves.add(number)
+        except BotError as error:  # the next move reads what this one did not
             context.say(f"cannot read new posts: {error}")
 
     async def before_decision(self, number: int, tree: Tree) -> None:
         """Move the clock as far as the budget is spent, and take in new posts; raises what `Asker.ask` raises."""
         if number not in self._moves and not self._move(number, tree):
             return
-        if self._reads and number not in self._looked:
+        if self._reads and number not in self._ingested_moves:
             self._note_news(self._moves[number], await take_in_news(self._context, number))
-            self._looked.add(number)
+            self._ingested_moves.add(number)
 
     def _move(self, number: int, tree: Tree) -> bool:
         """Move the clock, if it has not arrived; the move is recorded before anything later can be known."""

@@ -31,7 +31,7 @@ from bot.execution.stopwatch import Stopwatch
 from bot.models.settings import ModelSettings
 from bot.replay.grading import grade_and_report
 from bot.replay.prepare import PreparedRun, finished_result, prepare, read_config
-from bot.replay.run import begin, open_run_context
+from bot.replay.run import open_run_context, start_run
 from bot.replay.settings import ReplaySettings
 from bot.report.result import RunResult
 from bot.report.run_files import EndedRun
@@ -158,7 +158,7 @@ async def _blend(
         machinery = Machinery(choose("process", trusted=True), leases, models, worker, BUILT_IN)
         with running(run.folder), Store.open(run.folder.database, clock, redactor=redactor) as store:
             stopwatch = Stopwatch(last_beat(store, run.id))
-            await begin(run, store, say)
+            await start_run(run, store, say)
             async with (
                 beating(store, run.id, stopwatch),
                 open_run_context(rule_based, store, clock, machinery, stopwatch, say) as context,

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 
 from bot.cli.live_view import Say
 from bot.execution.folder import RunFolder
-from bot.replay.run_queue import Job, RunOutcome, jobs_left, run_each
+from bot.replay.run_queue import Job, RunOutcome, run_each, unfinished_jobs
 from bot.research.bench.bench import Bench
 from bot.research.bench.progress import BenchProgress
 from bot.research.bench.spending import BenchSpending, left_to_do, max_needed, refusal, spent_by
@@ -41,4 +41,4 @@ class BenchWork:
                 if self.ended_by is not None:
                     return
             folders: list[RunFolder] = [run.folder for run in group if run.folder is not None]
-            yield from jobs_left(folders, self._bench.snapshots)
+            yield from unfinished_jobs(folders, self._bench.snapshots)

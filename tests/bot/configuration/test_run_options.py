@@ -26,7 +26,7 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.open_leases import open_leases
 from bot.execution.stopwatch import Stopwatch
 from bot.replay.prepare import prepare
-from bot.replay.run import begin, open_run_context
+from bot.replay.run import open_run_context, start_run
 from bot.replay.setup import Setup
 from bot.research.bench.bench import read_bench
 from scrapers.posts.sources import notes_of
@@ -174,7 +174,7 @@ async def opened_with(folder: Path, text: str, **given: object) -> Any:
     with open_leases(setup.configuration.leases, 0) as (leases, _), Store.open(run.folder.database, clock) as store:
         async with aclosing(Worker()) as worker:
             machinery = Machinery(setup.sandbox, leases, setup.models, worker, BUILT_IN)
-            await begin(run, store, lambda line: None)
+            await start_run(run, store, lambda line: None)
             async with open_run_context(run, store, clock, machinery, Stopwatch(), lambda line: None) as context:
                 agent = open_agent(settings.agent, context)
                 with store.read() as session:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from bot.agents import AGENTS, agent_of, blends
 from bot.agents.settings import ReplayOptions
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.replay.ablations import ABLATIONS, variant_of, without
+from bot.replay.ablations import ABLATIONS, apply_ablations, variant_of
 from bot.replay.settings import ReplaySettings, cutoff_on
 from bot.report.words import cutoff_note
 from scrapers.snapshots.card import TaskCard
@@ -66,7 +66,7 @@ def test_a_usual_run_goes_without_nothing(agent: str) -> None:
 @pytest.mark.parametrize("word", ABLATIONS)
 def test_a_run_without_a_part_is_known_by_its_word_and_nothing_else_changes(word: str) -> None:
     usual = settings(next(name for name in AGENTS if ABLATIONS[word].part in agent_of(name).parts))
-    done = without(usual, [word])
+    done = apply_ablations(usual, [word])
     assert variant_of(done) == (word,)
     changed = {name for name in ReplaySettings.model_fields if getattr(done, name) != getattr(usual, name)}
     assert changed == {ABLATIONS[word].setting.partition(".")[0]}
@@ -75,7 +75,7 @@ def test_a_run_without_a_part_is_known_by_its_word_and_nothing_else_changes(word
 @pytest.mark.parametrize("word", [word for word in ABLATIONS if word != "no-adaptive-coding"])
 def test_the_hybrid_can_go_without_whatever_comind_can(word: str) -> None:
     assert variant_of(settings("hybrid")) == ()
-    assert variant_of(without(settings("hybrid"), [word])) == (word,)
+    assert variant_of(apply_ablations(settings("hybrid"), [word])) == (word,)
     scripts = settings("hybrid", model="builtin", chosen_coder={"labs": False}, knowledge="none")
     assert variant_of(scripts) == ("no-knowledge",), "its plans have it without labs, too"
 
@@ -91,7 +91,7 @@ def test_a_coding_agent_of_the_owners_is_another_contender_where_it_works() -> N
     assert variant_of(settings(chosen_coder=own)) == ("codex",)
     assert variant_of(settings("solo", chosen_coder=own)) == ("codex",)
     assert variant_of(settings("aide", chosen_coder=own)) == ()
-    assert variant_of(without(settings(chosen_coder=own), ["no-labs"])) == ("no-labs",)
+    assert variant_of(apply_ablations(settings(chosen_coder=own), ["no-labs"])) == ("no-labs",)
 
 
 def test_an_agent_that_blends_against_its_habit_is_another_contender() -> None:
