@@ -14,7 +14,7 @@ _ENVIRONMENT = (
     *("STATE_DIRECTORY", "XDG_STATE_HOME", "CUDA_VISIBLE_DEVICES"),
 )
 """Variables that it is given: keys are not among them."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 600.0
+_INITIAL_PAUSE, _MAX_PAUSE = 2.0, 600.0
 """Seconds before it is started again, twice as many each time."""
 _HEALTHY = 60.0
 """Seconds after which a page that ended was no failure."""
@@ -38,7 +38,7 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
         finally:
             await _wait_for_exit(process)
         failures = 1 if loop.time() - start > _HEALTHY else failures + 1
-        pause = back_off(failures, _FIRST_PAUSE, _LONGEST_PAUSE)
+        pause = back_off(failures, _INITIAL_PAUSE, _MAX_PAUSE)
         say(f"the page ended with status {status}; restarting in {pause:.0f} s")
         await asyncio.sleep(pause)
 

@@ -82,7 +82,7 @@ class Ticks:
         self._check_seconds = check_seconds or (_CHECK_SECONDS if speed == 1.0 else _FAST_CHECK_SECONDS)
         self._series: dict[str, _Series] = {}
 
-    def every(
+    def add(
         self,
         name: str,
         seconds: float,
@@ -153,16 +153,14 @@ def schedule(
         deadline = entry.deadline
         return deadline is not None and time < deadline <= time + _FINAL_WITHIN and entry.state != "stopped"
 
-    ticks.every("polls", _MINUTE, put_for("poll", lambda entry, _time: entry.poll_is_due()))
-    ticks.every("submissions", _HOUR, put_for("submit", lambda entry, _time: entry.is_open), offset=11 * _MINUTE)
-    ticks.every("outputs", outputs_every, put_for("outputs", lambda entry, _time: entry.is_open), offset=7 * _MINUTE)
-    ticks.every("final selections", 6 * _HOUR, put_for("final", ends_soon))
+    ticks.add("polls", _MINUTE, put_for("poll", lambda entry, _time: entry.poll_is_due()))
+    ticks.add("submissions", _HOUR, put_for("submit", lambda entry, _time: entry.is_open), offset=11 * _MINUTE)
+    ticks.add("outputs", outputs_every, put_for("outputs", lambda entry, _time: entry.is_open), offset=7 * _MINUTE)
+    ticks.add("final selections", 6 * _HOUR, put_for("final", ends_soon))
     # These look after the machine, and go by its time: a rehearsal's day is over in seconds.
-    ticks.every("health", 5 * _MINUTE * speed, lambda due_at: add_task("health", due_at))
-    ticks.every("disk", _HOUR * speed, lambda due_at: add_task("disk", due_at), offset=23 * _MINUTE)
+    ticks.add("health", 5 * _MINUTE * speed, lambda due_at: add_task("health", due_at))
+    ticks.add("disk", _HOUR * speed, lambda due_at: add_task("disk", due_at), offset=23 * _MINUTE)
     # Before the backup, so that the backup does not hold what has expired.
-    ticks.every(
-        "expiry", _DAY * speed, lambda due_at: add_task("expiry", due_at), offset=_BACKUP - _HOUR, at_start=False
-    )
-    ticks.every("backups", _DAY * speed, lambda due_at: add_task("backup", due_at), offset=_BACKUP, at_start=False)
-    ticks.every("days", _DAY, lambda due_at: add_task("day", due_at), offset=_SUMMARY)
+    ticks.add("expiry", _DAY * speed, lambda due_at: add_task("expiry", due_at), offset=_BACKUP - _HOUR, at_start=False)
+    ticks.add("backups", _DAY * speed, lambda due_at: add_task("backup", due_at), offset=_BACKUP, at_start=False)
+    ticks.add("days", _DAY, lambda due_at: add_task("day", due_at), offset=_SUMMARY)

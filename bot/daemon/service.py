@@ -33,7 +33,7 @@ _CHECK_SECONDS = 1.0
 _DELIVER = 30.0
 """Seconds of the clock between two rounds of notifications."""
 _LAST_ROUNDS = 10
-_SHORTEST_ROUND = 0.5
+_MIN_ROUND_SECONDS = 0.5
 """Real seconds."""
 _ENTRY_PAUSE = 600.0
 """Seconds of the clock after which failed work on a competition is resumed."""
@@ -55,7 +55,7 @@ async def serve(
         KeepsFailing: a part of it failed again and again.
         StateCorrupted: the database is damaged.
     """
-    settings, systemd = configuration.settings, Systemd.of(os.environ)
+    settings, systemd = configuration.settings, Systemd.from_environment(os.environ)
     folder = settings.daemon.folder
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with AsyncExitStack() as stack:
@@ -211,7 +211,7 @@ class _Daemon:
         """Send notices, again and again."""
         while True:
             await self._deliver_once()
-            await asyncio.sleep(max(_SHORTEST_ROUND, _DELIVER / self._shared.speed))
+            await asyncio.sleep(max(_MIN_ROUND_SECONDS, _DELIVER / self._shared.speed))
 
     async def _deliver_once(self) -> Delivered:
         shared = self._shared

@@ -38,12 +38,12 @@ _LOG = logging.getLogger(__name__)
 class SupervisorSettings:
     """How patient the supervisor is, all in real seconds."""
 
-    first_pause: float = 1.0
+    initial_pause: float = 1.0
     """Before a loop that failed is started again; it doubles with each failure in a row."""
-    longest_pause: float = 60.0
+    max_pause: float = 60.0
     healthy_seconds: float = 300.0
     """A loop that ran this long was healthy: its failures are counted from zero again."""
-    most_failures: int = 5
+    max_failures: int = 5
     """Failures in a row after which it is given up."""
     stop_seconds: float = 20.0
     """How long a loop may take to end when it is cancelled."""
@@ -73,7 +73,7 @@ class LoopSupervisor:
         if name in self._tasks:
             raise ValueError(f"duplicate loop: {name}")
         task = self._tasks[name] = asyncio.create_task(self._keep(name, start), name=f"loop {name}")
-        task.add_done_callback(partial(self._ended, name))
+        task.add_done_callback(partial(self._on_end, name))
 
     async def remove(self, name: str) -> None:
         """Cancel a loop, and return when it has ended; does nothing if there is none."""
@@ -102,7 +102,7 @@ class LoopSupervisor:
             for name in reversed(self.loops):
                 await self.remove(name)
 
-    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+    def _on_end(self, name: str, task: asyncio.Task[None]) -> None:
         del self._tasks[name]
         if not task.cancelled() and (error := task.exception()) is not None:
             self._errors.append(error)
@@ -133,10 +133,10 @@ class LoopSupervisor:
                 self._record(name, error, failures)
                 if is_cancelled:
                     raise
-                if own_failures >= settings.most_failures:
+                if own_failures >= settings.max_failures:
                     message = f"the loop {name} failed {own_failures} times in a row, the last: {words_of(error)}"
                     raise KeepsFailing(message) from error
-            pause = back_off(failures, settings.first_pause, settings.longest_pause)
+            pause = back_off(failures, settings.initial_pause, settings.max_pause)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads starts in time
 
     def _record(self, name: str, error: BaseException, failures: int) -> None:

@@ -11,7 +11,7 @@ _LOG = logging.getLogger(__name__)
 _SEND_SECONDS = 1.0
 _ENDING_SECONDS = 120
 """Longer than the unit's TimeoutStopSec."""
-_LONGEST_STATUS = 200
+_MAX_STATUS_CHARACTERS = 200
 """Characters."""
 
 
@@ -28,7 +28,7 @@ class Systemd:
         self.watchdog_seconds = watchdog_seconds
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Self:
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read the variables `NOTIFY_SOCKET`, `WATCHDOG_USEC`, and `WATCHDOG_PID`, the process that it is meant for."""
         address = environment.get("NOTIFY_SOCKET")
         microseconds = environment.get("WATCHDOG_USEC", "")
@@ -65,7 +65,7 @@ class Systemd:
 
     @staticmethod
     def _line(text: str) -> str:
-        words = " ".join(text.split())[:_LONGEST_STATUS]
+        words = " ".join(text.split())[:_MAX_STATUS_CHARACTERS]
         return f"STATUS={words}" if words else ""
 
     def _send(self, *lines: str) -> None:

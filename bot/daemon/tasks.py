@@ -36,7 +36,7 @@ from state.store import NO_RUN, Store
 from state.tables import Task
 from state.tasks import prune_tasks, put_task
 
-_ENOUGH = 1.25
+_ENOUGH_SPACE = 1.25
 """Times the wanted space that ends the problem: otherwise a disk at its limit would begin it again and again."""
 _DISK, _BACKUP = "disk", "backup"
 
@@ -83,7 +83,7 @@ def bound_disk(settings: DiskSettings, folder: Path, store: Store, now: datetime
             )
             facts = {"since": tx.now(), "folder": str(folder), "free_gb": free, "wanted_gb": needed_gb}
             begin(tx, _DISK, sentence, Notice("problem.disk", "", facts))
-        elif free >= needed_gb * _ENOUGH:
+        elif free >= needed_gb * _ENOUGH_SPACE:
             end(tx, _DISK)
     return removed
 
@@ -145,7 +145,7 @@ class TaskHandlers:
 
     def allowance(self) -> Allowance:
         """Return what may be spent, as it is configured now."""
-        return Allowance(self.shared.settings.budget, {slug: entry.own for slug, entry in self.entries.items()})
+        return Allowance(self.shared.settings.budget, {slug: entry.settings for slug, entry in self.entries.items()})
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the handler of each kind of task."""
@@ -187,7 +187,7 @@ class TaskHandlers:
 
     async def _read_notes(self, entry: LiveCompetition, key: str) -> None:
         """Take in the owner's notes that are new or were edited, and have them analysed."""
-        shared, slug, folder = self.shared, entry.slug, entry.own.notes
+        shared, slug, folder = self.shared, entry.slug, entry.settings.notes
         if folder is None:
             return
         count, problems = await take_in(shared.store, slug, folder, shared.poller.cleaners, shared.clock.now())
@@ -261,7 +261,7 @@ class TaskHandlers:
             if entry is None or entry.state in ("stopped", "over"):
                 return
             if not entry.is_open:
-                raise Retry(600.0, f"{entry.slug} is paused: {entry.why}", counted=False)
+                raise Retry(600.0, f"{entry.slug} is paused: {entry.reason}", counted=False)
             await act(entry)
 
         return run

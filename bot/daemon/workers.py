@@ -18,7 +18,7 @@ from state.store import Store, Transaction
 from state.tables import Task
 from state.tasks import claim_task, finish_task, next_due, recover_tasks, release_tasks, retry_task
 
-_SHORTEST_REST = 0.01
+_MIN_REST_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class WorkerSettings:
 
     idle_seconds: float = 5.0
     """Real: longest time between two checks, whether or not anything is known to be due."""
-    first_pause: float = 10.0
+    initial_pause: float = 10.0
     """After the first failed attempt; it doubles with each, and a random part of up to one half is taken off."""
-    longest_pause: float = 3600.0
-    shortest_pause: float = 0.25
+    max_pause: float = 3600.0
+    min_pause: float = 0.25
     """Real: no pause is shorter, however fast the clock is."""
     database_pause: float = 5.0
     """Real: pause before an unusable database is used again."""
@@ -235,10 +235,10 @@ class Workers:
 
     def _pause(self, task: Task, outcome: TaskOutcome) -> float:
         """Return the seconds of the clock until the next attempt."""
-        settings, shortest = self._settings, self._settings.shortest_pause * self._speed
+        settings, shortest = self._settings, self._settings.min_pause * self._speed
         if outcome.seconds is not None:
             return max(outcome.seconds, shortest)
-        pause = back_off(task.tries + 1, settings.first_pause, settings.longest_pause)
+        pause = back_off(task.tries + 1, settings.initial_pause, settings.max_pause)
         return max(pause * self._random.uniform(0.5, 1.0), shortest)
 
     def _begin(self) -> float:
@@ -281,7 +281,7 @@ class Workers:
         if self._stop_at is not None:
             seconds = min(seconds, self._stop_at - asyncio.get_running_loop().time())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(_SHORTEST_REST, seconds)):
+            async with asyncio.timeout(max(_MIN_REST_SECONDS, seconds)):
                 await self._woken.wait()
         self._woken.clear()
 
@@ -290,7 +290,7 @@ class Workers:
         seconds = self._settings.database_pause
         if self._stop_at is not None:
             seconds = min(seconds, self._stop_at - asyncio.get_running_loop().time())
-        await asyncio.sleep(max(_SHORTEST_REST, seconds))
+        await asyncio.sleep(max(_MIN_REST_SECONDS, seconds))
 
     async def _abandon(self) -> None:
         """Cancel what is being worked on, and put it back; what cannot be recorded is taken back at the next start."""

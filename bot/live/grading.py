@@ -45,7 +45,10 @@ async def _graded(ended_run: EndedRun, files: Path, worker: Worker) -> tuple[Fin
     verdict = LeaderboardResult(context.run_id, card, entries, leaderboard)
     best_entry = verdict.counted
     if best_entry is not None:
-        _place(files / f"{best_entry.row.file_sha}.csv", ended_run.folder.submission)
+        file = files / f"{best_entry.row.file_sha}.csv"
+        if file.is_file():
+            with replacing(ended_run.folder.submission) as partial:
+                shutil.copyfile(file, partial)
     pairs = [
         (entry.validation, entry.public)
         for entry in entries
@@ -82,11 +85,3 @@ def _final_submission(context: RunContext, verdict: LeaderboardResult) -> FinalS
     else:
         reason = "counts on the private leaderboard" if verdict.private else "has the best public score"
     return FinalSubmission(best_entry.row.node, source, f"what was sent as {best_entry.row.tag}, which {reason}")
-
-
-def _place(file: Path, destination: Path) -> None:
-    """Put a copy of what was sent beside the result; without the file the result does without."""
-    if not file.is_file():
-        return
-    with replacing(destination) as partial:
-        shutil.copyfile(file, partial)

@@ -42,18 +42,18 @@ from state.tables import Run
 State = Literal["waiting", "working", "paused", "stopped", "over"]
 """waiting: for a person or for Kaggle; working: its search runs, or would if a slot were free."""
 
-_LOOK_AGAIN = 3600.0
+_RECHECK_SECONDS = 3600.0
 """Seconds of the clock after which a waiting competition is checked again."""
-_AFTER_FAILURE = 600.0
-_REPORT_AGAIN = 900.0
+_RETRY_SECONDS = 600.0
+_REPORT_SECONDS = 900.0
 """Real seconds between two reports on a run that goes on."""
 _OVER_BY_ITSELF = timedelta(hours=1)
 _TRANSIENT_ERRORS = (KaggleError, SiteUnavailable, InfrastructureFailure, DownloadFailed, SubmissionInDoubt)
 _ANOTHER_RUN = "another run was started"
-_IN_ORDER = "stopping its search"
+_STOPPING = "stopping its search"
 _AFTERWARDS = timedelta(days=7)
 """How long after the end the bot waits for private scores."""
-_LOOKS = 3
+_MIN_FINAL_CHECKS = 3
 """Fewest times that it looks for them, however late the first: one answer may lack what the next shows."""
 _AT_THE_END: tuple[Part, ...] = ("competitions", "submissions", "top", "board")
 
@@ -63,42 +63,44 @@ class LiveCompetition:
 
     def __init__(self, slug: str, settings: CompetitionSettings, shared: Shared) -> None:
         self.slug = slug
-        self.own = settings
+        self.settings = settings
         self.state: State = "waiting"
-        self.why = "not checked yet"
+        self.reason = "not checked yet"
         self._shared = shared
         self._open: OpenRun | None = None
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
         self._changed = asyncio.Event()
-        self._again = False
-        self._looks = 0
+        self._restarts = False
+        self._final_checks = 0
 
     async def work(self) -> None:
         """Work on the competition until it is over or stopped; failures are reported, and tried again later."""
         while True:
             with self._shared.store.read() as session:
-                wish = control(session, self.slug)
+                request = control(session, self.slug)
             try:
-                if wish == "stopped":
+                if request == "stopped":
                     await self._stop()
                     return
                 if await self._step():
                     return
             except NotAuthenticated:
                 self._set("waiting", "Kaggle rejects the key")
-                await self._pause(_AFTER_FAILURE)
+                await self._pause(_RETRY_SECONDS)
             except BotError as error:
-                self._failed(error)
-                await self._pause(_AFTER_FAILURE)
+                self._report_failure(error)
+                await self._pause(_RETRY_SECONDS)
 
     def poll_is_due(self) -> bool:
         """Return whether something is due to be read from Kaggle."""
         if self.state == "stopped":
             return False
         card = self._card()
-        past = card is not None and self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
+        past = (
+            card is not None and self._shared.clock.now() > deadline_of(self._shared, card, self.settings) + _AFTERWARDS
+        )
         return not past and self._shared.poller.wait(self.slug) <= 0
 
     async def with_run(self, act: Callable[[OpenRun], Awaitable[None]]) -> None:
@@ -146,7 +148,7 @@ class LiveCompetition:
     def deadline(self) -> datetime | None:
         """When it ends, None while that is unknown."""
         card = self._card()
-        return None if card is None else deadline_of(self._shared, card, self.own)
+        return None if card is None else deadline_of(self._shared, card, self.settings)
 
     def changed(self) -> None:
         """Check again the owner's wishes, what was read, and the deadline."""
@@ -154,14 +156,14 @@ class LiveCompetition:
         if (open_run := self._open) is None:
             return
         with self._shared.store.read() as session:
-            wish = control(session, self.slug)
-        if wish == "stopped":
-            open_run.search.interrupt(_IN_ORDER)
-        deadline = deadline_of(self._shared, open_run.run.card, self.own)
-        seconds = (deadline - open_run.run.began).total_seconds() / self._shared.speed
+            request = control(session, self.slug)
+        if request == "stopped":
+            open_run.search.interrupt(_STOPPING)
+        deadline = deadline_of(self._shared, open_run.run.card, self.settings)
+        seconds = (deadline - open_run.run.started_at).total_seconds() / self._shared.speed
         if abs(seconds - open_run.context.budget.seconds) > 1.0:
-            self._again = True  # the deadline was moved
-            open_run.search.interrupt(_IN_ORDER)
+            self._restarts = True  # the deadline was moved
+            open_run.search.interrupt(_STOPPING)
         self._shared.slots.pulse()
 
     def configure(self, settings: CompetitionSettings) -> None:
@@ -170,10 +172,10 @@ class LiveCompetition:
         has_new_grader = (
             open_run is not None and settings.grader is not None and grader_text(settings.grader) != open_run.grader
         )
-        if settings != self.own or self.state == "waiting" or has_new_grader:
-            self.own, self._again = settings, True
+        if settings != self.settings or self.state == "waiting" or has_new_grader:
+            self.settings, self._restarts = settings, True
             if self._open is not None:
-                self._open.search.interrupt(_IN_ORDER)
+                self._open.search.interrupt(_STOPPING)
             self._changed.set()
 
     async def _step(self) -> bool:
@@ -181,13 +183,13 @@ class LiveCompetition:
         deadline = self.deadline
         if deadline is not None and self._shared.clock.now() >= deadline:
             return await self._end()
-        task = await prepare(self._shared, self.slug, self.own)
+        task = await prepare(self._shared, self.slug, self.settings)
         if isinstance(task, PreparationBlocker):
             self._problem_over()
-            self._set("waiting", task.why)
-            await self._pause(_LOOK_AGAIN)
+            self._set("waiting", task.reason)
+            await self._pause(_RECHECK_SECONDS)
             return False
-        if self._shared.clock.now() >= deadline_of(self._shared, task.card, self.own):
+        if self._shared.clock.now() >= deadline_of(self._shared, task.card, self.settings):
             if live_run_of(self._shared.store, self.slug) is None:
                 self._set("over", "it had ended before the bot started")
                 return True
@@ -197,26 +199,26 @@ class LiveCompetition:
 
     async def _search(self, task: PreparedTask) -> None:
         """Search until the time is used up, or the owner stops it; the desk stays open until the deadline."""
-        self._again = False
+        self._restarts = False
         row = live_run_of(self._shared.store, self.slug)
-        if row is not None and row.status == "running" and not can_continue(row, task, self.own):
+        if row is not None and row.status == "running" and not can_continue(row, task, self.settings):
             reason = f"its scores would not be comparable with those of {row.id}, or the agent has changed"
             self._shared.say(self.slug, f"starting a new run: {reason}")
             await self._finish(row, _ANOTHER_RUN)
-        run = begin_run(self._shared, task, self.own)
-        async with self._opened(run) as open_run:
+        run = begin_run(self._shared, task, self.settings)
+        async with self._open_run(run) as open_run:
             if self._is_unscored(open_run):
-                await self._pause(_LOOK_AGAIN)
+                await self._pause(_RECHECK_SECONDS)
                 return
             self._set("working", "")
             self._problem_over()
             searching = asyncio.create_task(open_run.search.run())
             try:
-                async with written_meanwhile(open_run.context, lambda: self._report_so_far(open_run), _REPORT_AGAIN):
+                async with written_meanwhile(open_run.context, lambda: self._report_so_far(open_run), _REPORT_SECONDS):
                     await self._attend(open_run, searching)
             except asyncio.CancelledError:
                 # Nodes in flight are left as they are, and resumed at the next start.
-                open_run.search.interrupt(_IN_ORDER)
+                open_run.search.interrupt(_STOPPING)
                 await asyncio.gather(searching, return_exceptions=True)
                 raise
             if open_run.search.misconfigured or open_run.search.status == "failed":
@@ -240,21 +242,21 @@ class LiveCompetition:
             await asyncio.wait({searching, changed}, return_when=asyncio.FIRST_COMPLETED)
             changed.cancel()
             if self.state in ("working", "paused"):
-                paused = open_run.turns.paused()
+                paused = open_run.turns.is_paused()
                 self._set("paused" if paused else "working", "paused by the owner" if paused else "")
         searching.result()
 
     async def _until_deadline(self, open_run: OpenRun) -> None:
         """Keep the desk open until the end: what is held may still be approved, and scores come in."""
-        while not self._again:
+        while not self._restarts:
             seconds = (
-                deadline_of(self._shared, open_run.run.card, self.own) - self._shared.clock.now()
+                deadline_of(self._shared, open_run.run.card, self.settings) - self._shared.clock.now()
             ).total_seconds()
             with self._shared.store.read() as session:
                 if seconds <= 0 or control(session, self.slug) == "stopped":
                     return
             self._set("working", "its search has ended; its nodes may still be submitted")
-            await self._pause(min(seconds + 0.01, _LOOK_AGAIN))
+            await self._pause(min(seconds + 0.01, _RECHECK_SECONDS))
 
     async def _end(self) -> bool:
         """Write the result once the competition is over, and again as private scores come in; True once it is complete."""
@@ -263,8 +265,10 @@ class LiveCompetition:
         if row is None or card is None:
             self._set("over", "it ended before anything was done")
             return True
-        self._looks += 1
-        await self._read_the_end()
+        self._final_checks += 1
+        for part in _AT_THE_END:  # some of it would not be due for a day
+            with contextlib.suppress(KaggleError, SiteUnavailable, NotSent):
+                await self._shared.poller.poll(self.slug, part)
         result = await self._finish(row, None)
         self._problem_over()
         private = result.score_kind == "private"
@@ -279,12 +283,12 @@ class LiveCompetition:
         }
         with self._shared.store.write() as tx:
             notify(tx, Notice("competition.over", self.slug, facts), row.id)
-        is_late = self._shared.clock.now() > deadline_of(self._shared, card, self.own) + _AFTERWARDS
-        if private or not result.submissions or (is_late and self._looks >= _LOOKS):
+        is_late = self._shared.clock.now() > deadline_of(self._shared, card, self.settings) + _AFTERWARDS
+        if private or not result.submissions or (is_late and self._final_checks >= _MIN_FINAL_CHECKS):
             self._set("over", "")
             return True
         self._set("over", "waiting for private scores")
-        await self._pause(_LOOK_AGAIN)
+        await self._pause(_RECHECK_SECONDS)
         return False
 
     async def _stop(self) -> None:
@@ -301,7 +305,7 @@ class LiveCompetition:
         If anything but the competition's end stops it, what is not sent yet is given up first.
         """
         run, machinery = reopen_run(self._shared, row), self._shared.machinery
-        async with self._opened(run) as open_run:
+        async with self._open_run(run) as open_run:
             if stopped_by is not None:
                 await open_run.desk.give_up(stopped_by)
             else:
@@ -317,26 +321,20 @@ class LiveCompetition:
 
     def _is_unscored(self, open_run: OpenRun) -> bool:
         """Return whether the owner's grader cannot score a view; self-reported scores would not be what the owner asked for."""
-        reason = open_run.context.executor.unscored if open_run.run.own.grader is not None else None
+        reason = open_run.context.executor.unscored if open_run.run.competition_settings.grader is not None else None
         with self._shared.store.write() as tx:
             if reason is None:
                 end(tx, f"grader/{self.slug}")
                 return False
-            grader_failure = f"{open_run.run.own.grader}: {reason}"
+            grader_failure = f"{open_run.run.competition_settings.grader}: {reason}"
             sentence = f"no score can be computed: {grader_failure}"
             notice = Notice("problem.grader", self.slug, {"why": grader_failure})
             begin(tx, f"grader/{self.slug}", sentence, notice, asks=True)
         self._set("waiting", sentence)
         return True
 
-    async def _read_the_end(self) -> None:
-        """Read now what the end changes: some of it would not be due for a day."""
-        for part in _AT_THE_END:
-            with contextlib.suppress(KaggleError, SiteUnavailable, NotSent):
-                await self._shared.poller.poll(self.slug, part)
-
     @asynccontextmanager
-    async def _opened(self, run: LiveRun) -> AsyncIterator[OpenRun]:
+    async def _open_run(self, run: LiveRun) -> AsyncIterator[OpenRun]:
         try:
             async with open_live_run(self._shared, run) as self._open:
                 try:
@@ -356,14 +354,14 @@ class LiveCompetition:
 
     def _set(self, state: State, reason: str) -> None:
         """Record the state if it is new."""
-        if (state, reason) == (self.state, self.why):
+        if (state, reason) == (self.state, self.reason):
             return
-        self.state, self.why = state, reason
+        self.state, self.reason = state, reason
         with self._shared.store.write() as tx:
             tx.record(f"entry.{state}", run_id=NO_RUN, competition=self.slug, reason=reason)
         self._shared.say(self.slug, f"{state}: {reason}" if reason else state)
 
-    def _failed(self, error: BotError) -> None:
+    def _report_failure(self, error: BotError) -> None:
         self._set("waiting", str(error))
         # A site's or a machine's failure may pass by itself.
         patience = _OVER_BY_ITSELF if isinstance(error, _TRANSIENT_ERRORS) else timedelta(0)

@@ -40,7 +40,7 @@ from state.tables import Run
 
 _SCRIPTS = 20
 """A script's time limit leaves a competition time for at least this many, one after the other."""
-_SHORTEST_LIMIT = 20.0
+_MIN_SCRIPT_SECONDS = 20.0
 """Seconds that a script gets even if fewer of them then fit."""
 
 
@@ -53,8 +53,8 @@ class LiveRun:
     task: PreparedTask
     folder: RunFolder
     settings: AgentRunSettings
-    own: CompetitionSettings
-    began: datetime
+    competition_settings: CompetitionSettings
+    started_at: datetime
     withholding: Withholding
     """As it was when the run began: its views are built, and its scores compared."""
 
@@ -166,11 +166,12 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
     def say(line: str) -> None:
         shared.say(slug, line)
 
-    deadline = deadline_of(shared, run.card, run.own)
-    elapsed = ClockTime(shared.clock, run.began, shared.speed)
-    seconds = max(1.0, (deadline - run.began).total_seconds() / shared.speed)
+    competition = run.competition_settings
+    deadline = deadline_of(shared, run.card, competition)
+    elapsed = ClockTime(shared.clock, run.started_at, shared.speed)
+    seconds = max(1.0, (deadline - run.started_at).total_seconds() / shared.speed)
     # A rehearsal's weeks are minutes of the machine, which must still have room for many scripts.
-    longest = min(shared.settings.daemon.longest_script, max(_SHORTEST_LIMIT, seconds / _SCRIPTS))
+    longest = min(shared.settings.daemon.longest_script, max(_MIN_SCRIPT_SECONDS, seconds / _SCRIPTS))
     budget = RunBudget(elapsed, seconds, None, longest=longest, speed=shared.speed)
     plan = RunPlan(
         run.id,
@@ -182,14 +183,17 @@ async def open_run_context(shared: Shared, run: LiveRun, stopwatch: Stopwatch) -
         lambda: _notes(shared, slug),
         run.settings.of_agents,
         NotebookLimits(
-            run.own.notebook_hours, run.own.notebook_accelerator, run.own.notebook_rows, wheels=run.own.notebook_wheels
+            competition.notebook_hours,
+            competition.notebook_accelerator,
+            competition.notebook_rows,
+            wheels=competition.notebook_wheels,
         ),
         lambda: _board(shared, run.card),
         labs=run.settings.in_labs,
         withholding=run.withholding,
         spare_baseline=run.settings.spare_baseline,
     )
-    spending = open_run(shared.day, shared.settings.budget, run.own, store, run.id, slug)
+    spending = open_run(shared.day, shared.settings.budget, competition, store, run.id, slug)
     async with open_context(plan, shared.machinery, store, shared.clock, spending, budget, stopwatch, say) as context:
         yield context
 
@@ -230,11 +234,6 @@ def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
         )
 
 
-def _no_pretrained(shared: Shared, slug: str) -> bool:
-    with shared.store.read() as session:
-        return rules_of(session, slug, read=False).forbid("pretrained models")
-
-
 def _settings(shared: Shared, slug: str, configured: CompetitionSettings, choice: ModelChoice) -> AgentRunSettings:
     settings, slots = shared.settings, shared.settings.daemon.slots
     run, leases = settings.run, shared.machinery.leases
@@ -249,7 +248,8 @@ def _settings(shared: Shared, slug: str, configured: CompetitionSettings, choice
         gpus=shared.gpus,
         file=shared.file,
     )
-    if _no_pretrained(shared, slug):
-        resolved["weights"] = None
+    with shared.store.read() as session:
+        if rules_of(session, slug, read=False).forbid("pretrained models"):
+            resolved["weights"] = None
     live = {"time": settings.daemon.longest_script, "split_seed": configured.seed}
     return AgentRunSettings.model_validate({**resolved, **live})

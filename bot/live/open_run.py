@@ -34,7 +34,7 @@ _RECENT = 10
 """Latest nodes by which a competition's promise is judged."""
 _SLACK_BYTES, _TIMES_SAMPLE = 10_000_000, 20
 """A public file larger than 20 times the sample plus this slack is no submission of this competition."""
-_SHORTEST_LOOK = 2.0
+_MIN_CHECK_SECONDS = 2.0
 """Real seconds between two looks at a notebook, however fast the clock is."""
 _ALL_OUTPUTS_BYTES = 200_000_000
 """Most bytes of one competition's public files; each file of ours is compared with all of them."""
@@ -54,7 +54,7 @@ class OpenRun:
     turns: LivePacing = field(init=False)
     search: SolutionSearch = field(init=False)
     _notified_best: int | None = None
-    _next_look: datetime | None = None
+    _next_check: datetime | None = None
 
     def __post_init__(self) -> None:
         """Create its search, which does not start yet."""
@@ -66,10 +66,10 @@ class OpenRun:
             shared.store,
             run.id,
             shared.clock,
-            run.own.nodes_per_day,
+            run.competition_settings.nodes_per_day,
             run.settings.lab.labs_per_day if self.agent.opens_labs else None,
-            paused=self._is_paused,
-            ended=self._node_ended,
+            is_paused=self._is_paused,
+            on_node_ended=self._node_ended,
         )
         self.search = SolutionSearch(self.context, self.agent, run.settings.parallel, self.turns)
         if self.search.blending is not None:
@@ -93,17 +93,17 @@ class OpenRun:
                 self.context.say(f"the ensemble is skipped: {error}")
         await self.desk.consider()
         await self.desk.send()
-        self._look_again(self.desk.look_again())
+        self._schedule_check(self.desk.look_again())
 
-    def _look_again(self, due: datetime | None) -> None:
+    def _schedule_check(self, due: datetime | None) -> None:
         """Have a notebook that runs at Kaggle looked at again, once however often this is called for the same time."""
         now = self.shared.clock.now()
-        if due is None or (self._next_look is not None and now < self._next_look):
+        if due is None or (self._next_check is not None and now < self._next_check):
             return
-        self._next_look = max(due, now + timedelta(seconds=_SHORTEST_LOOK * self.shared.speed))
+        self._next_check = max(due, now + timedelta(seconds=_MIN_CHECK_SECONDS * self.shared.speed))
         with self.shared.store.write() as tx:
-            key = f"submit:{self.run.id}:notebook at {iso(self._next_look)}"
-            put_task(tx, key, "submit", competition=self.run.card.slug, due_at=self._next_look)
+            key = f"submit:{self.run.id}:notebook at {iso(self._next_check)}"
+            put_task(tx, key, "submit", competition=self.run.card.slug, due_at=self._next_check)
 
     async def settle(self) -> None:
         """Record new public scores, and warn the owner if ours do not correlate with them."""
@@ -130,10 +130,12 @@ class OpenRun:
         """Return its current share of the machine, relative to others."""
         nodes = [node for node in load_tree(self.context).nodes if node.state != "running"]
         gains, has_score = _gains(nodes), any(node.valid for node in nodes)
-        deadline = deadline_of(self.shared, self.run.card, self.run.own)
+        deadline = deadline_of(self.shared, self.run.card, self.run.competition_settings)
         recent = gains[-_RECENT:]
         now = self.shared.clock.now()
-        return self.run.own.weight * urgency(now, deadline, recent=len(recent), gains=sum(recent), scored=has_score)
+        return self.run.competition_settings.weight * urgency(
+            now, deadline, recent=len(recent), gains=sum(recent), scored=has_score
+        )
 
     @property
     def _leading_blend(self) -> BlendSoFar | None:
@@ -193,7 +195,7 @@ async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
         desk = Desk(
             context,
             shared.competition(slug),
-            run.own,
+            run.competition_settings,
             submitter,
             shared.machinery.worker,
             client=client,

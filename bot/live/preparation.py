@@ -35,7 +35,7 @@ class PreparedTask:
 class PreparationBlocker:
     """Why a competition cannot be worked on yet, in a sentence that states what to do."""
 
-    why: str
+    reason: str
     lines: tuple[str, ...] = ()
     """Lines to add to bot.toml."""
 
@@ -88,7 +88,7 @@ def _blocker_for(shared: Shared, slug: str, question: Question) -> tuple[Prepara
         "file": str(shared.file or "bot.toml"),
         "lines": lines,
         "note": question.note,
-        "by": "" if proposal is None else proposal.by,
+        "by": "" if proposal is None else proposal.reader,
         "quotes": () if proposal is None else proposal.quotes,
         "command": "" if proposal is None else command,
     }
@@ -150,7 +150,7 @@ def deadline_of(shared: Shared, card: TaskCard, settings: CompetitionSettings) -
 
 def _problem(shared: Shared, key: str, blocked: PreparationBlocker, notice: Notice) -> PreparationBlocker:
     with shared.store.write() as tx:
-        begin(tx, key, blocked.why, notice, asks=True)
+        begin(tx, key, blocked.reason, notice, asks=True)
     return blocked
 
 

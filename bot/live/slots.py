@@ -63,14 +63,11 @@ class Slots:
         free = self.total - sum(peer.running for peer in self.shares.values())
         if free <= 0:
             return 0
-        earlier = [
-            candidate
-            for candidate in self.shares.values()
-            if candidate.wants and candidate is not share and _before(candidate, share)
-        ]
+        position = _expected_use(share), share.name
+        earlier = [peer for peer in self.shares.values() if peer.wants and (_expected_use(peer), peer.name) < position]
         return max(0, free - len(earlier))
 
-    def rest(self, name: str) -> None:
+    def withdraw(self, name: str) -> None:
         """Want no slot for now, so that others need not wait for it."""
         if self.shares[name].wants:
             self.shares[name].wants = False
@@ -113,11 +110,7 @@ def urgency(now: datetime, deadline: datetime, *, recent: int, gains: int, score
     return urgency_factor * promise * (1.0 if scored else 2.0)
 
 
-def _before(first: SlotShare, second: SlotShare) -> bool:
-    return (_had(first), first.name) < (_had(second), second.name)
-
-
-def _had(share: SlotShare) -> float:
+def _expected_use(share: SlotShare) -> float:
     """Return what a share was given, plus what its running nodes are likely to take."""
     return share.served + share.running * share.cost / max(share.weight(), 1e-9)
 
@@ -134,16 +127,15 @@ class LivePacing:
     nodes_per_day: int
     labs_per_day: int | None
     """None: its strategy opens no labs."""
-    paused: Callable[[], bool]
-    ended: Callable[[], None]
-    """Called when a node has ended."""
+    is_paused: Callable[[], bool]
+    on_node_ended: Callable[[], None]
     renewed: int | None = None
     """The last node that was started before news that are worth another round."""
 
     def free(self, running: int) -> int:
         """Return how many more nodes may be started now."""
-        if self.paused() or (free_today := self.left_today()) <= 0:
-            self.slots.rest(self.name)
+        if self.is_paused() or (free_today := self.left_today()) <= 0:
+            self.slots.withdraw(self.name)
             return 0
         return min(free_today, self.slots.free(self.name))
 
@@ -154,7 +146,7 @@ class LivePacing:
     def end(self, seconds: float) -> None:
         """Give it back."""
         self.slots.end(self.name, seconds)
-        self.ended()
+        self.on_node_ended()
 
     def more_later(self) -> bool:
         """Return whether the competition goes on."""

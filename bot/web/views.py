@@ -55,7 +55,7 @@ def questions(session: Session, competition: str, kaggle: KaggleSection) -> list
     if f"card/{competition}" in open_keys and proposal is not None and proposal != confirmed(session, competition):
         statements = ((", ".join(proposal.lines), " … ".join(proposal.quotes)),)
         open_questions.append(
-            OwnerQuestion("task", statements, proposal.by, kaggle.page_of(competition, "overview/evaluation"))
+            OwnerQuestion("task", statements, proposal.reader, kaggle.page_of(competition, "overview/evaluation"))
         )
     return open_questions
 

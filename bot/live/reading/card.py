@@ -23,7 +23,7 @@ from scrapers.kaggle.card.findings import Derived, Missing
 from scrapers.snapshots.card import TaskCard
 from state.errors import BudgetExceeded, ModelError, Unparsable
 
-_LONGEST = 30_000
+_MAX_PAGE_CHARACTERS = 30_000
 """Characters of a page."""
 _BETTER = {"minimize": "lower", "maximize": "higher", None: ""}
 ALL_OTHERS = "*"
@@ -63,10 +63,10 @@ class ReadCard(TemplatePrompt[CardReading]):
     pages: tuple[ReadPage, ...]
     read_at: datetime
     known_metrics: tuple[str, ...] = tuple(METRIC_DIRECTIONS)
-    longest: int = _LONGEST
+    longest: int = _MAX_PAGE_CHARACTERS
 
     @classmethod
-    def of(cls, evidence: Evidence, read_at: datetime) -> "ReadCard":
+    def from_evidence(cls, evidence: Evidence, read_at: datetime) -> "ReadCard":
         """Ask about a competition."""
         tables = evidence.tables
         return cls(
@@ -158,7 +158,7 @@ async def _read(
     shared: Shared, settings: CompetitionSettings, evidence: Evidence
 ) -> tuple[CardReading | None, str, str]:
     """Return what the model reads on the pages and its name, or None and why there is nothing."""
-    prompt = ReadCard.of(evidence, shared.clock.now())
+    prompt = ReadCard.from_evidence(evidence, shared.clock.now())
     async with open_reader(shared, evidence.slug, settings) as asker:
         if asker is None or not prompt.pages:
             return None, "", ""
@@ -201,9 +201,9 @@ def _proposed(
     if open_ & _COLUMNS:
         values |= {name: getattr(reading, name) for name in _COLUMNS}
     proposal = CardProposal(
-        says={name: value for name, value in values.items() if value}, quotes=reading.quotes, by=reader
+        values={name: value for name, value in values.items() if value}, quotes=reading.quotes, reader=reader
     )
-    if not proposal.says:
+    if not proposal.values:
         return Question(derived, note=reading.doubt)
     derived_card = _derived(evidence, settings, proposal)
     if derived_card.card is not None:

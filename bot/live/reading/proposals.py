@@ -17,27 +17,27 @@ _PROPOSED, _CONFIRMED = "card.proposed", "card.confirmed"
 class CardProposal(ClosedModel):
     """What is proposed of a competition's task."""
 
-    says: dict[str, Any]
+    values: dict[str, Any]
     """Keys of `CardOverrides`."""
     quotes: tuple[str, ...] = ()
     """The sentences of the pages that say so; none: only Kaggle's field does."""
-    by: str
+    reader: str
     """Who has read it: a model's name, or Kaggle's field."""
 
     @property
     def overrides(self) -> CardOverrides:
         """What it says, as it would be written into bot.toml."""
-        return CardOverrides.model_validate(self.says)
+        return CardOverrides.model_validate(self.values)
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What it says, as lines of bot.toml."""
-        return tuple(toml_line(name, value) for name, value in self.says.items())
+        return tuple(toml_line(name, value) for name, value in self.values.items())
 
     @property
     def source(self) -> str:
         """Who says so, with the quoted words."""
-        return "; ".join((f"{self.by} says so", *(f'"{quote}"' for quote in self.quotes)))
+        return "; ".join((f"{self.reader} says so", *(f'"{quote}"' for quote in self.quotes)))
 
 
 def propose(tx: Transaction, competition: str, proposal: CardProposal) -> None:

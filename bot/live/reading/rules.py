@@ -21,7 +21,7 @@ from scrapers.kaggle.card.evidence import Evidence
 from state.closed import ClosedModel
 from state.errors import BudgetExceeded, ModelError, Unparsable
 
-_LONGEST = 60_000
+_MAX_PAGE_CHARACTERS = 60_000
 """Characters of the page."""
 
 
@@ -41,7 +41,7 @@ class ReadRules(TemplatePrompt[RulesReading]):
     page: ReadPage
     read_at: datetime
     known_topics: tuple[str, ...] = get_args(Topic)
-    longest: int = _LONGEST
+    longest: int = _MAX_PAGE_CHARACTERS
 
     def items(self) -> tuple[Item, ...]:
         """Return the page, known since it was read."""

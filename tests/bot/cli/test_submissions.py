@@ -146,7 +146,7 @@ def test_a_proposed_card_is_confirmed_by_its_competition(store: Store) -> None:
     with pytest.raises(UsageError, match="no task spec is proposed for titanic"):
         bot("approve", "titanic", "--card")
     with store.write() as tx:
-        propose(tx, "titanic", CardProposal(says={"metric": "rmse"}, quotes=("On RMSE.",), by="the model"))
+        propose(tx, "titanic", CardProposal(values={"metric": "rmse"}, quotes=("On RMSE.",), reader="the model"))
     assert bot("approve", "titanic", "--card").stdout.strip() == 'titanic: confirmed: metric = "rmse"'
     with store.read() as session:
         found = confirmed(session, "titanic")

@@ -19,9 +19,9 @@ QUICK = WorkerSettings(
     idle_seconds=0.05,
     database_pause=0.02,
     cancel_seconds=1.0,
-    first_pause=0.02,
-    longest_pause=0.05,
-    shortest_pause=0.01,
+    initial_pause=0.02,
+    max_pause=0.05,
+    min_pause=0.01,
 )
 
 

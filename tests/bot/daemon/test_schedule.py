@@ -53,7 +53,7 @@ def hour_of(clock: Clock) -> datetime:
 async def test_on_a_fast_clock_ticks_name_slots_of_that_clock_each_once() -> None:
     clock = FastClock(START, 7200.0)
     ticks, seen = ticks_of(clock, 7200.0), list[datetime]()
-    ticks.every("poll", HOUR, seen.append)
+    ticks.add("poll", HOUR, seen.append)
     async with ticking(ticks):
         await until(lambda: len(seen) >= 3)
     assert seen[0] == START.replace(minute=0)
@@ -66,7 +66,7 @@ async def test_on_a_fast_clock_ticks_name_slots_of_that_clock_each_once() -> Non
 async def test_a_tick_comes_with_the_beginning_of_its_slot_and_not_before() -> None:
     clock = FastClock(START, 7200.0)
     ticks, seen = ticks_of(clock, 7200.0), list[tuple[datetime, datetime]]()
-    ticks.every("poll", HOUR, lambda at: seen.append((at, clock.now())), at_start=False)
+    ticks.add("poll", HOUR, lambda at: seen.append((at, clock.now())), at_start=False)
     async with ticking(ticks):
         await until(lambda: len(seen) >= 2)
     assert all(at <= now < at + timedelta(hours=1) for at, now in seen)
@@ -75,7 +75,7 @@ async def test_a_tick_comes_with_the_beginning_of_its_slot_and_not_before() -> N
 async def test_on_a_very_fast_clock_slots_are_left_out_and_a_name_ticks_four_times_a_second_at_most() -> None:
     clock = FastClock(START, 20_000.0)
     ticks, seen = ticks_of(clock, 20_000.0), list[datetime]()
-    ticks.every("poll", 60, seen.append)
+    ticks.add("poll", 60, seen.append)
     began = machine.monotonic()
     async with ticking(ticks):
         await until(lambda: len(seen) >= 4)
@@ -88,7 +88,7 @@ async def test_on_a_very_fast_clock_slots_are_left_out_and_a_name_ticks_four_tim
 async def test_without_a_tick_at_the_start_the_first_is_that_of_the_next_slot() -> None:
     clock = FastClock(START, 7200.0)
     ticks, seen = ticks_of(clock, 7200.0), list[datetime]()
-    ticks.every("poll", HOUR, seen.append, at_start=False)
+    ticks.add("poll", HOUR, seen.append, at_start=False)
     async with ticking(ticks):
         await until(lambda: bool(seen))
     assert seen[0] >= START.replace(hour=15, minute=0)
@@ -97,7 +97,7 @@ async def test_without_a_tick_at_the_start_the_first_is_that_of_the_next_slot() 
 async def test_slots_may_be_shifted_to_keep_apart_what_is_alike() -> None:
     clock = FastClock(START, 100.0)
     ticks, seen = ticks_of(clock, 100.0), list[datetime]()
-    ticks.every("poll", HOUR, seen.append, offset=1500)
+    ticks.add("poll", HOUR, seen.append, offset=1500)
     async with ticking(ticks):
         await until(lambda: bool(seen))
     assert seen == [datetime(2017, 10, 25, 13, 25, tzinfo=UTC)]
@@ -107,8 +107,8 @@ async def test_after_the_machine_slept_there_is_one_tick_for_all_that_were_misse
     """To the process, a machine that slept and a clock that was put forward are alike."""
     clock, seen, other = past_the_hour(), list[datetime](), list[datetime]()
     ticks = ticks_of(clock, check_seconds=0.02)
-    ticks.every("poll", HOUR, seen.append)
-    ticks.every("look", 0.05, other.append)
+    ticks.add("poll", HOUR, seen.append)
+    ticks.add("look", 0.05, other.append)
     async with ticking(ticks):
         await until(lambda: len(seen) == 1)
         clock.put(5 * HOUR)
@@ -121,7 +121,7 @@ async def test_after_the_machine_slept_there_is_one_tick_for_all_that_were_misse
 async def test_a_clock_that_is_put_back_stops_no_tick_and_gives_no_slot_twice() -> None:
     clock, seen = past_the_hour(), list[datetime]()
     ticks = ticks_of(clock, check_seconds=0.02)
-    ticks.every("poll", HOUR, seen.append)
+    ticks.add("poll", HOUR, seen.append)
     async with ticking(ticks):
         for count, seconds in enumerate((HOUR, -HOUR, HOUR, HOUR), start=1):
             await until(lambda count=count: len(seen) == count)
@@ -144,8 +144,8 @@ async def test_a_callback_that_fails_is_reported_and_called_again_for_the_same_s
             raise ValueError("locked")
 
     ticks = ticks_of(clock, check_seconds=0.02, failed=lambda name, error: failures.append((name, error)))
-    ticks.every("poll", 100 * DAY, poll)
-    ticks.every("other", 0.3, others.append)
+    ticks.add("poll", 100 * DAY, poll)
+    ticks.add("other", 0.3, others.append)
     async with ticking(ticks):
         await until(lambda: len(calls) == 3)
         count = len(others)
@@ -158,7 +158,7 @@ async def test_a_callback_that_fails_is_reported_and_called_again_for_the_same_s
 async def test_a_loop_that_was_held_up_is_caught_up_with_once() -> None:
     seen: list[datetime] = []
     ticks = ticks_of(PutClock(), check_seconds=0.02)
-    ticks.every("poll", 0.3, seen.append)
+    ticks.add("poll", 0.3, seen.append)
     async with ticking(ticks), asyncio.timeout(LONGEST):
         await until(lambda: len(seen) == 1)
         machine.sleep(1.0)  # as a database does that is locked

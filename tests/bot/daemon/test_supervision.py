@@ -13,7 +13,7 @@ from state.errors import KeepsFailing, StateCorrupted, StateUnavailable
 from state.store import Store
 from tests.bot.daemon.parts import LONGEST, events_of, until
 
-QUICK = SupervisorSettings(first_pause=0.01, longest_pause=0.02, most_failures=3, stop_seconds=LONGEST)
+QUICK = SupervisorSettings(initial_pause=0.01, max_pause=0.02, max_failures=3, stop_seconds=LONGEST)
 
 
 class Loops:

@@ -74,7 +74,11 @@ def test_an_empty_status_is_not_sent(address: str) -> None:
 
 
 def test_nothing_happens_without_a_socket_or_with_one_that_is_gone(tmp_path, caplog) -> None:
-    for silent in (Systemd(), Systemd.of({}), Systemd.of({"NOTIFY_SOCKET": "vsock:2:1234"})):
+    for silent in (
+        Systemd(),
+        Systemd.from_environment({}),
+        Systemd.from_environment({"NOTIFY_SOCKET": "vsock:2:1234"}),
+    ):
         silent.ready()
         silent.watchdog("x")
     assert caplog.text == ""
@@ -107,5 +111,5 @@ def test_a_socket_that_nobody_reads_does_not_hold_the_daemon_up_for_long(tmp_pat
     ],
 )
 def test_how_long_systemd_waits_is_in_the_environment(environment: dict[str, str], seconds: float | None) -> None:
-    assert Systemd.of({"NOTIFY_SOCKET": "/run/notify", **environment}).watchdog_seconds == seconds
-    assert Systemd.of(environment).watchdog_seconds is None
+    assert Systemd.from_environment({"NOTIFY_SOCKET": "/run/notify", **environment}).watchdog_seconds == seconds
+    assert Systemd.from_environment(environment).watchdog_seconds is None

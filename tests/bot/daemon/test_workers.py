@@ -119,7 +119,7 @@ async def test_what_fails_is_kept_with_its_traceback_given_up_in_the_end_and_oth
 
 async def test_pauses_between_tries_grow_up_to_a_bound(empty_database: Path) -> None:
     clock = StandingClock()
-    settings = WorkerSettings(idle_seconds=0.02, first_pause=10, longest_pause=100)
+    settings = WorkerSettings(idle_seconds=0.02, initial_pause=10, max_pause=100)
     pauses = []
     with Store.open(empty_database, clock) as store:
         put(store, "poll:titanic:1")

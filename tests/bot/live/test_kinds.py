@@ -44,7 +44,7 @@ async def test_a_kind_that_is_not_worked_on_is_said_once_and_nothing_is_fetched(
             for _ in range(2):
                 found = await prepare(here, SLUG, OWN)
                 assert isinstance(found, PreparationBlocker)
-                assert found.why.startswith(f"{SLUG} {beginning(kind)}")
+                assert found.reason.startswith(f"{SLUG} {beginning(kind)}")
             assert not any(name.startswith("Download") for name in site.site.requests)
             with here.store.read() as session:
                 (notice,) = session.exec(select(Notification))

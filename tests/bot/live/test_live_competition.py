@@ -88,7 +88,7 @@ async def test_a_grader_is_waited_for_then_scores_and_another_one_begins_another
     grader = tmp_path / "graders" / "grade.py"
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize", nodes_per_day=1)
     async with working(tmp_path, monkeypatch, own) as (site, here, entry, task):
-        await until(lambda: "cannot be read" in entry.why, task)
+        await until(lambda: "cannot be read" in entry.reason, task)
         grader.parent.mkdir()
         grader.write_text(GRADER.format(factor=1))
         entry.configure(own)  # as a SIGHUP does: the settings are those of before
@@ -118,12 +118,12 @@ async def test_a_grader_that_scores_no_view_is_a_notice_once_and_nothing_is_made
     grader.write_text("def grade(submission, answers):\n    return answers['Weight'].sum()\n")
     own = CompetitionSettings(model="builtin", metric=str(grader), direction="minimize")
     async with working(tmp_path, monkeypatch, own) as (site, here, entry, task):
-        await until(lambda: "KeyError" in entry.why, task)
+        await until(lambda: "KeyError" in entry.reason, task)
         for _ in range(2):
             entry.configure(own)
             await asyncio.sleep(1.0)
         assert (entry.state, notices(here)) == ("waiting", ["problem.grader"])
-        assert str(grader) in entry.why
+        assert str(grader) in entry.reason
         assert score(here.store, entry.run_id) is None
         site.clock.pass_by(minutes=1)
         grader.write_text(GRADER.format(factor=1))
@@ -178,7 +178,8 @@ async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away
 
             monkeypatch.setattr("bot.live.live_competition.live_run_of", lambda *_: SimpleNamespace(id="run"))
             monkeypatch.setattr("bot.live.live_competition.notify", lambda *_: None)
-            for name, instead in (("_read_the_end", nothing), ("_finish", nothing), ("_pause", pause)):
+            monkeypatch.setattr("bot.live.live_competition._AT_THE_END", ())
+            for name, instead in (("_finish", nothing), ("_pause", pause)):
                 monkeypatch.setattr(entry, name, instead)
             monkeypatch.setattr(entry, "_card", lambda: site.competition.snapshot.card)
             assert [await entry._end() for _ in range(3)] == [False, False, True]
@@ -190,7 +191,7 @@ async def test_private_scores_are_looked_for_three_times_though_the_bot_was_away
 async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_may_pass(tmp_path, monkeypatch) -> None:
     own = CompetitionSettings(model="openai:none")
     async with working(tmp_path, monkeypatch, own) as (_, here, entry, task):
-        await until(lambda: entry.why != "not checked yet", task)
+        await until(lambda: entry.reason != "not checked yet", task)
         assert notices(here) == ["problem.work"]
     async with working(tmp_path / "other", monkeypatch, CompetitionSettings(model="builtin", metric="log_loss")) as (
         site,
@@ -200,7 +201,7 @@ async def test_what_keeps_it_from_its_work_is_a_notice_at_once_except_for_what_m
     ):
         monkeypatch.setattr(entry, "_step", _unavailable)
         entry.changed()
-        await until(lambda: entry.why == "the site is away", task)
+        await until(lambda: entry.reason == "the site is away", task)
         assert notices(here) == []
         site.clock.pass_by(hours=2)
         entry.changed()

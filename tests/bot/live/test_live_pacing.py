@@ -24,7 +24,9 @@ def turns(store: Store, *, per_day: int = 3, labs: int | None = None, paused: bo
         create_run(tx, "r", competition="c", agent="comind", model="m", seed=0, cutoff=None)
     slots = Slots(2)
     slots.join("c", lambda: 1.0)
-    return LivePacing(slots, "c", store, "r", store.clock, per_day, labs, paused=lambda: paused, ended=lambda: None)
+    return LivePacing(
+        slots, "c", store, "r", store.clock, per_day, labs, is_paused=lambda: paused, on_node_ended=lambda: None
+    )
 
 
 def begin(store: Store, count: int, draft: str | None = None) -> None:

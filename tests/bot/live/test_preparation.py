@@ -47,7 +47,7 @@ async def test_rules_that_nobody_accepted_are_a_problem_until_somebody_did(tmp_p
             for _ in range(2):
                 found = await prepare(here, site.competition.slug, OWN)
                 assert isinstance(found, PreparationBlocker)
-                assert "accept the rules at https://www.kaggle.com/competitions/" in found.why
+                assert "accept the rules at https://www.kaggle.com/competitions/" in found.reason
             assert notices(here.store) == ["problem.rules"]
             with here.store.read() as session:
                 assert [one.key for one in current(session)] == [f"rules/{site.competition.slug}"]
@@ -116,7 +116,7 @@ async def test_a_grader_that_cannot_be_used_is_a_problem_until_it_is_fixed(tmp_p
                     grader.write_text(text)
                 found = await prepare(here, site.competition.slug, own)
                 assert isinstance(found, PreparationBlocker)
-                assert f"{grader} {why}" in found.why
+                assert f"{grader} {why}" in found.reason
             assert notices(here.store) == ["problem.grader"] * len(wrong)
             grader.write_text("from mine import mean as grade\n")
             found = await prepare(here, site.competition.slug, own)

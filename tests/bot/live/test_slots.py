@@ -55,7 +55,7 @@ def test_who_rests_is_not_waited_for_and_who_comes_late_makes_nothing_up():
     had = served(slots, 40, {"a": 60.0, "b": 60.0})
     assert abs(had["a"] - had["b"]) <= 120.0
     slots.free("b")
-    slots.rest("b")
+    slots.withdraw("b")
     assert slots.free("a") == 1
 
 

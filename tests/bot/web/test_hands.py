@@ -83,7 +83,7 @@ async def test_a_held_submission_is_decided_on_by_the_buttons_of_its_page(
 
 
 LINE = RuleLine(topic="team size", number=5, sentence="teams of five", quote="The maximum team size is 5.")
-CARD = CardProposal(says={"metric": "log_loss"}, quotes=("Submissions are scored by log loss.",), by="gpt")
+CARD = CardProposal(values={"metric": "log_loss"}, quotes=("Submissions are scored by log loss.",), reader="gpt")
 
 
 @pytest.mark.parametrize(

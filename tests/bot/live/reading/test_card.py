@@ -65,8 +65,8 @@ async def test_what_a_model_read_waits_for_one_command_and_is_read_once(site: Se
                 found = await prepare(here, SLUG, OWN)
                 assert isinstance(found, PreparationBlocker)
                 assert found.lines == ('metric = "log_loss"',)
-                assert f"confirm it by `bot approve {SLUG} --card`" in found.why
-                assert f'"{QUOTE}"' in found.why
+                assert f"confirm it by `bot approve {SLUG} --card`" in found.reason
+                assert f'"{QUOTE}"' in found.reason
             assert (len(endpoint.requests), notices(here.store)) == (1, ["model.samples", "problem.card"])
             with here.store.write() as tx:
                 confirm(tx, SLUG, "ada")
@@ -94,7 +94,7 @@ async def test_a_confirmed_card_holds_only_as_long_as_its_quotes_stand(site: Ser
             site.competition.pages.content.pop("evaluation", None)
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, PreparationBlocker)
-            assert found.why.endswith("a jury decides")
+            assert found.reason.endswith("a jury decides")
 
 
 @pytest.mark.integration
@@ -111,7 +111,7 @@ async def test_a_doubt_is_shown_to_the_owner_even_if_the_field_agrees(tmp_path: 
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, PreparationBlocker)
-            assert "are rows weighted?" in found.why and "bot approve" in found.why
+            assert "are rows weighted?" in found.reason and "bot approve" in found.reason
 
 
 def test_a_star_means_all_columns_that_the_others_do_not_name() -> None:
@@ -127,7 +127,7 @@ async def test_a_sentence_that_nobody_wrote_is_sent_back_and_then_nothing_is_pro
             assert isinstance(found, PreparationBlocker)
             assert len(endpoint.requests) == 3
             assert "not quoted word for word" in endpoint.requests[1].body["messages"][-1]["content"]
-            assert "the model could not read the pages" in found.why
+            assert "the model could not read the pages" in found.reason
             with here.store.write() as tx, pytest.raises(UsageError, match="no task spec is proposed"):
                 confirm(tx, SLUG, "ada")
 
@@ -138,7 +138,7 @@ async def test_a_reading_that_the_leaderboard_contradicts_is_not_proposed(tmp_pa
         async with asking(site, tmp_path / "state", endpoint) as here:
             found = await prepare(here, SLUG, OWN)
             assert isinstance(found, PreparationBlocker)
-            assert "the pages were read as roc_auc, which is to maximize, but the leaderboard goes up" in found.why
+            assert "the pages were read as roc_auc, which is to maximize, but the leaderboard goes up" in found.reason
 
 
 @pytest.mark.integration
@@ -147,7 +147,7 @@ async def test_without_a_model_what_kaggles_field_names_is_confirmed_by_the_same
         async with shared(site, tmp_path / "state") as here:
             found = await prepare(here, SLUG, BUILTIN)
             assert isinstance(found, PreparationBlocker)
-            assert 'metric = "log_loss" is proposed (Kaggle\'s field says so)' in found.why
+            assert 'metric = "log_loss" is proposed (Kaggle\'s field says so)' in found.reason
             with here.store.write() as tx:
                 confirm(tx, SLUG, "ada")
             assert isinstance(await prepare(here, SLUG, BUILTIN), PreparedTask)
