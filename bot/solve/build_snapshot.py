@@ -13,9 +13,11 @@ from bot.solve.class_folders import index_folders
 from bot.solve.columns import NUMBER_COLUMNS, copies_of, id_of, refuse_answers, target_of
 from bot.solve.input_files import CollectedFiles, InputFiles, find_tables, refuse_formats
 from bot.solve.solve_options import DetectedTask, SolveOptions
-from bot.solve.tables import NA_WORDS, PLAIN, TableError, UserTable, is_table
+from bot.solve.tables.cell_formats import NA_WORDS, PLAIN, NumberFormat
+from bot.solve.tables.text_records import TableError, is_table
+from bot.solve.tables.user_table import UserTable
 from bot.solve.task import PredictionTask, task_of, task_of_sample
-from bot.solve.train_test_split import TrainTestSplit, sample_rows, split_table
+from bot.solve.train_test_split import TrainTestSplit, split_table, with_unlabelled_rows
 from scrapers.snapshots.answers import ANSWERS, SAMPLE
 from scrapers.snapshots.linking import link_or_copy
 from scrapers.snapshots.manifest import DESCRIPTION, MANIFEST
@@ -96,8 +98,6 @@ def build_snapshot(
 
 
 def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: DetectedTask) -> _Rows:
-    if files.test is not None:
-        files = replace(files, train=sample_rows(files.train, None, options, sampled, detected))
     train, test, sample = files.train, files.test, files.sample
     number_column = next(name for name in NUMBER_COLUMNS if name not in train.header)
     if sample is not None and (options.target is None or options.target in sample.header):
@@ -119,18 +119,18 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
         return _Rows(files, targets, task, id_name, not is_plain, has_sample=True, key=key)
     target = target_of(train, test, options, detected)
     if test is None:
-        train = sample_rows(train, target, options, sampled, detected)
-        files = replace(files, train=train)
-    if test is not None:
+        train = with_unlabelled_rows(train, target, sampled)
+    else:
         refuse_answers(test, target)
+    train = _with_plain_target(train, target)
+    files = replace(files, train=train)
     task = task_of(train, target, options.metric, detected)
-    copies = [name for name in copies_of(train, target) if test is None or name in test.header]
+    copies = {name: clause for name, clause in copies_of(train, target).items() if test is None or name in test.header}
     duplicates = [name for name in copies if test is None and all(map(eq, train.column(name), train.column(target)))]
     if duplicates:
         raise UsageError(f"`{duplicates[0]}` is the same as the target `{target}`: remove it from {train.name}")
-    if copies:
-        names = ", ".join(f"`{name}`" for name in copies[:3])
-        detected.add("caution", f"{names} says the same as `{target}`: remove it unless new rows have it", "a guess")
+    for name, clause in copies.items():
+        detected.add("caution", f"`{name}` {clause} `{target}`: remove it unless new rows have it", "a guess")
     id_column = id_of(train, test, target, options, detected)
     if id_column is not None:  # it stands in the predictions, as it is written
         train = train.without_formats([id_column])
@@ -144,6 +144,16 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
             f"{train.name} leaves {plural(taught, 'row')} to learn `{target}` from: at least {FEWEST} are needed"
         )
     return _Rows(files, (target,), task, id_column or number_column, id_column is None, split)
+
+
+def _with_plain_target(train: UserTable, target: str) -> UserTable:
+    """Return the table with the words of its target as they are written: a few classes with units, words among numbers."""
+    form = train.formats.get(target)
+    if not isinstance(form, NumberFormat) or not (form.unit or form.words):
+        return train
+    if form.words or len({*train.column(target)}) <= FEWEST:
+        return train.with_formats({target: replace(form, unit="", words=False)})
+    return train
 
 
 def _leave_out_answers(rows: _Rows, detected: DetectedTask) -> _Rows:

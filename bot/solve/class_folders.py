@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.solve.input_files import InputFiles
 from bot.solve.solve_options import DetectedTask
-from bot.solve.tables import UserTable
+from bot.solve.tables.user_table import UserTable
 from scrapers.snapshots.linking import link_or_copy
 from scrapers.snapshots.tables import is_table, write_table
 from state.errors import UsageError

@@ -7,7 +7,8 @@ from collections.abc import Set
 from itertools import islice
 
 from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
-from bot.solve.tables import NA_WORDS, UserTable
+from bot.solve.tables.cell_formats import NA_WORDS
+from bot.solve.tables.user_table import UserTable
 from scrapers.snapshots.tables import finite_number
 from state.errors import UsageError
 from state.words import did_you_mean, plural
@@ -16,7 +17,8 @@ NUMBER_COLUMNS = ("row", "row_number", "row_number_of_bot")
 """Names for an id that rows get where they have none; the first that is no column."""
 _TARGETS = frozenset(("target", "label", "labels", "class", "y", "outcome", "answer"))
 _ID = re.compile(
-    r"(?:^|[\W_])(?:id|uuid|guid|key|index|filename|file|image)$|^unnamed: 0$|(?<=[a-z])I[dD]$", re.IGNORECASE
+    r"(?:^|[\W_])(?:id|uuid|guid|key|index|filename|file|image|nr|no|number|nummer)\W?$|^unnamed: 0$|(?<=[a-z])(?:I[dD]|nr)$",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[A-Za-z]+[-_]?\d+|[0-9a-fA-F-]{32,36}")
 """As people number things: T596485, or a UUID."""
@@ -73,16 +75,22 @@ def target_of(train: UserTable, test: UserTable | None, options: SolveOptions, d
     raise UsageError(f"{reason}: pass --target COLUMN, such as --target {shlex.quote(likely[-1])} ({candidates})")
 
 
-def copies_of(train: UserTable, target: str) -> list[str]:
-    """Return the columns that say the same as the target in other words or units, in the first rows."""
-    rows = list(islice(train.rows(), _HEAD_ROWS))
+def copies_of(train: UserTable, target: str) -> dict[str, str]:
+    """Return what is odd, in a clause, about columns that tell the target, in the first rows: copies, or gaps by class."""
+    rows = [row for row in islice(train.rows(), _HEAD_ROWS) if row[train.header.index(target)]]
     place = train.header.index(target)
-    return [
-        name
-        for number, name in enumerate(train.header)
-        if number != place
-        and _is_copy({(row[number], row[place]) for row in rows if row[number] and row[place]}, len(rows))
-    ]
+    odd: dict[str, str] = {}
+    for number, name in enumerate(train.header):
+        pairs = [(row[number], row[place]) for row in rows if row[number]]
+        if number == place:
+            continue
+        if _is_copy({*pairs}, len(pairs)):
+            odd[name] = "says the same as"
+        elif _ROWS_OF_COPY <= len(pairs) <= len(rows) - _ROWS_OF_COPY:
+            with_value, without = {value for _, value in pairs}, {row[place] for row in rows if not row[number]}
+            if with_value.isdisjoint(without) and len(with_value | without) <= _FEWEST:
+                odd[name] = "has values for some classes alone of"
+    return odd
 
 
 def _is_copy(pairs: Set[tuple[str, str]], rows: int) -> bool:

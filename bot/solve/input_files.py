@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 import shutil
 import tarfile
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
-from bot.solve.tables import TEXT_SUFFIXES, DateFormat, NumberFormat, TableError, UserTable, is_table
+from bot.solve.tables.cell_formats import DateFormat, NumberFormat
+from bot.solve.tables.text_records import TEXT_SUFFIXES, TableError, is_table
+from bot.solve.tables.user_table import UserTable
 from scrapers.kaggle.samples import find_samples
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.tables import write_table
@@ -32,6 +35,8 @@ _DEEPEST = 3
 """Archives within archives."""
 _MOST_TABLES = 50
 """A folder with more tables is one of data files, whose roles must be named."""
+_READING_SHARE = 1 / 8
+"""Share of the command's time that reading a table may take; of one that takes longer, rows are left out."""
 _TRAIN, _TEST = frozenset(("train", "training", "learn")), frozenset(("test", "testing", "unseen", "predict"))
 _LABELS = frozenset(("label", "labels", "target", "targets", "y", "values", "answers"))
 DESCRIPTION = "description.md"
@@ -134,8 +139,9 @@ def _describe(
         for note in table.notes:
             detected.add("note", f"{table.name}: {note}" if table.name not in note else note)
     if rewritten := [name for name, f in train.formats.items() if isinstance(f, NumberFormat) and f.thousands]:
-        detected.add("numbers", f"read from forms such as 1.234,5 or $1,234: {', '.join(rewritten)}")
-    if dates := [f"{name} ({f.form})" for name, f in train.formats.items() if isinstance(f, DateFormat)]:
+        detected.add("numbers", f"read from forms such as 1.234,5, $1,234 or 7 kg: {', '.join(rewritten)}")
+    forms = {name: f.form for name, f in train.formats.items() if isinstance(f, DateFormat)}
+    if dates := [f"{name} ({'in UTC' if form == 'iso' else form})" for name, form in forms.items()]:
         detected.add("dates", f"written as 2019-04-21 for scripts: {', '.join(dates)}")
     words = files.get(DESCRIPTION)
     text = words.read_text(encoding="utf-8", errors="replace") if words is not None else ""
@@ -186,15 +192,21 @@ class _Tables:
         named_by_role = [name for name in texts if _tokens(name) & (_TRAIN | _TEST)]
         self.names += named_by_role if self.names else [name for name in texts if len(self.header(name)) > 1]
 
-    def read(self, name: str, *, like: UserTable | None = None) -> UserTable:
-        """Return a table by its path within the data, or one that lies elsewhere; raises UsageError."""
+    def read(self, name: str, *, like: UserTable | None = None, whole: bool = False) -> UserTable:
+        """Return a table by its path within the data, or one that lies elsewhere; raises UsageError.
+
+        One that is read `like` another one, or as a whole, has all its rows, however long that takes.
+        """
         path = self._files.get(name, Path(name))
         if not path.is_file():
             raise UsageError(f"no such file: {name}")
-        if name not in self._read or like is not None:
+        whole |= like is not None
+        if name not in self._read or like is not None or (whole and self._read[name].is_part):
             try:
                 formats = None if like is None else like.formats
-                self._read[name] = UserTable.read(path, has_header=self._options.header, formats=formats)
+                seconds = math.inf if whole else _READING_SHARE * self._options.seconds
+                header = self._options.header
+                self._read[name] = UserTable.read(path, has_header=header, formats=formats, max_seconds=seconds)
             except TableError as error:
                 raise UsageError(str(error)) from error
         return self._read[name]
@@ -272,7 +284,8 @@ def _training_table(
             if _tokens(features) & _LABELS and not _tokens(labels) & _LABELS:
                 continue
             out = collected.scratch / "train.csv"
-            joined = _join(tables.read(features), tables.read(labels), known_features, out, detected)
+            feature_table, label_table = (tables.read(name, whole=True) for name in (features, labels))
+            joined = _join(feature_table, label_table, known_features, out, detected)
             if joined is not None:
                 return joined, [features, labels]
     largest_first = sorted(
@@ -462,23 +475,36 @@ def _json_records(path: Path) -> list[dict[str, Any]] | None:
         content = json.loads(text)
     if content is None:
         content = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if isinstance(content, dict) and {"columns", "data"} <= content.keys() <= {"columns", "data", "index"}:
-        content = [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
-    if isinstance(content, dict) and len(content) == 1 and isinstance(value := next(iter(content.values())), list):
-        content = value if value and isinstance(value[0], dict) else content
-    if isinstance(content, dict) and content and all(isinstance(v, dict) for v in content.values()):
-        columns: list[dict[str, Any]] = list(content.values())  # as pandas writes a table: by column, then by row
-        is_alike = all(column.keys() == columns[0].keys() for column in columns)
-        content = {name: list(column.values()) for name, column in content.items()} if is_alike else None
-    if isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values()):
-        lengths = {len(column) for column in content.values()}
-        content = (
-            [dict(zip(content, row, strict=True)) for row in zip(*content.values(), strict=True)]
-            if len(lengths) == 1
-            else None
-        )
+    if isinstance(content, dict):
+        content = _records_of(content)
     is_table_of = isinstance(content, list) and content and all(isinstance(record, dict) for record in content)
-    return content if is_table_of else None
+    return [_flat(record) for record in content] if is_table_of else None
+
+
+def _records_of(content: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the records of an object: a list in it, as services answer; or its columns, as pandas writes them."""
+    if {"columns", "data"} <= content.keys() <= {"columns", "data", "index"}:
+        return [dict(zip(content["columns"], row, strict=True)) for row in content["data"]]
+    lists = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
+    if len(lists) == 1:
+        return lists[0]
+    columns = list(content.values())
+    if columns and all(isinstance(column, dict) for column in columns):
+        is_alike = all(column.keys() == columns[0].keys() for column in columns)
+        columns = [list(column.values()) for column in columns] if is_alike else []
+    if not columns or not all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns):
+        return None
+    return [dict(zip(content, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with a name for each value of an object within it: `profile.age`."""
+    inner = {name: _flat(value) if isinstance(value, dict) else {} for name, value in record.items()}
+    return {
+        (f"{name}.{key}" if key else name): cell
+        for name, value in record.items()
+        for key, cell in (inner[name] or {"": value}).items()
+    }
 
 
 def _write_records(out: Path, records: Sequence[Mapping[str, Any]]) -> Path:

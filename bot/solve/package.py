@@ -3,6 +3,7 @@
 import ast
 import csv
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from scrapers.snapshots.linking import link_files
 from state.words import plural
 
 _PREDICT = Path(__file__).with_name("predict.py.txt")
-_TABLES = Path(__file__).with_name("tables.py")
+_TABLES = Path(__file__).with_name("tables")
 _LEAST_SECONDS, _AMPLE = 300, 4
 """A script gets this time at least, and so many times what it had in the run: in too little it hands in plain answers."""
 _IMPORTED_AS = {
@@ -90,7 +91,7 @@ async def write_package(
     facts |= json.loads((snapshot / FORMATS).read_text(encoding="utf-8"))
     form = snapshot / FORM
     facts["key"] = form.read_text(encoding="utf-8").splitlines()[0].split(",")[1:] if form.is_file() else []
-    (folder / "tables.py").write_text(_TABLES.read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copytree(_TABLES, folder / "tables", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     seconds = max(_LEAST_SECONDS, _AMPLE * max(time_limit(context, node) for node in scripts))
     facts |= combining_facts(context.card, recipe, scripts)
     facts |= {"seconds": seconds, "cpus": context.machine.cpus}

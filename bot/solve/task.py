@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Literal
 
 from bot.evaluation.metrics.registry import METRICS, Metric, nearest_metric
 from bot.solve.columns import NUMBER_COLUMNS
 from bot.solve.solve_options import DetectedTask
-from bot.solve.tables import UserTable
+from bot.solve.tables.user_table import UserTable
 from scrapers.snapshots.tables import finite_number
 from state.errors import UsageError
 from state.words import plural
@@ -22,6 +23,9 @@ _MOST_WHOLE, _OF_EACH = 20, 5
 """Whole numbers are classes if there are no more than so many different ones, each with at least so many rows on average."""
 _FEW_WORDS = 0.1
 """Share of rows in which a quantity may hold words by mistake."""
+_VARIANT_RATIO, _LIKENESS = 20, 0.85
+"""How many times as frequent the right spelling of a class is at least, and how like the other it is, of 1."""
+_CODE_ROWS = 3
 _TRUTH = frozenset({"0", "1", "true", "false"})
 _YES = frozenset({"yes", "y", "true", "t", "ja", "j", "oui", "si", "sí", "positive", "pos"})
 """Of two classes, in lower case, the one whose probability is asked for."""
@@ -57,10 +61,13 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
     chosen_metric = metric_of(metric, kind, values, target)
     is_sure = metric is not None or kind != "classes" or any(finite_number(value) is None for value in values)
     detected.add("task", f"`{target}` has {_describe(kind, values)}", "sure" if is_sure else "likely")
-    spellings = [spelling for spelling, count in Counter(map(str.lower, values)).items() if count > 1]
-    if kind != "quantity" and spellings:
-        class_names = ", ".join(value for value in values if value.lower() in spellings[:2])
-        detected.add("note", f"`{target}` has classes that differ in case alone: {class_names}", "a guess")
+    if kind == "quantity":
+        _note_codes(values, target, detected)
+    elif variants := _variants(values):
+        pairs = ", ".join(f"{rare} ({values[rare]:,}) for {usual}" for rare, usual in variants[:_MAX_SHOWN])
+        detected.add(
+            "caution", f"`{target}` has classes that may be misspelled: {pairs}; make them one if so", "a guess"
+        )
     _add_metric(chosen_metric, metric, detected)
     if chosen_metric.input_kind != "number":
         return PredictionTask(kind, chosen_metric, (target,), (values.most_common(1)[0][0],))
@@ -73,6 +80,29 @@ def task_of(train: UserTable, target: str, metric: str | None, detected: Detecte
     # Columns are named as classes are, unless a table has a column of that name.
     columns = tuple(f"{target}_{c}" for c in labels) if {*labels} & {*train.header, *NUMBER_COLUMNS} else labels
     return PredictionTask(kind, chosen_metric, columns, (repr(1 / len(labels)),) * len(labels), labels)
+
+
+def _variants(values: Counter[str]) -> list[tuple[str, str]]:
+    """Return the classes that differ from a more frequent one in case alone, or are rare and differ in a letter or so."""
+    by_frequency = [value for value, _ in values.most_common()]
+    variants = []
+    for place, value in enumerate(by_frequency):
+        usual = [other for other in by_frequency[:place] if values[other] >= _VARIANT_RATIO * values[value]]
+        same = [other for other in by_frequency[:place] if other.lower() == value.lower()]
+        if value.isalpha() and (close := same or get_close_matches(value, usual, 1, _LIKENESS)):
+            variants.append((value, close[0]))
+    return variants
+
+
+def _note_codes(values: Counter[str], target: str, detected: DetectedTask) -> None:
+    """Add a caution if a repeated number lies far from all others, as -999 does where it stands for a missing value."""
+    numbers = sorted(float(cell) for cell in values)
+    for code, nearest in ((numbers[0], numbers[1]), (numbers[-1], numbers[-2])):
+        rows = sum(count for cell, count in values.items() if float(cell) == code)
+        spread = numbers[-2] - numbers[1]
+        if rows >= _CODE_ROWS and spread and abs(code - nearest) > 2 * spread:
+            sentence = f"`{target}` is {code:g} in {rows:,} rows, far from all other values: "
+            detected.add("caution", f"{sentence}empty these cells if it means missing", "a guess")
 
 
 def count_values(cells: Iterable[str]) -> Counter[str]:
@@ -110,7 +140,8 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
         return "classes" if are_integers and has_few else "quantity"
     odd = [value for value, number in zip(values, numbers, strict=True) if number is None]
     odd_rows = sum(values[value] for value in odd)
-    if len(values) - len(odd) > _MOST_WHOLE and odd_rows <= _FEW_WORDS * values.total():
+    are_many = len(values) - len(odd) > _MOST_WHOLE or any(number % 1 for number in numbers if number is not None)
+    if are_many and odd_rows <= _FEW_WORDS * values.total():
         raise UsageError(
             f"the target `{target}` holds numbers, but {odd[0]!r} or the like in {plural(odd_rows, 'row')} of {name}: "
             "remove these rows, or leave the cells empty to have them predicted"

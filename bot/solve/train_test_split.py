@@ -1,6 +1,5 @@
 """Parts one table into training and test rows: rows without a target are the test, else some are withheld and answered."""
 
-import math
 import random
 import re
 from collections import defaultdict
@@ -12,7 +11,8 @@ from typing import TypeVar
 
 from bot.solve.columns import group_of
 from bot.solve.solve_options import Confidence, DetectedTask, SolveOptions
-from bot.solve.tables import NumberFormat, UserTable
+from bot.solve.tables.cell_formats import NumberFormat
+from bot.solve.tables.user_table import UserTable
 from bot.solve.task import Kind
 from scrapers.snapshots.tables import write_table
 from scrapers.snapshots.times import parse_times
@@ -23,8 +23,6 @@ _SHARE = 0.2
 _SEED = "own data"
 _HEAD_ROWS = 200
 """Rows by which a column is seen to hold no times, before all of it is read."""
-_SECONDS_PER_CELL, _READING_SHARE = 3.5e-6, 1 / 8
-"""To read, split and write a table on a free core; and the share of the command's time that it may take without sampling."""
 _DATED_SHARE = 0.8
 """Share of rows that have a date, at least; those without one are no test rows."""
 _FEWEST_TIMES = 20
@@ -49,30 +47,19 @@ class TrainTestSplit:
     """How they were chosen, in a clause."""
 
 
-def sample_rows(
-    train: UserTable, target: str | None, options: SolveOptions, out: Path, detected: DetectedTask
-) -> UserTable:
-    """Return a table with fewer rows, written to `out`, where reading all would take too much of the time.
-
-    Rows without the target are all kept, as they are to be predicted; None: other tables hold these.
-    """
-    seconds = train.length * len(train.header) * _SECONDS_PER_CELL
-    if seconds <= _READING_SHARE * options.seconds:
+def with_unlabelled_rows(train: UserTable, target: str, out: Path) -> UserTable:
+    """Return a table of which only a part was read with all rows that lack the target, as they are to be predicted."""
+    if not train.is_part or all(train.column(target)):
         return train
-    stride = math.ceil(2 * seconds / (_READING_SHARE * options.seconds))
-    cell_format, place = train.formats.get(target or ""), train.header.index(target) if target else 0
-
-    def is_unlabelled(cell: str) -> bool:
-        return target is not None and not (cell_format.plain(cell) if cell_format and cell else cell)
-
-    rows = enumerate(train.without_formats(train.header).rows())
-    write_table(out, train.header, (cells for row, cells in rows if row % stride == 0 or is_unlabelled(cells[place])))
-    sample = UserTable.read(out, has_header=True, formats=train.formats)
-    detected.add(
-        "sample of rows",
-        f"one in {stride} of {train.length:,}: to read all of them would take more than an eighth of --time",
+    whole = UserTable.read(train.path, has_header=train.has_header, formats=train.formats)
+    labelled, place = whole.length // train.length, whole.header.index(target)
+    rows = zip(whole.rows(), whole.without_formats(whole.header).rows(), strict=True)
+    write_table(
+        out, whole.header, (raw for row, (cells, raw) in enumerate(rows) if not cells[place] or row % labelled == 0)
     )
-    return replace(sample, path=train.path, has_header=train.has_header)
+    return replace(
+        UserTable.read(out, has_header=True, formats=train.formats), path=train.path, has_header=train.has_header
+    )
 
 
 def split_table(

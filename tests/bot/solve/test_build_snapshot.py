@@ -3,7 +3,7 @@ import io
 import json
 import lzma
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import fastparquet
@@ -325,10 +325,10 @@ def test_decimal_commas_become_points_in_both_tables(tmp_path):
     lines = [f"{n};{n};1,234;{n},5 m" for n in range(30, 35)]
     write(data / "test.csv", ["id;Preis;Lager;Weg"], [[line] for line in lines])
     snapshot, shown = grown(data, tmp_path)
-    assert shown["numbers"].endswith(": Umsatz, Lager")  # 1,234 is as other columns have it
+    assert shown["numbers"].endswith(": Umsatz, Lager, Weg")  # 1,234 is as other columns have it
     assert snapshot.card.metric.name == "rmse" and "numbers from 1000 to 1029.9" in shown["task"]
     (first, *_) = table(snapshot.data / "train.csv")
-    assert first == {"id": "0", "Umsatz": "1000.00", "Preis": "n/a", "Lager": "1.234", "Weg": "0,5 m"}
+    assert first == {"id": "0", "Umsatz": "1000.00", "Preis": "n/a", "Lager": "1.234", "Weg": "0.5"}
 
 
 def test_the_test_table_has_the_decimal_commas_of_the_training_table(tmp_path):
@@ -534,7 +534,7 @@ def save_json_split(task, name, text):
 
 
 def save_json_within(task, name, text):
-    (task / f"{name}.json").write_text(json.dumps({"data": list(csv.DictReader(io.StringIO(text)))}))
+    (task / f"{name}.json").write_text(json.dumps({"count": 9, "data": [*csv.DictReader(io.StringIO(text))]}))
 
 
 def save_xz(task, name, text):
@@ -641,6 +641,42 @@ def test_dates_are_read_as_the_test_table_has_them_where_the_training_table_leav
     assert table(snapshot.data / "test.csv")[0]["day"] == "2019-11-13"
 
 
+def test_a_time_in_several_columns_orders_the_rows(tmp_path):
+    start = datetime(2019, 12, 30, tzinfo=UTC)
+    times = [start + timedelta(hours=n) for n in range(100)]
+    lines = [[str(t.year), t.strftime("%B"), str(t.day), str(t.hour), f"{n % 7}.5"] for n, t in enumerate(times)]
+    write(tmp_path / "load.csv", ["Year", "Month", "Day", "Hour", "target"], lines)
+    snapshot, shown = grown(tmp_path / "load.csv", tmp_path)
+    assert "the latest rows by timestamp" in shown["test rows"] and "Year, Month, Day, Hour" in shown["note"]
+    assert table(snapshot.data / "test.csv")[0]["timestamp"] == "2020-01-02 08:00:00"
+
+
+def test_words_among_the_numbers_of_a_target_are_refused_not_taken_for_rows_to_predict(tmp_path):
+    lines = [[str(n % 5), "n.d." if n == 7 else f"{n % 30}.5"] for n in range(100)]
+    write(tmp_path / "t.csv", ["x", "target"], lines)
+    with pytest.raises(UsageError, match=r"holds numbers, but 'n\.d\.' or the like in 1 row"):
+        grown(tmp_path / "t.csv", tmp_path)
+
+
+def test_a_few_classes_with_a_unit_keep_it(tmp_path):
+    write(tmp_path / "t.csv", ["x", "target"], [[str(n % 7), f"{1 + n % 3} rooms"] for n in range(60)])
+    snapshot, _ = grown(tmp_path / "t.csv", tmp_path)
+    assert snapshot.card.prediction_columns == ("1 rooms", "2 rooms", "3 rooms")
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        (lambda n: "Aproved" if n == 3 else ["Approved", "Rejected"][n % 2], "Aproved (1) for Approved"),
+        (lambda n: "-999" if n % 20 == 3 else f"{n % 9}.5", "is -999 in 5 rows, far from all other values"),
+    ],
+)
+def test_values_of_the_target_that_are_hardly_meant_are_named(cell, words, tmp_path):
+    write(tmp_path / "t.csv", ["x", "target"], [[str(n % 7), cell(n)] for n in range(100)])
+    _, shown = grown(tmp_path / "t.csv", tmp_path)
+    assert words in shown["caution"]
+
+
 def test_rows_without_a_date_are_no_test_rows_of_a_dated_table(tmp_path):
     lines = [["NA" if n % 9 == 3 else f"{1 + n % 28}.{1 + n // 28:02}.2019", str(n % 5), str(n % 2)] for n in range(60)]
     write(tmp_path / "visits.csv", ["day", "x", "target"], lines)
@@ -649,22 +685,34 @@ def test_rows_without_a_date_are_no_test_rows_of_a_dated_table(tmp_path):
     assert min(row["day"] for row in table(snapshot.data / "test.csv")) > "2019-02-15"
 
 
-@pytest.mark.parametrize("copy", [lambda n: ["c1", "c2"][n % 2], lambda n: "x"], ids=["by another word", "none"])
-def test_a_column_that_says_the_same_as_the_target_is_named(copy, tmp_path):
+@pytest.mark.parametrize(
+    ("copy", "clause"),
+    [
+        (lambda n: ["c1", "c2"][n % 2], "says the same as"),
+        (lambda n: [f"{n}.5", ""][n % 2], "has values for some classes alone of"),
+        (lambda n: "x", None),
+        (lambda n: "" if n % 20 else f"c{n}", None),
+    ],
+    ids=["by another word", "by its gaps", "of one value", "of few values"],
+)
+def test_a_column_that_tells_the_target_is_named(copy, clause, tmp_path):
     lines = [[str(n * n % 7), copy(n), ["good", "bad"][n % 2]] for n in range(60)]
     write(tmp_path / "t.csv", ["x", "code", "target"], lines)
     _, shown = grown(tmp_path / "t.csv", tmp_path)
-    assert ("caution" in shown) == (copy(0) == "c1")
+    assert shown.get("caution", "").startswith(f"`code` {clause}" if clause else "") and ("caution" in shown) == (
+        clause is not None
+    )
 
 
 @pytest.mark.parametrize("unlabelled", [0, 30])
 def test_of_a_table_that_takes_long_to_read_a_sample_is_learned_from_and_all_is_predicted(unlabelled, tmp_path):
-    lines = [f"{n};{n},5;{'n/a' if n < unlabelled else f'1.{n:03},5'}" for n in range(600)]
-    write(tmp_path / "t.csv", ["n;x;y"], [[line] for line in lines])
-    snapshot, shown = grown(tmp_path / "t.csv", tmp_path, target="y", seconds=600 * 3 * 3.5e-6 * 8 / 4)
-    assert shown["sample of rows"].startswith("one in 8 of 600")
+    padding = "x" * 700
+    lines = [f"{n};{n},5;{padding};{'n/a' if n < unlabelled else f'1.{n % 1000:03},5'}" for n in range(15_000)]
+    write(tmp_path / "t.csv", ["n;x;z;y"], [[line] for line in lines])
+    snapshot, shown = grown(tmp_path / "t.csv", tmp_path, target="y", seconds=0.001)
+    assert "blocks of its rows is read: all 11 MB would take" in shown["note"]
     train, test = (table(snapshot.data / f"{name}.csv") for name in ("train", "test"))
-    assert len(train) + len(test) - unlabelled == pytest.approx((600 - unlabelled) / 8, abs=1)
+    assert 3_000 <= len(train) < 9_000 and int(train[-1]["n"]) > 10_000
     assert len(test) == unlabelled or not unlabelled
-    assert float(train[-1]["y"]) > 1500 and ".5" in train[0]["x"]
+    assert float(train[-1]["y"]) > 1000 and ".5" in train[0]["x"]
     assert json.loads((snapshot.path / FORMATS).read_text())["formats"]["x"][0] == ","

@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,7 @@ def package_of(folder, **facts):
     written |= {"imports": [], "is_constant": False, "cpus": 1, "stored": {}, **facts}
     (folder / "package.json").write_text(json.dumps(written), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "tables", tables)
+        patch.syspath_prepend(Path(tables.__file__).parents[1])
         return runpy.run_path(str(script))
 
 
@@ -132,7 +133,7 @@ def test_new_rows_are_predicted_or_one_sentence_says_why_not(tmp_path, new, fact
     value = facts.pop("value", "7")
     solution = tmp_path / "solution"
     (solution / "data").mkdir(parents=True)
-    (solution / "tables.py").write_text(Path(tables.__file__).read_text())
+    shutil.copytree(Path(tables.__file__).parent, solution / "tables")
     (solution / "predict.py").write_text(predict_text())
     (solution / "s.py").write_text(CONSTANT.replace("{VALUE}", "{" + value + "}"))
     written = {

@@ -4,7 +4,9 @@ import gzip
 
 import pytest
 
-from bot.solve.tables import PLAIN, TableError, UserTable
+from bot.solve.tables.cell_formats import PLAIN
+from bot.solve.tables.text_records import TableError
+from bot.solve.tables.user_table import UserTable
 
 
 def read(tmp_path, content, name="t.csv", **options):
@@ -35,6 +37,10 @@ READ = {
         [["a", "1", "2"]] * 9,
     ),
     "statistics below numbers": ("n,m\n" + "1,2\n" * 9 + "Mean,2\nStd,0\n", [["1", "2"]] * 9),
+    "statistics in a column of words": (
+        "kind,n\n" + "a,1\nb,2\n" * 5 + "Total,15\nMax,2\nMin,1\n",
+        [["a", "1"], ["b", "2"]] * 5,
+    ),
     "a count of rows": ("n,m\n" + "1,2\n" * 9 + "(9 rows)\n", [["1", "2"]] * 9),
     "a last row with a name": ("shop,n\nSumo,1\nMaxi,2\nMax,3\n", [["Sumo", "1"], ["Maxi", "2"], ["Max", "3"]]),
     "the header again": ("shop,n\na,1\nb,2\nshop,n\nc,3\n", [["a", "1"], ["b", "2"], ["c", "3"]]),
@@ -50,6 +56,16 @@ READ = {
     "thousands": ('a,b\n"1,234",x\n12,y\n"1,234,567.5",z\n', [["1234", "x"], ["12", "y"], ["1234567.5", "z"]]),
     "currency": ('a,b\n"$1,234.50",x\n$7,y\n"($3)",z\n', [["1234.50", "x"], ["7", "y"], ["-3", "z"]]),
     "thousands and millions": ("a,b\n$1.2k,x\n3M,y\n7,z\n", [["1200", "x"], ["3000000", "y"], ["7", "z"]]),
+    "rupees in lakhs": ('a,b\n"Rs. 12,34,567",x\n"Rs. 7",y\n', [["1234567", "x"], ["7", "y"]]),
+    "units behind numbers": (
+        "a,b,c\n500 sqft,5mg,1 year\n7 sqft,0.5mg,2 years\n",
+        [["500", "5", "1"], ["7", "0.5", "2"]],
+    ),
+    "codes that end in letters": ("a,b\n10 AM,12a\n11 PM,13b\n", [["10 AM", "12a"], ["11 PM", "13b"]]),
+    "words among numbers": (
+        "a,b\n" + "".join(f"0.{n},{n}\n" for n in range(10, 22)) + "n.d.,x\n<0.1,y\n",
+        [*([f"0.{n}", str(n)] for n in range(10, 22)), ["", "x"], ["0.1", "y"]],
+    ),
     "a minus behind": ("a,b\n1.50-,x\n7,y\n", [["-1.50", "x"], ["7", "y"]]),
     "points of thousands beside decimal commas": ("a;b\n1.234;0,5\n12;1,5\n", [["1234", "0.5"], ["12", "1.5"]]),
     "percent": ("a,b\n12%,x\n7.5%,y\n", [["12", "x"], ["7.5", "y"]]),
@@ -170,6 +186,19 @@ def test_what_is_no_table_is_refused_with_the_place(content, reason, tmp_path):
         ("ratio", ["1/2", "3/4"], ["1/2", "3/4"]),
         ("version", ["1.2.10", "3.4.11"], ["1.2.10", "3.4.11"]),
         ("day", ["21.04.19", "02.05.19"], ["2019-04-21", "2019-05-02"]),
+        (
+            "when",
+            ["2018-01-01 00:37:00 UTC", "2018-01-02 10:37:00 UTC"],
+            ["2018-01-01 00:37:00", "2018-01-02 10:37:00"],
+        ),
+        (
+            "when",
+            ["2018-01-01T00:00:00+01:00", "2018-07-01T02:00:00+02:00"],
+            ["2017-12-31 23:00:00", "2018-07-01 00:00:00"],
+        ),
+        ("when", ["2018-01-01 00:00:00.5", "2018-01-01 00:00:01"], ["2018-01-01 00:00:00", "2018-01-01 00:00:01"]),
+        ("when", ["1/1/2018 0:00:00", "1/2/2018 0:13:00"], ["2018-01-01 00:00:00", "2018-01-02 00:13:00"]),
+        ("date", ["43466", "43467"], ["2019-01-01", "2019-01-02"]),
         ("day", ["21.04.19", "NA"], ["2019-04-21", ""]),
         ("day", ["01/02/2019", "01/03/2019"], ["2019-02-01", "2019-03-01"]),  # by the month
         ("ts", ["1555800000000", "1555803600000.0"], ["2019-04-20 22:40:00", "2019-04-20 23:40:00"]),
@@ -181,6 +210,12 @@ def test_what_is_no_table_is_refused_with_the_place(content, reason, tmp_path):
 def test_dates_are_written_as_iso_8601(name, cells, dates, tmp_path):
     _, rows = read(tmp_path, f"{name},x\n" + "".join(f"{cell},1\n" for cell in cells * 3))
     assert [row[0] for row in rows[:2]] == dates
+
+
+@pytest.mark.parametrize("clock", ["18.30.00", "18:30", "6:30 PM"])
+def test_the_time_of_day_joins_the_date_beside_it(clock, tmp_path):
+    _, rows = read(tmp_path, f"Date,Time,x\n10/03/2004,{clock},1\n21/03/2004,{clock},2\n")
+    assert rows[0] == ["2004-03-10 18:30:00", clock, "1"]
 
 
 def test_years_in_order_are_dates_and_others_are_numbers(tmp_path):

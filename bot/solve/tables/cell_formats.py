@@ -1,0 +1,149 @@
+"""How the cells of a column spell numbers and dates."""
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+NA_WORDS = frozenset(
+    ("na", "n/a", "#n/a", "nan", "null", "none", "nil", "<na>", "?", "-", "--", ".", "..", "missing", "unknown")
+)
+"""What stands for a missing value among numbers, in lower case."""
+PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf(?:inity)?", re.IGNORECASE)
+DECIMAL_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:[. ']\d{3})+|\d+)(?:,\d*)?(?:[eE][-+]?\d+)?|[-+]?,\d+")
+THOUSANDS = re.compile(r"[-+]?(?:\d{1,3}(?:[,' ]\d{2,3})*[,' ]\d{3}|\d+)(?:\.\d*)?|[-+]?\.\d+")
+SCALED = re.compile(r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?)([kKMB])?")
+"""A number that may stand for thousands, millions or billions: 1.2k."""
+_SCALES = {"k": 1_000, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000}
+_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|INR|Rs\.?)"
+_MARKS = re.compile(rf"^([-+(]?)\s*{_CURRENCY}\s*|\s*(?:{_CURRENCY}|%)\s*(\)?)$")
+_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2019": "'"})
+_BOUND = re.compile(r"[<>≤≥~] *=? *(?=[-+]?\.?\d)")
+"""In front of a number that is a limit of what can be measured: <0.1."""
+_QUARTER = re.compile(r"(\d{4})[-: ]?Q([1-4])|Q([1-4])[-/ ]?(\d{4})", re.IGNORECASE)
+_ZONE_NAME, _BEFORE_OFFSET = re.compile(r" ?(?:UTC|GMT|Z)$"), re.compile(r" (?=[+-]\d\d:?\d\d$)")
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How a column writes its numbers."""
+
+    decimal: str = "."
+    thousands: str = ""
+    """Characters that part groups of digits."""
+    scaled: bool = False
+    """Whether letters stand for thousands, millions and billions."""
+    unit: str = ""
+    """What stands behind each number."""
+    words: bool = False
+    """Whether a cell that is no number counts as missing, and <0.1 as 0.1."""
+
+    def plain(self, cell: str) -> str:
+        """Return a number as `1234.5`, nothing for a missing one, and any other text as it is."""
+        if cell.strip().lower() in NA_WORDS:
+            return ""
+        number = bare_number(_BOUND.sub("", cell) if self.words else cell)
+        if self.unit:
+            number = re.sub(rf" *{re.escape(self.unit)}s?$", "", number, flags=re.IGNORECASE)
+        if self.scaled and (match := SCALED.fullmatch(number)):
+            return f"{float(match[1].replace(',', '')) * _SCALES.get(match[2], 1):.12g}"
+        if not (DECIMAL_COMMA if self.decimal == "," else THOUSANDS).fullmatch(number):
+            return number if PLAIN_NUMBER.fullmatch(number) else "" if self.words else cell
+        for mark in self.thousands:
+            number = number.replace(mark, "")
+        return number.replace(self.decimal, ".")
+
+
+PLAIN = NumberFormat()
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """How a column writes its dates."""
+
+    form: str
+    """As of `strptime`, or a key of `_READERS`."""
+
+    def plain(self, cell: str) -> str:
+        """Return a date in ISO 8601, nothing for a missing one, and any other text as it is."""
+        if cell.strip().lower() in NA_WORDS:
+            return ""
+        try:
+            date = self.read(cell.strip())
+        except (ValueError, OverflowError, OSError):
+            return cell
+        return date.isoformat(" ", "seconds") if self.has_time else str(date.date())
+
+    @property
+    def has_time(self) -> bool:
+        """Whether it has the time of day."""
+        return self.form in ("unix", "iso") or "%H" in self.form or "%I" in self.form
+
+    def read(self, text: str) -> datetime:
+        """Return the time that a cell spells, in UTC where it has a zone; raises ValueError where it spells none."""
+        if self.form in _READERS:
+            return _READERS[self.form](text)
+        if self.form.startswith("%d.%m.%y") and len(text) < len("21.04.19"):
+            raise ValueError("a version, such as 1.4.19")
+        return datetime.strptime(text, self.form)  # noqa: DTZ007 (as the table has it)
+
+    def reads(self, text: str) -> bool:
+        """Whether a cell spells a time in this form."""
+        with suppress(ValueError, OverflowError, OSError):
+            self.read(text)
+            return True
+        return False
+
+    @property
+    def swapped(self) -> "DateFormat | None":
+        """The form with day and month in the other order; None: it has only one."""
+        match = re.match(r"(%m|%d)([-/.])(%m|%d)", self.form)
+        return DateFormat(f"{match[3]}{match[2]}{match[1]}{self.form[5:]}") if match else None
+
+
+CellFormat = NumberFormat | DateFormat
+
+
+def _iso(text: str) -> datetime:
+    if text.isdigit():
+        raise ValueError("a bare number")
+    time = datetime.fromisoformat(_BEFORE_OFFSET.sub("", _ZONE_NAME.sub("+00:00", text)))
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+
+
+def _quarter(text: str) -> datetime:
+    if (match := _QUARTER.fullmatch(text)) is None:
+        raise ValueError("no quarter")
+    return datetime(int(match[1] or match[4]), 3 * int(match[2] or match[3]) - 2, 1)  # noqa: DTZ001
+
+
+def _unix(text: str) -> datetime:
+    seconds = float(text)
+    return datetime.fromtimestamp(seconds / 1000 if seconds >= 1e11 else seconds, UTC).replace(tzinfo=None)
+
+
+_READERS: Mapping[str, Callable[[str], datetime]] = {
+    "iso": _iso,
+    "quarter": _quarter,
+    "unix": _unix,
+    "excel": lambda text: datetime(1899, 12, 30) + timedelta(float(text)),  # noqa: DTZ001
+}
+"""ISO 8601 in several lengths or with zones; 1949Q1; seconds or milliseconds since 1970; days of Excel."""
+
+
+def bare_number(text: str) -> str:
+    """Return a number without currency, percent sign and accountant's brackets."""
+    text = text.strip().translate(_SPACES)
+    if text[-1:] == "-" and text[:1].isdigit():  # as accountants have it
+        text = f"-{text[:-1]}"
+    if text[-1:].isdigit() and text[:1].isdigit():
+        return text
+    bare = _MARKS.sub(r"\1\2", text).strip()
+    return f"-{bare[1:-1]}" if bare.startswith("(") and bare.endswith(")") and bare[1:2].isdigit() else bare
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell spells a number in any common form."""
+    number = bare_number(cell)
+    return any(pattern.fullmatch(number) for pattern in (PLAIN_NUMBER, DECIMAL_COMMA, THOUSANDS))

@@ -1,0 +1,197 @@
+"""Which columns hold numbers or dates, and how they write them, by sampled cells."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from .cell_formats import (
+    DECIMAL_COMMA,
+    NA_WORDS,
+    PLAIN,
+    PLAIN_NUMBER,
+    SCALED,
+    THOUSANDS,
+    CellFormat,
+    DateFormat,
+    NumberFormat,
+    bare_number,
+)
+
+_DAYS = (
+    *("%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%Y.%m.%d"),
+    *("%m-%d-%Y", "%d-%m-%Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%a %b %d %Y"),
+)
+_MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%YM%m", "%b-%Y", "%b-%y", "%b %Y", "%B %Y", "%Y-%b", "%Y %b")
+_HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %I:%M %p", "T%H:%M:%S")
+_FORMS = tuple(DateFormat(form) for form in (*(day + hour for day in _DAYS for hour in _HOURS), *_MONTHS, "quarter"))
+"""Beside ISO 8601; the first that reads all cells counts."""
+_TIME_NAME = re.compile(
+    r"(?:^|[\W_])(?:date|datum|day|dt|ds|ts|time|timestamp|datetime|epoch|unix)$|(?:date|time|timestamp)(?:_?ms)?$",
+    re.IGNORECASE,
+)
+_DATE_NAME = re.compile(r"date|datum|fecha", re.IGNORECASE)
+_YEAR_NAME, _YEAR = re.compile(r"year|jahr|yr", re.IGNORECASE), re.compile(r"1[7-9]\d\d|20\d\d")
+_BARE_DATE, _UNIX = re.compile(r"(?:19|20)\d{6}"), re.compile(r"1\d{9}(?:\d{3})?(?:\.\d+)?")
+_EXCEL = re.compile(r"[2-5]\d{4}(?:\.\d+)?")
+"""A day of Excel between 1954 and 2064."""
+_POINTED = re.compile(r"[-+]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)")
+"""A whole number whose points may part thousands: 1.234."""
+_AMBIGUOUS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+"""A comma that may part thousands or decimals: 1,234."""
+_WITH_UNIT = re.compile(r"[-+]?\d[\d.,' ]*?(?: ([^\W\d_][\w²³/%]{0,11})|([^\W\d_][\w²³/]{1,5}))", re.IGNORECASE)
+_NO_UNITS = frozenset(("am", "pm", "st", "nd", "rd", "th"))
+_MIN_NUMBERS, _MIN_NUMBER_SHARE, _MAX_WORDS = 10, 0.85, 5
+"""Different numbers (twice as many whole ones) of a column with words, their share of its cells, and different words."""
+_DECIMAL_COMMAS, _WITH_THOUSANDS = NumberFormat(",", ".' "), NumberFormat(".", ",' ")
+
+
+def column_formats(
+    columns: Mapping[str, Sequence[str]], delimiter: str
+) -> tuple[dict[str, CellFormat], dict[str, str]]:
+    """Return how columns write their numbers and dates, from sampled cells, and doubts by column, in clauses.
+
+    Columns of words are left out. A comma of `1,234`, or a point of `1.234`, may part thousands or decimals, and 1/2/2019 may be
+    in January or February: other cells of the column tell, then other columns, then the separator of cells, which is no comma
+    where commas part decimals.
+    """
+    formats: dict[str, CellFormat] = {}
+    doubts: dict[str, str] = {}
+    dates = dict[str, tuple[DateFormat, DateFormat | None]]()
+    unsure, pointed = list[str](), list[str]()
+    has_decimal_commas = has_points = False
+    for name, column in columns.items():
+        cells = [bare_number(cell) for cell in column if cell and cell.lower() not in NA_WORDS]
+        if (number_format := _number_format(cells)) is not None:
+            is_plain = number_format is PLAIN
+            is_pointed = is_plain and all(map(_POINTED.fullmatch, cells)) and any("." in cell for cell in cells)
+            is_unsure = number_format == _WITH_THOUSANDS and _is_ambiguous(cells)
+            unsure += [name] * is_unsure
+            pointed += [name] * is_pointed
+            has_decimal_commas |= number_format.decimal == ","
+            has_points |= is_plain and not is_pointed and any("." in cell for cell in cells)
+            dated = _bare_dates(name, cells) if is_plain else None
+            formats[name] = dated or (_WITH_THOUSANDS if is_plain and not {*cells} <= {*column} else number_format)
+        elif (date_forms := _dates(cells)) is not None:
+            dates[name] = date_forms
+        elif (mixed := _among_words(column)) is not None:
+            formats[name], doubts[name] = mixed[0], f"`{name}` holds numbers; {mixed[1]}"
+    if has_decimal_commas or (delimiter != "," and not has_points and not pointed):
+        formats |= dict.fromkeys(unsure, _DECIMAL_COMMAS)
+    if has_decimal_commas and not has_points:
+        formats |= dict.fromkeys(pointed, _DECIMAL_COMMAS)
+    orders = {f.form[:2] for f, second_form in dates.values() if second_form is None and f.swapped is not None}
+    for name, (form, second_form) in dates.items():
+        is_day_first = orders == {"%d"} or (not orders and (has_decimal_commas or delimiter == ";"))
+        formats[name] = second_form if second_form is not None and is_day_first and form.form.startswith("%m") else form
+        if second_form is not None:
+            cells = [cell for cell in columns[name] if cell and cell.lower() not in NA_WORDS]
+            example = next(cell for cell in cells if form.read(cell) != second_form.read(cell))
+            read = formats[name].plain(example)
+            doubts[name] = f"`{name}` may have day and month in either order: {example} was read as {read}"
+    return formats, doubts
+
+
+def _number_format(cells: Sequence[str]) -> NumberFormat | None:
+    """Return how cells write numbers, without currencies; None: some are no numbers."""
+    if not cells:
+        return None
+    if all(map(PLAIN_NUMBER.fullmatch, cells)):
+        return PLAIN
+    if all(THOUSANDS.fullmatch(cell) or PLAIN_NUMBER.fullmatch(cell) for cell in cells):
+        return _WITH_THOUSANDS
+    if all(map(DECIMAL_COMMA.fullmatch, cells)):
+        return _DECIMAL_COMMAS
+    if all(map(SCALED.fullmatch, cells)):
+        return NumberFormat(scaled=True, thousands=",")
+    matches = [_WITH_UNIT.fullmatch(cell) for cell in cells]
+    units = {(match[1] or match[2]).lower() for match in matches if match}
+    unit = min(units, default="", key=len)
+    if None in matches or not units <= {unit, f"{unit}s"} - _NO_UNITS:
+        return None
+    numbers = [re.sub(rf" *{re.escape(unit)}s?$", "", cell, flags=re.IGNORECASE) for cell in cells]
+    number_format = _number_format(numbers)
+    return number_format and NumberFormat(number_format.decimal, number_format.thousands or ",' ", unit=unit)
+
+
+def _is_ambiguous(cells: Sequence[str]) -> bool:
+    """Whether each comma may part decimals, too."""
+    commas = [cell for cell in cells if "," in cell]
+    if not commas or not all(map(_AMBIGUOUS.fullmatch, commas)) or any("." in cell for cell in cells):
+        return False
+    others = [cell.lstrip("+-") for cell in cells if "," not in cell]
+    return not others or any(len(cell) > 3 for cell in others)
+
+
+def _among_words(column: Sequence[str]) -> tuple[NumberFormat, str] | None:
+    """Return how a column with a few words among numbers writes these, and what becomes of the words; None: it is none."""
+    written = [cell for cell in column if cell and cell.lower() not in NA_WORDS]
+    for number_format in (replace(_WITH_THOUSANDS, words=True), replace(_DECIMAL_COMMAS, words=True)):
+        plain = {cell: number_format.plain(cell) for cell in written}
+        words = [cell for cell, number in plain.items() if not number]
+        min_numbers = _MIN_NUMBERS if any("." in number for number in plain.values()) else 2 * _MIN_NUMBERS
+        if len(plain) - len(words) < min_numbers or len(words) > _MAX_WORDS:
+            continue
+        if sum(plain[cell] != "" for cell in written) >= _MIN_NUMBER_SHARE * len(written):
+            limit = next((f"{cell} is read as {plain[cell]}" for cell in plain if cell[0] in "<>≤≥~"), "")
+            missing = f"{', '.join(words)} {'is' if len(words) == 1 else 'are'} read as missing" if words else ""
+            return number_format, "; ".join(filter(None, (missing, limit)))
+    return None
+
+
+def _dates(cells: Sequence[str]) -> tuple[DateFormat, DateFormat | None] | None:
+    """Return how cells write dates, and a second way that is as likely; None: they are not all dates, or plain ISO 8601."""
+    if not cells or not cells[0][:1].isalnum() or not any(map(str.isdigit, cells[0])):
+        return None
+    iso = DateFormat("iso")
+    if all(map(iso.reads, cells)):
+        is_uniform = len({len(cell) for cell in cells}) == 1 and not any(_has_zone(cell) for cell in cells)
+        return None if is_uniform else (iso, None)
+    for form in _FORMS:
+        if not all(map(form.reads, cells)):
+            continue
+        swapped = form.swapped
+        if swapped is None or not all(map(swapped.reads, cells)):
+            return form, None
+        times, swapped_times = ([read.read(cell) for cell in cells] for read in (form, swapped))
+        if times == swapped_times:
+            return form, None
+        counts = [len({re.split(r"[/.-]", cell)[part] for cell in cells}) for part in (0, 1)]
+        if 1 in counts and max(counts) > 1 and not form.has_time:  # by the month: the day is always the same
+            return (form if form.form.startswith("%d") == (counts[0] == 1) else swapped), None
+        in_order, swapped_in_order = _is_in_order(times), _is_in_order(swapped_times)
+        if in_order and swapped_in_order and form.has_time:  # the one without leaps
+            in_order = _longest_step(times) <= _longest_step(swapped_times)
+            swapped_in_order = not in_order
+        if in_order != swapped_in_order:
+            return (form if in_order else swapped), None
+        return form, swapped
+    return None
+
+
+def _has_zone(cell: str) -> bool:
+    return re.search(r"(?:Z|UTC|GMT|:\d\d(?:\.\d+)? ?[-+]\d\d(?::?\d\d)?)$", cell) is not None
+
+
+def _is_in_order(times: Sequence[datetime]) -> bool:
+    return all(a <= b for a, b in pairwise(times)) or all(a >= b for a, b in pairwise(times))
+
+
+def _longest_step(times: Sequence[datetime]) -> timedelta:
+    return max(abs(b - a) for a, b in pairwise(times))
+
+
+def _bare_dates(name: str, cells: Sequence[str]) -> DateFormat | None:
+    """Return how a column that is named like a time writes it in digits alone: 20190421, seconds since 1970, years in order."""
+    if _YEAR_NAME.fullmatch(name) and len(set(cells)) == len(cells) > 1 and all(map(_YEAR.fullmatch, cells)):
+        year = DateFormat("%Y")
+        return year if _is_in_order([year.read(cell) for cell in cells]) else None
+    if _DATE_NAME.search(name) and all(map(_EXCEL.fullmatch, cells)):
+        return DateFormat("excel")
+    if _TIME_NAME.search(name) is None:
+        return None
+    if all(map(_UNIX.fullmatch, cells)):
+        return DateFormat("unix")
+    bare = DateFormat("%Y%m%d")
+    return bare if all(_BARE_DATE.fullmatch(cell) and bare.reads(cell) for cell in cells) else None

@@ -1,0 +1,94 @@
+"""Times that several columns spell together: year, month and day; a date and the time of day."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from .cell_formats import CellFormat, DateFormat
+
+TIMESTAMP = "timestamp"
+"""The name of a column that is made of others."""
+_NAMES = {
+    "year": ("year", "yr", "yyyy", "jahr", "y"),
+    "month": ("month", "mon", "mo", "mnth", "mm", "monat", "m"),
+    "day": ("day", "dd", "dom", "tag", "dayofmonth", "d"),
+    "hour": ("hour", "hr", "hh", "stunde", "h"),
+    "minute": ("minute", "mi"),
+    "date": ("date", "datum", "day", "tag", "dteday", "dt"),
+    "time": ("time", "uhrzeit", "zeit", "heure", "hora", "hour", "hr", "stunde"),
+}
+_CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d))?(?:[:.](\d\d)(?:\.\d+)?)?(?: ?([AP])M)?", re.IGNORECASE)
+_MIN_READ = 0.95
+"""Share of rows whose cells spell a time together."""
+
+
+@dataclass(frozen=True)
+class RowTime:
+    """The columns that spell the time of a row together."""
+
+    columns: Mapping[str, str]
+    """By what they say: `year` to `minute`; or `date` and `time`."""
+
+    @property
+    def name(self) -> str:
+        """The column that holds the time: that of the date, or a new one."""
+        return self.columns.get("date", TIMESTAMP)
+
+    def join(self, cells: Sequence[str]) -> str:
+        """Return the time in ISO 8601, of the cells of its columns; nothing where they spell none."""
+        parts = dict(zip(self.columns, cells, strict=True))
+        with suppress(ValueError, OverflowError):
+            return _moment(parts).isoformat(" ", "seconds")
+        return ""
+
+
+def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, CellFormat]) -> RowTime | None:
+    """Return the columns that spell times together, by names and sampled cells; None: there are none."""
+    firsts = (next(filter(None, cells), "") for cells in sample.values())
+    if any(isinstance(f, DateFormat) and f.has_time for f in formats.values()) or any(map(_has_time, firsts)):
+        return None
+    by_name = {name.lower().replace("_", ""): name for name in sample}
+
+    def plain(name: str) -> list[str]:
+        cell_format = formats.get(name)
+        return [cell_format.plain(cell) if cell_format and cell else cell for cell in sample[name]]
+
+    for kinds in (("date", "time"), ("year", "month", "day", "hour", "minute")):
+        columns = {kind: next((by_name[n] for n in _NAMES[kind] if n in by_name), None) for kind in kinds}
+        known = {kind: name for kind, name in columns.items() if name is not None}
+        if not {*kinds[:2]} <= known.keys() or len({*known.values()}) < len(known) or TIMESTAMP in sample:
+            continue
+        row_time = RowTime(known)
+        cells = list(zip(*map(plain, known.values()), strict=True))
+        times = [row_time.join(row) for row in cells]
+        if times and sum(map(bool, times)) >= _MIN_READ * len(times):
+            return row_time
+    return None
+
+
+def _moment(parts: Mapping[str, str]) -> datetime:
+    """Return the time that parts spell; raises ValueError."""
+    if "date" in parts:
+        if len(parts["date"]) != len("2019-04-21") or (match := _CLOCK.fullmatch(parts["time"].strip())) is None:
+            raise ValueError("no date and time")
+        hour = int(match[1]) % 12 + 12 * (match[4].upper() == "P") if match[4] else int(match[1])
+        day = datetime.fromisoformat(parts["date"])
+        minute, second = int(match[2] or 0), int(match[3] or 0)
+        return day + timedelta(hours=_within(hour, 0, 24), minutes=_within(minute, 0, 59), seconds=second)
+    month = parts["month"]
+    number = int(float(month)) if month[:1].isdigit() else datetime.strptime(month[:3], "%b").month  # noqa: DTZ007
+    day = datetime(_within(int(parts["year"][:4]), 1700, 2200), number, int(float(parts.get("day", "1"))))  # noqa: DTZ001
+    hour, minute = (int(float(parts.get(kind, "0"))) for kind in ("hour", "minute"))
+    return day + timedelta(hours=_within(hour, 0, 24), minutes=_within(minute, 0, 59))
+
+
+def _within(number: int, first: int, last: int) -> int:
+    if not first <= number <= last:
+        raise ValueError(f"{number} is not between {first} and {last}")
+    return number
+
+
+def _has_time(cell: str) -> bool:
+    return len(cell) >= len("2019-04-21 14:03") and DateFormat("iso").reads(cell)

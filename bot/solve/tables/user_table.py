@@ -1,0 +1,401 @@
+"""A table as people have it: which records are its rows, and its columns' names and forms."""
+
+import csv
+import lzma
+import math
+import re
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+from pathlib import Path
+
+from .cell_formats import NA_WORDS, PLAIN, PLAIN_NUMBER, CellFormat, is_number
+from .column_formats import column_formats
+from .row_times import RowTime, find_row_time
+from .text_records import HEAD_ROWS, Record, TableError, TextRecords
+
+_SAMPLED_ROWS = 4000
+"""Rows, spread over the whole table, by which the ways of writing numbers are told."""
+_LONGEST_FOOTER = 12
+"""Rows."""
+_TOTAL = re.compile(
+    r"(?:grand |sub[- ]?)?(?:totals?|sum|gesamt|summe|insgesamt|totaal|totale|totaux|suma)(?:[ :(].{0,30})?$",
+    re.IGNORECASE,
+)
+_STATISTIC = re.compile(
+    r"(?:mean|average|avg|median|min|max|minimum|maximum|std|stdev|count|mittelwert)\W*", re.IGNORECASE
+)
+_NOTE = re.compile(
+    r"[*†(\[]|(?:notes?|sources?|remarks?|quelle|hinweis|generated|exported|printed|created|copyright|end of)\b|\d+ rows",
+    re.IGNORECASE,
+)
+_MOST_SHORT = 0.01
+"""Share of rows that may lack cells at their ends; of more, the table is read wrongly or damaged."""
+_PATIENCE = 2
+"""After so many times the seconds that a table may take, the rest is left out of one that cannot be read in blocks."""
+_DIGITS = re.compile(r"-?\d+(?:\.\d+)?")
+"""The usual way to write a number, which stays as it is."""
+_JOINED = -1
+"""The place of the column that is made of others."""
+
+
+@dataclass(frozen=True)
+class UserTable:
+    """A readable table: its rows are as long as the header, whose names differ."""
+
+    path: Path
+    header: tuple[str, ...]
+    length: int
+    """Rows without the header."""
+    formats: Mapping[str, CellFormat]
+    """How columns of numbers and of dates write them; other columns hold words."""
+    has_header: bool
+    """Whether its first row names the columns."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know of how it was read, in clauses."""
+    is_part: bool = False
+    """Whether rows were left out, as all would take too long to read."""
+    _rows: "_Rows" = field(repr=False, kw_only=True)
+    _places: tuple[int, ...] = field(repr=False, kw_only=True)
+    _joined: tuple[tuple[int, CellFormat | None], ...] = field(repr=False, kw_only=True)
+    """The places and formats of what is joined to a time."""
+    _row_time: RowTime | None = field(repr=False, kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """The file's name, for sentences."""
+        return self.path.name
+
+    def without_columns(self, names: Iterable[str]) -> "UserTable":
+        """Return the table without these columns."""
+        kept = [(name, place) for name, place in zip(self.header, self._places, strict=True) if name not in {*names}]
+        return replace(self, header=tuple(name for name, _ in kept), _places=tuple(place for _, place in kept))
+
+    def with_name(self, name: str, new_name: str) -> "UserTable":
+        """Return the table with another name for a column, if it has that column."""
+        formats = {new_name if key == name else key: value for key, value in self.formats.items()}
+        return replace(self, header=tuple(new_name if n == name else n for n in self.header), formats=formats)
+
+    def with_formats(self, formats: Mapping[str, CellFormat]) -> "UserTable":
+        """Return the table with other ways in which columns write numbers and dates."""
+        return replace(self, formats={**self.formats, **formats})
+
+    def without_formats(self, names: Iterable[str]) -> "UserTable":
+        """Return the table with the cells of these columns as they are written."""
+        plain_names = frozenset(names)
+        return replace(self, formats={name: f for name, f in self.formats.items() if name not in plain_names})
+
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        *,
+        has_header: bool | None = None,
+        formats: Mapping[str, CellFormat] | None = None,
+        max_seconds: float = math.inf,
+    ) -> "UserTable":
+        """Check a table from its first row to its last.
+
+        Args:
+            path: a text, perhaps packed (`OPENERS`).
+            has_header: whether the first row names the columns; None: by its contents.
+            formats: how columns write numbers and dates, as another table of the same data has them.
+            max_seconds: of a large table that takes longer to read three times, rows are left out.
+
+        Raises:
+            TableError: it cannot be read.
+        """
+        try:
+            deadline = time.monotonic() + _PATIENCE * max_seconds
+            return cls._checked(path, TextRecords.open(path, max_seconds), has_header, formats or {}, deadline)
+        except csv.Error as error:
+            raise TableError(f"{path.name} cannot be read as a table: {error}") from error
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise TableError(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+    @classmethod
+    def _checked(
+        cls,
+        path: Path,
+        records: TextRecords,
+        has_header: bool | None,
+        known_formats: Mapping[str, CellFormat],
+        deadline: float,
+    ) -> "UserTable":
+        head = [cells for _, cells in islice(records, HEAD_ROWS)]
+        if not head:
+            raise TableError(f"{path.name} is empty")
+        if has_header is None:
+            has_header = not _is_data(head[0], head[1:])
+        names, usual, notes = _columns(path.name, head, has_header=has_header)
+        skipped = int(has_header)
+        if has_header and (units := _units(head[1:])) is not None:
+            skipped, notes = 2, [*notes, f"the line below the header is left out, as it holds no values: {units}"]
+        rows = _Rows(records, skipped, len(names), tuple(head[0]) if has_header else ())
+        survey = _survey(path.name, rows, usual, deadline)
+        if not survey.rows:
+            raise TableError(f"{path.name} has a header and no rows")
+        places = tuple(i for i, name in enumerate(names) if name or survey.is_filled[i])
+        header = _distinct([names[i] for i in places], places)
+        if not has_header:
+            notes = [*notes, "its first row looks like data, so columns are numbered (--header if it contains names)"]
+        sample = {name: [row[i] for _, row in survey.sample] for name, i in zip(header, places, strict=True)}
+        formats, doubts = column_formats(sample, records.delimiter)
+        formats |= {name: known_formats[name] for name in header if name in known_formats}
+        notes += [*records.notes, *survey.notes, *(text for name, text in doubts.items() if name not in known_formats)]
+        joined: tuple[tuple[int, CellFormat | None], ...] = ()
+        if (row_time := find_row_time(sample, formats)) is not None:
+            sources = list(row_time.columns.values())
+            notes.append(f"`{row_time.name}` holds the time that {', '.join(sources)} spell together")
+            joined = tuple((places[header.index(name)], formats.get(name)) for name in sources)
+            if row_time.name in header:
+                places = tuple(_JOINED if n == row_time.name else i for n, i in zip(header, places, strict=True))
+            else:
+                header, places = (row_time.name, *header), (_JOINED, *places)
+        is_part = records.stride > 1 or survey.is_part
+        return cls(
+            path,
+            header,
+            survey.rows,
+            formats,
+            has_header,
+            tuple(notes),
+            is_part,
+            _rows=rows,
+            _places=places,
+            _joined=joined,
+            _row_time=row_time,
+        )
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the rows in order: numbers are plain, cells that hold nothing are empty."""
+        return self._read(range(len(self.header)))
+
+    def column(self, name: str) -> Iterator[str]:
+        """Yield a column's cells in order."""
+        return (cells[0] for cells in self._read([self.header.index(name)]))
+
+    def _read(self, columns: Sequence[int]) -> Iterator[list[str]]:
+        """Yield these columns' cells of each row."""
+        sources = [(self._places[i], self.formats.get(self.header[i])) for i in columns]
+        at = next((at for at, (place, _) in enumerate(sources) if place == _JOINED), None)
+        if at is None or self._row_time is None:
+            yield from self._cells(sources)
+            return
+        sources[at] = (0, None)
+        for cells in self._cells([*sources, *self._joined]):
+            cells[at] = self._row_time.join(cells[len(sources) :])
+            yield cells[: len(sources)]
+
+    def _cells(self, sources: Sequence[tuple[int, CellFormat | None]]) -> Iterator[list[str]]:
+        """Yield the cells at these places of each row, as their formats read them."""
+        how = [(place, cell_format, cell_format == PLAIN) for place, cell_format in sources]
+        width = 1 + max(place for place, _ in sources)
+        for _, cells in islice(self._rows, self.length):  # a footer is behind these
+            cells = cells if len(cells) >= width else cells + [""] * (width - len(cells))
+            yield [
+                text
+                if not (text := cells[place]) or f is None or (is_plain and _DIGITS.fullmatch(text))
+                else f.plain(text)
+                for place, f, is_plain in how
+            ]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a table among its records: not those above, blank ones, lines of text, and the header again."""
+
+    records: TextRecords
+    skipped: int
+    """Records of the header."""
+    width: int
+    header: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Record]:
+        """Yield the rows, those of a footer included."""
+        return (record for record in islice(self.records, self.skipped, None) if not self.is_filler(record[1]))
+
+    def is_filler(self, cells: Sequence[str]) -> bool:
+        """Whether a record is no row; where blocks are left out, one may be cut."""
+        is_cut = self.records.stride > 1 and len(cells) != self.width
+        return is_cut or not any(cells) or (len(cells) == 1 and self.width > 2) or self.repeats_header(cells)
+
+    def repeats_header(self, cells: Sequence[str]) -> bool:
+        """Whether a record names the columns once more, as where files were put one behind the other."""
+        return self.header[:1] == tuple(cells[:1]) and self.header == tuple(cells)
+
+
+@dataclass
+class _Survey:
+    """What was seen of all rows."""
+
+    is_filled: list[bool]
+    """Which columns hold anything."""
+    rows: int = 0
+    sample: list[tuple[int, list[str]]] = field(default_factory=list)
+    """Rows spread over the table, and the number of each."""
+    notes: list[str] = field(default_factory=list)
+    is_part: bool = False
+    """Whether the last rows were left out."""
+
+
+def _survey(name: str, rows: _Rows, usual: int, deadline: float) -> _Survey:
+    """Read all rows, of which most have as many cells as is usual.
+
+    Raises:
+        TableError: a row has more cells than the header, many have fewer, or a quote swallows rows.
+    """
+    width = rows.width
+    survey, short, stride = _Survey([False] * width), list[int](), 1
+    blank = repeats = 0
+    tail, is_after_blank = deque[tuple[int, list[str], bool]](maxlen=_LONGEST_FOOTER), False
+    for line, cells in islice(rows.records, rows.skipped, None):
+        if rows.is_filler(cells):
+            is_after_blank, is_header = True, rows.repeats_header(cells)
+            blank, repeats = blank + (not is_header), repeats + is_header
+            continue
+        if len(cells) > width and any(cells[width:]):
+            raise TableError(
+                f"{name}:{line}: the row has {len(cells)} cells, but the header has {width}; "
+                "put cells that hold the separator in quotes"
+            )
+        _refuse_swallowed_rows(name, line, cells, rows.records.delimiter, width)
+        tail.append((line, cells, is_after_blank))
+        is_after_blank = False
+        if len(cells) < width:
+            if len(cells) < usual:
+                short.append(line)
+            cells = cells + [""] * (width - len(cells))
+        if not all(survey.is_filled):
+            survey.is_filled = [was or cells[i] != "" for i, was in enumerate(survey.is_filled)]
+        if survey.rows % stride == 0:
+            survey.sample.append((survey.rows, cells))
+            if len(survey.sample) >= 2 * _SAMPLED_ROWS:
+                survey.sample, stride = survey.sample[::2], 2 * stride
+        survey.rows += 1
+        if rows.records.stride == 1 and survey.rows % _SAMPLED_ROWS == 0 and time.monotonic() > deadline:
+            survey.is_part = True
+            survey.notes.append(f"only its first {survey.rows:,} rows are read: time was up (--time)")
+            break
+    if footer := _footer(tail, survey):
+        survey.rows -= len(footer)
+        survey.sample = [(number, cells) for number, cells in survey.sample if number < survey.rows]
+        short = [line for line in short if line < footer[0][0]]
+        text = next(cell for cell in footer[0][1] if cell)
+        survey.notes.append(f"{_are(len(footer))} left out at the end, as a footer: {text[:40]}")
+    if len(short) > max(1, _MOST_SHORT * survey.rows) or (short and survey.rows < 1 / _MOST_SHORT):
+        raise TableError(
+            f"{name}:{short[0]}: the row has fewer cells than the header, which has {width}; "
+            f"{len(short):,} of {survey.rows:,} rows are like that"
+        )
+    if short:
+        survey.notes.append(
+            f"{len(short):,} of {survey.rows:,} rows lack cells at their ends, the first in line {short[0]}"
+        )
+    if blank:
+        survey.notes.append(f"{_are(blank)} left out, without values")
+    if repeats:
+        survey.notes.append(f"{_are(repeats)} left out, as the header is repeated there")
+    return survey
+
+
+def _are(count: int) -> str:
+    return f"{count:,} rows are" if count > 1 else "1 row is"
+
+
+def _footer(tail: Sequence[tuple[int, list[str], bool]], survey: _Survey) -> list[tuple[int, list[str], bool]]:
+    """Return the last rows that hold totals or notes in place of values."""
+    footer: list[tuple[int, list[str], bool]] = []
+    for line, cells, is_after_blank in reversed(tail):
+        places = [place for place, cell in enumerate(cells) if cell]
+        place, text = places[0], cells[places[0]]
+        earlier = [row[place] for number, row in survey.sample if number < survey.rows - len(footer) - 1 and row[place]]
+        is_new = text not in earlier
+        is_alone = len(places) == 1 and (len(cells) == 1 or len(survey.is_filled) > 2)
+        is_note = is_alone and _NOTE.match(text) is not None
+        is_text = any(map(str.isalpha, text)) and not is_number(text) and text.lower() not in NA_WORDS
+        is_odd = is_after_blank or 2 * sum(map(is_number, earlier)) > len(earlier)
+        # Among names of which each stands for itself, Max may be one more.
+        is_statistic = _STATISTIC.fullmatch(text) and (is_odd or (is_new and 2 * len({*earlier}) < len(earlier)))
+        if not (is_note or (is_new and _TOTAL.match(text)) or is_statistic or (is_text and is_odd and is_alone)):
+            break
+        footer.insert(0, (line, cells, is_after_blank))
+    return footer if len(footer) < survey.rows else []
+
+
+def _refuse_swallowed_rows(name: str, line: int, cells: Sequence[str], delimiter: str, width: int) -> None:
+    """Raise TableError if a cell holds lines that look like rows, as where a quote is not closed."""
+    for cell in cells if width > 2 else ():
+        inner = cell.splitlines()[1:-1] if "\n" in cell else []
+        if len(inner) > 1 and 2 * sum(text.count(delimiter) >= width - 1 for text in inner) > len(inner):
+            raise TableError(
+                f"{name}:{line - len(inner) - 1}: a quote swallows the {len(inner)} rows below it: close it, or double it "
+                "within a cell"
+            )
+
+
+def _units(rows: Sequence[Sequence[str]]) -> str | None:
+    """Return the first row below a header if it says units or the like in all columns that hold numbers."""
+    first, later_rows = (rows[0], rows[1:]) if rows else ((), ())
+    numeric = [
+        place
+        for place in range(len(first))
+        if any(len(cells) > place and cells[place] for cells in later_rows)
+        and all(is_number(cells[place]) for cells in later_rows if len(cells) > place and cells[place])
+    ]
+    words = [first[place] for place in numeric if first[place]]
+    are_words = all(word.lower() not in NA_WORDS and not is_number(word) for word in words)
+    return ", ".join(words[:3]) if len(later_rows) > 2 and len(words) > 1 and are_words else None
+
+
+def _columns(name: str, head: Sequence[list[str]], *, has_header: bool) -> tuple[list[str], int, list[str]]:
+    """Return a name (perhaps empty) for each cell that rows may have, how many most have, and notes."""
+    rows = [cells for cells in head[has_header:] if any(cells)]
+    widest = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(head[0])
+    if not has_header:
+        return [f"column_{number}" for number in range(1, widest + 1)], widest, []
+    names = list(head[0])
+    names[0] = names[0].removeprefix("#").strip()
+    if widest == len(names) + 1 and any(cells[-1] for cells in rows if len(cells) == widest):
+        return ["", *names], widest, [f"the first column of {name} has no name"]  # as R writes row names
+    if widest < len(names) and not any(names[widest:]):
+        names = names[:widest]
+    return names, min(widest, len(names)), []
+
+
+def _distinct(names: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
+    """Return names as pandas makes them: `Unnamed: 3` for none, `x.1` for a second x."""
+    distinct: dict[str, None] = {}
+    for name, place in zip(names, places, strict=True):
+        base = name or f"Unnamed: {place}"
+        distinct[
+            next(way for way in (base, *(f"{base}.{n}" for n in range(1, len(names) + 1))) if way not in distinct)
+        ] = None
+    return tuple(distinct)
+
+
+def _is_data(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a first row holds values as those below it, rather than names.
+
+    Each column of numbers begins with a number then. Numbers that count on, as years or places do, are names.
+    """
+    rows = [cells for cells in rows if len(cells) == len(first)]
+    unequal_rows = [cells for cells in rows if cells != first]  # where files were put one behind the other
+    if len(rows) < 2 or "" in first or len(first) < 2:
+        return False
+    numeric = [
+        i for i in range(len(first))
+        if all(PLAIN_NUMBER.fullmatch(cells[i]) for cells in unequal_rows if cells[i]) and any(cells[i] for cells in unequal_rows)
+    ]  # fmt: skip
+    if numeric and not all(PLAIN_NUMBER.fullmatch(first[i]) for i in numeric):
+        return False
+    words = [i for i in range(len(first)) if i not in numeric]
+    repeats = [i for i in words if any(cells[i] == first[i] for cells in rows)]
+    if not numeric:
+        return len(repeats) > len(words) / 2
+    names = [first[i] for i in numeric]
+    integers = [int(name) for name in names if name.isdigit()]
+    counts_on = len(integers) == len(names) > 1 and all(b > a for a, b in pairwise(integers))
+    return bool(repeats) or not (counts_on or (len(names) < 2 and words))
