@@ -30,8 +30,8 @@ _USUAL = {"time": 600.0}
 _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 """Options on a community, or on a past leaderboard."""
 
-_SHORTEST_SEARCH = 30.0
-"""Seconds that are left for the search in any case, however long reading took."""
+_SHORTEST_SEARCH, _MAX_SLOWNESS = 30.0, 8.0
+"""Seconds of a free core that are left for the search in any case, and how many times as long that may take on a busy one."""
 _LARGE_BYTES, _SECONDS_PER_MB, _READING_SHARE = 20_000_000, 0.3, 1 / 4
 """Of data from which on reading takes a while, how long on one core, and the share of --time after which rows are sampled."""
 _LINE_SECONDS = 15.0
@@ -120,14 +120,22 @@ def solve(
                 raise UsageError(f"--notes {options.notes}: no such folder")
             # Without notes nobody has written anything: no prompt should send its reader to look for it.
             settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
-            detected.add("validation", asyncio.run(_split(snapshot, options.split_seed, settings.withholding)))
+            validation, slowness = asyncio.run(_split(snapshot, options.split_seed, settings.withholding))
+            detected.add("validation", validation)
             if not json:
                 print_table(("", "detected, and why", "confidence"), detected.lines)
             for topic, sentence, confidence in detected.lines if json else ():
                 typer.echo(f"{topic}: {sentence} ({confidence})", err=True)
             # What was read until here counts: the time is that of the whole command.
             remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
-            settings = settings.model_copy(update={"time": max(_SHORTEST_SEARCH, remaining)})
+            shortest = _SHORTEST_SEARCH * min(slowness, _MAX_SLOWNESS)
+            if remaining < shortest:
+                typer.echo(
+                    f"the search takes {shortest:.0f} s, which is longer than --time leaves it ({max(0, remaining):.0f} s): "
+                    f"this machine is {slowness:.1f} times slower than an idle one",
+                    err=True,
+                )
+            settings = settings.model_copy(update={"time": max(shortest, remaining)})
             run = prepare_own(snapshot, settings, out, now)
         outcomes = run_all([setup.job(run)], leases, json=json, plain=plain)
     report(outcomes, json=json)
@@ -184,12 +192,13 @@ def _slug(data: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80] or "own-data"
 
 
-async def _split(snapshot: "Snapshot", seed: int, withholding: "Withholding") -> str:
-    """Return how rows will be withheld, or why none can be."""
+async def _split(snapshot: "Snapshot", seed: int, withholding: "Withholding") -> tuple[str, float]:
+    """Return how rows will be withheld, or why none can be; and how many times slower than an idle machine this one is."""
     from bot.evaluation.client.worker import Worker
 
     async with aclosing(Worker()) as worker:
         try:
-            return await worker.describe_split(snapshot.data, snapshot.card, seed, withholding)
+            sentence = await worker.describe_split(snapshot.data, snapshot.card, seed, withholding)
         except UnsupportedLayout as error:
-            return f"cannot withhold rows, so the bot uses the scores that scripts print: {error}"
+            sentence = f"cannot withhold rows, so the bot uses the scores that scripts print: {error}"
+        return sentence, worker.slowness

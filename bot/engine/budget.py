@@ -126,7 +126,8 @@ class RunBudget:
 
         It may cut into the time for the refit and the exit: without it there is nothing to hand in.
         """
-        min_seconds = min(LEAST_BASELINE, self.seconds_left() / 3)
+        slowness = self.slowness()
+        min_seconds = min(LEAST_BASELINE * slowness, self.seconds_left() * min(1 / 2, slowness / 3))
         return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.seconds_left() / 2), min_seconds)
 
     def reserved_seconds(self, best_seconds: float | None) -> float:
