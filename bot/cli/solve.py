@@ -42,8 +42,7 @@ _LINE_SECONDS = 15.0
 def solve(
     *,
     data: Annotated[
-        Path,
-        typer.Argument(help="train and test tables in a folder or zip, one table, or folders of files by class"),
+        Path, typer.Argument(help="train and test tables in a folder or zip, one table, or folders of files by class")
     ],
     target: Annotated[
         str | None, typer.Option(help="column to predict (default: the column missing from the test table)")
@@ -56,16 +55,14 @@ def solve(
         str | None, typer.Option(help="column that identifies rows (default: a column named like an id)")
     ] = None,
     group: Annotated[
-        str | None,
-        typer.Option(help="single table only: column whose groups stay together (`none`: split by row)"),
+        str | None, typer.Option(help="single table only: column whose groups stay together (`none`: split by row)")
     ] = None,
     time_column: Annotated[
         str | None,
         typer.Option(help="single table only: withhold the latest rows by this column (default: a date column)"),
     ] = None,
     shuffle: Annotated[
-        bool,
-        typer.Option("--shuffle", help="single table with dates only: withhold random rows, not the latest"),
+        bool, typer.Option("--shuffle", help="single table with dates only: withhold random rows, not the latest")
     ] = False,
     train: Annotated[str | None, typer.Option(help="table of training rows (default: the table named train)")] = None,
     test: Annotated[str | None, typer.Option(help="table of rows to predict (default: the table named test)")] = None,

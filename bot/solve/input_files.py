@@ -268,11 +268,7 @@ def _lacks_a_column(tables: _Tables, name: str, train: UserTable) -> bool:
 
 
 def _training_table(
-    tables: _Tables,
-    names: Sequence[str],
-    collected: CollectedFiles,
-    options: SolveOptions,
-    detected: DetectedTask,
+    tables: _Tables, names: Sequence[str], collected: CollectedFiles, options: SolveOptions, detected: DetectedTask
 ) -> tuple[UserTable, list[str]]:
     """Return the training table and the files of which it is made: one, or features and labels, which are joined."""
     if len(names) == 2:
