@@ -192,7 +192,7 @@ class _Tables:
         named_by_role = [name for name in texts if _tokens(name) & (_TRAIN | _TEST)]
         self.names += named_by_role if self.names else [name for name in texts if len(self.header(name)) > 1]
 
-    def read(self, name: str, *, like: UserTable | None = None, whole: bool = False) -> UserTable:
+    def read(self, name: str, *, like: UserTable | None = None, is_whole: bool = False) -> UserTable:
         """Return a table by its path within the data, or one that lies elsewhere; raises UsageError.
 
         One that is read `like` another one, or as a whole, has all its rows, however long that takes.
@@ -200,11 +200,11 @@ class _Tables:
         path = self._files.get(name, Path(name))
         if not path.is_file():
             raise UsageError(f"no such file: {name}")
-        whole |= like is not None
-        if name not in self._read or like is not None or (whole and self._read[name].is_part):
+        is_whole |= like is not None
+        if name not in self._read or like is not None or (is_whole and self._read[name].is_part):
             try:
                 formats = None if like is None else like.formats
-                seconds = math.inf if whole else _READING_SHARE * self._options.seconds
+                seconds = math.inf if is_whole else _READING_SHARE * self._options.seconds
                 header = self._options.header
                 self._read[name] = UserTable.read(path, has_header=header, formats=formats, max_seconds=seconds)
             except TableError as error:
@@ -280,7 +280,7 @@ def _training_table(
             if _tokens(features) & _LABELS and not _tokens(labels) & _LABELS:
                 continue
             out = collected.scratch / "train.csv"
-            feature_table, label_table = (tables.read(name, whole=True) for name in (features, labels))
+            feature_table, label_table = (tables.read(name, is_whole=True) for name in (features, labels))
             joined = _join(feature_table, label_table, known_features, out, detected)
             if joined is not None:
                 return joined, [features, labels]

@@ -87,9 +87,9 @@ def _variants(values: Counter[str]) -> list[tuple[str, str]]:
     by_frequency = [value for value, _ in values.most_common()]
     variants = []
     for place, value in enumerate(by_frequency):
-        usual = [other for other in by_frequency[:place] if values[other] >= _VARIANT_RATIO * values[value]]
-        same = [other for other in by_frequency[:place] if other.lower() == value.lower()]
-        if value.isalpha() and (close := same or get_close_matches(value, usual, 1, _LIKENESS)):
+        usual = [label for label in by_frequency[:place] if values[label] >= _VARIANT_RATIO * values[value]]
+        by_case = [label for label in by_frequency[:place] if label.lower() == value.lower()]
+        if value.isalpha() and (close := by_case or get_close_matches(value, usual, 1, _LIKENESS)):
             variants.append((value, close[0]))
     return variants
 

@@ -51,11 +51,11 @@ def with_unlabelled_rows(train: UserTable, target: str, out: Path) -> UserTable:
     """Return a table of which only a part was read with all rows that lack the target, as they are to be predicted."""
     if not train.is_part or all(train.column(target)):
         return train
-    whole = UserTable.read(train.path, has_header=train.has_header, formats=train.formats)
-    labelled, place = whole.length // train.length, whole.header.index(target)
-    rows = zip(whole.rows(), whole.without_formats(whole.header).rows(), strict=True)
+    all_rows = UserTable.read(train.path, has_header=train.has_header, formats=train.formats)
+    stride, place = all_rows.length // train.length, all_rows.header.index(target)
+    rows = zip(all_rows.rows(), all_rows.without_formats(all_rows.header).rows(), strict=True)
     write_table(
-        out, whole.header, (raw for row, (cells, raw) in enumerate(rows) if not cells[place] or row % labelled == 0)
+        out, all_rows.header, (raw for row, (cells, raw) in enumerate(rows) if not cells[place] or row % stride == 0)
     )
     return replace(
         UserTable.read(out, has_header=True, formats=train.formats), path=train.path, has_header=train.has_header

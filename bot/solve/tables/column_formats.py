@@ -120,20 +120,20 @@ def _is_ambiguous(cells: Sequence[str]) -> bool:
     commas = [cell for cell in cells if "," in cell]
     if not commas or not all(map(_AMBIGUOUS.fullmatch, commas)) or any("." in cell for cell in cells):
         return False
-    others = [cell.lstrip("+-") for cell in cells if "," not in cell]
-    return not others or any(len(cell) > 3 for cell in others)
+    without_commas = [cell.lstrip("+-") for cell in cells if "," not in cell]
+    return not without_commas or any(len(cell) > 3 for cell in without_commas)
 
 
 def _among_words(column: Sequence[str]) -> tuple[NumberFormat, str] | None:
     """Return how a column with a few words among numbers writes these, and what becomes of the words; None: it is none."""
-    written = [cell for cell in column if cell and cell.lower() not in NA_WORDS]
+    full_cells = [cell for cell in column if cell and cell.lower() not in NA_WORDS]
     for number_format in (replace(_WITH_THOUSANDS, words=True), replace(_DECIMAL_COMMAS, words=True)):
-        plain = {cell: number_format.plain(cell) for cell in written}
+        plain = {cell: number_format.plain(cell) for cell in full_cells}
         words = [cell for cell, number in plain.items() if not number]
         min_numbers = _MIN_NUMBERS if any("." in number for number in plain.values()) else 2 * _MIN_NUMBERS
         if len(plain) - len(words) < min_numbers or len(words) > _MAX_WORDS:
             continue
-        if sum(plain[cell] != "" for cell in written) >= _MIN_NUMBER_SHARE * len(written):
+        if sum(plain[cell] != "" for cell in full_cells) >= _MIN_NUMBER_SHARE * len(full_cells):
             limit = next((f"{cell} is read as {plain[cell]}" for cell in plain if cell[0] in "<>≤≥~"), "")
             missing = f"{', '.join(words)} {'is' if len(words) == 1 else 'are'} read as missing" if words else ""
             return number_format, "; ".join(filter(None, (missing, limit)))

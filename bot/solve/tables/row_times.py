@@ -57,11 +57,11 @@ def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, Cel
 
     for kinds in (("date", "time"), ("year", "month", "day", "hour", "minute")):
         columns = {kind: next((by_name[n] for n in _NAMES[kind] if n in by_name), None) for kind in kinds}
-        known = {kind: name for kind, name in columns.items() if name is not None}
-        if not {*kinds[:2]} <= known.keys() or len({*known.values()}) < len(known) or TIMESTAMP in sample:
+        names = {kind: name for kind, name in columns.items() if name is not None}
+        if not {*kinds[:2]} <= names.keys() or len({*names.values()}) < len(names) or TIMESTAMP in sample:
             continue
-        row_time = RowTime(known)
-        cells = list(zip(*map(plain, known.values()), strict=True))
+        row_time = RowTime(names)
+        cells = list(zip(*map(plain, names.values()), strict=True))
         times = [row_time.join(row) for row in cells]
         if times and sum(map(bool, times)) >= _MIN_READ * len(times):
             return row_time

@@ -30,7 +30,7 @@ _LONGEST_CELL = 16_000_000
 _BLOCK_BYTES = 1 << 18
 _MIN_BYTES, _MEASURED_BYTES = 5_000_000, 1_000_000
 """Those of a file that are read in any case, and those by which its speed is measured."""
-_PACKED, _PASSES = 4, 3
+_PACKED_BYTES, _PASSES = 4, 3
 """Bytes in a packed byte, and how often a table is read in all."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -96,7 +96,7 @@ class TextRecords:
 
     def _in_time(self, max_seconds: float) -> "TextRecords":
         """Return the records with a stride by which they can be read in time, on the core as busy as it is."""
-        size = self.path.stat().st_size * (_PACKED if self.path.suffix.lower() in OPENERS else 1)
+        size = self.path.stat().st_size * (_PACKED_BYTES if self.path.suffix.lower() in OPENERS else 1)
         if size < _MIN_BYTES or math.isinf(max_seconds):
             return self
         started = time.monotonic()

@@ -70,8 +70,8 @@ class UserTable:
 
     def without_columns(self, names: Iterable[str]) -> "UserTable":
         """Return the table without these columns."""
-        kept = [(name, place) for name, place in zip(self.header, self._places, strict=True) if name not in {*names}]
-        return replace(self, header=tuple(name for name, _ in kept), _places=tuple(place for _, place in kept))
+        columns = [(n, place) for n, place in zip(self.header, self._places, strict=True) if n not in {*names}]
+        return replace(self, header=tuple(n for n, _ in columns), _places=tuple(place for _, place in columns))
 
     def with_name(self, name: str, new_name: str) -> "UserTable":
         """Return the table with another name for a column, if it has that column."""
@@ -180,18 +180,18 @@ class UserTable:
     def _read(self, columns: Sequence[int]) -> Iterator[list[str]]:
         """Yield these columns' cells of each row."""
         sources = [(self._places[i], self.formats.get(self.header[i])) for i in columns]
-        at = next((at for at, (place, _) in enumerate(sources) if place == _JOINED), None)
-        if at is None or self._row_time is None:
+        joined = next((number for number, (place, _) in enumerate(sources) if place == _JOINED), None)
+        if joined is None or self._row_time is None:
             yield from self._cells(sources)
             return
-        sources[at] = (0, None)
+        sources[joined] = (0, None)
         for cells in self._cells([*sources, *self._joined]):
-            cells[at] = self._row_time.join(cells[len(sources) :])
+            cells[joined] = self._row_time.join(cells[len(sources) :])
             yield cells[: len(sources)]
 
     def _cells(self, sources: Sequence[tuple[int, CellFormat | None]]) -> Iterator[list[str]]:
         """Yield the cells at these places of each row, as their formats read them."""
-        how = [(place, cell_format, cell_format == PLAIN) for place, cell_format in sources]
+        columns = [(place, cell_format, cell_format == PLAIN) for place, cell_format in sources]
         width = 1 + max(place for place, _ in sources)
         for _, cells in islice(self._rows, self.length):  # a footer is behind these
             cells = cells if len(cells) >= width else cells + [""] * (width - len(cells))
@@ -199,7 +199,7 @@ class UserTable:
                 text
                 if not (text := cells[place]) or f is None or (is_plain and _DIGITS.fullmatch(text))
                 else f.plain(text)
-                for place, f, is_plain in how
+                for place, f, is_plain in columns
             ]
 
 
