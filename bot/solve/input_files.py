@@ -113,24 +113,19 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
         detected.add("left out", f"{', '.join(sorted(answers))}: answers of the test rows, which scripts must not see")
     roles = {*training_names, *answers, test_name, *samples, DESCRIPTION}
     other_files = {name: path for name, path in files.items() if name not in roles}
+    words = files.get(DESCRIPTION)
+    text = words.read_text(encoding="utf-8", errors="replace") if words is not None else ""
     is_guess = len(training_names) == 1 < len(train_names or names) or len(test_names) > 1
-    return _describe(
-        train, test, sample, other_files, files, training_names, detected, "a guess" if is_guess else "sure"
-    )
+    tables_read = InputFiles(train, test, sample, other_files, text)
+    _describe(tables_read, " and ".join(training_names), detected, "a guess" if is_guess else "sure")
+    return tables_read
 
 
-def _describe(
-    train: UserTable,
-    test: UserTable | None,
-    sample: UserTable | None,
-    other_files: Mapping[str, Path],
-    files: Mapping[str, Path],
-    training_names: Sequence[str],
-    detected: DetectedTask,
-    confidence: Confidence,
-) -> InputFiles:
+def _describe(files: InputFiles, training_names: str, detected: DetectedTask, confidence: Confidence) -> None:
+    """Add lines on the tables, and on what was rewritten or left out in reading them."""
+    train, test, sample = files.train, files.test, files.sample
     size = f"{plural(train.length, 'row')}, {plural(len(train.header), 'column')}"
-    detected.add("training rows", f"{' and '.join(training_names)}, {size}", confidence)
+    detected.add("training rows", f"{training_names}, {size}", confidence)
     if test is not None:
         detected.add("test rows", f"{test.name}, {plural(test.length, 'row')}", confidence)
     if sample is not None:
@@ -143,9 +138,6 @@ def _describe(
     forms = {name: f.form for name, f in train.formats.items() if isinstance(f, DateFormat)}
     if dates := [f"{name} ({'in UTC' if form == 'iso' else form})" for name, form in forms.items()]:
         detected.add("dates", f"written as 2019-04-21 for scripts: {', '.join(dates)}")
-    words = files.get(DESCRIPTION)
-    text = words.read_text(encoding="utf-8", errors="replace") if words is not None else ""
-    return InputFiles(train, test, sample, other_files, text)
 
 
 def _dates_of_test(train: UserTable, test: UserTable) -> dict[str, DateFormat]:
@@ -495,12 +487,11 @@ def _records_of(content: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with a name for each value of an object within it: `profile.age`."""
-    inner = {name: _flat(value) if isinstance(value, dict) else {} for name, value in record.items()}
-    return {
-        (f"{name}.{key}" if key else name): cell
-        for name, value in record.items()
-        for key, cell in (inner[name] or {"": value}).items()
-    }
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        inner = _flat(value) if isinstance(value, dict) else {}
+        flat |= {f"{name}.{key}": cell for key, cell in inner.items()} or {name: value}
+    return flat
 
 
 def _write_records(out: Path, records: Sequence[Mapping[str, Any]]) -> Path:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
 from .cell_formats import CellFormat, DateFormat
 
@@ -20,8 +20,8 @@ _NAMES = {
     "time": ("time", "uhrzeit", "zeit", "heure", "hora", "hour", "hr", "stunde"),
 }
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d))?(?:[:.](\d\d)(?:\.\d+)?)?(?: ?([AP])M)?", re.IGNORECASE)
-_MIN_READ = 0.95
-"""Share of rows whose cells spell a time together."""
+_MIN_READ, _FIRST_YEAR = 0.95, 1700
+"""Share of rows whose cells spell a time together, and its first year."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +71,19 @@ def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, Cel
 def _moment(parts: Mapping[str, str]) -> datetime:
     """Return the time that parts spell; raises ValueError."""
     if "date" in parts:
-        if len(parts["date"]) != len("2019-04-21") or (match := _CLOCK.fullmatch(parts["time"].strip())) is None:
-            raise ValueError("no date and time")
-        hour = int(match[1]) % 12 + 12 * (match[4].upper() == "P") if match[4] else int(match[1])
-        day = datetime.fromisoformat(parts["date"])
-        minute, second = int(match[2] or 0), int(match[3] or 0)
-        return day + timedelta(hours=_within(hour, 0, 24), minutes=_within(minute, 0, 59), seconds=second)
-    month = parts["month"]
-    number = int(float(month)) if month[:1].isdigit() else datetime.strptime(month[:3], "%b").month  # noqa: DTZ007
-    day = datetime(_within(int(parts["year"][:4]), 1700, 2200), number, int(float(parts.get("day", "1"))))  # noqa: DTZ001
-    hour, minute = (int(float(parts.get(kind, "0"))) for kind in ("hour", "minute"))
-    return day + timedelta(hours=_within(hour, 0, 24), minutes=_within(minute, 0, 59))
-
-
-def _within(number: int, first: int, last: int) -> int:
-    if not first <= number <= last:
-        raise ValueError(f"{number} is not between {first} and {last}")
-    return number
+        day, match = date.fromisoformat(parts["date"]), _CLOCK.fullmatch(parts["time"].strip())
+        if match is None:
+            raise ValueError("no time of day")
+        clock = [int(match[number] or 0) for number in (1, 2, 3)]
+        clock[0] = clock[0] % 12 + 12 * (match[4].upper() == "P") if match[4] else clock[0]
+    else:
+        month = parts["month"]
+        number = int(float(month)) if month[:1].isdigit() else datetime.strptime(month[:3], "%b").month  # noqa: DTZ007
+        day = date(int(parts["year"][:4]), number, int(float(parts.get("day", "1"))))
+        clock = [int(float(parts.get(kind, "0"))) for kind in ("hour", "minute")]
+    if day.year < _FIRST_YEAR or clock[0] > 24:
+        raise ValueError("no year, or no hour")
+    return datetime.combine(day, time(clock[0] % 24, *clock[1:])) + timedelta(days=clock[0] // 24)
 
 
 def _has_time(cell: str) -> bool:

@@ -30,8 +30,8 @@ _LONGEST_CELL = 16_000_000
 _BLOCK_BYTES = 1 << 18
 _MIN_BYTES, _MEASURED_BYTES = 5_000_000, 1_000_000
 """Those of a file that are read in any case, and those by which its speed is measured."""
-_PACKED_BYTES, _PASSES = 4, 3
-"""Bytes in a packed byte, and how often a table is read in all."""
+_PACKED_BYTES, _PASSES = 4, 10
+"""Bytes in a packed byte, and how often a table is read until its rows are written for scripts."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -53,15 +53,15 @@ class UserTable:
     """How columns of numbers and of dates write them; other columns hold words."""
     has_header: bool
     """Whether its first row names the columns."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
     """What a reader should know of how it was read, in clauses."""
-    is_part: bool = False
+    is_part: bool
     """Whether rows were left out, as all would take too long to read."""
-    _rows: "_Rows" = field(repr=False, kw_only=True)
-    _places: tuple[int, ...] = field(repr=False, kw_only=True)
-    _joined: tuple[tuple[int, CellFormat | None], ...] = field(repr=False, kw_only=True)
+    _rows: "_Rows" = field(repr=False)
+    _places: tuple[int, ...] = field(repr=False)
+    _joined: tuple[tuple[int, CellFormat | None], ...] = field(repr=False)
     """The places and formats of what is joined to a time."""
-    _row_time: RowTime | None = field(repr=False, kw_only=True)
+    _row_time: RowTime | None = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -102,7 +102,7 @@ class UserTable:
             path: a text, perhaps packed (`OPENERS`).
             has_header: whether the first row names the columns; None: by its contents.
             formats: how columns write numbers and dates, as another table of the same data has them.
-            max_seconds: of a large table that takes longer to read three times, rows are left out.
+            max_seconds: of a large table that takes longer to read and to write for scripts, rows are left out.
 
         Raises:
             TableError: it cannot be read.
@@ -121,7 +121,7 @@ class UserTable:
         path: Path,
         records: TextRecords,
         has_header: bool | None,
-        known_formats: Mapping[str, CellFormat],
+        of_data: Mapping[str, CellFormat],
         deadline: float,
     ) -> "UserTable":
         head = [cells for _, cells in islice(records, HEAD_ROWS)]
@@ -133,8 +133,8 @@ class UserTable:
         skipped = int(has_header)
         if has_header and (units := _units(head[1:])) is not None:
             skipped, notes = 2, [*notes, f"the line below the header is left out, as it holds no values: {units}"]
-        rows = _Rows(records, skipped, len(names), tuple(head[0]) if has_header else ())
-        survey = _survey(path.name, rows, usual, deadline)
+        rows = _Rows(records, skipped, len(names), usual, tuple(head[0]) if has_header else ())
+        survey = _survey(path.name, rows, deadline)
         if not survey.rows:
             raise TableError(f"{path.name} has a header and no rows")
         places = tuple(i for i, name in enumerate(names) if name or survey.is_filled[i])
@@ -143,8 +143,8 @@ class UserTable:
             notes = [*notes, "its first row looks like data, so columns are numbered (--header if it contains names)"]
         sample = {name: [row[i] for _, row in survey.sample] for name, i in zip(header, places, strict=True)}
         formats, doubts = column_formats(sample, records.delimiter)
-        formats |= {name: known_formats[name] for name in header if name in known_formats}
-        notes += [*records.notes, *survey.notes, *(text for name, text in doubts.items() if name not in known_formats)]
+        formats |= {name: of_data[name] for name in header if name in of_data}
+        notes += [*records.notes, *survey.notes, *(text for name, text in doubts.items() if name not in of_data)]
         joined: tuple[tuple[int, CellFormat | None], ...] = ()
         if (row_time := find_row_time(sample, formats)) is not None:
             sources = list(row_time.columns.values())
@@ -155,19 +155,8 @@ class UserTable:
             else:
                 header, places = (row_time.name, *header), (_JOINED, *places)
         is_part = records.stride > 1 or survey.is_part
-        return cls(
-            path,
-            header,
-            survey.rows,
-            formats,
-            has_header,
-            tuple(notes),
-            is_part,
-            _rows=rows,
-            _places=places,
-            _joined=joined,
-            _row_time=row_time,
-        )
+        facts = (path, header, survey.rows, formats, has_header, tuple(notes), is_part)
+        return cls(*facts, _rows=rows, _places=places, _joined=joined, _row_time=row_time)
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows in order: numbers are plain, cells that hold nothing are empty."""
@@ -211,6 +200,8 @@ class _Rows:
     skipped: int
     """Records of the header."""
     width: int
+    usual: int
+    """Cells that most rows have."""
     header: tuple[str, ...]
 
     def __iter__(self) -> Iterator[Record]:
@@ -219,7 +210,7 @@ class _Rows:
 
     def is_filler(self, cells: Sequence[str]) -> bool:
         """Whether a record is no row; where blocks are left out, one may be cut."""
-        is_cut = self.records.stride > 1 and len(cells) != self.width
+        is_cut = self.records.stride > 1 and (len(cells) < self.usual or any(cells[self.width :]))
         return is_cut or not any(cells) or (len(cells) == 1 and self.width > 2) or self.repeats_header(cells)
 
     def repeats_header(self, cells: Sequence[str]) -> bool:
@@ -241,8 +232,8 @@ class _Survey:
     """Whether the last rows were left out."""
 
 
-def _survey(name: str, rows: _Rows, usual: int, deadline: float) -> _Survey:
-    """Read all rows, of which most have as many cells as is usual.
+def _survey(name: str, rows: _Rows, deadline: float) -> _Survey:
+    """Read all rows.
 
     Raises:
         TableError: a row has more cells than the header, many have fewer, or a quote swallows rows.
@@ -265,7 +256,7 @@ def _survey(name: str, rows: _Rows, usual: int, deadline: float) -> _Survey:
         tail.append((line, cells, is_after_blank))
         is_after_blank = False
         if len(cells) < width:
-            if len(cells) < usual:
+            if len(cells) < rows.usual:
                 short.append(line)
             cells = cells + [""] * (width - len(cells))
         if not all(survey.is_filled):
@@ -291,9 +282,8 @@ def _survey(name: str, rows: _Rows, usual: int, deadline: float) -> _Survey:
             f"{len(short):,} of {survey.rows:,} rows are like that"
         )
     if short:
-        survey.notes.append(
-            f"{len(short):,} of {survey.rows:,} rows lack cells at their ends, the first in line {short[0]}"
-        )
+        share = f"{len(short):,} of {survey.rows:,} rows"
+        survey.notes.append(f"{share} lack cells at their ends, the first in line {short[0]}")
     if blank:
         survey.notes.append(f"{_are(blank)} left out, without values")
     if repeats:
@@ -370,9 +360,8 @@ def _distinct(names: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
     distinct: dict[str, None] = {}
     for name, place in zip(names, places, strict=True):
         base = name or f"Unnamed: {place}"
-        distinct[
-            next(way for way in (base, *(f"{base}.{n}" for n in range(1, len(names) + 1))) if way not in distinct)
-        ] = None
+        ways = (base, *(f"{base}.{n}" for n in range(1, len(names) + 1)))
+        distinct[next(way for way in ways if way not in distinct)] = None
     return tuple(distinct)
 
 
