@@ -29,7 +29,7 @@ _CODE = frozenset((".ipynb", ".py", ".r", ".html", ".pdf"))
 _WORKBOOKS = frozenset((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"))
 _CONVERTED = _WORKBOOKS | {".parquet", ".pq", ".jsonl", ".ndjson", ".json"}
 _UNREADABLE = frozenset(
-    (".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".arff", ".sas7bdat", ".dta", ".sav", ".db", ".rar")
+    (".feather", ".arrow", ".h5", ".hdf5", ".pkl", ".arff", ".sas7bdat", ".dta", ".sav", ".db", ".rar", ".sql")
 )
 _DEEPEST = 3
 """Archives within archives."""
@@ -105,6 +105,10 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
         if otherwise := _dates_of_test(train, tables.read(test_name)):
             train = train.with_formats(otherwise)
             test = tables.read(test_name, like=train)
+        spellings = {name.lower(): name for name in train.header if name not in test.header}
+        for name in (name for name in test.header if name not in train.header and name.lower() in spellings):
+            detected.add("note", f"`{name}` of {test.name} is `{spellings[name.lower()]}` of {train.name}", "likely")
+            test = test.with_name(name, spellings[name.lower()])
     if sample is not None:
         sample = tables.read(sample.name, like=train)
         if test is not None:
@@ -431,8 +435,19 @@ def _as_csv(path: Path, folder: Path) -> Iterator[Path]:
 
 
 def _sheets(path: Path, folder: Path) -> Iterator[Path]:
+    from bs4 import BeautifulSoup
     from python_calamine import CalamineError, CalamineWorkbook
 
+    if not (content := path.read_bytes()).startswith((b"PK", b"\xd0\xcf")):  # text, as web pages export tables
+        out = folder / f"{path.stem}.csv"
+        if b"<" in content[:2000]:
+            rows = BeautifulSoup(content, "html.parser").find_all("tr")
+            header, *lines = ([cell.get_text(" ", strip=True) for cell in row.find_all(["th", "td"])] for row in rows)
+            write_table(out, header, lines)
+        else:
+            out.write_bytes(content)
+        yield out
+        return
     try:
         book = CalamineWorkbook.from_path(str(path))
         sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}

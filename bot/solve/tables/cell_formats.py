@@ -1,5 +1,6 @@
 """How the cells of a column spell numbers and dates."""
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,11 +17,21 @@ THOUSANDS = re.compile(r"[-+]?(?:\d{1,3}(?:[,' ]\d{2,3})*[,' ]\d{3}|\d+)(?:\.\d*
 SCALED = re.compile(r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?)([kKMB])?")
 """A number that may stand for thousands, millions or billions: 1.2k."""
 _SCALES = {"k": 1_000, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000}
-_CURRENCY = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|INR|Rs\.?)"
+_CURRENCY = r"(?:(?:US|CA|AU|A|C|R|S)?\$|[€£¥₹₽₩₺₪]|USD|EUR|GBP|CHF|INR|PLN|SEK|NOK|DKK|BRL|Rs\.?|[Kk]r\.?|zł)"
 _MARKS = re.compile(rf"^([-+(]?)\s*{_CURRENCY}\s*|\s*(?:{_CURRENCY}|%)\s*(\)?)$")
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2019": "'"})
 _BOUND = re.compile(r"[<>≤≥~] *=? *(?=[-+]?\.?\d)")
 """In front of a number that is a limit of what can be measured: <0.1."""
+_DURATION = re.compile(r"\d{1,3}(?::[0-5]\d){1,2}(?:\.\d+)?")
+_WORD = re.compile(r"[^\W\d_]{3,}\.?")
+_MONTHS = {
+    **dict.fromkeys(("ene", "gen"), "Jan"), **dict.fromkeys(("fev", "fév"), "Feb"),
+    **dict.fromkeys(("mär", "maa", "mrt"), "Mar"), **dict.fromkeys(("abr", "avr"), "Apr"),
+    **dict.fromkeys(("mai", "mag", "mei"), "May"), **dict.fromkeys(("ago", "aoû"), "Aug"),
+    **dict.fromkeys(("okt", "ott", "out"), "Oct"), **dict.fromkeys(("dez", "dic", "déc"), "Dec"),
+    "giu": "Jun", "lug": "Jul", "set": "Sep",
+}  # fmt: skip
+"""First letters of months in German, French, Spanish, Italian, Portuguese and Dutch, where English has others."""
 _QUARTER = re.compile(r"(\d{4})[-: ]?Q([1-4])|Q([1-4])[-/ ]?(\d{4})", re.IGNORECASE)
 _ZONE_NAME, _BEFORE_OFFSET = re.compile(r" ?(?:UTC|GMT|Z)$"), re.compile(r" (?=[+-]\d\d:?\d\d$)")
 
@@ -35,7 +46,7 @@ class NumberFormat:
     scaled: bool = False
     """Whether letters stand for thousands, millions and billions."""
     unit: str = ""
-    """What stands behind each number."""
+    """What stands behind each number; a colon parts hours, minutes and seconds."""
     words: bool = False
     """Whether a cell that is no number counts as missing, and <0.1 as 0.1."""
 
@@ -44,6 +55,8 @@ class NumberFormat:
         if cell.strip().lower() in NA_WORDS:
             return ""
         number = bare_number(_BOUND.sub("", cell) if self.words else cell)
+        if self.unit == ":" and _DURATION.fullmatch(number):
+            return f"{functools.reduce(lambda total, part: 60 * total + float(part), number.split(':'), 0.0):g}"
         if self.unit:
             number = re.sub(rf" *{re.escape(self.unit)}s?$", "", number, flags=re.IGNORECASE)
         if self.scaled and (match := SCALED.fullmatch(number)):
@@ -86,6 +99,7 @@ class DateFormat:
             return _READERS[self.form](text)
         if self.form.startswith("%d.%m.%y") and len(text) < len("21.04.19"):
             raise ValueError("a version, such as 1.4.19")
+        text = in_english(text) if "%b" in self.form or self.form == "%Y-%m-%d" else text
         return datetime.strptime(text, self.form)  # noqa: DTZ007 (as the table has it)
 
     def reads(self, text: str) -> bool:
@@ -130,6 +144,22 @@ _READERS: Mapping[str, Callable[[str], datetime]] = {
     "excel": lambda text: datetime(1899, 12, 30) + timedelta(float(text)),  # noqa: DTZ001
 }
 """ISO 8601 in several lengths or with zones; 1949Q1; seconds or milliseconds since 1970; days of Excel."""
+
+
+def in_english(text: str) -> str:
+    """Return a date with the short English name of its month, or without the signs of Chinese and Japanese ones."""
+
+    def shorten(match: re.Match[str]) -> str:
+        start = match[0][:3].lower()
+        return {"n": "Jun", "l": "Jul"}.get(match[0][3:4], start) if start == "jui" else _MONTHS.get(start, start)
+
+    text = re.sub(r"(?<=\d)\. ", " ", text.replace(" de ", " "))
+    return _WORD.sub(shorten, re.sub("[年月]", "-", text).replace("日", ""))
+
+
+def is_duration(cell: str) -> bool:
+    """Whether a cell spells hours, minutes and seconds."""
+    return _DURATION.fullmatch(cell) is not None
 
 
 def bare_number(text: str) -> str:

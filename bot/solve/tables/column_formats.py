@@ -17,13 +17,14 @@ from .cell_formats import (
     DateFormat,
     NumberFormat,
     bare_number,
+    is_duration,
 )
 
 _DAYS = (
     *("%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%Y.%m.%d"),
-    *("%m-%d-%Y", "%d-%m-%Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%a %b %d %Y"),
+    *("%Y-%m-%d", "%m-%d-%Y", "%d-%m-%Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%a %b %d %Y"),
 )
-_MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%YM%m", "%b-%Y", "%b-%y", "%b %Y", "%B %Y", "%Y-%b", "%Y %b")
+_MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%YM%m", "%b-%Y", "%b-%y", "%b %Y", "%Y-%b", "%Y %b")
 _HOURS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %I:%M %p", "T%H:%M:%S")
 _FORMS = tuple(DateFormat(form) for form in (*(day + hour for day in _DAYS for hour in _HOURS), *_MONTHS, "quarter"))
 """Beside ISO 8601; the first that reads all cells counts."""
@@ -71,6 +72,8 @@ def column_formats(
             pointed += [name] * is_pointed
             has_decimal_commas |= number_format.decimal == ","
             has_points |= is_plain and not is_pointed and any("." in cell for cell in cells)
+            if number_format.unit == ":":
+                doubts[name] = f"`{name}` is read as a number: {cells[0]} as {number_format.plain(cells[0])}"
             dated = _bare_dates(name, cells) if is_plain else None
             formats[name] = dated or (_WITH_THOUSANDS if is_plain and not {*cells} <= {*column} else number_format)
         elif (date_forms := _dates(cells)) is not None:
@@ -105,6 +108,8 @@ def _number_format(cells: Sequence[str]) -> NumberFormat | None:
         return _DECIMAL_COMMAS
     if all(map(SCALED.fullmatch, cells)):
         return NumberFormat(scaled=True, thousands=",")
+    if all(map(is_duration, cells)):
+        return NumberFormat(thousands=" ", unit=":")
     matches = [_WITH_UNIT.fullmatch(cell) for cell in cells]
     units = {(match[1] or match[2]).lower() for match in matches if match}
     unit = min(units, default="", key=len)

@@ -44,6 +44,12 @@ class RowTime:
         return ""
 
 
+def date_format(formats: Mapping[str, CellFormat], name: str) -> DateFormat | None:
+    """Return how a column writes its dates; None: it holds something else, such as the time of day."""
+    cell_format = formats.get(name)
+    return cell_format if isinstance(cell_format, DateFormat) else None
+
+
 def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, CellFormat]) -> RowTime | None:
     """Return the columns that spell times together, by names and sampled cells; None: there are none."""
     firsts = (next(filter(None, cells), "") for cells in sample.values())
@@ -52,7 +58,7 @@ def find_row_time(sample: Mapping[str, Sequence[str]], formats: Mapping[str, Cel
     by_name = {name.lower().replace("_", ""): name for name in sample}
 
     def plain(name: str) -> list[str]:
-        cell_format = formats.get(name)
+        cell_format = date_format(formats, name)
         return [cell_format.plain(cell) if cell_format and cell else cell for cell in sample[name]]
 
     for kinds in (("date", "time"), ("year", "month", "day", "hour", "minute")):

@@ -28,8 +28,8 @@ _DELIMITERS = ",;\t|"
 _LONGEST_CELL = 16_000_000
 """Characters; a quote that is never closed must not swallow a whole file."""
 _BLOCK_BYTES = 1 << 18
-_MIN_BYTES, _MEASURED_BYTES = 5_000_000, 1_000_000
-"""Those of a file that are read in any case, and those by which its speed is measured."""
+_MIN_BYTES, _MEASURED_BYTES, _MEASURED_SHARE = 2_000_000, 4_000_000, 1 / 8
+"""Those of a file that are read in any case; and at most those, and the share, by which its speed is measured."""
 _PACKED_BYTES, _PASSES = 4, 10
 """Bytes in a packed byte, and how often a table is read until its rows are written for scripts."""
 _BOMS = (
@@ -103,7 +103,7 @@ class TextRecords:
         bytes_read = 0
         for _, cells in self:
             bytes_read += sum(map(len, cells)) + len(cells)
-            if bytes_read > _MEASURED_BYTES:
+            if bytes_read > min(_MEASURED_BYTES, _MEASURED_SHARE * size):
                 break
         seconds = (time.monotonic() - started) / max(1, bytes_read) * size * _PASSES
         stride = math.ceil(min(seconds / max_seconds, size / _MIN_BYTES))
@@ -119,7 +119,7 @@ class TextRecords:
         else:
             texts = (block.decode(self.encoding, "as_cp1252") for block in _blocks(self.path, self.stride))
             records = chain.from_iterable(self._records(io.StringIO(text, newline="")) for text in texts)
-        return ((line, [cell.strip() for cell in cells]) for line, cells in islice(records, self.skipped, None))
+        return ((line, list(map(str.strip, cells))) for line, cells in islice(records, self.skipped, None))
 
     def _records(self, lines: Iterable[str]) -> Iterator[Record]:
         if self.quotes_words:
@@ -165,7 +165,8 @@ def _dialect(head: str, name: str) -> tuple[str, str | None]:
             rows = rows[:-1] if len(rows) > 3 else rows  # the last may be cut
             (width, count), *_ = Counter(map(len, rows)).most_common(1) or [(1, 0)]
             blanks = dialect[0] == " "
-            if width < 2 or (blanks and count < len(rows)):
+            is_odd = count < len(rows) - (width - 1 in map(len, rows[:1]))  # R gives row names no header
+            if width < 2 or (blanks and is_odd):
                 continue
             before = next((place for place, cells in enumerate(rows) if len(cells) in (width, width - 1)), 0)
             score = count / len(rows) * (width - 1) / width * max(0.5**before, 0.1) * (0.3 if blanks else 1)
@@ -226,23 +227,32 @@ def _marked_encoding(path: Path) -> str | None:
 def _encoding(path: Path, stride: int) -> tuple[str, tuple[str, ...]]:
     """Return how a file's bytes are letters: UTF-8, even with stray bytes, or else Windows-1252.
 
-    Other encodings of one byte a letter become other letters in this way, yet the same ones in each table.
+    Words without ASCII letters are Chinese, or else Cyrillic. Other encodings become other letters, the same in each table.
     """
-    stray, letters, line, first = 0, 0, 1, 0
+    stray, letters, line, first, in_runs = 0, 0, 1, 0, 0
     for block in _blocks(path, stride):
         if not block.isascii():
             text = block.decode("utf-8", "surrogateescape")
             strays = re.findall("[\udc80-\udcff]", text)
             first = first or (line + text.count("\n", 0, text.index(strays[0])) if strays else 0)
             stray += len(strays)
+            in_runs += sum(map(len, re.findall("[\udc80-\udcff]{3,}", text)))
             letters += len(re.findall(r"[^\x00-\x7f]", text)) - len(strays)
         line += block.count(b"\n")
     if not stray:
         return "utf-8", ()
     if letters <= 10 * stray:
-        return "cp1252", ("it is not UTF-8, so it was read as Windows-1252",)
+        encoding = "cp1252" if in_runs < stray / 2 else "gb18030" if _decodes(path, "gb18030", stride) else "cp1251"
+        name = encoding.replace("cp", "Windows-").replace("gb", "GB ")
+        return encoding, (f"it is not UTF-8, so it was read as {name}",)
     bytes_read = "1 byte that is not UTF-8 was" if stray == 1 else f"{stray:,} bytes that are not UTF-8 were"
     return "utf-8", (f"{bytes_read} read as Windows-1252, the first in line {first:,}",)
+
+
+def _decodes(path: Path, encoding: str, stride: int) -> bool:
+    with suppress(UnicodeDecodeError):
+        return all(block.decode(encoding) for block in _blocks(path, stride))
+    return False
 
 
 def _as_cp1252(error: UnicodeError) -> tuple[str, int]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from pathlib import Path
 
-from .cell_formats import NA_WORDS, PLAIN, PLAIN_NUMBER, CellFormat, is_number
+from .cell_formats import NA_WORDS, PLAIN, PLAIN_NUMBER, CellFormat, DateFormat, is_number
 from .column_formats import column_formats
-from .row_times import RowTime, find_row_time
+from .row_times import RowTime, date_format, find_row_time
 from .text_records import HEAD_ROWS, Record, TableError, TextRecords
 
 _SAMPLED_ROWS = 4000
@@ -59,7 +59,7 @@ class UserTable:
     """Whether rows were left out, as all would take too long to read."""
     _rows: "_Rows" = field(repr=False)
     _places: tuple[int, ...] = field(repr=False)
-    _joined: tuple[tuple[int, CellFormat | None], ...] = field(repr=False)
+    _joined: tuple[tuple[int, DateFormat | None], ...] = field(repr=False)
     """The places and formats of what is joined to a time."""
     _row_time: RowTime | None = field(repr=False)
 
@@ -145,11 +145,11 @@ class UserTable:
         formats, doubts = column_formats(sample, records.delimiter)
         formats |= {name: of_data[name] for name in header if name in of_data}
         notes += [*records.notes, *survey.notes, *(text for name, text in doubts.items() if name not in of_data)]
-        joined: tuple[tuple[int, CellFormat | None], ...] = ()
+        joined: tuple[tuple[int, DateFormat | None], ...] = ()
         if (row_time := find_row_time(sample, formats)) is not None:
             sources = list(row_time.columns.values())
             notes.append(f"`{row_time.name}` holds the time that {', '.join(sources)} spell together")
-            joined = tuple((places[header.index(name)], formats.get(name)) for name in sources)
+            joined = tuple((places[header.index(name)], date_format(formats, name)) for name in sources)
             if row_time.name in header:
                 places = tuple(_JOINED if n == row_time.name else i for n, i in zip(header, places, strict=True))
             else:
