@@ -441,8 +441,8 @@ def _sheets(path: Path, folder: Path) -> Iterator[Path]:
     if not (content := path.read_bytes()).startswith((b"PK", b"\xd0\xcf")):  # text, as web pages export tables
         out = folder / f"{path.stem}.csv"
         if b"<" in content[:2000]:
-            rows = BeautifulSoup(content, "html.parser").find_all("tr")
-            header, *lines = ([cell.get_text(" ", strip=True) for cell in row.find_all(["th", "td"])] for row in rows)
+            tags = BeautifulSoup(content, "html.parser").find_all("tr")
+            header, *lines = ([cell.get_text(" ", strip=True) for cell in tag.find_all(["th", "td"])] for tag in tags)
             write_table(out, header, lines)
         else:
             out.write_bytes(content)

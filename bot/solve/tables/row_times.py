@@ -80,16 +80,16 @@ def _moment(parts: Mapping[str, str]) -> datetime:
         day, match = date.fromisoformat(parts["date"]), _CLOCK.fullmatch(parts["time"].strip())
         if match is None:
             raise ValueError("no time of day")
-        clock = [int(match[number] or 0) for number in (1, 2, 3)]
-        clock[0] = clock[0] % 12 + 12 * (match[4].upper() == "P") if match[4] else clock[0]
+        hour, minute, second = (int(match[number] or 0) for number in (1, 2, 3))
+        hour = hour % 12 + 12 * (match[4].upper() == "P") if match[4] else hour
     else:
         month = parts["month"]
         number = int(float(month)) if month[:1].isdigit() else datetime.strptime(month[:3], "%b").month  # noqa: DTZ007
         day = date(int(parts["year"][:4]), number, int(float(parts.get("day", "1"))))
-        clock = [int(float(parts.get(kind, "0"))) for kind in ("hour", "minute")]
-    if day.year < _FIRST_YEAR or clock[0] > 24:
+        hour, minute, second = (int(float(parts.get(kind, "0"))) for kind in ("hour", "minute", "second"))
+    if day.year < _FIRST_YEAR or hour > 24:
         raise ValueError("no year, or no hour")
-    return datetime.combine(day, time(clock[0] % 24, *clock[1:])) + timedelta(days=clock[0] // 24)
+    return datetime.combine(day, time(hour % 24, minute, second)) + timedelta(days=hour // 24)
 
 
 def _has_time(cell: str) -> bool:
