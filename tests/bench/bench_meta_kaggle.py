@@ -52,7 +52,7 @@ TABLES = {
             "PostDate": _MOMENT.format(_WHEN.format(share="i * 1.0 / rows")),
             "ReplyToForumMessageId": "CASE WHEN i % 8 > 0 THEN i - 1 END",
             "Message": "'<p>' || repeat(md5(i::VARCHAR) || ' ', 1 + i % 12) || '</p>'",
-            "RawMarkdown": "repeat(md5(i::VARCHAR) || ' \"quoted\", and\n', 1 + i % 12)",
+            "RawMarkdown": "repeat(md5(i::VARCHAR) || ' \"quoted\", and\n', 1 + i % 12) || format('by Name{} Surname{}', i, i)",
         },
     ),
     "ForumMessageVotes": (
@@ -103,6 +103,7 @@ TABLES = {
             "PrivateLeaderboardSubmissionId": "i * 3",
         },
     ),
+    "TeamMemberships": ("rows / 3", {"TeamId": "i", "UserId": "1 + hash(i) % 400000"}),
     "Submissions": (
         "rows",
         {
@@ -114,7 +115,7 @@ TABLES = {
             "PrivateScoreLeaderboardDisplay": "(hash(i + 1) % 100000) / 100000.0",
         },
     ),
-    "Users": ("400000", {"UserName": "format('user{}', i)", "DisplayName": "format('Name{} Surname{}', i, i)"}),
+    "Users": ("rows * 2", {"UserName": "format('user{}', i)", "DisplayName": "format('Name{} Surname{}', i, i)"}),
     "UserAchievements": (
         "1600000",
         {"UserId": "i // 4", "Tier": "i % 5", "TierAchievementDate": _DAY.format(_WHEN.format(share="i / 1600000.0"))},

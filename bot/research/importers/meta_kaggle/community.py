@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.research.importers.meta_kaggle.export import Export
-from bot.research.importers.meta_kaggle.names import AliasedAuthor, NameRemover, find_names
+from bot.research.importers.meta_kaggle.names import NameRemover, Participant, find_first_names, find_full_names
 from scrapers.posts.cleaners import LARGEST_SOURCE, Cleaners, RawPost
 from scrapers.snapshots.community import COMMUNITY, KERNELS, MESSAGES, OBSERVATIONS, PUBLIC_LEADERBOARD, TOPICS
 from scrapers.snapshots.leaderboard import LEADERBOARD
@@ -35,14 +35,17 @@ class Counts:
     public_leaderboard: int
 
 
-def write_community(export: Export, folder: Path, code: Path | None, report: Callable[[str], None]) -> Counts:
+def write_community(
+    export: Export, folder: Path, code: Path | None, description: str, report: Callable[[str], None]
+) -> Counts:
     """Write the selected competition's community and public leaderboard into a snapshot's folder.
 
-    `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Raises OSError.
+    `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Names in `description` stay, if they are not
+    those of participants. Raises OSError.
     """
     (folder / COMMUNITY / _FOLDER).mkdir(parents=True)
     report("names")
-    names = NameRemover(*_find_people(export, code))
+    names = _name_remover(export, code, description)
     report("topics and messages")
     topics = _write_lines(folder / TOPICS, _rows(export, "topic_rows"))
     with asyncio.Runner() as runner:
@@ -116,24 +119,41 @@ async def _write_messages(export: Export, path: Path, names: NameRemover) -> int
     return count
 
 
-def _find_people(export: Export, code: Path | None) -> tuple[list[AliasedAuthor], list[str]]:
-    """Return the authors, and the names and handles of all other users that may stand in the texts."""
-    rows = export.connection.execute(
-        "SELECT number, UserName, DisplayName, iso(known_at) FROM authors LEFT JOIN Users ON Users.Id = authors.user_id"
-    ).fetchall()
-    candidates: set[str] = set()
+def _name_remover(export: Export, code: Path | None, description: str) -> NameRemover:
+    """Return what removes the names of participants, and those of other users that may stand in the texts."""
+    full_names: set[str] = set()
+    first_names: set[str] = set()
     for row in _rows(export, "message_rows"):
-        candidates.update(find_names(row["markdown"] or row["html"]))
+        text = row["markdown"] or row["html"]
+        full_names.update(find_full_names(text))
+        first_names.update(find_first_names(text))
     for row in _rows(export, "kernel_rows"):
-        candidates.update(find_names(row["title"] or ""))
-        if source := _source_file(row["id"], code):
-            candidates.update(find_names(_read_source(source), is_code=True))
-    other_names = export.connection.execute(
+        source = _source_file(row["id"], code)
+        text = _read_source(source) if source else ""
+        full_names.update(find_full_names(row["title"] or ""), find_full_names(text, is_code=True))
+        first_names.update(find_first_names(text))
+
+    def select(query: str, *parameters: list[str]) -> list[tuple[Any, ...]]:
+        return export.connection.execute(query, parameters).fetchall()
+
+    # Users stream by: they are too many to keep.
+    other_names = select(
         "WITH candidates AS MATERIALIZED (SELECT unnest(?) AS name) SELECT name FROM candidates JOIN Users ON name = DisplayName "
-        "UNION SELECT name FROM candidates JOIN Users ON lower(name) = UserName",  # users stream by: they are too many to keep
-        [list(candidates)],
-    ).fetchall()
-    return [AliasedAuthor(*row) for row in rows], [name for (name,) in other_names]
+        "UNION SELECT name FROM candidates JOIN Users ON lower(name) = UserName",
+        list(full_names),
+    )
+    common_names = select(
+        "WITH candidates AS MATERIALIZED (SELECT unnest(?) AS name) SELECT name FROM candidates "
+        "JOIN Users ON name = split_part(DisplayName, ' ', 1) AND name <> DisplayName "
+        "GROUP BY name HAVING count(*) > (SELECT count(*) FROM Users) / 250000",
+        list(first_names),
+    )
+    return NameRemover(
+        (Participant(*row) for row in select("FROM participants")),
+        (name for (name,) in other_names),
+        (name for (name,) in common_names),
+        description,
+    )
 
 
 def _source_file(version: int, code: Path | None) -> Path | None:

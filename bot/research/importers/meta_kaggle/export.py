@@ -30,13 +30,22 @@ _TABLES = {
     "KernelVersionCompetitionSources": "KernelVersionId SourceCompetitionId",
     "KernelVotes": "UserId KernelVersionId VoteDate",
     "Teams": "Id CompetitionId IsBenchmark PrivateLeaderboardSubmissionId PrivateLeaderboardRank",
+    "TeamMemberships": "TeamId UserId",
     "Submissions": "Id TeamId SourceKernelVersionId SubmissionDate ScoreDate IsAfterDeadline PublicScoreLeaderboardDisplay "
     "PublicScoreFullPrecision PrivateScoreLeaderboardDisplay PrivateScoreFullPrecision",
     "Users": "Id UserName DisplayName",
     "UserAchievements": "UserId Tier TierAchievementDate",
 }
 """The columns that are read; all others never are. Users are read for the names that must not stay in texts."""
-_OPTIONAL = {"ForumMessageVotes", "KernelVotes", "Teams", "Submissions", "UserAchievements", "RawMarkdown"}
+_OPTIONAL = {
+    "ForumMessageVotes",
+    "KernelVotes",
+    "Teams",
+    "TeamMemberships",
+    "Submissions",
+    "UserAchievements",
+    "RawMarkdown",
+}
 """Tables and columns that an export may lack: what they tell is unknown then."""
 _ROWS = {"UserAchievements": "Tier >= 2"}
 """Which rows are worth keeping: everybody has been a contributor (1) since July 2025, and most rows are theirs."""

@@ -80,7 +80,8 @@ class MetaKaggleImport:
             competition = replace(competition, is_max=task.manifest.metric.direction == "maximize")
         self.report("selecting its rows")
         left_out_counts = select_competition(self.export, competition)
-        counts = write_community(self.export, folder, self.code, self.report)
+        description = (task.folder / DESCRIPTION).read_text(encoding="utf-8") if task else ""
+        counts = write_community(self.export, folder, self.code, description, self.report)
         if task is None:
             content = _community_only(competition, folder)
         else:

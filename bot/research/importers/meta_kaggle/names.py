@@ -1,10 +1,13 @@
 """Takes people's names, handles and e-mail addresses out of texts; authors of the snapshot become numbers."""
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 
 _EMAIL = "[e-mail address]"
 _SOMEONE = "someone"
@@ -20,104 +23,147 @@ _LINK = re.compile(
 )
 _PAGES = re.compile(
     r"about|account|benchmarks|blog|c|careers|code|community-guidelines|competitions|contact|cookies|d|data|datasets|discussions?"
-    r"|docs|forums|general|getting-started|host|jobs|kernels|learn|me|models|notebooks|organizations|privacy|product|product-feedback"
-    r"|progression|questions-and-answers|rankings|search|solutions|static|terms|work|writeups"
+    r"|docs|forums|general|getting-started|host|jobs|kaggle|kernels|learn|learn-forum|me|models|notebooks|organizations|privacy"
+    r"|product|product-feedback|progression|questions-and-answers|rankings|search|solutions|static|terms|work|writeups|\d+"
 )
 """What follows kaggle.com/ where it is not a handle."""
-_TOKEN = re.compile(r"\w+")
-_WORD = r"[^\W\d_][\w'’-]*"
-_CAPITAL = "[A-ZÀ-ÖØ-ÞĆČĐİŁŃŚŞŠŹŻŽА-ЯЁ]"
-_CAPITALS = re.compile(rf"\b{_CAPITAL}[\w'’-]*(?: {_CAPITAL}[\w'’-]*)+")
-_WHOM = rf"({_WORD})((?: {_WORD})?)"
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0df3"
+"""Accents and vowels that are characters of their own."""
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
+)
+"""Thai, Chinese, Japanese, Korean and others, in which no space need part a name from other words."""
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
+_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W{_UNSPACED}]|[{_MARKS}])+")
+_WORD = rf"[^\W\d_][\w{_MARKS}]*(?:['’-](?!s\b)[\w{_MARKS}]+)*"
+_CAPITAL_WORD = rf"(?![a-z]){_WORD}"
+"""Also one of a script that has no capitals."""
+_FULL_NAMES = re.compile(rf"\b{_CAPITAL_WORD}(?: {_CAPITAL_WORD})+")
+_ADDRESSEE = re.compile(rf"\b(?!and\b)({_WORD})((?: {_CAPITAL_WORD})?)")
 _GREETING = re.compile(
-    r"\b((?i:hi|hello|hey|dear|thanks|thank you|thx|congrats|congratulations|kudos|welcome|(?:great|good|nice) (?:work|job)"
-    rf"|well done)(?i: again| a lot| so much| very much| to)?,? @?){_WHOM}"
+    r"(\b(?i:hi|hello|hey|dear|thanks|thank you|thx|congrats|congratulations|kudos|props|shout-?out|welcome|well done|merci"
+    r"|gracias|danke|obrigad[oa]|grazie|спасибо|привет|my name is|professor|prof\.?|dr\.?"
+    r"|(?:great|good|nice|awesome|amazing|excellent) (?:work|job|notebook|kernel|post|solution))"
+    rf"(?i: again| a lot| a ton| so much| very much| goes| to| dr\.?| prof\.?| professor)*,? @?)"
+    rf"({_WORD}(?:(?:,? and|,? &)? {_CAPITAL_WORD})*)"
 )
 _SIGN_OFF = re.compile(
-    rf"((?i:\bregards|\bcheers|\bsincerely|\byours|\bbest|\bthanks),?\s*\n\s*|\n\s*[-–—~]+ ?){_WHOM}\W*\Z"
+    r"((?i:\bregards|\bcheers|\bsincerely|\byours|\bbest|\bthanks),?\s*\n\s*"
+    r"|\A(?:(?![ \t]*[-–—~*])[^\n]*\n)+[ \t]*[-–—~]+ ?)"
+    rf"({_WORD}(?: {_CAPITAL_WORD})?)(?=\W*\Z)"
 )
+_NAME_ENDS = re.compile(r"[ \t]*(?:[^\w \t]|\Z|and\b|for\b)")
+"""What follows a name that is also a word; before another word it is not one."""
+_NEAR_CUE = re.compile(
+    r"(?:\b(?i:as|ask|by|cc|colleague|credits? to|friend|from|i am|i'm|like|per|ping|see|teammates?|than|this is|to|via|with)"
+    rf",? @?)({_WORD})\b(?! {_CAPITAL_WORD})"
+    rf"|(?<![\w.@/])({_WORD})\b(?=['’]s\b|,? (?i:agrees?|and i|can|did|does|found|got|had|has|here|is|made|mentioned|noted"
+    r"|pointed|posted|ran|said|says|shared|showed|suggested|thank you|thanks|thinks|tried|used|was|will|wrote)\b"
+    r"|, (?:you|your|can|could|did|do|are|have|i|it|please|what|why|how)\b)"
+    rf"|, ({_WORD})\b(?=[.!?]*[ \t\r]*$)",
+    re.MULTILINE,
+)
+"""Where a common first name is that of a person."""
+_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "ß": "ss"})
 _IDENTIFIER = re.compile(
     r"(?m)(?:(?:^|\")\s*(?:@|(?:import|from|def|class)\s+)|\.)([^\W\d]\w*)|\b([^\W\d]\w*)(?=\(|\[|\.\w|\s*=[^=])"
 )
 """A word of code, which would not run without it."""
-_SHORTEST = 3
-"""Letters of a word by which a person is told; fewer are ordinary."""
 
 
 @dataclass(frozen=True)
-class AliasedAuthor:
-    """Somebody who posts in the snapshot."""
+class Participant:
+    """Somebody who posts in the snapshot, or was in one of the competition's teams."""
 
-    number: int
+    number: int | None
+    """Of an author."""
     handle: str | None
     name: str | None
-    known_at: str
-    """The time of the first post, as in the snapshot's files; before it the person has no number yet."""
+    known_at: str = ""
+    """The time of an author's first post, as in the snapshot's files; before it the person has no number yet."""
 
 
-def find_names(text: str, *, is_code: bool = False) -> Iterator[str]:
-    """Yield what may be another person's name: linked and mentioned handles, and two or three capitalised words in a row."""
+def find_full_names(text: str, *, is_code: bool = False) -> Iterator[str]:
+    """Yield what may be another user's name: linked and mentioned handles, and two or three capitalised words in a row."""
     yield from (handle for _, handle in _LINK.findall(text))
     for prose in () if is_code else _CODE.split(text)[::2]:
         yield from _MENTION.findall(prose)
-    for match in _CAPITALS.finditer(text):
+    for match in _FULL_NAMES.finditer(text):
         words = match[0].split(" ")
         for count in (2, 3):
             yield from (" ".join(words[start : start + count]) for start in range(len(words) - count + 1))
+
+
+def find_first_names(text: str) -> Iterator[str]:
+    """Yield what is somebody's first name if it is a common one."""
+    for words in _NEAR_CUE.findall(text):
+        yield from (word for word in words if word[:1].isupper() and not _is_ordinary(_tokens(word)))
 
 
 class NameRemover:
     """Removes what names people; authors are `author-7`, others and those who have not posted yet are `someone`.
 
     A name is replaced wherever it stands as whole words, unless all its words are ordinary ones. Parts of a name count where
-    they begin with a capital letter or somebody is addressed.
+    they do not begin with a small letter, or somebody is addressed.
     """
 
-    def __init__(self, authors: Iterable[AliasedAuthor], other_names: Iterable[str] = ()) -> None:
-        """Take the authors, and the names and handles of people who post nothing."""
-        self._people: dict[tuple[str, ...], AliasedAuthor | None] = dict.fromkeys(map(_tokens, other_names))
-        self._handles: dict[str, AliasedAuthor] = {}
-        self._parts: dict[str, AliasedAuthor | None] = {}
-        for author in authors:
-            name = _tokens(author.name or "")
-            for part in name:
-                self._parts[part] = None if part in self._parts else author  # two may have one first name
-            self._people |= {name: author, _tokens(author.handle or ""): author}
-            self._handles[(author.handle or "").casefold()] = author
+    def __init__(
+        self,
+        participants: Iterable[Participant],
+        other_names: Iterable[str] = (),
+        first_names: Iterable[str] = (),
+        description: str = "",
+    ) -> None:
+        """Take the participants, full names and handles of other users, and first names that are common among users.
+
+        What the description of the competition names is no secret, and may be what it is about: other users' names that stand
+        there stay, and so do participants' first and last names that stand there twice.
+        """
+        described = Counter(_tokens(description))
+        self._first_names = frozenset(name for name in first_names if name not in description)
+        self._people: dict[tuple[str, ...], Participant | None] = dict.fromkeys(
+            _tokens(name) for name in other_names if name not in description
+        )
+        self._handles: dict[str, Participant] = {}
+        self._parts: dict[str, Participant | None] = {}
+        for person in sorted(participants, key=lambda person: person.number is None):  # authors before others
+            for name in {_tokens(person.name or ""), _tokens(_unaccented(person.name or ""))}:
+                for part in (part for part in name if described[part] < 2):
+                    is_shared = self._parts.get(part, person) is not person and person.number is not None
+                    self._parts[part] = None if is_shared else self._parts.get(part, person)
+                if len(name) > 1 and (person.number is not None or name not in self._people):
+                    self._people[name] = person
+            if person.number is not None:
+                self._people[_tokens(person.handle or "")] = self._handles[(person.handle or "").casefold()] = person
         self._by_first: dict[str, list[tuple[str, ...]]] = {}
-        for tokens in [*self._people, *((part,) for part in self._parts if (part,) not in self._people)]:
+        for tokens in sorted({*self._people, *((part,) for part in self._parts)}, key=len, reverse=True):
             if not _is_ordinary(tokens):
                 self._by_first.setdefault(tokens[0], []).append(tokens)
+        self._unspaced = [name for names in self._by_first.values() for name in names if _is_unspaced(name)]
 
     def clean_post(self, text: str, posted_at: str) -> str:
         """Return the markdown of a time without names."""
-        pieces = _CODE.split(text)  # prose and code by turns
+        pieces = _CODE.split(unicodedata.normalize("NFC", text))  # prose and code by turns
         pieces[::2] = (self._clean_prose(prose, posted_at) for prose in pieces[::2])
+        pieces[-1] = _SIGN_OFF.sub(
+            lambda match: match[1] + self._replace_addressees(match[2], "", posted_at), pieces[-1]
+        )
         return self.clean_source("".join(pieces), posted_at)
 
     def clean_source(self, text: str, posted_at: str) -> str:
         """Return a notebook or script of a time without names; `@` begins decorators there, and is left alone."""
         text = _LINK.sub(lambda match: self._replace_link(match, posted_at), _ADDRESS_IN_CODE.sub(_EMAIL, text))
-        text = _GREETING.sub(lambda match: self._replace_addressed(match, posted_at), text)
-        tokens = {token.casefold() for token in set(_TOKEN.findall(text))}
-        names = [
-            name
-            for first in self._by_first.keys() & tokens
-            for name in self._by_first[first]
-            if tokens.issuperset(name)
-        ]
-        if names:
-            identifiers = {word.casefold() for words in _IDENTIFIER.findall(text) for word in words}
-            names = [name for name in names if len(name) > 1 or name[0] not in identifiers]
-        if names:
-            names.sort(key=len, reverse=True)
-            patterns = (r"[\W_]{1,3}".join(map(re.escape, name)) for name in names)
-            any_name = re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
-            text = any_name.sub(lambda match: self._replace_name(match, posted_at), text)
-        return text
+        identifiers = {word for words in _IDENTIFIER.findall(text) for word in words}
+        text = self._replace_names(text, {word.casefold() for word in identifiers}, posted_at)
+        text = _GREETING.sub(
+            lambda match: match[1] + self._replace_addressees(match[2], match.string[match.end() :][:9], posted_at),
+            text,
+        )
+        known_names = self._first_names - identifiers
+        return _NEAR_CUE.sub(lambda match: _replace_first_name(match, known_names), text) if known_names else text
 
     def _clean_prose(self, text: str, posted_at: str) -> str:
-        text = _SIGN_OFF.sub(lambda match: self._replace_addressed(match, posted_at), _ADDRESS.sub(_EMAIL, text))
+        text = _ADDRESS.sub(_EMAIL, text)
         return _MENTION.sub(lambda match: f"@{_alias(self._handles.get(match[1].casefold()), posted_at)}", text)
 
     def _replace_link(self, match: re.Match[str], posted_at: str) -> str:
@@ -126,39 +172,100 @@ class NameRemover:
             return match[0]
         return page + _alias(self._handles.get(handle.casefold()), posted_at)
 
-    def _replace_name(self, match: re.Match[str], posted_at: str) -> str:
-        tokens = _tokens(match[0])
-        if tokens in self._people:
-            return _alias(self._people[tokens], posted_at)
-        return _alias(self._parts[tokens[0]], posted_at) if match[0][0].isupper() else match[0]
+    def _replace_names(self, text: str, identifiers: set[str], posted_at: str) -> str:
+        matches = list(_TOKEN.finditer(text))
+        tokens = [_fold(match[0]) for match in matches]
+        pieces, end = [], 0
+        for place, token in enumerate(tokens):
+            for name in self._by_first.get(token, ()):
+                span = matches[place : place + len(name)]
+                is_name = tuple(tokens[place : place + len(name)]) == name and span[0].start() >= end
+                if is_name and all(after.start() - before.end() <= 3 for before, after in pairwise(span)):
+                    if len(name) == 1 and (
+                        token in identifiers or (name not in self._people and not _is_capital(span[0][0]))
+                    ):
+                        continue
+                    person = self._people[name] if name in self._people else self._parts[token]
+                    pieces += [text[end : span[0].start()], _alias(person, posted_at)]
+                    end = span[-1].end()
+                    break
+        return self._replace_unspaced("".join([*pieces, text[end:]]), posted_at)
 
-    def _replace_addressed(self, match: re.Match[str], posted_at: str) -> str:
-        """Replace whom a greeting or the end of a post names: what is no ordinary word, or is part of an author's name."""
-        before, first, second = match.groups()
-        word = first.casefold()
-        is_author = word in self._parts or (word,) in self._people
-        is_ordinary, is_capital = _is_ordinary(_tokens(first)), first[0].isupper()
-        if (is_ordinary and not is_author) or (not is_capital and (is_ordinary or not is_author)):
-            return match[0]
-        author = self._people.get((word,), self._parts.get(word))
-        if second[1:2].isupper() and not _is_ordinary(_tokens(second)):
-            author, second = self._people.get(_tokens(first + second), author), ""
-        return f"{before}{_alias(author, posted_at)}{second}"
+    def _replace_unspaced(self, text: str, posted_at: str) -> str:
+        letters = "".join(_UNSPACED_LETTER.findall(text))
+        for name in self._unspaced if letters else ():
+            if name[0] in letters:
+                person = self._people[name] if name in self._people else self._parts[name[0]]
+                text = re.sub(r"\W{0,3}".join(map(re.escape, name)), _alias(person, posted_at), text)
+        return text
+
+    def _replace_addressees(self, text: str, rest: str, posted_at: str) -> str:
+        """Replace the names of those who are addressed; `rest` is what follows."""
+
+        def replace(match: re.Match[str]) -> str:
+            first, second = match.groups()
+            word, is_capital = first.casefold(), not first[0].islower()
+            is_author = word in self._parts or (word,) in self._people
+            is_name = is_author or (is_capital and word in _words("names_and_words.txt"))
+            if _is_ordinary(_tokens(first)):
+                is_name = (
+                    is_name and is_capital and _NAME_ENDS.match((second + text[match.end() :]) or rest) is not None
+                )
+            if not is_name and (not is_capital or _is_ordinary(_tokens(first))):
+                return match[0]
+            person = self._people.get((word,), self._parts.get(word))
+            if second and not _is_ordinary(_tokens(second)):
+                person, second = self._people.get(_tokens(first + second), person), ""
+            return _alias(person, posted_at) + second
+
+        return _ADDRESSEE.sub(replace, text)
 
 
-def _alias(author: AliasedAuthor | None, posted_at: str) -> str:
-    return _SOMEONE if author is None or author.known_at > posted_at else f"author-{author.number}"
+def _replace_first_name(match: re.Match[str], names: frozenset[str]) -> str:
+    index = match.lastindex or 0
+    if match[index] not in names:
+        return match[0]
+    start, end = (place - match.start() for place in match.span(index))
+    return match[0][:start] + _SOMEONE + match[0][end:]
+
+
+def _alias(person: Participant | None, posted_at: str) -> str:
+    is_known = person is not None and person.number is not None and person.known_at <= posted_at
+    return f"author-{person.number}" if person is not None and is_known else _SOMEONE
+
+
+def _is_capital(word: str) -> bool:
+    """Return whether a word may be part of a name: others begin with a small letter, or are abbreviations."""
+    return not word[0].islower() and not (word.isupper() and len(word) < 5)
+
+
+def _fold(word: str) -> str:
+    return unicodedata.normalize("NFC", word).casefold()
 
 
 def _tokens(name: str) -> tuple[str, ...]:
-    return tuple(_TOKEN.findall(name.casefold()))
+    return tuple(_TOKEN.findall(_fold(name)))
+
+
+def _unaccented(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name.translate(_LETTERS))
+    return "".join(letter for letter in letters if not "\u0300" <= letter <= "\u036f")
+
+
+def _is_unspaced(tokens: Iterable[str]) -> bool:
+    return all(_UNSPACED_LETTER.match(token) for token in tokens)
 
 
 def _is_ordinary(tokens: Iterable[str]) -> bool:
-    return all(len(token) < _SHORTEST or token.isdigit() or token in _ordinary_words() for token in tokens)
+    return all(
+        len(token) < (2 if _UNSPACED_LETTER.match(token) else 3)
+        or token.isdigit()
+        or token in _words("ordinary_words.txt")  # that public notebooks and posts write in lower case
+        or token in _words("proper_nouns.txt")  # methods, products and places
+        for token in tokens
+    )
 
 
 @cache
-def _ordinary_words() -> frozenset[str]:
-    """Return words that public notebooks and posts write in lower case: English, and terms of the field."""
-    return frozenset(resources.files(__package__).joinpath("ordinary_words.txt").read_text(encoding="utf-8").split())
+def _words(file: str) -> frozenset[str]:
+    return frozenset(resources.files(__package__).joinpath(file).read_text(encoding="utf-8").split())

@@ -27,7 +27,7 @@ def converted(folder: Path) -> list[str]:
 
 def test_a_table_is_converted_once_and_again_when_it_has_changed(tmp_path: Path) -> None:
     write_export(tmp_path, small_tables())
-    assert len(converted(tmp_path)) == 12
+    assert len(converted(tmp_path)) == 13
     assert converted(tmp_path) == []
     write_table(tmp_path, "Users", [{"Id": 1, "UserName": "another"}])
     assert converted(tmp_path) == ["Users.csv"]
