@@ -107,7 +107,7 @@ def _time(option: str, text: str) -> datetime:
 
 
 def _show(outcomes: Sequence[BenchImportResult], *, json: bool) -> None:
-    counts = {status: sum(o.status == status for o in outcomes) for status in ("imported", "there already", "failed")}
+    counts = {status: sum(o.status == status for o in outcomes) for status in ("imported", "already exists", "failed")}
     if json:
         print_json({"competitions": [o.as_json() for o in outcomes], **counts})
         return

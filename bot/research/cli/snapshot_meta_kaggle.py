@@ -1,5 +1,6 @@
 """`bot snapshot list meta-kaggle` and `bot snapshot import meta-kaggle`: past competitions out of Kaggle's own export."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,14 +16,14 @@ from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.research.cli.snapshot_import_mle_bench import import_places
 from bot.research.importers.meta_kaggle.competitions import MetaCompetition, read_competitions
 from bot.research.importers.meta_kaggle.export import Export, open_export
-from bot.research.importers.meta_kaggle.importing import ImportResult, MetaKaggleImport
+from bot.research.importers.meta_kaggle.importing import ImportResult, import_competition
 from bot.research.importers.mle_bench.prepared_files import find_places
 from bot.research.importers.mle_live.folders import TaskSnapshot, read_tasks
 from bot.research.importers.staging import importing_into, staging_folder
 from scrapers.snapshots.manifest import MANIFEST
 from state.clock import SystemClock
 from state.errors import UsageError
-from state.words import slug_of
+from state.words import plural, slug_of
 
 Folder = Annotated[Path, typer.Argument(help="Meta Kaggle's CSV files; converted tables go into its folder parquet/")]
 
@@ -57,8 +58,10 @@ def list_meta_kaggle(
         return
     columns = ("competition", "deadline", "topics", "messages", "notebooks", "teams", "metric", "MLE-bench")
     print_table(columns, [_row(competition) for competition in selected])
-    obstacles = sum(competition.obstacle is not None for competition in competitions)
-    typer.echo(f"{len(selected):,} of {len(competitions):,} competitions; of {obstacles:,} no snapshot can be made")
+    typer.echo(f"{len(selected):,} of {plural(len(competitions), 'competition')}")
+    obstacles = Counter(competition.obstacle for competition in competitions if competition.obstacle)
+    for obstacle, count in obstacles.most_common():
+        typer.echo(f"not listed: {count:,}, because {obstacle}")
 
 
 def import_meta_kaggle(
@@ -90,22 +93,25 @@ def import_meta_kaggle(
     """
     if not competition and not data:
         raise UsageError("name competitions with --competition, or a folder with their data with --data")
+    if code and not code.is_dir():
+        raise UsageError(f"--code: no such folder: {code}")
     slugs = [slug_of(name) for name in competition or ()]
     results: list[ImportResult] = []
     with importing_into(out), staging_folder(out / "tasks") as place:
         tasks = _read_tasks(data, package, slugs, place) if data else {}
         with _open(folder, slugs or sorted(tasks)) as (export, competitions, say):
-            for number, past_competition in enumerate(competitions):
 
-                def report(
-                    activity: str,
-                    title: str = f"{past_competition.slug} ({number + 1} of {len(competitions)})",
-                    finished: int = number,
-                ) -> None:
-                    say(f"{title}: {activity}", finished / len(competitions))
+            def report(activity: str) -> None:
+                number = len(results)
+                title = f"{competitions[number].slug} ({number + 1} of {len(competitions)})"
+                say(f"{title}: {activity}", number / len(competitions))
 
-                importer = MetaKaggleImport(export, out, METRIC_DIRECTIONS, code, tasks, report)
-                results.append(importer.run(past_competition))
+            for past_competition in competitions:
+                task = tasks.get(past_competition.slug)
+                result = import_competition(
+                    export, past_competition, out, METRIC_DIRECTIONS, code=code, task=task, report=report
+                )
+                results.append(result)
     _print(results, json=json)
     if any(result.status == "failed" for result in results):
         raise typer.Exit(1)
@@ -149,22 +155,20 @@ def _print(results: Sequence[ImportResult], *, json: bool) -> None:
         "status",
         "topics",
         "messages",
-        "versions of notebooks",
+        "notebook versions",
         "with code",
-        "readings",
+        "observations",
         "left out",
     )
     rows = []
     for result in results:
         counts = result.counts
         cells = [counts.topics, counts.messages, counts.kernels, counts.sources, counts.observations] if counts else []
-        left_out_lines = "\n".join(f"{reason}: {count:,}" for reason, count in result.omitted.items())
-        rows.append(
-            (result.slug, result.status, *(f"{count:,}" for count in cells), *[""] * (5 - len(cells)), left_out_lines)
-        )
+        omitted = "\n".join(f"{reason}: {count:,}" for reason, count in result.omitted.items())
+        rows.append((result.slug, result.status, *(f"{count:,}" for count in cells), *[""] * (5 - len(cells)), omitted))
     print_table(columns, rows)
     for result in results:
         if result.reason:
             typer.echo(f"{result.slug}: {result.reason}")
         elif result.community_only:
-            typer.echo(f"{result.slug}: has no data or answers: it can be read, not replayed")
+            typer.echo(f"{result.slug}: no data or answers, so the snapshot can be read but not replayed")

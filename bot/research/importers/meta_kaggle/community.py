@@ -14,6 +14,7 @@ from bot.research.importers.meta_kaggle.names import NameRemover, Participant, f
 from scrapers.posts.cleaners import LARGEST_SOURCE, Cleaners, RawPost
 from scrapers.snapshots.community import COMMUNITY, KERNELS, MESSAGES, OBSERVATIONS, PUBLIC_LEADERBOARD, TOPICS
 from scrapers.snapshots.leaderboard import LEADERBOARD
+from scrapers.snapshots.manifest import DESCRIPTION
 
 Row = dict[str, Any]
 _BATCH = 200
@@ -35,17 +36,14 @@ class Counts:
     public_leaderboard: int
 
 
-def write_community(
-    export: Export, folder: Path, code: Path | None, description: str, report: Callable[[str], None]
-) -> Counts:
-    """Write the selected competition's community and public leaderboard into a snapshot's folder.
+def write_community(export: Export, folder: Path, code: Path | None, report: Callable[[str], None]) -> Counts:
+    """Write the selected competition's community and public leaderboard into a snapshot's folder, which has a description.
 
-    `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Names in `description` stay, if they are not
-    those of participants. Raises OSError.
+    `code` is the folder of Meta Kaggle Code; without it notebooks have no text. Raises OSError.
     """
     (folder / COMMUNITY / _FOLDER).mkdir(parents=True)
     report("names")
-    names = _name_remover(export, code, description)
+    names = _name_remover(export, code, (folder / DESCRIPTION).read_text(encoding="utf-8"))
     report("topics and messages")
     topics = _write_lines(folder / TOPICS, _rows(export, "topic_rows"))
     with asyncio.Runner() as runner:

@@ -40,10 +40,10 @@ SELECT
   coalesce(t.teams, 0) AS teams,
   CASE
     WHEN c.DeadlineDate IS NULL THEN 'it has no deadline'
-    WHEN c.DeadlineDate > getvariable('exported') THEN 'it was still running on the day of the export'
+    WHEN c.DeadlineDate > getvariable('exported') THEN 'it was still running when the tables were exported'
     WHEN c.DeadlineDate <= c.EnabledDate THEN 'its deadline is before its start'
-    WHEN c.EvaluationAlgorithmIsMax IS NULL THEN 'whether a higher score is better is not known'
-    WHEN f.Id IS NULL AND k.Id IS NULL THEN 'it has neither topics nor notebooks before its deadline'
+    WHEN c.EvaluationAlgorithmIsMax IS NULL THEN 'it is unknown whether higher scores are better'
+    WHEN f.Id IS NULL AND k.Id IS NULL THEN 'it has no topics or notebooks from before its deadline'
   END AS obstacle
 FROM chosen AS c
 LEFT JOIN forum_counts AS f USING (Id)

@@ -235,8 +235,10 @@ def _read_pieces(source: Path) -> Iterator[bytes]:
             if end:
                 yield buffer[:end]
             buffer = buffer[end:]
-    if buffer:
+    if buffer and (buffer.count(b'"') % 2 or not buffer.endswith(b'"')):
         raise SnapshotError([Problem(source.name, None, "ends in the middle of a row: download it again")])
+    if buffer:
+        yield buffer + b"\n"
 
 
 def _end_of_rows(data: bytes) -> int:
@@ -281,7 +283,15 @@ def _copy(export: Export, statement: str, source: Path, start: int) -> None:
         export.connection.execute(statement)
     except duckdb.Error as error:
         sentence = str(error).split("\nPossible")[0].replace("\n", " ")[:500]
-        raise SnapshotError([Problem(source.name, None, f"cannot be read after byte {start:,}: {sentence}")]) from error
+        raise SnapshotError(
+            [
+                Problem(
+                    source.name,
+                    None,
+                    f"cannot be read after byte {start:,}: {sentence} Download it again, or repair that row",
+                )
+            ]
+        ) from error
 
 
 def _count_unreadable_dates(export: Export, place: Path, source: Path) -> int:

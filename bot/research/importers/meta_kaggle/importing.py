@@ -20,7 +20,7 @@ from scrapers.snapshots.snapshot import Snapshot
 from state.errors import SnapshotError
 from state.words import iso, plural
 
-Status = Literal["imported", "there already", "failed"]
+Status = Literal["imported", "already exists", "failed"]
 _REPLACED = (COMMUNITY, MANIFEST)
 """Parts of a task's snapshot that the import writes itself."""
 
@@ -40,67 +40,62 @@ class ImportResult:
     """Why it failed."""
 
 
-@dataclass(frozen=True)
-class MetaKaggleImport:
-    """What all competitions of one import share."""
+def import_competition(
+    export: Export,
+    competition: MetaCompetition,
+    out: Path,
+    metrics: Mapping[str, Direction],
+    *,
+    code: Path | None = None,
+    task: TaskSnapshot | None = None,
+    report: Callable[[str], None] = lambda activity: None,
+) -> ImportResult:
+    """Import one competition into `out`/slug unless that exists; faults are reported in the result.
 
-    export: Export
-    out: Path
-    """The folder of snapshots, by slug."""
-    metrics: Mapping[str, Direction]
-    """The metrics that can be computed, by name."""
-    code: Path | None = None
-    """The folder of Meta Kaggle Code."""
-    tasks: Mapping[str, TaskSnapshot] = field(default_factory=dict)
-    """Snapshots with data and answers, by slug."""
-    report: Callable[[str], None] = lambda line: None
+    `metrics` are those that can be computed, `code` is the folder of Meta Kaggle Code, and `task` a snapshot with the data and
+    answers.
+    """
+    slug, target = competition.slug, out / competition.slug
+    if target.exists():
+        return ImportResult(slug, "already exists")
+    if competition.obstacle:
+        return ImportResult(slug, "failed", reason=competition.obstacle)
+    try:
+        with staging_folder(target) as folder:
+            if task is not None:
+                if task.manifest is None:
+                    raise SnapshotError(task.problems)
+                competition = replace(competition, is_max=task.manifest.metric.direction == "maximize")
+            report("selecting its rows")
+            left_out_counts = select_competition(export, competition)
+            content = _community_only(competition, folder) if task is None else _link_task(task.folder, folder)
+            counts = write_community(export, folder, code, report)
+            if not (folder / LEADERBOARD).exists():
+                write_leaderboard(export, folder)
+            content |= _facts(competition, export, content.get("sources", []), counts, left_out_counts)
+            (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            report("checking")
+            Snapshot.load(folder, metrics, community_only=task is None)
+            folder.rename(target)
+    except SnapshotError as error:
+        return ImportResult(slug, "failed", reason="; ".join(map(str, error.problems[:3])))
+    except OSError as error:
+        return ImportResult(slug, "failed", reason=f"{error.strerror or error} ({error.filename})")
+    return ImportResult(slug, "imported", task is None, counts, left_out_counts)
 
-    def run(self, competition: MetaCompetition) -> ImportResult:
-        """Import one competition unless its snapshot exists already; faults are reported in the result."""
-        slug, target = competition.slug, self.out / competition.slug
-        if target.exists():
-            return ImportResult(slug, "there already")
-        if competition.obstacle:
-            return ImportResult(slug, "failed", reason=competition.obstacle)
-        try:
-            with staging_folder(target) as folder:
-                result = self._make(competition, folder)
-                folder.rename(target)
-        except SnapshotError as error:
-            return ImportResult(slug, "failed", reason="; ".join(map(str, error.problems[:3])))
-        except OSError as error:
-            return ImportResult(slug, "failed", reason=f"{error.strerror or error} ({error.filename})")
-        return result
 
-    def _make(self, competition: MetaCompetition, folder: Path) -> ImportResult:
-        task = self.tasks.get(competition.slug)
-        if task is not None:
-            if task.manifest is None:
-                raise SnapshotError(task.problems)
-            competition = replace(competition, is_max=task.manifest.metric.direction == "maximize")
-        self.report("selecting its rows")
-        left_out_counts = select_competition(self.export, competition)
-        description = (task.folder / DESCRIPTION).read_text(encoding="utf-8") if task else ""
-        counts = write_community(self.export, folder, self.code, description, self.report)
-        if task is None:
-            content = _community_only(competition, folder)
-        else:
-            link_files(task.folder, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda count: None)
-            content = json.loads((task.folder / MANIFEST).read_text(encoding="utf-8"))
-            content.pop("dated_at_deadline", None)
-            hashes = content.get("sha256", {})
-            content["sha256"] = {name: value for name, value in hashes.items() if name.split("/")[0] not in _REPLACED}
-        if not (folder / LEADERBOARD).exists():
-            write_leaderboard(self.export, folder)
-        content |= _facts(competition, self.export, content.get("sources", []), counts, left_out_counts)
-        (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        self.report("checking")
-        Snapshot.load(folder, self.metrics, community_only=task is None)
-        return ImportResult(competition.slug, "imported", task is None, counts, left_out_counts)
+def _link_task(task: Path, folder: Path) -> dict[str, Any]:
+    """Link a task's data and answers, and return what its manifest says of them."""
+    link_files(task, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda count: None)
+    content = json.loads((task / MANIFEST).read_text(encoding="utf-8"))
+    content.pop("dated_at_deadline", None)
+    hashes = content.get("sha256", {})
+    content["sha256"] = {name: value for name, value in hashes.items() if name.split("/")[0] not in _REPLACED}
+    return dict(content)
 
 
 def _community_only(competition: MetaCompetition, folder: Path) -> dict[str, Any]:
-    """Describe a competition without its data, and return what its manifest begins with."""
+    """Describe a competition without its data, and return what its manifest says of it."""
     title = competition.title or competition.slug
     description = f"# {title}\n\nMetric: {competition.metric}. This snapshot contains the community but no data.\n"
     (folder / DESCRIPTION).write_text(description, encoding="utf-8")

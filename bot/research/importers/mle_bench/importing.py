@@ -94,7 +94,7 @@ def _iso(time: datetime) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%SZ}"
 
 
-Status = Literal["imported", "there already", "failed"]
+Status = Literal["imported", "already exists", "failed"]
 
 
 @dataclass(frozen=True)
@@ -251,4 +251,4 @@ def _there_already(slug: str, target: Path) -> BenchImportResult:
     if manifest is None or manifest.slug != slug:
         reason = "already exists and is not a snapshot of this competition: move it away"
         return BenchImportResult(slug, "failed", problems=(Problem(str(target), None, reason),))
-    return BenchImportResult(slug, "there already", metric=manifest.metric.name, direction=manifest.metric.direction)
+    return BenchImportResult(slug, "already exists", metric=manifest.metric.name, direction=manifest.metric.direction)

@@ -63,7 +63,7 @@ def _ticker(noun: str, report: Callable[[str], None]) -> Callable[[int], None]:
     return tick
 
 
-Status = Literal["imported", "there already", "no task", "nothing to import", "failed"]
+Status = Literal["imported", "already exists", "no task", "nothing to import", "failed"]
 _SHOWN_PROBLEMS = 3
 
 
@@ -203,5 +203,5 @@ def _there_already(place: Path, slug: str, task: Path, *, at_deadline: bool) -> 
     elif (manifest.dated_at_deadline is not None) != at_deadline:
         sentence = f"{place} was imported with another --undated-at: move it away to import it again"
     else:
-        return LiveImportResult(slug, "there already", place)
+        return LiveImportResult(slug, "already exists", place)
     return LiveImportResult(slug, "failed", sentence=sentence)

@@ -55,7 +55,7 @@ def test_a_folder_of_competitions_is_imported_with_metrics_found_by_their_own_gr
     assert params["breaths"] == {"predictions": "number", "answers": "whole_answers.csv"}
     assert params["asked"] == {"predictions": "text", "answers": "test.jsonl"}
     again = run(tmp_path, "--competition", "sums")
-    assert (again.exit_code, "there already" in again.stdout) == (0, True)
+    assert (again.exit_code, "already exists" in again.stdout) == (0, True)
 
 
 def test_what_is_wrong_with_a_competition_stands_in_the_table_and_in_the_exit_status(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ def test_the_list_counts_what_came_before_the_deadline(tables: Path) -> None:
     done = bot("list", "meta-kaggle", tables)
     lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
     assert ["tiny-cup", "2024-04-10", "3", "6", "3", "3", "Root Mean Squared Error", ""] in lines
-    assert "2 of 4 competitions; of 2 no snapshot can be made" in done.stdout
+    assert "2 of 4 competitions\n" in done.stdout
+    assert "not listed: 1, because its deadline is before its start" in done.stdout
 
 
 def test_the_list_can_be_filtered(tables: Path) -> None:
@@ -53,7 +54,7 @@ def test_a_competition_of_mle_bench_is_known_by_its_slug(tmp_path: Path) -> None
 def test_an_import_can_be_checked_and_says_that_it_has_no_data(tables: Path, tmp_path: Path) -> None:
     done = bot("import", "meta-kaggle", tables, "--competition", "tiny-cup", "--out", tmp_path)
     assert done.exit_code == 0, done.output
-    assert "tiny-cup: has no data or answers: it can be read, not replayed" in done.stdout
+    assert "tiny-cup: no data or answers, so the snapshot can be read but not replayed" in done.stdout
     checked = bot("check", tmp_path / "tiny-cup")
     assert checked.exit_code == 0, checked.output
     assert "dates: exact" in checked.stdout
@@ -74,6 +75,7 @@ def test_a_failure_is_shown_by_the_exit_status(tables: Path, tmp_path: Path) -> 
     [
         (["--competition", "tinycup"], "unknown competition 'tinycup': did you mean tiny-cup"),
         ([], "name competitions with --competition, or a folder"),
+        (["--competition", "tiny-cup", "--code", "nowhere"], "--code: no such folder: nowhere"),
     ],
 )
 def test_a_mistake_is_named(tables: Path, tmp_path: Path, chosen: list[str], message: str) -> None:
@@ -107,7 +109,7 @@ def test_tables_and_what_mle_bench_prepared_become_a_bench(tables: Path, tmp_pat
     result = json.loads(done.stdout)
     assert (result["competition_id"], result["valid_submission"]) == ("tiny-cup", True)
     again = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
-    assert "there already" in again.stdout
+    assert "already exists" in again.stdout
 
 
 def test_what_mle_bench_did_not_prepare_well_is_named(tables: Path, tmp_path: Path) -> None:

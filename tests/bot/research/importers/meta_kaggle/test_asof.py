@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.research.importers.meta_kaggle.competitions import read_competitions
 from bot.research.importers.meta_kaggle.export import open_export
-from bot.research.importers.meta_kaggle.importing import MetaKaggleImport
+from bot.research.importers.meta_kaggle.importing import import_competition
 from scrapers.snapshots.snapshot import Snapshot
 from state.community import CommunityView, Post
 from state.community_rows import add_community
@@ -184,7 +184,7 @@ def imported(tables: Tables, folder: Path, exported: datetime) -> Snapshot:
     write_export(folder / "tables", tables | {"ForumMessages": messages})
     with open_export(folder / "tables", lambda what, share: None) as export:
         (competition,) = read_competitions(export, exported.replace(tzinfo=UTC))
-        result = MetaKaggleImport(export, folder / "out", {}).run(replace(competition, obstacle=None))
+        result = import_competition(export, replace(competition, obstacle=None), folder / "out", {})
     assert result.status == "imported", result.reason
     return Snapshot.load(folder / "out/tiny-cup", {}, community_only=True)
 

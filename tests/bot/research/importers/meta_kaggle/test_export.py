@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,14 @@ def _use_other_dates(folder: Path) -> None:
 def test_a_table_that_is_not_meta_kaggles_is_refused(tmp_path: Path, change: Change, message: str) -> None:
     change(write_export(tmp_path, small_tables()))
     with pytest.raises(SnapshotError, match=message):
+        converted(tmp_path)
+
+
+@pytest.mark.parametrize(("size", "is_whole"), [(1, True), (2, False), (3, False), (10, False), (30, False)])
+def test_a_table_may_lack_its_last_line_break_and_no_more(tmp_path: Path, size: int, is_whole: bool) -> None:
+    path = write_export(tmp_path, small_tables()) / "Kernels.csv"
+    path.write_bytes(path.read_bytes()[:-size])
+    with nullcontext() if is_whole else pytest.raises(SnapshotError, match=r"Kernels\.csv"):
         converted(tmp_path)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bot.research.importers.meta_kaggle.competitions import read_competitions
 from bot.research.importers.meta_kaggle.export import open_export
-from bot.research.importers.meta_kaggle.importing import ImportResult, MetaKaggleImport
+from bot.research.importers.meta_kaggle.importing import ImportResult, import_competition
 from bot.research.importers.mle_live.folders import read_tasks
 from scrapers.snapshots.check import check
 from scrapers.snapshots.snapshot import Snapshot, format_summary
@@ -27,7 +27,7 @@ def run(tables: Path, out: Path, slug: str = "tiny-cup", **options: Any) -> Impo
     """Import one competition."""
     with open_export(tables, lambda what, share: None) as export:
         (competition,) = read_competitions(export, NOW, [slug])
-        return MetaKaggleImport(export, out, METRICS, **options).run(competition)
+        return import_competition(export, competition, out, METRICS, **options)
 
 
 @pytest.fixture(scope="module")
@@ -171,19 +171,19 @@ def test_a_snapshot_without_data_can_be_read_and_not_worked_on(snapshot: Path) -
 def test_data_and_answers_come_from_a_snapshot_of_the_task(tables: Path, tmp_path: Path) -> None:
     task = write_small(tmp_path / "tasks/tiny-cup")
     write_manifest(task, slug="tiny-cup")
-    result = run(tables, tmp_path / "out", tasks=read_tasks(tmp_path / "tasks"))
+    result = run(tables, tmp_path / "out", task=read_tasks(tmp_path / "tasks")["tiny-cup"])
     assert result.status == "imported", result.reason
     made = Snapshot.load(tmp_path / "out/tiny-cup", METRICS)
     assert (made.card.metric.name, made.card.deadline) == ("rmse", datetime(2024, 4, 10, 23, 59, tzinfo=UTC))
     assert (made.path / "leaderboard.csv").read_bytes() == (task / "leaderboard.csv").read_bytes()
     assert len(made.community.messages) == 7
-    assert run(tables, tmp_path / "out").status == "there already"
+    assert run(tables, tmp_path / "out").status == "already exists"
 
 
 @pytest.mark.parametrize(
     ("slug", "reason"),
     [
-        ("endless-cup", "it was still running on the day of the export"),
+        ("endless-cup", "it was still running when the tables were exported"),
         ("backward-cup", "its deadline is before its start"),
     ],
 )

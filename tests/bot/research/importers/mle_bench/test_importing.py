@@ -291,7 +291,7 @@ def test_what_is_there_already_is_skipped_and_never_replaced(tmp_path: Path) -> 
     assert imported(tmp_path)["sums"].status == "imported"
     before = (tmp_path / "out/sums/snapshot.json").stat().st_mtime_ns
     again = imported(tmp_path, finds("accuracy"))["sums"]
-    assert (again.status, again.metric) == ("there already", "rmse")
+    assert (again.status, again.metric) == ("already exists", "rmse")
     assert (tmp_path / "out/sums/snapshot.json").stat().st_mtime_ns == before
     (tmp_path / "out/sums/snapshot.json").unlink()
     assert "already exists and is not" in problems_of(imported(tmp_path)["sums"])
@@ -509,5 +509,5 @@ def test_an_import_that_is_killed_leaves_no_snapshot_and_the_next_one_finishes(t
         stuck.kill()
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"first", ".import-second"}
     outcomes = imported(tmp_path)
-    assert [outcomes[slug].status for slug in ("first", "second")] == ["there already", "imported"]
+    assert [outcomes[slug].status for slug in ("first", "second")] == ["already exists", "imported"]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"first", "second"}

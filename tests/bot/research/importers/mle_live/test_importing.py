@@ -126,7 +126,7 @@ def test_what_is_there_is_not_made_again(wanted: ImportRequest):
     (wanted.out / SLUG / "description.md").unlink()
     (wanted.out / SLUG / "description.md").write_text("mine")
     (wanted.root / SLUG / "discussions/103.txt").write_text("# More\n(Eve <TIER: 1>) Hi")
-    assert only(wanted).status == "there already"
+    assert only(wanted).status == "already exists"
     assert (wanted.out / SLUG / "description.md").read_text() == "mine"
     assert sorted(path.name for path in wanted.out.iterdir()) == [".import.lock", SLUG]
 
