@@ -110,8 +110,6 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
         yield f"submitted: node {result.chosen_node}, {result.prediction_note}"
     if result.selection:
         yield f"final selection: {result.selection.why}"
-    if result.second_look:
-        yield f"checked again: {result.second_look}"
     if result.self_reported:
         yield f"validation scores are self-reported (printed by scripts): {result.self_reported}"
     doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)

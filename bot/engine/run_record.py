@@ -53,7 +53,6 @@ _PHASES = {
     "reading": "reading",
     "guards:": "checking",
     "final selection": "selection",
-    "second-look": "selection",
     "refit": "refit",
 }
 """Phases by what begins the names of steps that are under way."""

@@ -34,7 +34,7 @@ async def expected_interval(
             await context.executor.view(GUARDED),
             context.executor.predictions_of(node),
             context.seed,
-            "holdout" if handed.source == "holdout" else "refit",
+            handed.source != "holdout",
             _SECONDS,
         )
     except BotError as error:

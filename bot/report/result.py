@@ -209,10 +209,8 @@ class RunResult(LiveGrade):
     chosen_node: int | None
     prediction_source: str | None
     prediction_note: str
-    second_look: str | None = None
-    """What a second look at the choice found, as its final score lay outside its interval; None: none was needed."""
     safest: FinalFile | None = None
-    """What was handed in."""
+    """What was submitted."""
     boldest: FinalFile | None = None
     """Of all that predicts something else, the best by its hold-out score and one standard error; of a replay alone."""
     baseline_submitted: bool = False

@@ -184,7 +184,6 @@ def _read_result(
         chosen_node=node,
         prediction_source=handed.source,
         prediction_note=handed.note,
-        second_look=handed.second_look if ended.status == "finished" else None,
         safest=None if node is None or handed.source is None else _final_file(tree[node], hidden),
         boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
         baseline_submitted=handed.is_baseline,

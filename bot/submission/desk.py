@@ -193,14 +193,16 @@ class Desk:
     def _next_node(self, state: SubmissionState) -> int | None:
         """Return the best node that beats what was or will be sent, and has no decision that still holds."""
         scores = self._reviewer.scores()
+        considered = select(Event).where(Event.run_id == self._context.run_id, Event.type == CONSIDERED)
         with self._context.store.read() as session:
             decided_nodes = {row.node for row in refused_submissions(session, state.rows)}
+            events = session.exec(considered.order_by(col(Event.seq))).all()
+        decisions = {event.node: event.data for event in events}
         if self._baseline_may_wait(state):
             decided_nodes.add(BASELINE)
         decided_nodes |= {row.node for row in state.rows if row.status != "withdrawn"}
         going = [scores[row.node] for row in (*state.rows_on_site, *state.open) if row.node in scores]
         floor = max((*going, *map(self._context.card.oriented, state.comparable)), default=None)
-        decisions = self._decisions()
         for node in sorted(scores, key=lambda node: (-scores[node], node)):
             if floor is not None and scores[node] <= floor:
                 return None
@@ -219,13 +221,6 @@ class Desk:
             return False
         return all(node.id == BASELINE or node.state == "running" for node in load_tree(self._context).nodes)
 
-    def _decisions(self) -> dict[int, dict[str, Any]]:
-        """Return the last decision on each node, as its event holds it."""
-        with self._context.store.read() as session:
-            query = select(Event).where(Event.run_id == self._context.run_id, Event.type == CONSIDERED)
-            events = session.exec(query.order_by(col(Event.seq))).all()
-        return {event.node: event.data for event in events if event.node is not None}
-
     def _notify(self, notice: Notice) -> None:
         with self._context.store.write() as tx:
             notify(tx, notice, self._context.run_id)
@@ -240,7 +235,7 @@ class Desk:
         """Decide; if the node may go, make its file and decide again with it. Without a file it does not go."""
         decision = await self._reviewer.decide(proposal)
         if decision.verdict not in _ACCEPTED:
-            self._report_refusal(proposal.node, decision)
+            self._report_delay(proposal.node, decision.refusal)
             return decision, None
         try:
             candidate = await self._files.make(proposal.node)
@@ -254,10 +249,10 @@ class Desk:
         decision = await self._reviewer.decide(Proposal(proposal.node, candidate.sha256, wished=proposal.wished))
         return decision, candidate if decision.verdict in _ACCEPTED else None
 
-    def _report_refusal(self, node: int, decision: Decision) -> None:
-        """Notify the owner if the site refuses to say what a decision needs."""
-        if decision.refusal is not None:
-            facts = {"node": node, "words": decision.refusal, "day": self._now().date()}
+    def _report_delay(self, node: int, refusal: str | None) -> None:
+        """Notify the owner if the site refuses a file for now, or to say what a decision needs."""
+        if refusal is not None:
+            facts = {"node": node, "words": refusal, "day": self._now().date()}
             self._notify(Notice("submission.delayed", self._slug, facts))
 
     async def _grant(self, wish: Wish, state: SubmissionState) -> Decision:
@@ -372,7 +367,7 @@ class Desk:
             with self._context.store.write() as tx:
                 self._hold(tx, row, decision.reason)
         elif decision.verdict == "wait":
-            self._report_refusal(row.node, decision)
+            self._report_delay(row.node, decision.refusal)
             # Not for long, as the owner may change what is allowed.
             soon = self._now() + timedelta(seconds=_LONGEST_PAUSE)
             self._not_before[row.id] = soon if decision.until is None else min(decision.until, soon)
@@ -445,8 +440,7 @@ class Desk:
             self._not_before[row.id] = midnight(now, 1)  # the site's word is taken, and nothing is tried before
         self._context.say(f"{row.tag} waits: {error}")
         if isinstance(error, KaggleError) or (isinstance(error, errors.NotSent) and error.refused):
-            facts = {"node": row.node, "words": str(error), "day": now.date()}
-            self._notify(Notice("submission.delayed", self._slug, facts))
+            self._report_delay(row.node, str(error))
 
     def _changed(self, tx: Transaction, row: Submission) -> None:
         """Notify the owner of a submission's change, and close its approval once there is nothing left to decide."""

@@ -96,7 +96,8 @@ class ExactlyOnce:
         """
         sha = sha256_of(file)
         async with self._own_turn():
-            rows = [row for row in self._rows() if row.status != "withdrawn"]
+            with self._store.read() as session:
+                rows = [row for row in submissions_of(session, self._run_id) if row.status != "withdrawn"]
             latest = rows[-1] if rows and rows[-1].file_sha == sha else None
             for row in rows:
                 if row is not latest and row.status in OPEN:
@@ -240,10 +241,6 @@ class ExactlyOnce:
             row = advance_submission(tx, self._run_id, row.id, status, message=message)
             self._on_change(tx, row)
             return row
-
-    def _rows(self) -> list[Submission]:
-        with self._store.read() as session:
-            return submissions_of(session, self._run_id)
 
     def _row(self, id: str) -> Submission:
         with self._store.read() as session:

@@ -89,9 +89,8 @@ class Reviewer:
 
     def state(self) -> SubmissionState:
         """Read the state from the database."""
-        context = self._context
-        with context.store.read() as session:
-            return _state(session, context, self._settings)
+        with self._context.store.read() as session:
+            return _state(session, self._context, self._settings)
 
     def scores(self) -> Mapping[int, float]:
         """Return the oriented validation scores of the nodes that have one."""
@@ -134,6 +133,7 @@ class Reviewer:
 
     def _facts(self, proposal: Proposal, state: SubmissionState, best_sent: float | None) -> DecisionInputs:
         now, cap = self._context.clock.now(), state.cap
+        daily_limits = (self._context.card.max_daily_submissions, state.rules.number("daily submissions"))
         other_sent = [row for row in state.sent_rows if proposal.row is None or row.tag != proposal.row.tag]
         return DecisionInputs(
             now=now,
@@ -149,7 +149,7 @@ class Reviewer:
             closed=state.closed,
             rules_changed=state.rules.changed,
             rules_confirmed=state.rules.confirmed,
-            daily=_minimum(self._context.card.max_daily_submissions, state.rules.number("daily submissions")),
+            daily=min(filter(None, daily_limits), default=None),
             capped=None if cap is None or cap.renews else str(cap),
             capped_today=str(cap) if cap is not None and cap.renews else None,
             doubts=doubts_of(node_findings(self._context.store, self._context.run_id, proposal.node)),
@@ -248,7 +248,3 @@ def _closed(site: Mapping[str, Any], card: TaskCard) -> str | None:
     if site.get("is_kernels_submissions_only") and card.kind == "csv":
         return "the competition accepts notebooks, not files"
     return "the site accepts no more submissions" if site.get("submissions_disabled") else None
-
-
-def _minimum(*numbers: int | None) -> int | None:
-    return min((number for number in numbers if number), default=None)

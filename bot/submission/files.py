@@ -181,12 +181,15 @@ class Files:
         else:
             made_file = await refit(self._context, node, self._worker)
         try:
-            sha = self._keep(made_file.file)
+            target = self.path_of(sha256_of(made_file.file))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target) as partial:
+                sha = copy_durably(made_file.file, partial)
         except FileNotFoundError as error:
             raise InvalidSubmission(f"node {node} has no file: {error}") from error
         except OSError as error:
             raise InfrastructureFailure(f"the file of node {node} could not be kept: {error}") from error
-        return SubmissionFile(self.path_of(sha), made_file.source, made_file.note, sha)
+        return SubmissionFile(target, made_file.source, made_file.note, sha)
 
     async def checked(self, sha256: str) -> SubmissionCheck:
         """Check a kept file. Raises InfrastructureFailure if that is impossible."""
@@ -236,13 +239,6 @@ class Files:
         except InvalidSubmission as error:
             return SubmissionCheck(invalid=str(error))
         return SubmissionCheck(copied=report.copied)
-
-    def _keep(self, source: Path) -> str:
-        """Copy a file to disk under its hash, completely or not at all; returns the hash."""
-        target = self.path_of(sha256_of(source))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target) as partial:
-            return copy_durably(source, partial)
 
 
 async def most_similar_kernel(

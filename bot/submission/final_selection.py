@@ -4,13 +4,13 @@ It is the only reader of what candidates have on the internal test, and reads it
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from sqlmodel import col, select
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
 from bot.engine.tree import NodeView, Tree
+from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.blends import CandidateEvidence, CandidateRanking, Predictions, SelectionCandidate
 from bot.evaluation.client.worker import Worker
 from bot.execution.record import GUARDED, kept_execution, readable_files
@@ -27,10 +27,10 @@ _MAX_PLAIN, _STACKS = 8, 4
 
 
 async def select_final(context: RunContext, worker: Worker, *, over: bool) -> NodeView | None:
-    """Return the node to hand in; None: there is none.
+    """Return the node to submit; None: there is none.
 
-    Without a blender (`--no-blend`, self-reported scores), in a run whose search may go on, and where nothing can be compared, it
-    is the best by its score. If scores are self-reported and no script printed one, it is the first with a valid file.
+    It is the best by its score without a blender (`--no-blend`, self-reported scores), in a run whose search may continue, and
+    where nothing can be compared. If scores are self-reported and no script printed one, it is the first with a valid file.
     """
     tree = load_tree(context)
     best = tree.best_candidate()
@@ -57,18 +57,23 @@ def selection_of(context: RunContext) -> Selection | None:
 
 
 async def _choose(context: RunContext, worker: Worker) -> Selection:
-    tree, fitted_on_others = load_tree(context), _fitted_on_others(context)
+    tree, executor = load_tree(context), context.executor
+    experiments = [] if context.experiments is None else context.experiments.all()
+    fitted_on_others = {experiment.node for experiment in experiments if experiment.fitted_on_others}
     sound = [node for node in tree.candidates() if not node.spoiled]
     ensembles = [node.id for node in sound if node.action == "ensemble"][-1:]
     single_nodes = sorted((n for n in sound if n.action != "ensemble"), key=lambda node: (-node.fitness, node.id))
     plain = [node.id for node in single_nodes if node.id not in fitted_on_others][:_MAX_PLAIN]
     stacks = [node.id for node in single_nodes if node.id in fitted_on_others][:_STACKS]
     nodes = [*plain, *stacks, *ensembles]
-    predictions = [await _predictions(context, nodes)]
-    folds = await context.executor.fold_view()
+    scores = _stored_scores(context, nodes)
+    files = {node: readable_files(executor.folder, id, score)[0] for node, (id, score) in scores.items()}
+    predictions = [Predictions(await executor.view(GUARDED), (GUARDED, _FINAL), files)]
+    folds, bank = await executor.fold_view(), executor.folder.bank
     # What was fitted on predictions out of fold is compared on validation rows alone.
-    if folds is not None and (out_of_fold := _oof_files(context, plain)):
-        predictions.append(Predictions(folds, (_OUT_OF_FOLD,), out_of_fold))
+    oof = {node: bank / score.oof for node, (_, score) in scores.items() if node in plain and score.oof is not None}
+    if folds is not None and oof:
+        predictions.append(Predictions(folds, (_OUT_OF_FOLD,), oof))
     candidates = [
         SelectionCandidate(
             node,
@@ -87,32 +92,11 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
     return Selection(candidates=comparisons, why=_reason(choice, comparisons), eligible=eligible)
 
 
-def _fitted_on_others(context: RunContext) -> set[int]:
-    if context.experiments is None:
-        return set()
-    return {experiment.node for experiment in context.experiments.all() if experiment.fitted_on_others}
-
-
-async def _predictions(context: RunContext, nodes: Sequence[int]) -> Predictions:
-    """Return what nodes predict for validation rows, without those that have no score there."""
-    files, folder = {}, context.executor.folder
+def _stored_scores(context: RunContext, nodes: Sequence[int]) -> dict[int, tuple[str, NodeScore]]:
+    """Return the ids and scores of the executions of those nodes that have a score."""
     with context.store.read() as session:
-        for node in nodes:
-            execution = kept_execution(session, context.run_id, node)
-            if execution is not None and execution.score is not None:
-                files[node] = readable_files(folder, execution.id, execution.score)[0]
-    return Predictions(await context.executor.view(GUARDED), (GUARDED, _FINAL), files)
-
-
-def _oof_files(context: RunContext, nodes: Sequence[int]) -> dict[int, Path]:
-    """Return the files of predictions out of fold, by node."""
-    files, bank = {}, context.executor.folder.bank
-    with context.store.read() as session:
-        for node in nodes:
-            execution = kept_execution(session, context.run_id, node)
-            if execution is not None and execution.score is not None and execution.score.oof is not None:
-                files[node] = bank / execution.score.oof
-    return files
+        executions = {node: kept_execution(session, context.run_id, node) for node in nodes}
+    return {node: (e.id, e.score) for node, e in executions.items() if e is not None and e.score is not None}
 
 
 def _compare_candidate(

@@ -1,4 +1,4 @@
-"""Handing in: a node is chosen, looked at again where it disappoints, run again on all data, and its file put in place."""
+"""The final submission: a node is selected, run again on all data, and its file put in place."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,14 +13,13 @@ from bot.engine.context import RunContext
 from bot.engine.tree import BASELINE, NodeView, Tree
 from bot.evaluation.answers import NodeScore
 from bot.evaluation.client.worker import Worker
-from bot.execution.record import GUARDED, kept_execution
+from bot.execution.record import kept_execution
 from bot.submission import Quota
 from bot.submission.exactly_once import ExactlyOnce, copy_durably
 from bot.submission.final_selection import select_final
 from bot.submission.refit import MadeFile, PredictionSource, refit
 from state.errors import BotError, BudgetExceeded, SiteUnavailable
 from state.files import replacing, sha256_of, sync, write_whole
-from state.steps import Key, StepKind
 from state.tables import Submission
 
 LOCK = ".submission.lock"
@@ -87,29 +86,22 @@ class ReplaySubmitter:
         return f"{self._destination.name}@{sha}"
 
 
-_LOOKED = StepKind("second-look", tuple[int, str | None])
-_INTERVAL_SECONDS = 2.0
-"""For the interval of the final score."""
-
-
 @dataclass(frozen=True)
 class FinalSubmission:
-    """What was handed in."""
+    """What was submitted."""
 
     node: int | None
-    """The chosen node; None: there is none."""
+    """The selected node; None: there is none."""
     source: PredictionSource | None
-    """None: nothing was handed in."""
+    """None: nothing was submitted."""
     note: str
     """Why this file, in one sentence."""
-    second_look: str | None = None
-    """What a second look at the choice found, in one sentence; None: none was needed."""
     boldest: int | None = None
-    """What might be best of all else that could be handed in; what was handed in is the safest."""
+    """What might be best of all else that could be submitted; what was submitted is the safest."""
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the safe baseline was handed in."""
+        """Whether the baseline was submitted."""
         return self.source is not None and self.node == BASELINE
 
 
@@ -123,39 +115,32 @@ async def make_final_submission(
     own: bool = False,
     over: bool = False,
 ) -> FinalSubmission:
-    """Choose a script or a blend (see `final_selection`), refit it, and hand its file in.
+    """Select a script or an ensemble (see `final_selection`), refit it, and submit its file.
 
-    It may be called again: a run that was stopped hands in, is resumed, and hands in again.
+    It may be called again: a run that was stopped submits, is resumed, and submits again.
 
     Args:
-        hurried: a person stopped the run: nothing more is run, and the scored file is handed in.
-        own: the agent made the file itself: it is handed in as it was left, scored or not.
+        hurried: the run was stopped: nothing more is run, and the scored file is submitted.
+        own: the agent made the file itself: it is submitted as it was left, scored or not.
         over: the search has ended for good, so that candidates may be compared on the internal test too.
 
     Raises:
         SubmissionInDoubt: the file could not be put in place.
         OSError: there is no file of that node.
     """
-    # A stopped run has no time for the dress rehearsal of a blend.
+    # A stopped run has no time for the local check of an ensemble's notebook.
     if blending is not None and not (hurried and context.takes_notebooks):
         with suppress(BotError):
             await blending.as_node()
     tree = load_tree(context)
     if own:
         valid_nodes = (node for node in reversed(tree.nodes) if node.state == "valid" and not node.baseline)
-        selected = next(valid_nodes, None)
+        best = next(valid_nodes, None)
     else:
-        selected = await select_final(context, worker, over=over)
-    if selected is None:
+        best = await select_final(context, worker, over=over)
+    if best is None:
         reason = "its coder left no valid file" if own else "no node has a score, so there is nothing to submit"
         return FinalSubmission(None, None, reason)
-    best, second_look = selected, None
-    # Where experiments are compared, the final selection has read the internal test, once.
-    if over and not hurried and not own and context.experiments is None:
-        # A step: the interval is drawn within a time, and might be another one after a restart.
-        key = Key(selected.id, attempt=len(tree.candidates()))
-        node, second_look = await context.steps.once(_LOOKED, lambda: _look_again(context, selected, tree, worker), key)
-        best = tree[node]
     if context.experiments is not None:
         await context.experiments.write_submissions(worker, (best.id,))
     scored_file = context.executor.submission_of(best.id, "holdout")
@@ -176,41 +161,8 @@ async def make_final_submission(
             reservation.spend(submissions=1)
     except BudgetExceeded as error:
         return _earlier(context, error)
-    return FinalSubmission(
-        best.id, made_file.source, made_file.note, second_look, None if own else _boldest(context, best, tree)
-    )
-
-
-async def _look_again(context: RunContext, selected: NodeView, tree: Tree, worker: Worker) -> tuple[int, str | None]:
-    """Return the node to hand in, and what was found, in one sentence; None: nothing.
-
-    A final score beyond the bad end of its interval shows that the hold-out rows do not stand for others. Then the
-    candidate with the best final score is taken: no search has gone by these rows.
-    """
-    card, final = context.card, context.executor.final_score(selected.id)
-    unchanged = (selected.id, None)
-    if final is None:
-        return unchanged
-    try:
-        expected = await worker.validation_interval(
-            await context.executor.view(GUARDED),
-            context.executor.predictions_of(selected.id),
-            context.seed,
-            "final",
-            _INTERVAL_SECONDS,
-        )
-    except BotError:
-        return unchanged
-    worst = expected.high if card.lower_is_better else expected.low
-    if worst is None or card.oriented(final) >= card.oriented(worst):
-        return unchanged
-    final_scores = {c.id: context.executor.final_score(c.id) for c in tree.candidates() if not c.spoiled}
-    finals = {node: card.oriented(score) for node, score in final_scores.items() if score is not None}
-    best = max(finals, key=lambda node: (finals[node], -node), default=selected.id)
-    reason = f"the internal-test score of node {selected.id} is outside its interval"
-    if best == selected.id:
-        return best, f"{reason}; no other has a better one"
-    return best, f"{reason}; node {best}, which has the best internal-test score, is submitted instead"
+    boldest = None if own else _boldest(context, best, tree)
+    return FinalSubmission(best.id, made_file.source, made_file.note, boldest)
 
 
 def _boldest(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
@@ -230,7 +182,7 @@ def _boldest(context: RunContext, selected: NodeView, tree: Tree) -> int | None:
 
 
 def _earlier(context: RunContext, error: BudgetExceeded) -> FinalSubmission:
-    """Return what was handed in before the run was resumed, as the budget allows nothing more."""
+    """Return what was submitted before the run was resumed, as the budget allows nothing more."""
     with context.store.read() as session:
         query = select(Submission).where(Submission.run_id == context.run_id, Submission.status == "confirmed")
         last = session.exec(query.order_by(col(Submission.at).desc())).first()

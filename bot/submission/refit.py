@@ -23,7 +23,7 @@ from scrapers.snapshots.files import walk
 from state.errors import BotError, InvalidSubmission
 from state.steps import Key
 
-PredictionSource = Literal["refit", "fold-average", "holdout", "as-left", "notebook", "experiment"]
+PredictionSource = Literal["refit", "holdout", "as-left", "notebook", "experiment"]
 MARGIN = 1.2
 """A refit starts only if at least this many times the hold-out run's seconds are left, and again only with so much more time."""
 _RUNS = 2

@@ -82,7 +82,8 @@ class CompetitionRules:
 def rules_of(session: Session, competition: str, *, read: bool) -> CompetitionRules:
     """Return the state of a competition's rules; `read`: bot.toml says that the owner has read the page as first read."""
     page = last_reading(session, competition, "page", "rules")
-    accepted = _accepted(session, competition)
+    query = select(Event).where(Event.run_id == NO_RUN, Event.type == ACCEPTED).order_by(col(Event.seq))
+    accepted = [event for event in session.exec(query) if event.data["competition"] == competition]
     shas = {event.data["sha256"] for event in accepted}
     if read:
         shas |= {version.sha256 for version in history(session, competition, "page", "rules")[:1]} or {None}
@@ -127,8 +128,3 @@ def accept_rules(tx: Transaction, competition: str, owner: str) -> tuple[str | N
     data = [line.model_dump(mode="json") for line in lines]
     tx.record(ACCEPTED, run_id=NO_RUN, competition=competition, sha256=sha, lines=data, by=owner)
     return sha, lines
-
-
-def _accepted(session: Session, competition: str) -> list[Event]:
-    query = select(Event).where(Event.run_id == NO_RUN, Event.type == ACCEPTED).order_by(col(Event.seq))
-    return [event for event in session.exec(query) if event.data["competition"] == competition]

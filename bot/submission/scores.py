@@ -89,8 +89,14 @@ class PublicScores:
                 reading, is_fresh = self._read(row.ref)
                 if reading is not None and self._take(row, reading):
                     continue
-                if not is_fresh and row.run_id == self._context.run_id and self._may_ask(row.id):
-                    await self._ask(row)
+                if is_fresh or row.run_id != self._context.run_id or not self._may_ask(row.id):
+                    continue
+                try:
+                    await self._once.score(row.id)
+                except SubmissionRefused as error:
+                    self._context.say(f"{row.tag} is invalid: {error}")
+                except (SiteUnavailable, KaggleError) as error:
+                    self._context.say(f"{row.tag} has no score yet: {error}")
 
     def _read(self, ref: str) -> tuple[Reading | None, bool]:
         """Return a submission's entry in the site's list, and whether that list is polled."""
@@ -121,14 +127,6 @@ class PublicScores:
             return False
         self._asked[id] = (now + pause, min(pause * 1.5, _LONGEST_PAUSE))
         return True
-
-    async def _ask(self, row: Submission) -> None:
-        try:
-            await self._once.score(row.id)
-        except SubmissionRefused as error:
-            self._context.say(f"{row.tag} is invalid: {error}")
-        except (SiteUnavailable, KaggleError) as error:
-            self._context.say(f"{row.tag} has no score yet: {error}")
 
     def pairs(self) -> list[ScorePair]:
         """Return the two scores of each submission that has both, earliest first."""

@@ -8,7 +8,7 @@ from sqlmodel import Field, SQLModel
 
 
 class Submission(SQLModel, table=True):
-    """One submission; `prediction_source` is `refit`, `fold-average` or `holdout`; `tag` identifies it at the site."""
+    """One submission; `prediction_source` is `refit` or `holdout`; `tag` identifies it at the site."""
 
     run_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)

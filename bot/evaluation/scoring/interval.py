@@ -26,7 +26,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,20 +59,19 @@ _OFF = 3.0
 _ROUNDING = 1e-9
 _PATIENCE = 3.0
 """Times the seconds, after which a competition's grader gets no more draws, even if there are too few."""
-ScoreOf = Literal["refit", "holdout", "final"]
 _ROOTS = frozenset({"rmse", "rmsle", "mean_columnwise_rmsle"})
 """Metrics that are a root of a mean, whose error falls with the root of the rows at best."""
 
 
 def validation_interval(
-    view: LabelledView, predictions: Path, seed: int, score_kind: ScoreOf = "refit", seconds: float = 30.0
+    view: LabelledView, predictions: Path, seed: int, refitted: bool = True, seconds: float = 30.0
 ) -> Interval:
-    """Return the interval that contains the hidden score, or the final score, in 95 of 100 cases.
+    """Return the interval that contains the hidden score in 95 of 100 cases.
 
     Predictions are those of the rows of the hold-out view's `sample_validation.csv`; its sample_submission.csv shows the
-    number of rows of the hidden test. `score_kind` names the hidden score of a refit on all rows, or of the hold-out run's own
-    file; or the final score of that run. After `seconds` no more draws are made than it takes for `FEWEST` on which the metric is
-    defined; a competition's slow grader is waited for at most three times as long.
+    number of rows of the hidden test. The hidden score is that of a refit on all rows, or of the hold-out run's own file. After
+    `seconds` no more draws are made than it takes for `FEWEST` on which the metric is defined; a competition's slow grader is
+    waited for at most three times as long.
 
     Raises:
         InvalidSubmission: the predictions cannot be read.
@@ -80,7 +79,7 @@ def validation_interval(
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    card, test_rows = view.card, len(final_places(view.labels)) if score_kind == "final" else _test_rows(view)
+    card, test_rows = view.card, sum(1 for _ in read_table(view.data / "sample_submission.csv").rows())
     with closing(open_scorer(card, view.grader)) as scorer:
         truth = labels_of(view, scorer)
         parsed = truth.read(predictions)
@@ -97,9 +96,9 @@ def validation_interval(
     trained, growth = _sizes(view)
     low, high = _bounds(scores, score, draws.ratio, trained)
     if math.isfinite(perfect) and card.oriented(perfect) >= card.oriented(score):
-        if score_kind == "refit":
+        if refitted:
             low, high = _with_refit(low, high, perfect, card, growth)
-        if group is not None and (factors := _drift(view, group, seconds, refitted=score_kind == "refit")) is not None:
+        if group is not None and (factors := _drift(view, group, seconds, refitted=refitted)) is not None:
             # What drifts and what is drawn are independent, so that their distances from the score add up by their squares.
             drifted = sorted(perfect + (score - perfect) * factor for factor in factors)
             low = score - math.hypot(score - low, score - drifted[0])
@@ -116,10 +115,6 @@ def _drift(labelled: LabelledView, column: str, seconds: float, *, refitted: boo
         return None
     view = OpenedView(labelled.data, labelled.labels, labelled.card)
     return distance_factors(view, labelled, column, seconds, refitted=refitted)
-
-
-def _test_rows(view: LabelledView) -> int:
-    return sum(1 for _ in read_table(view.data / "sample_submission.csv").rows())
 
 
 def _why_not(scores: NDArray[np.float64], score: float) -> str | None:

@@ -1,20 +1,18 @@
-"""Handing in: the chosen node's file is placed and confirmed, also when the run hands in more than once."""
+"""The final submission: the selected node's file is placed and confirmed, also when the run submits more than once."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from bot.engine.attempts import load_tree
 from bot.engine.budget import RunBudget
 from bot.engine.context import RunContext
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
-from bot.evaluation.views.parts import final_places
 from bot.execution.folder import RunFolder
 from bot.execution.record import EXECUTED, ExecutionRecord, kept_execution
 from bot.submission.final_submission import FinalSubmission, make_final_submission
@@ -85,18 +83,6 @@ while time.process_time() < models * rounds * rows * 0.0004:
 """
     + WRITES
 )
-PREDICTS_BY_PLACE = (
-    CHANCES
-    + """
-def guess(place, chance):
-    if place in PLACES:
-        return chance if GOOD_FINAL else 1 - chance
-    return chance if GOOD else 0.4 + 0.2 * chance
-asked = [guess(place, chance) for place, chance in enumerate(asked)]
-tested = tested if GOOD else [0.9 * chance + 0.05 for chance in tested]
-"""
-    + WRITES
-)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -118,27 +104,25 @@ async def run(tmp_path: Path, worker: Worker) -> AsyncIterator[tuple[RunContext,
         yield context, worker
 
 
-async def prediction_source(
-    context: RunContext, worker: Worker, file: Path, *, hurried: bool = False, over: bool = False
-) -> FinalSubmission:
-    return await make_final_submission(context, None, file, worker, hurried=hurried, over=over)
+async def submit_final(context: RunContext, worker: Worker, file: Path, *, hurried: bool = False) -> FinalSubmission:
+    return await make_final_submission(context, None, file, worker, hurried=hurried)
 
 
 @pytest.mark.integration
-async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[RunContext, Worker]) -> None:
+async def test_a_stopped_run_submits_and_again_when_it_was_resumed(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
     scored = context.executor.submission_of(2, "holdout")
     file = scored.parents[2] / "submission.csv"
 
     for _ in range(2):
-        stopped = await prediction_source(context, worker, file, hurried=True)
+        stopped = await submit_final(context, worker, file, hurried=True)
         assert (stopped.node, stopped.source) == (2, "holdout")
         assert file.read_bytes() == scored.read_bytes()
         assert [(row.id, row.status, row.prediction_source) for row in rows(context.store)] == [
             ("1", "confirmed", "holdout")
         ]
 
-    resumed = await prediction_source(context, worker, file)
+    resumed = await submit_final(context, worker, file)
     assert (resumed.source, resumed.note) == ("refit", "the refit on all data, which agrees with the scored run")
     assert context.executor.final_score(2) is not None
     assert file.read_bytes() == context.executor.submission_of(2, "full").read_bytes() != scored.read_bytes()
@@ -148,11 +132,11 @@ async def test_a_stopped_run_hands_in_and_again_when_it_was_resumed(run: tuple[R
     assert_events_match_rows(context.store)
 
 
-async def test_a_run_without_a_score_hands_in_nothing(run: tuple[RunContext, Worker], tmp_path: Path) -> None:
+async def test_a_run_without_a_score_submits_nothing(run: tuple[RunContext, Worker], tmp_path: Path) -> None:
     context, worker = run
     with context.store.write() as tx:
         end_node(tx, RUN, 2, "buggy")
-    done = await prediction_source(context, worker, tmp_path / "submission.csv")
+    done = await submit_final(context, worker, tmp_path / "submission.csv")
     assert (done.node, done.source) == (None, None)
     assert rows(context.store) == []
     assert not (tmp_path / "submission.csv").exists()
@@ -206,7 +190,7 @@ async def test_a_refit_that_waited_for_a_core_until_too_little_time_was_left_is_
         assert kept_execution(session, RUN, 2, "full") is None
 
 
-async def test_a_refit_of_shuffled_rows_is_not_handed_in(run: tuple[RunContext, Worker]) -> None:
+async def test_a_refit_of_shuffled_rows_is_not_submitted(run: tuple[RunContext, Worker]) -> None:
     context, worker = run
     await scored(context, 3, SHUFFLES_ITS_REFIT)
     made = await refit(context, 3, worker)
@@ -236,7 +220,7 @@ async def test_one_that_gives_it_up_again_is_not_trusted(run: tuple[RunContext, 
 
 @pytest.mark.integration  # seconds of CPU time
 @pytest.mark.parametrize("short", ["models = 1", "rows //= 2", "rounds //= 3", ""])
-async def test_a_refit_that_drops_models_rows_or_rounds_is_not_handed_in(run, short) -> None:
+async def test_a_refit_that_drops_models_rows_or_rounds_is_not_submitted(run, short) -> None:
     context, worker = run
     await scored(context, 3, WORKS.replace("SHORT", short or "pass"), 150.0)
     made = await refit(context, 3, worker)
@@ -283,36 +267,9 @@ async def test_a_brief_refit_is_compared_by_what_it_printed(seconds: float, line
     assert (did_less(scored, ran, 1.25) is not None) is is_less
 
 
-async def test_what_was_found_out_once_is_handed_in_after_a_restart_with_less_time(run) -> None:
+async def test_what_was_found_out_once_is_submitted_after_a_restart_with_less_time(run) -> None:
     context, worker = run
     first = await refit(context, 2, worker)
     late = replace(context, budget=RunBudget(context.executor.stopwatch, 1.0, None))
     assert await refit(late, 2, worker) == first
     assert first.source == "refit"
-
-
-@pytest.mark.integration
-async def test_a_final_score_outside_its_interval_makes_another_node_the_choice(run, tmp_path) -> None:
-    context, worker = run
-    with context.store.write() as tx:
-        end_node(tx, RUN, 2, "buggy")
-    places = final_places((await context.executor.view("holdout")).labels)
-    await scored(context, 3, of_rows(good=True, places=places, good_final=False))
-    await scored(context, 4, of_rows(good=False, places=places, good_final=True))
-    finals = [context.executor.final_score(node) for node in (3, 4)]
-    assert finals[0] is not None and finals[1] is not None
-    oriented = context.card.oriented
-    assert oriented(finals[1]) > oriented(finals[0])
-    tree = load_tree(context)
-    assert tree[3].fitness > tree[4].fitness
-    done = await prediction_source(context, worker, tmp_path / "submission.csv", over=True)
-    assert done.second_look == (
-        "the internal-test score of node 3 is outside its interval; node 4, which has the best internal-test "
-        "score, is submitted instead"
-    )
-    assert (done.node, done.boldest) == (4, 3)
-
-
-def of_rows(*, good: bool, places: Iterable[int], good_final: bool) -> str:
-    """Return a script that predicts the hold-out rows, and those of `final` at these places, well or not."""
-    return f"PLACES, GOOD, GOOD_FINAL = {set(places)}, {good}, {good_final}\n{PREDICTS_BY_PLACE}"

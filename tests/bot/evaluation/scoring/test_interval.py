@@ -53,7 +53,7 @@ def interval_of(folder: Path, task: TaskCard = MAE, grader: Path | None = None, 
 
 
 def width(folder: Path, **more: Any) -> float:
-    found = interval_of(folder, **{"score_kind": "holdout", **more})
+    found = interval_of(folder, **{"refitted": False, **more})
     return float(found.high - found.low)
 
 
@@ -64,7 +64,7 @@ def test_the_score_of_other_rows_lies_inside_nearly_always(tmp_path: Path) -> No
         rng = np.random.default_rng(seed)
         errors = rng.standard_exponential(ROWS + HIDDEN)
         laid_out(tmp_path / str(seed), errors[:ROWS])
-        found = interval_of(tmp_path / str(seed), score_kind="holdout")
+        found = interval_of(tmp_path / str(seed), refitted=False)
         inside += found.low <= errors[ROWS:].mean() <= found.high
     assert inside >= 17
     assert (found.test_rows, found.together) == (HIDDEN, None)
@@ -83,7 +83,7 @@ def test_it_is_wider_than_the_mean_is_uncertain_and_the_more_so_the_smaller_the_
 
 def test_a_refit_moves_the_better_end_alone(tmp_path: Path) -> None:
     laid_out(tmp_path, np.random.default_rng(1).standard_exponential(ROWS))
-    plain, refitted = interval_of(tmp_path, score_kind="holdout"), interval_of(tmp_path)
+    plain, refitted = interval_of(tmp_path, refitted=False), interval_of(tmp_path)
     assert refitted.high == plain.high
     assert 0 < refitted.low < plain.low
 
@@ -124,7 +124,7 @@ def test_rows_of_one_id_are_drawn_together(tmp_path: Path, keyed: bool) -> None:
         [[f"h{n // 20}", *([n % 20] if keyed else []), 0] for n in range(HIDDEN)],
     )
     task = MAE.model_copy(update={"key_columns": key[1:]})
-    found = interval_of(tmp_path, task, score_kind="holdout")
+    found = interval_of(tmp_path, task, refitted=False)
     assert found.together == "id"
     assert found.high - found.low > 3 * 2 * 1.96 * errors.std() / np.sqrt(ROWS)
 
@@ -144,7 +144,7 @@ def test_a_graders_score_that_is_no_mean_over_rows_has_no_interval_and_none_goes
 
 def test_a_score_without_a_single_error_is_not_believed_to_the_last_digit(tmp_path: Path) -> None:
     laid_out(tmp_path, np.zeros(ROWS))
-    found = interval_of(tmp_path, score_kind="holdout")
+    found = interval_of(tmp_path, refitted=False)
     assert found.low == 0 < found.high < 1
 
 
