@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.evaluation.answers import LabelledView, NodeScore
-from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds, prediction_kind
+from bot.evaluation.metrics.registry import METRICS, Space, line_space, prediction_bounds, prediction_kind, sums_to_one
 from scrapers.snapshots.card import TaskCard
 
 
@@ -24,7 +24,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class SelectionCandidate:
-    """A script, an experiment or an ensemble that may be handed in."""
+    """A script, an experiment or an ensemble that may be submitted."""
 
     node: int
     seconds: float
@@ -33,7 +33,7 @@ class SelectionCandidate:
     fitted_on_others: bool = False
     """Whether it was fitted on others' predictions out of fold, so that it is compared on fewer rows by design."""
     on_all_rows: bool = False
-    """Whether what would be handed in is made on all rows, which its predictions here are not."""
+    """Whether what would be submitted is made on all rows, which its predictions here are not."""
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,13 @@ def uncombined(card: TaskCard) -> str | None:
 
 def combining_facts(card: TaskCard, recipe: BlendRecipe | None, names: Mapping[int, str]) -> Mapping[str, Any]:
     """Return what the functions of `combine_text` take as `facts`, written as JSON; `recipe` is None for one script."""
-    metric, bounds = METRICS.get(card.metric.name), prediction_bounds(card)
-    line = metric is not None and metric.spaces[0] in ("mean", "log")
+    bounds = prediction_bounds(card)
     facts: dict[str, Any] = {
         "keys": list(card.row_columns),
         "columns": list(card.prediction_columns),
         "numbers": prediction_kind(card) == "number",
-        "sums_to_one": metric is not None and bounds is metric.rescaled,
-        "line_space": ("logit" if "logit" in metric.spaces else metric.spaces[0]) if metric and line else None,
+        "sums_to_one": sums_to_one(card),
+        "line_space": line_space(card),
         "bounds": [bound if math.isfinite(bound) else None for bound in (bounds.low, bounds.high)],
         "space": None,
         "weights": dict.fromkeys(names.values(), 1.0),

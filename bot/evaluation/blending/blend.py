@@ -5,22 +5,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import BlendRecipe, FittedBlend, Member
 from bot.evaluation.blending.fit import EnsembleFit
 from bot.evaluation.blending.sample import Holdout
 from bot.evaluation.blending.spaces import combine, read_entered
-from bot.evaluation.metrics.registry import METRICS, Space, prediction_kind
-from bot.evaluation.scoring import open_scorer, parts_of
+from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.registry import METRICS, prediction_kind
+from bot.evaluation.scoring import open_scorer, readable_parts
 from bot.evaluation.scoring.bank import keep, keep_array, read_predicted, write_values
 from bot.evaluation.scoring.score import score_predictions
-from bot.evaluation.scoring.truth import PredictionSet, Truth, score_or_nan
+from bot.evaluation.scoring.truth import PredictionSet, Rows, score_or_nan
 from scrapers.snapshots.card import TaskCard
-from state.errors import InfrastructureFailure, InvalidSubmission, NoBlend
+from state.errors import NoBlend
+from state.files import replacing
 
 
 def blend(
@@ -52,61 +51,43 @@ def blend(
         raise NoBlend("Fewer than two scripts have a score.")
     with closing(open_scorer(card, view.grader)) as scorer:
         as_files = scorer.kind == "competition"
-        try:
-            truth, _ = parts_of(view, scorer)
-        except InvalidSubmission as error:
-            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        truth, _ = readable_parts(view, scorer)
         if truth.ids is None:
             raise NoBlend(f"The {scorer.name} scores whole files only, so no rows are left to check a blend.")
 
-        def scores(values: NDArray[Any], sets: Sequence[NDArray[Any] | None], truth_of: Truth = truth) -> list[float]:
+        def scores(values: Values, sets: Sequence[Rows | None]) -> list[float]:
             if not as_files:
-                return [score_or_nan(truth_of, PredictionSet("the blend", values), rows) for rows in sets]
+                return [score_or_nan(truth, PredictionSet("the blend", values), rows) for rows in sets]
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder) / "blend.csv"
                 write_values(file, values, view.data / "sample_validation.csv", card)
-                with closing(truth_of.read(file)) as predictions:
-                    return [score_or_nan(truth_of, predictions, rows) for rows in sets]
+                with closing(truth.read(file)) as predictions:
+                    return [score_or_nan(truth, predictions, rows) for rows in sets]
 
         holdout = Holdout(view, truth, scores)
         fit = EnsembleFit(holdout, members, seed)
         recipe, values = fit.recipe, fit.predict()
         best = max(fit.pool.members[:3], key=lambda m: holdout.oriented(fit.form.read(m.predictions), [None])[0])
         files = {node: m.submission for node, m in fit.members.items()}
-        tested = blend_files(recipe, files, view.data / "sample_submission.csv", card)
-        validation_file, submission = [
-            _keep(
-                values_made,
-                view.data / f"sample_{rows}.csv",
-                card,
-                bank,
-                as_file=as_files or prediction_kind(card) != "number",
-            )
-            for values_made, rows in ((values, "validation"), (tested, "submission"))
-        ]
+        test_sample, as_file = view.data / "sample_submission.csv", as_files or prediction_kind(card) != "number"
+        validation_file = _keep(values, view.data / "sample_validation.csv", card, bank, as_file=as_file)
+        submission = _keep(blend_files(recipe, files, test_sample, card), test_sample, card, bank, as_file=as_file)
     score = score_predictions(view, bank / validation_file, best.predictions, seed)
     if withheld is None:
         score = replace(score, predictions=validation_file, submission=submission)
     else:
-        withheld_file = _on_withheld_rows(recipe, withheld, fit.members, bank)
+        sample = withheld.data / "sample_validation.csv"
+        files = {node: m.validation for node, m in fit.members.items() if m.validation is not None}
+        withheld_file = _keep(blend_files(recipe, files, sample, card), sample, card, bank, as_file=as_file)
         final = score_predictions(withheld, bank / withheld_file, None, seed).final
         score = replace(score, predictions=withheld_file, submission=submission, oof=validation_file, final=final)
     return FittedBlend(recipe, score, rejected=fit.pool.rejected)
 
 
-def _on_withheld_rows(recipe: BlendRecipe, withheld: LabelledView, members: Mapping[int, Member], bank: Path) -> str:
-    """Keep what a recipe that was fitted out of fold predicts of the withheld rows."""
-    card, sample = withheld.card, withheld.data / "sample_validation.csv"
-    files = {node: m.validation for node, m in members.items() if m.validation is not None}
-    with closing(open_scorer(card, withheld.grader)) as scorer:
-        as_file = scorer.kind == "competition" or prediction_kind(card) != "number"
-    return _keep(blend_files(recipe, files, sample, card), sample, card, bank, as_file=as_file)
-
-
 def write_blend(
     recipe: BlendRecipe, submissions: Mapping[int, Path], view_dir: Path, card: TaskCard, out: Path
 ) -> None:
-    """Write the file to hand in that a recipe makes of its members' submissions.
+    """Write the file to submit that a recipe makes of its members' submissions.
 
     Args:
         submissions: each member's, in a bank or as its script wrote it.
@@ -117,9 +98,8 @@ def write_blend(
         InvalidSubmission: a member's file cannot be read.
     """
     sample = view_dir / "sample_submission.csv"
-    partial = out.with_name(f".{out.name}.partial")
-    write_values(partial, blend_files(recipe, submissions, sample, card), sample, card)
-    partial.replace(out)
+    with replacing(out) as partial:
+        write_values(partial, blend_files(recipe, submissions, sample, card), sample, card)
 
 
 def write_predictions(predictions: Path, view_dir: Path, card: TaskCard, out: Path) -> None:
@@ -134,21 +114,16 @@ def write_predictions(predictions: Path, view_dir: Path, card: TaskCard, out: Pa
     """
     sample = view_dir / "sample_submission.csv"
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.partial")
-    write_values(partial, read_predicted(predictions, sample, card), sample, card)
-    partial.replace(out)
+    with replacing(out) as partial:
+        write_values(partial, read_predicted(predictions, sample, card), sample, card)
 
 
-def blend_files(recipe: BlendRecipe, files: Mapping[int, Path], sample: Path, card: TaskCard) -> NDArray[Any]:
+def blend_files(recipe: BlendRecipe, files: Mapping[int, Path], sample: Path, card: TaskCard) -> Values:
     """Return what a recipe makes of its members' files, in the order of the sample; raises InvalidSubmission."""
-
-    def values_in(node: int, space: Space) -> NDArray[Any]:
-        return read_entered(files[node], space, sample, card)
-
-    return combine(recipe, values_in, card)
+    return combine(recipe, lambda node, space: read_entered(files[node], space, sample, card), card)
 
 
-def _keep(values: NDArray[Any], sample: Path, card: TaskCard, bank: Path, *, as_file: bool) -> str:
+def _keep(values: Values, sample: Path, card: TaskCard, bank: Path, *, as_file: bool) -> str:
     """Keep predictions as a script's are kept: as an array, or, where only a file can be scored or is smaller, as one."""
     if not as_file:
         return keep_array(values, bank)

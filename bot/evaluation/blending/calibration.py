@@ -4,16 +4,15 @@ Of probabilities that sum to 1 the line is an offset for each class: how often i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.evaluation.blending.spaces import calibrated, enter, line_space, sums_to_one
-from bot.evaluation.metrics.registry import prediction_bounds
+from bot.evaluation.blending.spaces import calibrated, enter
+from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.registry import line_space, prediction_bounds, sums_to_one
 from scrapers.snapshots.card import TaskCard
 
-Values = NDArray[Any]
 Calibration = Mapping[str, Sequence[float]]
 
 _COLUMNS, _CLASSES = 4, 12
@@ -40,11 +39,8 @@ def fit_step(
         return None
     if step == "clip":
         # What was never seen in so many rows may still be: Laplace's rule of succession.
-        return (
-            {**earlier_steps, "clip": [1 / (len(values) + 2)]}
-            if prediction_bounds(card).high == 1.0 or sums_to_one(card)
-            else None
-        )
+        probabilities = prediction_bounds(card).high == 1.0 or sums_to_one(card)
+        return {**earlier_steps, "clip": [1 / (len(values) + 2)]} if probabilities else None
     space_values, columns, of_classes = enter(space, values, card), values.shape[1], sums_to_one(card)
     middle, spread = space_values.mean(axis=0), space_values.std(axis=0) + 1e-12
     scales, offsets = np.ones(columns), np.zeros(columns)
@@ -71,19 +67,10 @@ def fit_step(
                 offsets[group] = (
                     0.0 if step == "scale" else (1 - scales[group]) * middle[group] + parameters[1] * spread[group]
                 )
-            found_score = score(calibrated(values, calibration(), card))
-            return -found_score if np.isfinite(found_score) else 1e300
+            score_there = score(calibrated(values, calibration(), card))
+            return -score_there if np.isfinite(score_there) else 1e300
 
-        first = (
-            np.array([[0.0], [0.2]])
-            if step == "scale" or of_classes
-            else np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1]])
-        )
-        best = minimize(
-            loss,
-            first[0],
-            method="Nelder-Mead",
-            options={"initial_simplex": first, "maxfev": _TRIES * first.shape[1], "xatol": 1e-3},
-        )
-        loss(best.x)
+        simplex = np.array([[0.0], [0.2]] if step == "scale" or of_classes else [[0.0, 0.0], [0.1, 0.0], [0.0, 0.1]])
+        options = {"initial_simplex": simplex, "maxfev": _TRIES * simplex.shape[1], "xatol": 1e-3}
+        loss(minimize(loss, simplex[0], method="Nelder-Mead", options=options).x)
     return calibration()

@@ -3,20 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import Member
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.tables.csv_table import read_table
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
-
-Values = NDArray[Any]
 
 _NEAR_SHARE = 0.01
 """Root mean squared distance of two scripts' predictions, as a share of their spread, up to which they are near-copies: that of
@@ -56,10 +54,9 @@ class PredictionFormat:
 
         Raises InvalidSubmission: they can be no part of a blend; the message is a sentence.
         """
-        part, sample, rows = (
-            ("test", self.test_sample, self.test_rows) if test else ("withheld", self.sample, self.rows)
-        )
-        values, expected = read_predicted(file, sample, self.card), (rows, len(self.card.prediction_columns))
+        part = "test" if test else "withheld"
+        values = read_predicted(file, self.test_sample if test else self.sample, self.card)
+        expected = (self.test_rows if test else self.rows, len(self.card.prediction_columns))
         if values.shape != expected:
             raise InvalidSubmission(
                 f"Its predictions of the {part} rows have the shape {values.shape} where {expected} is expected."
@@ -117,10 +114,8 @@ def candidates(
         distinct.append((member, values, comparable))
         if len(distinct) == max_members:
             break
-    chosen_members = [member for member, *_ in distinct]
-    return BlendCandidates(
-        chosen_members, np.stack([values for _, values, _ in distinct]) if distinct else np.empty(0), rejected
-    )
+    sample_values = np.stack([values for _, values, _ in distinct]) if distinct else np.empty(0)
+    return BlendCandidates([member for member, *_ in distinct], sample_values, rejected)
 
 
 def _nearly_equal(first: Values, second: Values) -> bool:

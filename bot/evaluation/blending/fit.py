@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from bot.evaluation.blending.calibration import STEPS, Calibration, fit_step
 from bot.evaluation.blending.candidates import PredictionFormat, candidates
 from bot.evaluation.blending.ordinal import halfway, levels_of
 from bot.evaluation.blending.regression import MEMBERS, regressions_of_labels, regressions_of_numbers, surrogates
-from bot.evaluation.blending.sample import FOLDS, FittingSample, Holdout, Rows, ScoredRecipe
+from bot.evaluation.blending.sample import FOLDS, FittingSample, Holdout, ScoredRecipe
 from bot.evaluation.blending.spaces import (
     NUMBERS,
     TIED,
@@ -44,9 +43,11 @@ from bot.evaluation.blending.weights import (
     simplified,
     unseen,
 )
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.registry import METRICS, Space, metric_named
 from bot.evaluation.scoring.bank import read_answers, read_numbers
 from bot.evaluation.scoring.interval import clusters_of
+from bot.evaluation.scoring.truth import Rows
 from bot.evaluation.views.build import view_info
 from scrapers.snapshots.card import TaskCard
 from state.errors import NoBlend
@@ -72,7 +73,6 @@ _RARE = 5
 _OF_SAMPLE = 1000
 """Beside the seed, what the sample is drawn by."""
 
-Values = NDArray[Any]
 Weights = NDArray[np.float64]
 
 
@@ -126,8 +126,10 @@ class EnsembleFit:
         all_values = self.form.read(self.pool.members[0].predictions)
         self._sample = FittingSample(holdout, rows, folds[rows], cluster[rows], values_in, all_values)
         recipes = list(self._leading() if labels is None else self._greedy(labels[rows]))
-        if answers is not None and input_kind == "label":
-            recipes += self._label_regressions(answers[rows])
+        nodes = [node for node in self.members if node in self._numbers]
+        widths = {self._numbers[node].shape[1] for node in nodes}
+        if answers is not None and len(nodes) >= 2 and len(widths) == 1:
+            recipes += regressions_of_labels(self._sample, nodes, widths.pop(), answers[rows])
         self._best = max(recipes, key=lambda recipe: recipe.score)
         if labels is not None and metric is not None and metric.name in TIED and self._of_experiments:
             self._best = self._tied(self._best, labels[rows])
@@ -146,13 +148,6 @@ class EnsembleFit:
         if not ties:
             return recipe
         return self._sample.score_recipe(replace(recipe.recipe, ties=ties), with_ties(recipe.out_of_fold, ties))
-
-    def _label_regressions(self, labels: Values) -> Iterator[ScoredRecipe]:
-        """Yield what the numbers predict that members' labels were made of."""
-        nodes = [node for node in self.members if node in self._numbers]
-        widths = {self._numbers[node].shape[1] for node in nodes}
-        if len(nodes) >= 2 and len(widths) == 1:
-            yield from regressions_of_labels(self._sample, nodes, widths.pop(), labels)
 
     def _most_members(self, rows: int, *, greedy: bool) -> int:
         if not greedy:
@@ -288,9 +283,8 @@ class EnsembleFit:
                     for i in range(labels.shape[1])
                 ]
                 fits = [fit for fit in lines if fit is not None]
-                return (
-                    {**earlier, **{key: [fit[key][0] for fit in fits] for key in ("scale", "offset")}} if fits else None
-                )
+                line = {key: [fit[key][0] for fit in fits] for key in ("scale", "offset")}
+                return {**earlier, **line} if fits else None
             return fit_step(step, plain[rows], earlier, partial(cautious, truth=labels[rows]), card)
 
         def gains(calibrated_values: Values, before: Values) -> bool:

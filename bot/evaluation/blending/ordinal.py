@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.same_labels import canonical_labels
 
-Values = NDArray[Any]
 Cuts = Mapping[str, Sequence[float]]
 """`levels`: the labels in order; `thresholds`: between each and the next, above which the next begins."""
 
@@ -21,10 +19,8 @@ _PASSES = 2
 
 def as_numbers(labels: Values) -> Values:
     """Return labels (rows, columns) as numbers; NaN for one that is none."""
-    names_in_data = canonical_labels(labels)
-    return np.array([label if isinstance(label, int | float) else np.nan for label in names_in_data.ravel()]).reshape(
-        labels.shape
-    )
+    cells = canonical_labels(labels).ravel()
+    return np.array([cell if isinstance(cell, int | float) else np.nan for cell in cells]).reshape(labels.shape)
 
 
 def levels_of(labels: Values) -> list[float] | None:
@@ -40,11 +36,9 @@ def halfway(levels: Sequence[float]) -> Cuts:
 
 def cut(means: Values, cuts: Cuts) -> Values:
     """Return the labels of mean values (rows, columns), as texts."""
-    names = np.array(
-        [str(int(level)) if float(level).is_integer() else repr(level) for level in cuts["levels"]], object
-    )
-    labels: Values = names[np.searchsorted(np.asarray(cuts["thresholds"]), np.round(means, 9), side="left")]
-    return labels
+    names = [str(int(level)) if float(level).is_integer() else repr(level) for level in cuts["levels"]]
+    places = np.searchsorted(np.asarray(cuts["thresholds"]), np.round(means, 9), side="left")
+    return np.asarray(np.array(names, object)[places])
 
 
 def fit_cuts(means: Values, cuts: Cuts, score: Callable[[Values], float]) -> Cuts:

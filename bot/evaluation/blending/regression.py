@@ -21,10 +21,9 @@ from scipy.special import expit, log_softmax, softmax
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import as_numbers, halfway, levels_of
 from bot.evaluation.blending.sample import FittingSample, ScoredRecipe
-from bot.evaluation.blending.spaces import line_space, sums_to_one
 from bot.evaluation.blending.weights import LOG_LOSSES, SQUARES, SQUARES_OF_LOGARITHMS
 from bot.evaluation.metrics.ranking import mean_ranks
-from bot.evaluation.metrics.registry import Space, metric_named
+from bot.evaluation.metrics.registry import Space, line_space, metric_named, sums_to_one
 from bot.evaluation.metrics.same_labels import canonical_label
 from bot.evaluation.views.folds import read_classes
 from scrapers.snapshots.card import TaskCard
@@ -86,11 +85,9 @@ def surrogates(card: TaskCard) -> Sequence[Surrogate]:
         return [Surrogate("mean", "absolutes")]
     if name in ("spearman", "gini"):
         return [Surrogate("rank", "squares")]
-    return (
-        [Surrogate("rank", "logistic"), Surrogate("logit", "logistic")]
-        if name in ("roc_auc", "average_precision")
-        else []
-    )
+    if name in ("roc_auc", "average_precision"):
+        return [Surrogate("rank", "logistic"), Surrogate("logit", "logistic")]
+    return []
 
 
 def regression(parts: Values, truth: Values, loss: Surrogate, *, signed: bool, by_column: bool = False) -> Regression:
@@ -126,10 +123,9 @@ def _fitted(parts: Values, truth: Values, loss: Surrogate, *, signed: bool) -> R
 def _not_negative(flat: Values, target: Values) -> Values:
     """Return weights (members,) of at least 0; all 0 where the fit does not converge."""
     try:
-        weights: Values = nnls(flat.T, target)[0]
+        return np.asarray(nnls(flat.T, target)[0])
     except RuntimeError:
         return np.zeros(len(flat))
-    return weights
 
 
 def _ridge(flat: Values, target: Values, plain: Values, rounds: int) -> Values:
@@ -240,18 +236,15 @@ def regressions_of_labels(
     sets = sample.rows_to_fit(-(-len(labels) * width // _CELLS))
     # Where the metric is no mean over rows, classes may count alike: rare ones are then named more readily.
     powers = (0.0,) if metric_named(sample.holdout.card.metric.name).rows else (0.0, 0.5, 1.0)
+    loss = Surrogate("classes", "classes")
     for signed in (False, True):
-        fits = [
-            regression(parts[:, rows], target[rows], Surrogate("classes", "classes"), signed=signed) for rows in sets
-        ]
+        fits = [regression(parts[:, rows], target[rows], loss, signed=signed) for rows in sets]
         for power in powers:
             recipes = []
             for rows, fitted in zip(sets, fits, strict=True):
                 rare = power * np.log(np.maximum(target[rows].mean(axis=0), 1 / len(rows)))
-                offset = (fitted.offsets - rare).tolist()
-                recipes.append(
-                    BlendRecipe("classes", _weights_by_node(nodes, fitted.weights), {"offset": offset}, classes=classes)
-                )
+                weights, offset = _weights_by_node(nodes, fitted.weights), (fitted.offsets - rare).tolist()
+                recipes.append(BlendRecipe("classes", weights, {"offset": offset}, classes=classes))
             if all(recipe.weights for recipe in recipes):
                 yield sample.cross_fitted(recipes)
 
@@ -266,9 +259,8 @@ def _ordered_label_regressions(
         for rows in sample.rows_to_fit():
             fitted = regression(parts[:, rows], target[rows], Surrogate("numbers", "squares"), signed=signed)
             thresholds = [threshold - float(fitted.offsets[0]) for threshold in halfway(levels)["thresholds"]]
-            plain = BlendRecipe(
-                "numbers", _weights_by_node(nodes, fitted.weights), {"levels": levels, "thresholds": thresholds}
-            )
+            cuts = {"levels": levels, "thresholds": thresholds}
+            plain = BlendRecipe("numbers", _weights_by_node(nodes, fitted.weights), cuts)
             recipes.append(sample.with_fitted_cuts(plain, rows) if plain.weights else plain)
         if all(recipe.weights for recipe in recipes):
             yield sample.cross_fitted(recipes)

@@ -4,23 +4,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import fit_cuts
 from bot.evaluation.blending.spaces import SpaceReader, combine, weighted_sum
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.ranking import mean_ranks
-from bot.evaluation.scoring.truth import PartOfTruth, Truth
+from bot.evaluation.scoring.truth import PartOfTruth, Rows, Truth
 from scrapers.snapshots.card import TaskCard
 
 FOLDS = 5
-
-Rows = NDArray[np.int64]
-Values = NDArray[Any]
 
 
 @dataclass(frozen=True)

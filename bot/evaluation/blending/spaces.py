@@ -12,36 +12,32 @@ from scipy.special import expit, logit, softmax
 
 from bot.evaluation.answers.blends import BlendRecipe
 from bot.evaluation.blending.ordinal import as_numbers, cut
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.masks import read_mask
 from bot.evaluation.metrics.ranking import mean_ranks
-from bot.evaluation.metrics.registry import METRICS, Space, prediction_bounds, prediction_kind
+from bot.evaluation.metrics.registry import Space, line_space, prediction_bounds, prediction_kind, sums_to_one
 from bot.evaluation.metrics.same_labels import canonical_labels
 from bot.evaluation.scoring.bank import read_numbers, read_predicted
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
-Values = NDArray[Any]
-
-Weights = NDArray[np.float64]
-Texts = NDArray[Any]
-Vote = Callable[[Weights, Texts, TaskCard], Texts]
+Vote = Callable[[NDArray[np.float64], Values, TaskCard], Values]
 """Takes weights (members), texts (members, rows, columns) and the task; returns texts (rows, columns)."""
 
 _HALF = 0.5 + 1e-9
 """Of the weight; what sums of weights round away counts as half."""
 
 
-def _most_votes(weights: Weights, texts: Texts, card: TaskCard) -> Texts:
+def _most_votes(weights: NDArray[np.float64], texts: Values, card: TaskCard) -> Values:
     """Return in each cell the text with the most weight; labels that are one number are one label."""
     labels = np.stack([canonical_labels(t) for t in texts]) if prediction_kind(card) == "label" else texts
     votes = [sum(weight * (label == vote) for weight, vote in zip(weights, labels, strict=True)) for label in labels]
     winner = np.argmax(np.round(np.stack(votes).astype(float), 9), axis=0)
-    winning_texts: Texts = np.take_along_axis(texts, winner[None], axis=0)[0]
-    return winning_texts
+    return np.asarray(np.take_along_axis(texts, winner[None], axis=0)[0])
 
 
 def _cell_by_cell(function: Callable[[Sequence[float], Sequence[str]], str]) -> Vote:
-    def vote(weights: Weights, texts: Texts, card: TaskCard) -> Texts:
+    def vote(weights: NDArray[np.float64], texts: Values, card: TaskCard) -> Values:
         # Python's own numbers are much faster here.
         shares, cells = weights.tolist(), zip(*(t.ravel().tolist() for t in texts), strict=True)
         return np.array([function(shares, cell) for cell in cells], dtype=object).reshape(texts.shape[1:])
@@ -144,12 +140,6 @@ _FLOOR = 1e-6
 """Probabilities are kept so far from 0 and 1 where logits are taken: one member that is too sure must not decide alone."""
 
 
-def sums_to_one(card: TaskCard) -> bool:
-    """Return whether each row's predictions count as shares of their sum."""
-    metric = METRICS.get(card.metric.name)
-    return metric is not None and prediction_bounds(card) is metric.rescaled
-
-
 NUMBERS: Sequence[Space] = ("classes", "numbers")
 """Spaces of the numbers that labels were made of."""
 
@@ -181,8 +171,7 @@ def enter(space: Space, values: Values, card: TaskCard) -> Values:
         sums = values.sum(axis=1, keepdims=True)
         values = np.where(sums > 0, values / np.where(sums > 0, sums, 1.0), 1 / values.shape[1])
     if space == "rank":
-        ranks: Values = mean_ranks(values) / (len(values) + 1)
-        return ranks
+        return np.asarray(mean_ranks(values) / (len(values) + 1))
     if space == "log":
         # Metrics of this space either refuse what is negative, or it is tried beside the mean.
         return np.log1p(np.maximum(values, 0.0))
@@ -218,8 +207,7 @@ def combine(
         return cut(weighted_sum(weights_by_node, parts), recipe.calibration)
     if recipe.space == "classes":
         best = (weighted_sum(weights_by_node, parts) + np.asarray(recipe.calibration["offset"])).argmax(axis=1)
-        labels: Values = np.array(recipe.classes, dtype=object)[best][:, None]
-        return labels
+        return np.asarray(np.array(recipe.classes, dtype=object)[best][:, None])
     values = calibrated(leave(recipe.space, weighted_sum(weights_by_node, parts), card), recipe.calibration, card)
     return with_ties(values, recipe.ties) if recipe.ties else values
 
@@ -232,16 +220,7 @@ def mixed(space: Space, weights: Mapping[int, Values], values_in: SpaceReader, c
 
 def weighted_sum(weights: Mapping[int, Values], parts: Mapping[int, Values]) -> Values:
     """Return the sum over nodes of weight times part; weights are one number, or one a column, or one a row and column."""
-    total: Values = sum((weight * parts[node] for node, weight in weights.items()), np.zeros(1))
-    return total
-
-
-def line_space(card: TaskCard) -> Space | None:
-    """Return the space in which combined predictions are scaled and moved; None where the metric sees their order alone."""
-    metric = METRICS.get(card.metric.name)
-    if metric is None or metric.spaces[0] not in ("mean", "log"):
-        return None
-    return "logit" if "logit" in metric.spaces else metric.spaces[0]
+    return np.asarray(sum((weight * parts[node] for node, weight in weights.items()), np.zeros(1)))
 
 
 def calibrated(values: Values, calibration: Mapping[str, Any], card: TaskCard) -> Values:

@@ -11,24 +11,23 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.params import Params, number
 from bot.evaluation.metrics.probabilities import EPS
 from bot.evaluation.metrics.ranking import mean_ranks
 from bot.evaluation.metrics.registry import METRICS, Metric, metric_named
+from bot.evaluation.scoring.truth import Rows
 from scrapers.snapshots.card import TaskCard
 
-Values = NDArray[Any]
-Rows = NDArray[np.int64]
 StackScorer = Callable[[Rows, Values], NDArray[np.float64]]
 """Takes rows, and many predictions of them (predictions, rows, columns); returns the score of each, more is better."""
 
 MAX_MEMBERS = 8
-"""Members of a blend; each is one more script to run again before it is handed in."""
+"""Members of a blend; each is one more script to run again before it is submitted."""
 _MIN_WEIGHT = 0.03
 """Weights below this are no help that could be measured."""
 LOG_LOSSES = ("log_loss", "mean_columnwise_log_loss")
@@ -103,8 +102,7 @@ def _of_errors(metric: Metric, _: Rows, errors: Values) -> Values:
     means = np.einsum("prc,prc->pc", errors, errors) / errors.shape[1]
     if metric.name != "mean_columnwise_rmse":
         means = means.mean(axis=1, keepdims=True)
-    mean_errors: Values = (np.sqrt(means) if metric.rooted else means).mean(axis=1)
-    return mean_errors
+    return np.asarray((np.sqrt(means) if metric.rooted else means).mean(axis=1))
 
 
 def _of_ranks(truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
@@ -116,8 +114,7 @@ def _of_ranks(truth: Values, rows: Rows, stack: Values) -> NDArray[np.float64]:
 def _standardised(columns: Values) -> Values:
     """Return columns with mean 0 and length 1; NaN where one is constant."""
     deviations = columns - columns.mean(axis=0)
-    standardised: Values = deviations / np.sqrt((deviations**2).sum(axis=0))
-    return standardised
+    return np.asarray(deviations / np.sqrt((deviations**2).sum(axis=0)))
 
 
 def halves(cluster_of: NDArray[np.int64], bags: int, seed: int) -> NDArray[np.bool_]:
@@ -156,16 +153,14 @@ def fit_bags(
 def unseen(weights: NDArray[np.float64], bags: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return weights for each row (rows, members), from the bags that have not seen it."""
     without = (~bags).astype(float)
-    mean_weights: NDArray[np.float64] = (without.T @ weights) / without.sum(axis=0)[:, None]
-    return mean_weights
+    return np.asarray((without.T @ weights) / without.sum(axis=0)[:, None])
 
 
 def pruned(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weights (..., members) with the sum 1, at most `MOST` of them above 0, and none of those too small to matter."""
+    """Return weights (..., members) with the sum 1, at most `MAX_MEMBERS` of them above 0, and none too small to matter."""
     large = np.where(weights >= np.minimum(_MIN_WEIGHT, weights.max(axis=-1, keepdims=True)), weights, 0.0)
     np.put_along_axis(large, np.argsort(-large, axis=-1, kind="stable")[..., MAX_MEMBERS:], 0.0, axis=-1)
-    shares: NDArray[np.float64] = large / large.sum(axis=-1, keepdims=True)
-    return shares
+    return np.asarray(large / large.sum(axis=-1, keepdims=True))
 
 
 def _greedy(
@@ -227,15 +222,11 @@ def fit_leading(
             leading = tuple(order[:size])
             if len(leading) < size:
                 break
-            weights = _votes_of(leading)
+            total = size - 1 + _OF_THE_BEST
+            weights = {node: (1.0 if place else _OF_THE_BEST) / total for place, node in enumerate(leading)}
             if leading not in ensemble_scores:
                 ensemble_scores[leading] = scores(combined(weights))
             if ensemble_scores[leading][set_place] > best:
                 best, best_weights = ensemble_scores[leading][set_place], weights
         recipes.append((order[0], best_weights))
     return recipes
-
-
-def _votes_of(leading: Sequence[int]) -> Weights:
-    total = len(leading) - 1 + _OF_THE_BEST
-    return {node: (1.0 if place else _OF_THE_BEST) / total for place, node in enumerate(leading)}

@@ -13,8 +13,9 @@ from scipy import stats
 from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.diagnostics import Diagnostics, Grouping
 from bot.evaluation.experiments.scoring_data import ScoringData, open_rows
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.scoring.bank import read_predicted
-from bot.evaluation.scoring.scored_rows import ScoredRows, Values
+from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import PredictionSet
 from bot.evaluation.views.opened_view import OpenedView
 from state.errors import UnsupportedLayout

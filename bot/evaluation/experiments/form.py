@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bot.evaluation.blending.ordinal import levels_of
 from bot.evaluation.experiments.array_file import shown_shape
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.classes import LISTS
 from bot.evaluation.metrics.registry import METRICS, prediction_bounds, prediction_kind
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission
 
-Values = NDArray[Any]
 Kind = Literal["numbers", "labels", "ordered", "lists", "files"]
 """Numbers as they are submitted; labels, of classes or of an order; lists of labels; texts that only a file has."""
 
@@ -68,7 +67,7 @@ class ArrayFormat:
         Raises InvalidSubmission: it is another; the sentence names those that are expected.
         """
         if self.kind == "files":
-            raise InvalidSubmission(f"{name} is an array ; expected: a file in the form of the submission.")
+            raise InvalidSubmission(f"{name} is an array; expected: a file in the form of the submission.")
         allowed = [(r,) if width is None else (r, width) for r in rows for width in self.widths()]
         if answers > 1 and self._columns == 1:
             allowed.append((rows[0], answers))
@@ -98,8 +97,7 @@ class ArrayFormat:
         """
         names, class_count = np.array(self.classes, dtype=object), len(self.classes)
         if raw.shape[1] == class_count and class_count > 1 and self._columns == 1:
-            best: Values = names[raw.argmax(axis=1)][:, None]
-            return best
+            return np.asarray(names[raw.argmax(axis=1)][:, None])
         index = np.round(raw).astype(np.int64)
         if class_count == 2 and (index != raw).any() and ((raw >= 0) & (raw <= 1)).all():
             return np.asarray(names[index])

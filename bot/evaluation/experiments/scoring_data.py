@@ -51,14 +51,9 @@ class TrainingRows:
 
 
 def training_rows(folds: LabelledView) -> TrainingRows:
-    """Return the rows that are validated; read once."""
-    return _training_rows(version(folds.data / "folds.csv"), str(folds.labels))
-
-
-@lru_cache(maxsize=2)
-def _training_rows(file: Version, labels: str) -> TrainingRows:
-    fold = np.array(read_table(Path(file[0])).column("fold"), dtype=np.int64)
-    line = np.array(fold_lines(Path(labels)), dtype=np.int64)
+    """Return the rows that are validated."""
+    fold = np.array(read_table(folds.data / "folds.csv").column("fold"), dtype=np.int64)
+    line = np.array(fold_lines(folds.labels), dtype=np.int64)
     # Answers to one line follow one another.
     first = np.append(True, line[1:] != line[:-1])
     begins = np.flatnonzero(first)
@@ -76,46 +71,24 @@ def _rows(file: Version) -> int:
     return sum(1 for _ in read_table(Path(file[0])).rows())
 
 
-def unit_numbers(view: LabelledView, folds: LabelledView | None) -> tuple[Numbers, Numbers | None, str | None]:
-    """Return which rows belong together, in groups or stretches of time; found once.
-
-    Returns:
-        The unit of each hold-out row, that of each training row that is validated, and by what; None: each row stands alone.
-    """
-    of_folds = ("", "") if folds is None else (str(folds.data), str(folds.labels))
-    return _unit_numbers(version(view.truth), str(view.data), *of_folds, view.card.model_dump_json())
-
-
-@lru_cache(maxsize=1)
-def _unit_numbers(
-    truth: Version, data: str, folds_data: str, folds_labels: str, card: str
-) -> tuple[Numbers, Numbers | None, str | None]:
-    task = TaskCard.model_validate_json(card)
-    view = LabelledView(Path(data), Path(truth[0]).parent, task)
-    unit_of_row, column = held_units(view)
-    if not folds_data:
-        return unit_of_row, None, column
-    training = _training_rows(version(Path(folds_data) / "folds.csv"), folds_labels)
+def training_units(view: LabelledView, training: TrainingRows) -> Numbers:
+    """Return the unit of each training row that is validated: rows of one group or stretch of time have one number."""
+    _, column = held_units(view)
     if column is None:
-        return unit_of_row, np.arange(len(training.line)), None
+        return np.arange(len(training.line))
     try:
-        values = _values(OpenedView(view.data, view.labels, task), column)
+        layout = OpenedView(view.data, view.labels, view.card).layout
+        is_feature = column in layout.train.header and column not in layout.id_parts
+        values = layout.train.column(column) if is_feature else layout.groups or layout.ids
     except (UnsupportedLayout, ValueError):
-        return unit_of_row, training.line, column
+        return training.line
     info = view_info(view.labels)
     if info is not None and info.split_kind == "time" and (times := parse_times(values)) is not None:
         order, stretch = np.argsort(np.array(times), kind="stable"), np.empty(len(times), dtype=np.int64)
         for number, rows in enumerate(np.array_split(order, STRETCHES)):
             stretch[rows] = number
-        return unit_of_row, stretch[training.line], column
-    return unit_of_row, np.unique(np.array(values), return_inverse=True)[1][training.line], column
-
-
-def _values(view: OpenedView, column: str) -> Sequence[str]:
-    layout = view.layout
-    if column in layout.train.header and column not in layout.id_parts:
-        return layout.train.column(column)
-    return layout.groups or layout.ids
+        return stretch[training.line]
+    return np.asarray(np.unique(np.array(values), return_inverse=True)[1][training.line])
 
 
 _SAMPLE = "sample_validation.csv"
@@ -154,7 +127,8 @@ def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) 
     Raises InfrastructureFailure: the labels cannot be read; SnapshotError: the competition's grader cannot be used.
     """
     if view.card.metric.name in METRICS:
-        key = tuple((str(v.data), str(v.labels), version(v.truth), _sample_version(v)) for v in (view, folds) if v)
+        views = [labelled for labelled in (view, folds) if labelled is not None]
+        key = tuple((str(v.data), str(v.labels), version(v.truth), version(v.data / _SAMPLE)) for v in views)
         data = _of_registry(key, view.card.model_dump_json())
         parts = (data.holdout, data.final, data.training)
         holdout, final, training = (None if part is None else replace(part, memory={}) for part in parts)
@@ -162,10 +136,6 @@ def open_rows(folds: LabelledView | None, view: LabelledView, stack: ExitStack) 
     scorer = open_scorer(view.card, view.grader)
     stack.callback(scorer.close)
     return _open_rows(view, folds, scorer, stack)
-
-
-def _sample_version(view: LabelledView) -> Version:
-    return version(view.data / _SAMPLE)
 
 
 @lru_cache(maxsize=1)
@@ -183,14 +153,14 @@ def _open_rows(view: LabelledView, folds: LabelledView | None, scorer: Scorer, s
         holdout, final = open_holdout(view, scorer, stack)
         labels = read_answers(view.truth, holdout.sample, card)[1] if scorer.kind == "registry" else None
         form = ArrayFormat(card, _classes(folds, view, labels))
-        _, units, _ = unit_numbers(view, folds)
-        if folds is None or units is None:
+        if folds is None:
             return ScoringData(view, None, form, holdout, final, None, None)
         lines, sample = training_rows(folds), folds.data / _SAMPLE
         truth = scored_by_fold(scorer.truth(folds.truth, sample), lines.fold, card)
         training_labels = read_answers(folds.truth, sample, card)[1] if scorer.kind == "registry" else None
         by_fold = lines.fold if metric_per_fold(card) else None
-        training = ScoredRows(card, truth, np.arange(len(lines.fold)), sample, training_labels, units, by_fold, stack)
+        units, rows = training_units(view, lines), np.arange(len(lines.fold))
+        training = ScoredRows(card, truth, rows, sample, training_labels, units, by_fold, stack)
     except InvalidSubmission as error:
         raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
     return ScoringData(view, folds, form, holdout, final, training, lines)

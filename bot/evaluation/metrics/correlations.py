@@ -18,11 +18,10 @@ def r2(y_true: Values, y_pred: Values, params: Params) -> float:
 
     As scikit-learn's `r2_score` (`uniform_average`); but NaN where a column's truth is constant, where that gives 0 or 1.
     """
-    truth, prediction = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
-    spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
-    if (np.ptp(truth, axis=0) == 0).any():
+    spread = ((y_true - y_true.mean(axis=0)) ** 2).sum(axis=0)
+    if (np.ptp(y_true, axis=0) == 0).any():
         return math.nan
-    return float((1 - ((truth - prediction) ** 2).sum(axis=0) / spread).mean())
+    return float((1 - ((y_true - y_pred) ** 2).sum(axis=0) / spread).mean())
 
 
 def pearson(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -64,7 +63,7 @@ def gini(y_true: Values, y_pred: Values, params: Params) -> float:
         middle = (len(truth) + 1) / 2
         return float((truth * (mean_ranks(prediction) - middle)).sum() / (truth * (mean_ranks(truth) - middle)).sum())
 
-    return mean_over_columns(np.asarray(y_true, dtype=float), y_pred, gini_of_column)
+    return mean_over_columns(y_true, y_pred, gini_of_column)
 
 
 def laplace_log_likelihood(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -101,7 +100,5 @@ def mean_angular_error(y_true: Values, y_pred: Values, params: Params) -> float:
 
 
 def _unit_vectors(angles: Values) -> Values:
-    azimuth, zenith = np.asarray(angles, dtype=float).T
-    return np.column_stack(
-        [np.sin(zenith) * np.cos(azimuth), np.sin(zenith) * np.sin(azimuth), np.cos(zenith)],
-    )
+    azimuth, zenith = angles.T
+    return np.column_stack([np.sin(zenith) * np.cos(azimuth), np.sin(zenith) * np.sin(azimuth), np.cos(zenith)])

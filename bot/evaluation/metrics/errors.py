@@ -27,12 +27,12 @@ def rmse(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the mean squared error of each row, (rows, 1)."""
-    return _of_rows(_squared(y_true, y_pred))
+    return np.asarray(((y_true - y_pred) ** 2).mean(axis=1, keepdims=True))
 
 
 def mse(y_true: Values, y_pred: Values, params: Params) -> float:
     """Mean squared error, all cells pooled."""
-    return float(_squared(y_true, y_pred).mean())
+    return float(((y_true - y_pred) ** 2).mean())
 
 
 def rmsle(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -42,7 +42,7 @@ def rmsle(y_true: Values, y_pred: Values, params: Params) -> float:
 
 def log_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the mean squared error of log(1 + value) of each row, (rows, 1)."""
-    return _of_rows(column_log_squares(y_true, y_pred, params))
+    return squares(np.log1p(y_true), np.log1p(y_pred), params)
 
 
 def msle(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -57,7 +57,7 @@ def mean_columnwise_rmsle(y_true: Values, y_pred: Values, params: Params) -> flo
 
 def column_log_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the squared error of log(1 + value) of each cell."""
-    return _squared(np.log1p(np.asarray(y_true, dtype=float)), np.log1p(np.asarray(y_pred, dtype=float)))
+    return np.asarray((np.log1p(y_true) - np.log1p(y_pred)) ** 2)
 
 
 def mean_columnwise_rmse(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -71,29 +71,16 @@ def mean_columnwise_rmse(y_true: Values, y_pred: Values, params: Params) -> floa
 
 def column_squares(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Return the squared error of each cell of the columns that count."""
-    return _squared(y_true, y_pred)[:, _chosen_columns(y_true.shape[1], params)]
-
-
-def _chosen_columns(width: int, params: Params) -> list[int]:
+    width = y_true.shape[1]
     columns = [int(place) for place in numbers(params, "columns", range(width), minimum=0)]
     if not columns or max(columns) >= width:
         raise UsageError(f"metric.params.columns is {columns}; the {width} prediction columns are counted from 0.")
-    return columns
-
-
-def _of_rows(losses: Values) -> Values:
-    means: Values = losses.mean(axis=1, keepdims=True)
-    return means
-
-
-def _squared(y_true: Values, y_pred: Values) -> Values:
-    squared: Values = (np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)) ** 2
-    return squared
+    return np.asarray(((y_true - y_pred) ** 2)[:, columns])
 
 
 def mae(y_true: Values, y_pred: Values, params: Params) -> Values:
     """Mean absolute error, all cells pooled: that of each row, (rows, 1)."""
-    return _of_rows(np.abs(np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)))
+    return np.asarray(np.abs(y_true - y_pred).mean(axis=1, keepdims=True))
 
 
 def median_absolute_error(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -121,9 +108,8 @@ def smape(y_true: Values, y_pred: Values, params: Params) -> float:
     Params:
         scale: what the mean is multiplied by; 100 by default.
     """
-    truth, prediction = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
-    size = (np.abs(truth) + np.abs(prediction)) / 2
-    share = np.divide(np.abs(truth - prediction), size, out=np.zeros_like(size), where=size > 0)
+    size = (np.abs(y_true) + np.abs(y_pred)) / 2
+    share = np.divide(np.abs(y_true - y_pred), size, out=np.zeros_like(size), where=size > 0)
     return float(number(params, "scale", 100.0) * share.mean())
 
 
@@ -132,11 +118,8 @@ def rmspe(y_true: Values, y_pred: Values, params: Params) -> float:
 
     As Kaggle's Rossmann and Optiver competitions have it: cells whose truth is 0 are left out; NaN if all are.
     """
-    truth, prediction = (np.asarray(side, dtype=float) for side in (y_true, y_pred))
-    counts = truth != 0
-    if not counts.any():
-        return float("nan")
-    return float(np.sqrt((((truth - prediction)[counts] / truth[counts]) ** 2).mean()))
+    counts = y_true != 0
+    return float(np.sqrt((((y_true - y_pred)[counts] / y_true[counts]) ** 2).mean())) if counts.any() else math.nan
 
 
 def pinball_loss(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -151,5 +134,5 @@ def pinball_loss(y_true: Values, y_pred: Values, params: Params) -> float:
     quantiles = np.array(numbers(params, "quantiles", [0.5] * width, count=width, minimum=0.0))
     if (quantiles > 1).any():
         raise UsageError(f"metric.params.quantiles is {quantiles.tolist()}; quantiles lie between 0 and 1.")
-    off = np.asarray(y_true, dtype=float) - np.asarray(y_pred, dtype=float)
+    off = y_true - y_pred
     return float(np.maximum(quantiles * off, (quantiles - 1) * off).mean())

@@ -34,7 +34,7 @@ def numbers(
         raise UsageError(f"metric.params.{name} is {value!r}; it must be a list of numbers.")
     parameters = [_number(item, name, minimum) for item in value]
     if count is not None and len(parameters) != count:
-        raise UsageError(f"metric.params.{name} has {len(parameters)} numbers; expected: {count} .")
+        raise UsageError(f"metric.params.{name} has {len(parameters)} numbers; expected: {count}.")
     return parameters
 
 

@@ -23,17 +23,10 @@ def log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
     In MLE-bench: spooky-author-identification, leaf-classification, dog-breed-identification, lmsys-chatbot-arena,
     dogs-vs-cats-redux-kernels-edition, statoil-iceberg-classifier-challenge (the last two of one column).
     """
-    eps = number(params, "eps", EPS, minimum=0.0)
-    chance = np.asarray(y_pred, dtype=float)
-    truth = np.asarray(y_true, dtype=float)
-    if chance.shape[1] == 1:
-        chance = np.hstack([1.0 - chance, chance])
-        truth = np.hstack([1.0 - truth, truth])
-    elif params.get("normalize", True):
-        chance = _rows_to_one(chance)
-    chance = np.clip(chance, eps, 1.0 - eps)
-    losses: Values = -(truth * np.log(chance)).sum(axis=1, keepdims=True)
-    return losses
+    if y_pred.shape[1] == 1:
+        y_true, y_pred = (np.hstack([1.0 - side, side]) for side in (y_true, y_pred))
+        params = {**params, "normalize": False}
+    return np.asarray(-(y_true * np.log(_clipped(y_pred, params))).sum(axis=1, keepdims=True))
 
 
 def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
@@ -42,11 +35,8 @@ def mean_columnwise_log_loss(y_true: Values, y_pred: Values, params: Params) -> 
     Params:
         eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
     """
-    eps = number(params, "eps", EPS, minimum=0.0)
-    truth = np.asarray(y_true, dtype=float)
-    chance = np.clip(np.asarray(y_pred, dtype=float), eps, 1.0 - eps)
-    losses: Values = -(truth * np.log(chance) + (1.0 - truth) * np.log(1.0 - chance))
-    return losses
+    chance = _clipped(y_pred, {**params, "normalize": False})
+    return np.asarray(-(y_true * np.log(chance) + (1.0 - y_true) * np.log(1.0 - chance)))
 
 
 def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
@@ -60,13 +50,11 @@ def weighted_log_loss(y_true: Values, y_pred: Values, params: Params) -> Values:
         positive: what the weight of a cell whose truth is 1 is multiplied by; 1 by default.
         eps: probabilities are clipped to [eps, 1 - eps]; 1e-15 by default.
     """
-    truth = np.asarray(y_true, dtype=float)
-    column_count = truth.shape[1]
+    column_count = y_true.shape[1]
     weights = np.array(numbers(params, "weights", [1.0] * column_count, count=column_count, minimum=0.0))
-    cells = weights * (1.0 + (number(params, "positive", 1.0, minimum=0.0) - 1.0) * truth)
+    cells = weights * (1.0 + (number(params, "positive", 1.0, minimum=0.0) - 1.0) * y_true)
     losses = mean_columnwise_log_loss(y_true, y_pred, params) * cells
-    means: Values = losses.sum(axis=1, keepdims=True) / cells.sum(axis=1, keepdims=True)
-    return means
+    return np.asarray(losses.sum(axis=1, keepdims=True) / cells.sum(axis=1, keepdims=True))
 
 
 def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> Values:
@@ -79,18 +67,15 @@ def kl_divergence(y_true: Values, y_pred: Values, params: Params) -> Values:
         eps: predictions are clipped to [eps, 1 - eps]; 1e-15 by default.
         normalize: whether rows of the prediction are divided by their sums; true by default.
     """
+    chance = _clipped(y_pred, params)
+    terms = np.where(y_true > 0, y_true * np.log(np.where(y_true > 0, y_true, 1.0) / chance), 0.0)
+    return np.asarray(terms.sum(axis=1, keepdims=True))
+
+
+def _clipped(chance: Values, params: Params) -> Values:
+    """Return probabilities of at least `eps` and at most 1 - `eps`, rows of several divided by their sums if to be normalized."""
     eps = number(params, "eps", EPS, minimum=0.0)
-    truth = np.asarray(y_true, dtype=float)
-    chance = np.asarray(y_pred, dtype=float)
     if params.get("normalize", True) and chance.shape[1] > 1:
-        chance = _rows_to_one(chance)
-    chance = np.clip(chance, eps, 1.0 - eps)
-    terms = np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / chance), 0.0)
-    sums: Values = terms.sum(axis=1, keepdims=True)
-    return sums
-
-
-def _rows_to_one(chance: Values) -> Values:
-    sums = chance.sum(axis=1, keepdims=True)
-    shares: Values = np.divide(chance, sums, out=np.zeros_like(chance), where=sums != 0)
-    return shares
+        sums = chance.sum(axis=1, keepdims=True)
+        chance = np.divide(chance, sums, out=np.zeros_like(chance), where=sums != 0)
+    return np.clip(chance, eps, 1.0 - eps)

@@ -90,7 +90,7 @@ def lwlrap(y_true: Values, y_pred: Values, params: Params) -> float:
     scikit-learn's `label_ranking_average_precision_score`, each row weighted by the number of its labels; rows without
     labels do not count, NaN if none has any. In MLE-bench: freesound-audio-tagging-2019.
     """  # noqa: D205 - one sentence
-    truth = np.asarray(y_true, dtype=float) > 0
+    truth = y_true > 0
     labels = truth.sum()
     return float(_precisions(truth, y_pred, axis=1).sum() / labels) if labels else math.nan
 
@@ -99,10 +99,9 @@ def _precisions(truth: Values, scores: Values, axis: int) -> Values:
     """Return the precision of the order along an axis down to each true cell, equal scores taken together, and 0 elsewhere."""
     from scipy.stats import rankdata  # its import takes long, and most runs need none
 
-    down = -np.asarray(scores, dtype=float)
-    positive_ranks, all_ranks = (rankdata(scores, "max", axis=axis) for scores in (np.where(truth, down, np.inf), down))
-    precisions: Values = np.where(truth, positive_ranks / all_ranks, 0.0)
-    return precisions
+    sides = np.where(truth, -scores, np.inf), -scores
+    positive_ranks, all_ranks = (rankdata(side, "max", axis=axis) for side in sides)
+    return np.where(truth, positive_ranks / all_ranks, 0.0)
 
 
 def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
@@ -125,4 +124,4 @@ def probabilistic_f1(y_true: Values, y_pred: Values, params: Params) -> float:
             return math.nan
         return float((1 + square) * hits / (square * positive.sum() + hits + wrong)) if hits > 0 else 0.0
 
-    return mean_over_columns(y_true, np.asarray(y_pred, dtype=float), f_of_column)
+    return mean_over_columns(y_true, y_pred, f_of_column)

@@ -90,14 +90,16 @@ class Metric:
 
     def score(self, y_true: "Values", y_pred: "Values", params: Params) -> float:
         """Return the score of predictions; NaN where it is not defined."""
-        return self._defined_formula(y_true, y_pred, params)
+        return self._defined_formula(*self._sides(y_true, y_pred), params)
 
     def row_losses(self, y_true: "Values", y_pred: "Values", params: Params) -> "Values | None":
         """Return the losses (rows, columns) that the score is a mean of; None where it is no such mean."""
-        if not self.rows:
-            return None
-        losses: Values = _function(self.rows)(y_true, y_pred, params)
+        losses: Values | None = _function(self.rows)(*self._sides(y_true, y_pred), params) if self.rows else None
         return losses
+
+    def _sides(self, y_true: "Values", y_pred: "Values") -> "tuple[Values, Values]":
+        numbers = self.input_kind == "number"
+        return (y_true.astype(float, copy=False), y_pred.astype(float, copy=False)) if numbers else (y_true, y_pred)
 
     @cached_property
     def _defined_formula(self) -> "ScoreFunction":
@@ -282,6 +284,20 @@ def prediction_kind(card: TaskCard) -> PredictionKind:
         if kind_name == kind:
             return kind
     raise UsageError(f"metric.params.predictions is {kind_name!r}; it is one of {', '.join(kinds)}.")
+
+
+def line_space(card: TaskCard) -> Space | None:
+    """Return the space in which combined predictions are scaled and moved; None where the metric sees their order alone."""
+    metric = METRICS.get(card.metric.name)
+    if metric is None or metric.spaces[0] not in ("mean", "log"):
+        return None
+    return "logit" if "logit" in metric.spaces else metric.spaces[0]
+
+
+def sums_to_one(card: TaskCard) -> bool:
+    """Return whether each row's predictions count as shares of their sum."""
+    metric = METRICS.get(card.metric.name)
+    return metric is not None and prediction_bounds(card) is metric.rescaled
 
 
 def prediction_bounds(card: TaskCard) -> Bounds:

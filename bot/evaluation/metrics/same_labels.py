@@ -4,16 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bot.evaluation.metrics.arrays import Values
 from scrapers.snapshots.tables import read_number
 
-Values = NDArray[Any]
 
-
-def canonical_labels(labels: NDArray[Any]) -> NDArray[Any]:
+def canonical_labels(labels: Values) -> Values:
     """Return an array of objects with `canonical_label` of each cell."""
-    canonical: NDArray[Any] = np.empty(labels.size, dtype=object)
+    canonical: Values = np.empty(labels.size, dtype=object)
     canonical[:] = each_cell(labels, canonical_label)
     return canonical.reshape(labels.shape)
 
@@ -30,7 +28,7 @@ def canonical_label(label: object) -> object:
         return value
 
 
-def each_cell(labels: NDArray[Any], function: Callable[[object], Any]) -> list[Any]:
+def each_cell(labels: Values, function: Callable[[object], Any]) -> list[Any]:
     """Return what a function makes of each cell, row by row; it is asked once a label, in the order in which they first occur."""
     cells = labels.ravel().tolist()
     results = {label: function(label) for label in dict.fromkeys(cells)}

@@ -33,15 +33,11 @@ Version = tuple[str, int, int, int]
 
 def read_answers(path: Path, sample: Path, card: TaskCard) -> tuple[Sequence[str], NDArray[Any]]:
     """Return the sample's ids and their answers, for reading only; raises as `read_truth`."""
-    if not _may_be_cached(path, sample, card):
+    largest = _LARGEST[prediction_kind(card)]
+    # The reader reports missing files.
+    if not all(file.is_file() and file.stat().st_size <= largest for file in (path, sample)):
         return _ids_and_answers(path, sample, card)
     return _answers(version(path), version(sample), card.model_dump_json())
-
-
-def _may_be_cached(path: Path, sample: Path, card: TaskCard) -> bool:
-    # The reader reports missing files.
-    largest = _LARGEST[prediction_kind(card)]
-    return all(file.is_file() and file.stat().st_size <= largest for file in (path, sample))
 
 
 def version(path: Path) -> Version:
@@ -75,9 +71,9 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
     Raises:
         OSError: they cannot be written.
     """
-    if values is not None and not _too_long(values, path):
+    texts = set(values.ravel().tolist()) if values is not None and values.dtype == object else set()
+    if values is not None and len(texts) * max(map(len, texts), default=0) <= _PADDED * path.stat().st_size:
         return keep_array(values, bank)
-    bank.mkdir(parents=True, exist_ok=True)
     staging = _staging(bank)
     shutil.copyfile(path, staging)
     return _put_in_place(staging, ".csv")
@@ -85,7 +81,6 @@ def keep(values: NDArray[Any] | None, path: Path, bank: Path) -> str:
 
 def keep_array(values: NDArray[Any], bank: Path, numbers: NDArray[Any] | None = None) -> str:
     """Keep predictions as `keep` does, whatever room they take; `numbers` (rows, any) are what labels were made of."""
-    bank.mkdir(parents=True, exist_ok=True)
     staging = _staging(bank)
     with staging.open("wb") as file:
         if values.dtype.kind not in "OU":
@@ -101,6 +96,7 @@ def keep_array(values: NDArray[Any], bank: Path, numbers: NDArray[Any] | None = 
 
 
 def _staging(bank: Path) -> Path:
+    bank.mkdir(parents=True, exist_ok=True)
     # Two processes may keep predictions at a time.
     return bank / f".{os.getpid()}.partial"
 
@@ -110,13 +106,6 @@ def _put_in_place(staging: Path, suffix: str) -> str:
         name = hashlib.file_digest(file, "sha256").hexdigest()[:32] + suffix
     staging.replace(staging.with_name(name))
     return name
-
-
-def _too_long(values: NDArray[Any], path: Path) -> bool:
-    if values.dtype != object:
-        return False
-    texts = set(values.ravel().tolist())
-    return len(texts) * max(map(len, texts), default=0) > _PADDED * path.stat().st_size
 
 
 def read_predicted(path: Path, sample: Path, card: TaskCard) -> NDArray[Any]:
@@ -145,10 +134,9 @@ def read_numbers(path: Path) -> NDArray[Any] | None:
             if np.load(file, allow_pickle=False).dtype.kind != "U":
                 return None
             np.load(file, allow_pickle=False)
-            numbers: NDArray[Any] = np.load(file, allow_pickle=False)
+            return np.asarray(np.load(file, allow_pickle=False))
     except (OSError, EOFError, ValueError):
         return None
-    return numbers
 
 
 def write_values(out: Path, values: NDArray[Any], sample: Path, card: TaskCard) -> None:

@@ -18,8 +18,7 @@ from bot.evaluation.scoring.truth import PredictionSet, Rows, Truth
 from scrapers.snapshots.card import TaskCard
 from state.errors import InvalidSubmission, UsageError
 
-Draw = NDArray[np.int64]
-ScoreDraw = Callable[[Draw], float]
+ScoreDraw = Callable[[Rows], float]
 """Takes the numbers of the drawn rows, and returns their score; NaN where it is undefined."""
 
 BINS = 4096
@@ -38,7 +37,7 @@ def draw_scorer(metric: Metric, truth: Values, prediction: Values, params: Param
 def _mean_of(losses: Values, *, rooted: bool) -> ScoreDraw:
     columns = np.ascontiguousarray(losses.T)
 
-    def score(rows: Draw) -> float:
+    def score(rows: Rows) -> float:
         if not len(rows):
             return math.nan
         means = columns[:, rows].mean(axis=1)
@@ -57,8 +56,7 @@ def _binned(truth: Values, prediction: Values) -> NDArray[np.int64]:
         # Bins of about equally many rows, in the order of the predictions.
         rows_up_to = np.cumsum(np.bincount(place)) - 1
         place = (rows_up_to * BINS // len(prediction))[place]
-    binned: NDArray[np.int64] = 2 * place + positive
-    return binned
+    return np.asarray(2 * place + positive)
 
 
 def _area_of(columns: list[NDArray[np.int64]]) -> ScoreDraw:
@@ -127,9 +125,8 @@ class _Values:
         return PredictionSet("a constant", np.repeat(row, len(self.values), axis=0))
 
     def score(self, predictions: PredictionSet, rows: Rows | None = None, donors: Rows | None = None) -> float | None:
-        values = predictions.values
+        truth, values = self.values, predictions.values
         assert values is not None  # noqa: S101 - read by this class
-        truth = self.values
         if rows is not None:
             truth, values = truth[rows], values[rows if donors is None else donors]
         score = self.metric.score(truth, values, self.card.metric.params) if len(truth) else np.nan

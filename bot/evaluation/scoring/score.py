@@ -13,7 +13,7 @@ from bot.evaluation.scoring.bank import keep
 from bot.evaluation.scoring.prediction_file import read_submission
 from bot.evaluation.scoring.scored_rows import open_holdout
 from bot.evaluation.scoring.truth import PredictionSet, Truth, finite, score_or_nan
-from state.errors import InfrastructureFailure, InvalidSubmission, UnsupportedLayout
+from state.errors import InvalidSubmission, UnsupportedLayout
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,11 @@ def score_execution(
         SnapshotError: the grader cannot be used.
         UsageError: the card's metric is not known.
     """
-    result = _score(view, predictions, comparison, seed)
-    submitted, invalid = _submitted(view, submission)
+    result, submitted, invalid = _score(view, predictions, comparison, seed), None, None
+    try:
+        submitted = read_submission(submission, view.data / "sample_submission.csv", view.card)[1]
+    except InvalidSubmission as error:
+        invalid = str(error)
     score, message = result.score, " ".join(dict.fromkeys(filter(None, (result.fault, invalid)))) or None
     if bank and invalid is None and score is not None:
         files = keep(result.values, predictions, bank), keep(submitted, submission, bank)
@@ -61,11 +64,7 @@ def score_predictions(view: LabelledView, predictions: Path, comparison: Path | 
     Raises InvalidSubmission: they cannot be read; InfrastructureFailure: the labels cannot be read.
     """
     with ExitStack() as stack:
-        scorer = stack.enter_context(closing(open_scorer(view.card, view.grader)))
-        try:
-            rows, final = open_holdout(view, scorer, stack)
-        except InvalidSubmission as error:
-            raise InfrastructureFailure(f"The labels of this view cannot be read: {error}") from error
+        rows, final = open_holdout(view, stack.enter_context(closing(open_scorer(view.card, view.grader))), stack)
         parsed = rows.truth.read(predictions)
         score = rows.evaluate(parsed, _read(comparison, rows.truth), seed)
         return score if final is None else replace(score, final=finite(final.score(parsed)))
@@ -126,11 +125,3 @@ def _read(path: Path | None, truth: Truth) -> PredictionSet | None:
         return None if path is None else truth.read(path)
     except InvalidSubmission:
         return None
-
-
-def _submitted(view: LabelledView, submission: Path) -> tuple[NDArray[Any] | None, str | None]:
-    """Return the predictions of the test rows, and why there are none."""
-    try:
-        return read_submission(submission, view.data / "sample_submission.csv", view.card)[1], None
-    except InvalidSubmission as error:
-        return None, str(error)

@@ -12,21 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.answers import Gain, LabelledView, NodeScore
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.registry import METRICS, Metric
-from bot.evaluation.scoring import Scorer, parts_of, sample_of
+from bot.evaluation.scoring import Scorer, readable_parts, sample_of
 from bot.evaluation.scoring.bank import read_answers, write_values
 from bot.evaluation.scoring.interval import held_units
 from bot.evaluation.scoring.registry_scorer import draw_scorer
 from bot.evaluation.scoring.truth import PartOfTruth, PredictionSet, Rows, Truth, score_or_nan, weighted_mean
 from scrapers.snapshots.card import TaskCard
 
-Values = NDArray[Any]
 Floats = NDArray[np.float64]
 
 DRAWS, FEWEST = 100, 30
@@ -153,9 +152,8 @@ class ScoredRows:
         if self.metric is None or self.labels is None or predictions.values is None or not self.metric.rows:
             return None
         if id(predictions) not in self.memory:
-            values = (
-                predictions.values[self.places] if len(self.places) < len(predictions.values) else predictions.values
-            )
+            values = predictions.values
+            values = values[self.places] if len(self.places) < len(values) else values
             losses = self.metric.row_losses(self.labels, values, self.card.metric.params)
             self.memory[id(predictions)] = predictions, losses
         return self.memory[id(predictions)][1]
@@ -215,13 +213,13 @@ def open_holdout(
 ) -> tuple[ScoredRows, ScoredRows | None]:
     """Open the labels of a view: the hold-out rows, and those of the internal test, None where no rows are scored apart.
 
-    `parts` are those of `parts_of`, where they are open. Where a grader scores whole files only, the rows have no numbers, and
-    the score has no standard error.
+    `parts` are those of `readable_parts`, where they are open. Where a grader scores whole files only, the rows have no numbers,
+    and the score has no standard error.
 
     Raises:
-        InvalidSubmission: the labels cannot be read.
+        InfrastructureFailure: the labels cannot be read.
     """
-    truth, final = parts or parts_of(view, scorer)
+    truth, final = parts or readable_parts(view, scorer)
     card, sample, row_count = view.card, sample_of(view), len(truth.ids or ())
     labels = read_answers(view.truth, sample, card)[1] if scorer.kind == "registry" else None
     # Where withheld rows stand in for the test rows, they are told apart by nothing.
@@ -230,9 +228,8 @@ def open_holdout(
 
     def rows(part: Truth, units: Rows) -> ScoredRows:
         places = part.places if isinstance(part, PartOfTruth) else np.arange(len(units))
-        return ScoredRows(
-            card, part, places, sample, None if labels is None else labels[places], units, resources=stack
-        )
+        part_labels = None if labels is None else labels[places]
+        return ScoredRows(card, part, places, sample, part_labels, units, resources=stack)
 
     return rows(truth, units), None if final is None else rows(final, np.arange(len(final.ids or ())))
 

@@ -197,6 +197,4 @@ class PerFold(PartOfTruth):
 def weighted_mean(scores: Sequence[tuple[float, int]]) -> float:
     """Return the mean of folds' scores, weighted by their rows, those that are NaN left out; NaN if all are."""
     finite = [(score, rows) for score, rows in scores if np.isfinite(score)]
-    return (
-        float(sum(score * rows for score, rows in finite) / sum(rows for _, rows in finite)) if finite else float("nan")
-    )
+    return float(sum(score * rows for score, rows in finite) / sum(rows for _, rows in finite)) if finite else math.nan
