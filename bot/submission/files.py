@@ -1,7 +1,6 @@
 """A node's submission file: how it is made, kept and checked, and which public kernel its script resembles."""
 
 import asyncio
-import base64
 import shutil
 from dataclasses import dataclass
 from datetime import datetime
@@ -251,8 +250,8 @@ async def most_similar_kernel(
     sketch = await worker.sketch_script(script)
     if sketch is None:
         return None, 0.0
-    code, prose = (None if sketch[part] is None else base64.b64decode(str(sketch[part])) for part in ("code", "prose"))
-    own_sketch = Sketch(str(sketch["sha256"]), code, prose)
+    code, prose = (bytes.fromhex(signature) or None for signature in sketch[1:])
+    own_sketch = Sketch(sketch[0], code, prose)
     with store.read() as session:
         ids = select(SketchBand.sketch).where(
             col(SketchBand.digest).in_(band_digests(own_sketch, competition, "kernel"))

@@ -39,13 +39,6 @@ Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
 
 
-def _give_way(pid: int, nice: int) -> None:
-    """Lower the priority of a process and the weight of its session, by which the kernel shares a core first."""
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, nice)
-        Path(f"/proc/{pid}/autogroup").write_text(str(nice))
-
-
 class WorkerProcess:
     """Runs functions in one child process, one at a time; it starts with the first call.
 
@@ -79,8 +72,7 @@ class WorkerProcess:
     @property
     def pid(self) -> int | None:
         """The child's process id while it lives."""
-        alive = self._process is not None and self._process.returncode is None
-        return self._process.pid if self._process is not None and alive else None
+        return None if self._process is None or self._process.returncode is not None else self._process.pid
 
     @property
     def slowness(self) -> float:
@@ -159,7 +151,10 @@ class WorkerProcess:
             limit=_LONGEST_ANSWER,
         )
         if self._nice:
-            _give_way(self._process.pid, self._nice)
+            # Also the weight of its session, by which the kernel shares a core first.
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, self._nice)
+                Path(f"/proc/{self._process.pid}/autogroup").write_text(str(self._nice))
         self._drain = asyncio.create_task(self._keep_stderr(self._process))
 
     async def _keep_stderr(self, process: asyncio.subprocess.Process) -> None:
@@ -178,16 +173,14 @@ class WorkerProcess:
         except ConnectionError:
             answer = b""
         if not answer.endswith(b"\n"):
-            raise errors.InfrastructureFailure(await self._last_words(process))
+            status = await process.wait()
+            if self._drain is not None:
+                await self._drain
+            words = " | ".join(list(self._stderr)[-5:])
+            ending = f": {words}" if words else "."
+            raise errors.InfrastructureFailure(f"The worker process ended with status {status}{ending}")
         reply: dict[str, Any] = json.loads(answer)
         return reply
-
-    async def _last_words(self, process: asyncio.subprocess.Process) -> str:
-        status = await process.wait()
-        if self._drain is not None:
-            await self._drain
-        words = " | ".join(list(self._stderr)[-5:])
-        return f"The worker process ended with status {status}{': ' + words if words else '.'}"
 
     async def _stop(self) -> None:
         process, drain = self._process, self._drain

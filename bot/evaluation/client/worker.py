@@ -60,7 +60,7 @@ class Worker(WorkerProcess):
     guard_view = Remote(_GUARDS, tuple[GuardFinding, ...], lambda: running.guard_view)
     guard_execution = Remote(_GUARDS, tuple[GuardFinding, ...], lambda: running.guard_execution)
     check_file = Remote(_COPIES, PublicCopy, lambda: copies.check_file)
-    sketch_script = Remote(_COPIES, dict[str, str | None] | None, lambda: copies.sketch_script)
+    sketch_script = Remote(_COPIES, tuple[str, str, str] | None, lambda: copies.sketch_script)
     grade = Remote(_GRADE, GradeReport, lambda: grade.grade)
     grade_nodes = Remote(_GRADE, HiddenScores, lambda: grade.grade_nodes)
     rank_correlation = Remote(_GRADE, float | None, lambda: grade.rank_correlation)

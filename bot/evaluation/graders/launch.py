@@ -27,7 +27,7 @@ _STDERR_BYTES = 2_000
 
 
 @dataclass(frozen=True)
-class Started:
+class GraderHandle:
     """A grader's process that was started."""
 
     process: subprocess.Popen[bytes]
@@ -82,7 +82,7 @@ def can_contain() -> bool:
     return all(shutil.which(tool) for tool in ("bwrap", *(["setpriv"] if choose_identity().changes_user else [])))
 
 
-def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, contained: bool) -> Started:
+def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, contained: bool) -> GraderHandle:
     """Start the process.
 
     The folder is laid out by `lay_out`. Memory counts as address space of each process; the limit of processes, threads
@@ -107,13 +107,13 @@ def start(folder: Path, channel: int, memory_bytes: int, processes: int, *, cont
                 tmpfs_bytes=_TMPFS_BYTES,
             )
             process, stderr = _popen(argv, _environment(TMPFS[0]), Path("/"), [channel, *descriptors])
-            return Started(process, NamespaceTree(process.pid, TMPFS), True, stderr)
+            return GraderHandle(process, NamespaceTree(process.pid, TMPFS), True, stderr)
         mark = f"{owner()}.{folder.name}"
         argv = ended_with_us([sys.executable, "-P", "-s", str(folder / "code" / "child.py")])
         argv += [str(channel), str(memory_bytes), "0"]
         environment = {**_environment(str(folder / "work")), MARKER: mark}
         process, stderr = _popen(argv, environment, folder / "work", [channel])
-        return Started(process, MarkedTree(process.pid, mark), False, stderr)
+        return GraderHandle(process, MarkedTree(process.pid, mark), False, stderr)
 
 
 def _popen(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.evaluation.graders.launch import Started, can_contain, lay_out, start, temporary_folder
+from bot.evaluation.graders.launch import GraderHandle, can_contain, lay_out, start, temporary_folder
 from state.errors import GraderFailed, GraderStopped, InfrastructureFailure, InvalidSubmission, Problem, SnapshotError
 
 _MAX_SHOWN = 300
@@ -118,7 +118,7 @@ class GraderProcess:
         self._count = 0
         self._stack = ExitStack()
         weakref.finalize(self, self._stack.close)
-        self._started: Started | None = None
+        self._started: GraderHandle | None = None
         self._channel: socket.socket | None = None
 
     @property
@@ -148,11 +148,7 @@ class GraderProcess:
         return self._loaded[handle]
 
     def score(
-        self,
-        submission: int,
-        answers: int,
-        rows: Iterable[int] | None = None,
-        donors: Iterable[int] | None = None,
+        self, submission: int, answers: int, rows: Iterable[int] | None = None, donors: Iterable[int] | None = None
     ) -> float | None:
         """Return grade.py's score of a submission; None if it is not a finite number.
 
@@ -168,13 +164,8 @@ class GraderProcess:
         """
         self._need(answers)
         self._need(submission)
-        request = {
-            "do": "score",
-            "submission": str(submission),
-            "answers": str(answers),
-            "rows": rows is not None,
-            "taken": donors is not None,
-        }
+        request: dict[str, Any] = {"do": "score", "submission": str(submission), "answers": str(answers)}
+        request |= {"rows": rows is not None, "taken": donors is not None}
         if rows is None:
             reply = self._ask(request)
         else:

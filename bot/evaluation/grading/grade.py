@@ -87,9 +87,8 @@ def _answers(snapshot_dir: Path, card: TaskCard, scorer: Scorer) -> Path:
     """Return the answers for the scorer; a grade.py may need more columns, in the file named in `params`."""
     name = "answers.csv" if scorer.kind == "registry" else str(card.metric.params.get("answers", "answers.csv"))
     if name != Path(name).name:
-        raise SnapshotError(
-            [Problem("snapshot.json", None, f"metric.params.answers must be a file's name, not {name!r}")]
-        )
+        fault = f"metric.params.answers must be a file's name, not {name!r}"
+        raise SnapshotError([Problem("snapshot.json", None, fault)])
     return snapshot_dir / "private" / name
 
 
@@ -98,18 +97,16 @@ def grade(snapshot_dir: Path, card: TaskCard, submission_path: Path, clock: Cloc
 
     Raises SnapshotError: the snapshot cannot be graded against; UsageError: the card's metric is not known.
     """
-    with closing(open_hidden_test(snapshot_dir, card)) as test:
-        return _graded(test, submission_path, clock or SystemClock())
-
-
-def _graded(test: HiddenTest, path: Path, clock: Clock) -> GradeReport:
-    score, message = None, _fault_of_path(path)
+    score, message = None, fault_of_place(submission_path)
+    if message is None and submission_path.suffix.lower() != ".csv":  # as far as MLE-bench checks
+        message = f"{shown_name(submission_path)} does not end in .csv."
     exists = message is None
-    if exists:
-        try:
-            score = test.score(path)
-        except InvalidSubmission as error:
-            message = str(error)
+    with closing(open_hidden_test(snapshot_dir, card)) as test:
+        if exists:
+            try:
+                score = test.score(submission_path)
+            except InvalidSubmission as error:
+                message = str(error)
     standing = MedalStanding() if score is None else test.standing(score)
     lines = asdict(thresholds(test.board)) if test.board else dict.fromkeys(("gold", "silver", "bronze", "median"))
     return GradeReport(
@@ -121,8 +118,8 @@ def _graded(test: HiddenTest, path: Path, clock: Clock) -> GradeReport:
         submission_exists=exists,
         valid_submission=score is not None,
         is_lower_better=test.card.lower_is_better,
-        created_at=clock.now().isoformat(),
-        submission_path=str(path),
+        created_at=(clock or SystemClock()).now().isoformat(),
+        submission_path=str(submission_path),
         n_teams=len(test.board),
         grader=test.scorer.kind,
         message=message,
@@ -130,21 +127,12 @@ def _graded(test: HiddenTest, path: Path, clock: Clock) -> GradeReport:
     )
 
 
-def _fault_of_path(path: Path) -> str | None:
-    """Return why there is no submission at a path, as far as MLE-bench checks; None if there is one."""
-    if (fault := fault_of_place(path)) is not None:
-        return fault
-    return None if path.suffix.lower() == ".csv" else f"{shown_name(path)} does not end in .csv."
-
-
 def _direction_note(board: Sequence[float], card: TaskCard) -> str | None:
     """Return a note if the board's order contradicts the card's direction, which is the one used."""
     if not board or board_is_lower_better(board) == card.lower_is_better:
         return None
     if board[0] == board[-1]:
-        return (
-            "the first and last scores of the leaderboard are equal, so MLE-bench would take higher scores for better"
-        )
+        return "the leaderboard's first and last scores are equal, so MLE-bench would take higher scores for better"
     return f"the leaderboard's order contradicts the card's direction ({card.metric.direction}), which is used"
 
 

@@ -1,18 +1,15 @@
 """Checks whether a file for submission is valid, and whether it is the same as a public one or another node's."""
 
-import base64
 import filecmp
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bot.evaluation.answers import PublicCopy
 from bot.evaluation.answers.findings import GuardFinding, guard_passed, spoiling, suspicious
 from bot.evaluation.guards.scores import repeats_latest
 from bot.evaluation.guards.traces import Traces
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.ranking import spearman
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.metrics.same_labels import equal_labels
@@ -30,8 +27,6 @@ SAME_ORDER = 1.0 - 1e-9
 _CLOSE = 1e-6
 """Numbers are equal that differ by no more than this share of the column's spread."""
 _OWN_FILES = frozenset({"train.csv", "validation.csv", "sample_validation.csv"})
-
-Values = NDArray[Any]
 
 
 def check_file(file: Path, view_dir: Path, outputs: Path | None, card: TaskCard) -> PublicCopy:
@@ -51,35 +46,24 @@ def public_copy(own_values: Values, view_dir: Path, outputs: Path | None, card: 
     sample = view_dir / "sample_submission.csv"
     ids = read_table(sample).keys(card.row_columns)
     labels = prediction_kind(card) != "number"
+    folders = [view_dir, *([outputs] if outputs is not None and outputs.is_dir() else [])]
+    files = [(folder, path) for folder in folders for path in sorted(folder.rglob("*.csv"))]
     file_count = 0
-    for path in _public(view_dir, outputs, card):
+    for folder, path in files:
+        if path.name in _OWN_FILES or not _may_be_one(path, card):
+            continue
         try:
             public = read_truth(path, ids, card, OF_OTHERS)
         except InvalidSubmission:
             continue  # of other rows, or without values
         file_count += 1
         if (likeness := _likeness(own_values, public, labels=labels)) is not None:
-            kind = "the sample submission" if path == sample else f"the public file {_path(path, view_dir, outputs)}"
-            return PublicCopy(f"{likeness} {kind}", file_count)
+            # Below its folder, which for an output names its kernel.
+            name = path.relative_to(folder).as_posix()
+            return PublicCopy(
+                f"{likeness} {'the sample submission' if path == sample else f'the public file {name}'}", file_count
+            )
     return PublicCopy(None, file_count)
-
-
-def same_values(own_values: Values, public_values: Values, *, labels: bool) -> bool:
-    """Whether two files have the same value in nearly every row (`SAME_CELLS`), but not the same in all rows."""
-    equal = equal_labels(own_values, public_values) if labels else _equal_numbers(own_values, public_values)
-    return equal > SAME_CELLS and not _constant(public_values)
-
-
-def _public(view_dir: Path, outputs: Path | None, card: TaskCard) -> Sequence[Path]:
-    folders = [view_dir] if outputs is None or not outputs.is_dir() else [view_dir, outputs]
-    csv_files = [path for folder in folders for path in sorted(folder.rglob("*.csv"))]
-    return [path for path in csv_files if path.name not in _OWN_FILES and _may_be_one(path, card)]
-
-
-def _path(path: Path, view_dir: Path, outputs: Path | None) -> str:
-    """Return a file's path below its folder, which for an output names its kernel."""
-    folder = view_dir if outputs is None or path.is_relative_to(view_dir) else outputs
-    return path.relative_to(folder).as_posix()
 
 
 def _may_be_one(path: Path, card: TaskCard) -> bool:
@@ -92,7 +76,7 @@ def _may_be_one(path: Path, card: TaskCard) -> bool:
 
 def _likeness(own_values: Values, public_values: Values, *, labels: bool) -> str | None:
     """Return how two files are the same; None if they are not."""
-    equal = equal_labels(own_values, public_values) if labels else _equal_numbers(own_values, public_values)
+    equal = _equal_share(own_values, public_values, labels=labels)
     if equal == 1.0:
         return "every value is that of"
     # A good file may share nearly all values with a constant one, as with rare classes.
@@ -110,25 +94,21 @@ def _constant(values: Values) -> bool:
     return bool((values == values[:1]).all())
 
 
-def _equal_numbers(own_values: Values, public_values: Values) -> float:
+def _equal_share(own_values: Values, public_values: Values, *, labels: bool) -> float:
+    if labels:
+        return equal_labels(own_values, public_values)
     spread = np.ptp(np.vstack([own_values, public_values]), axis=0)
     return float((np.abs(own_values - public_values) <= _CLOSE * np.maximum(spread, 1e-12)).mean())
 
 
-def sketch_script(text: str) -> dict[str, str | None] | None:
-    """Return a script's sketch, None for one without a word.
+def sketch_script(text: str) -> tuple[str, str, str] | None:
+    """Return a script's `scrapers.posts.sketches.Sketch`, None for one without a word.
 
     Returns:
-        `sha256`, and `code` and `prose`: the signatures of `scrapers.posts.sketches` in base64, None where there is too little.
+        The SHA-256, and the signatures of code and prose in hex, empty where there is too little.
     """
     sketch = sketch_of(text, "kernel", "script")
-    if sketch is None:
-        return None
-    return {"sha256": sketch.sha256, "code": _text(sketch.code), "prose": _text(sketch.prose)}
-
-
-def _text(signature: bytes | None) -> str | None:
-    return None if signature is None else base64.b64encode(signature).decode()
+    return None if sketch is None else (sketch.sha256, (sketch.code or b"").hex(), (sketch.prose or b"").hex())
 
 
 MOST_NODES = 20
@@ -150,7 +130,7 @@ def copied_submission(guard: str, traces: Traces) -> GuardFinding:
             values = traces.submitted_by(node.submission)
         except InvalidSubmission:
             continue  # it is gone, or was invalid
-        if same_values(traces.submitted, values, labels=labels):
+        if _equal_share(traces.submitted, values, labels=labels) > SAME_CELLS and not _constant(values):
             return suspicious(guard, f"every value of the submission is that of node {node.node}", node=node.node)
     sentence = f"it resembles none of {copy.file_count} public files and {len(traces.earlier_nodes)} other nodes"
     return guard_passed(guard, sentence, public=copy.file_count, nodes=len(traces.earlier_nodes))

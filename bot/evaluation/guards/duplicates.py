@@ -72,10 +72,8 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     if len(repeats) < max(FEWEST, SHARE * len(traces.ids)):
         return guard_passed(guard, f"{len(repeats)} of {len(traces.ids)} validation rows repeat a training row")
     if _is_coarse(_keys(view.train)):
-        return guard_passed(
-            guard,
-            f"{len(repeats)} of {len(traces.ids)} validation rows repeat a training row, in columns that have few values",
-        )
+        coarse = "validation rows repeat a training row, in columns that have few values"
+        return guard_passed(guard, f"{len(repeats)} of {len(traces.ids)} {coarse}")
     new_rows = np.array([row for row in range(len(traces.ids)) if row not in repeats])
     if len(new_rows) < FEWEST:
         return suspicious(guard, "nearly all validation rows repeat training rows: the score measures memory")
@@ -88,9 +86,8 @@ def better_on_duplicates(guard: str, traces: Traces) -> GuardFinding:
     tested = float(np.isin(_keys(view.test), _keys(view.train)).mean()) if len(view.test) else 0.0
     evidence["test_share"] = round(tested, 4)
     if tested >= AS_OFTEN * len(repeats) / len(traces.ids):
-        return guard_passed(
-            guard, f"{sentence}, but {tested:.0%} of the test rows repeat training rows as well", **evidence
-        )
+        sentence = f"{sentence}, but {tested:.0%} of the test rows repeat training rows as well"
+        return guard_passed(guard, sentence, **evidence)
     if traces.error is not None and worse > _ERRORS * traces.error:
         # Without the score itself: labs read the sentence, and are shown scores rounded.
         gain_words = f"{worse / traces.error:.2g} standard errors of the score come from"
@@ -110,13 +107,8 @@ def _copies(view: GuardedView) -> NDArray[np.bool_]:
     shares = pd.Series(view.targets[0].train).value_counts(normalize=True)
     if float((shares**2).sum()) > CHANCE:
         return no_rows
-    train, validation = (
-        pd.MultiIndex.from_arrays([_keys(part), *labels])
-        for part, labels in (
-            (view.train, [target.train for target in view.targets]),
-            (view.validation, [target.validation for target in view.targets]),
-        )
-    )
+    train = pd.MultiIndex.from_arrays([_keys(view.train), *(target.train for target in view.targets)])
+    validation = pd.MultiIndex.from_arrays([_keys(view.validation), *(target.validation for target in view.targets)])
     return np.asarray(validation.isin(train), dtype=bool)
 
 
@@ -144,5 +136,4 @@ def _keys(frame: pd.DataFrame) -> NDArray[np.uint64]:
         return np.zeros(0, dtype=np.uint64)
     # As bytes, since a text that was not UTF-8 cannot be hashed.
     stripped = frame.apply(lambda column: column.str.strip().str.encode("utf-8", "surrogatepass"))
-    keys: NDArray[np.uint64] = pd.util.hash_pandas_object(stripped, index=False).to_numpy().astype(np.uint64)
-    return keys
+    return np.asarray(pd.util.hash_pandas_object(stripped, index=False), dtype=np.uint64)

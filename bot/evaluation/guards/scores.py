@@ -13,7 +13,8 @@ from bot.evaluation.answers.board import beyond_board
 from bot.evaluation.answers.findings import GuardFinding, guard_passed, not_run, spoiling, suspicious
 from bot.evaluation.guards.leaks import as_numbers
 from bot.evaluation.guards.targets import GuardedView
-from bot.evaluation.guards.traces import Traces, Values
+from bot.evaluation.guards.traces import Traces
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.evaluation.views.build import view_info
 from bot.evaluation.views.timeline import train_stretches
@@ -67,9 +68,8 @@ def trained_on_the_future(guard: str, view: GuardedView) -> GuardFinding:
         time_column = time_column or name
     if time_column is None:
         return guard_passed(guard, "no column separates training and test rows by time")
-    return guard_passed(
-        guard, f"time, by {time_column!r}, separates validation rows from training rows as it does test rows"
-    )
+    sentence = f"time, by {time_column!r}, separates validation rows from training rows as it does test rows"
+    return guard_passed(guard, sentence)
 
 
 def latest_row(view: GuardedView) -> int | None:
@@ -145,9 +145,10 @@ def too_good(guard: str, traces: Traces) -> GuardFinding:
     if share is None:
         return guard_passed(guard, "a constant scores as well as the labels, so no score is too good")
     best = max(traces.earlier_nodes, key=lambda node: traces.oriented(node.score), default=None)
-    doubt = _beyond_board(guard, traces, share) or (
-        _beyond_others(guard, traces, share, best) if best else _perfect(guard, traces, share)
-    )
+    noise = ERRORS * (traces.error or 0.0)
+    if (words := beyond_board(traces.score, traces.board, traces.view.card, noise)) is not None:
+        return suspicious(guard, words, unexplained=round(share, 6), noise=traces.error)
+    doubt = _beyond_others(guard, traces, share, best) if best else _perfect(guard, traces, share)
     if doubt is not None:
         return doubt
     sentence = f"{share:.1%} of the constant baseline's error remains"
@@ -176,11 +177,6 @@ def _perfect(guard: str, traces: Traces, share: float) -> GuardFinding | None:
         return None
     sentence = f"the score of {traces.score:.6g} is perfect on {len(traces.ids)} rows, and there is no other to compare it with"
     return suspicious(guard, sentence, unexplained=round(share, 6))
-
-
-def _beyond_board(guard: str, traces: Traces, share: float) -> GuardFinding | None:
-    sentence = beyond_board(traces.score, traces.board, traces.view.card, ERRORS * (traces.error or 0.0))
-    return None if sentence is None else suspicious(guard, sentence, unexplained=round(share, 6), noise=traces.error)
 
 
 BETTER = 0.5
@@ -263,8 +259,7 @@ def constant_predictions(guard: str, traces: Traces) -> GuardFinding:
         return guard_passed(guard, "all rows have the value of the latest training row")
     for name, values in (("submission", traces.submitted), ("validation predictions", traces.prediction_values)):
         if len(values) >= FEWEST and _nearly_constant(values):
-            sentence = f"all {len(values)} rows of the {name} have the same value"
-            return spoiling(guard, sentence, rows=len(values))
+            return spoiling(guard, f"all {len(values)} rows of the {name} have the same value", rows=len(values))
     return guard_passed(guard, "predictions differ from row to row")
 
 

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bot.evaluation.layouts.composite_ids import ColumnRowMapping, Places
 from bot.evaluation.layouts.label_images import Pixels
 from bot.evaluation.layouts.layout import Layout
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.ranking import mean_ranks
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring.prediction_file import read_truth
@@ -22,7 +22,6 @@ from scrapers.snapshots.tables import read_number
 _DIGITS = 9
 """Digits of a mean, so that two computed in different ways are equal."""
 
-Values = NDArray[Any]
 Cells = tuple[Any, ...]
 
 
@@ -40,43 +39,43 @@ class Target:
     validation: Values
 
 
-def targets_of(view: OpenedView) -> list[Target]:
-    """Return the targets to predict: classes as a whole, each quantity by itself.
+class GuardedView(OpenedView):
+    """A view for guards."""
 
-    If each row has several rows of predictions, one for each column, each column is a target. If they are places in lists,
-    or pixels, the target is their mean, or for labels the commonest one.
-    """
-    truth, layout = read_truth(view.labels / "labels.csv", view.asked_ids, view.card), view.layout
-    names, train = layout.card.prediction_columns, [_of_training(layout, row) for row in range(len(view.train))]
-    if layout.classes is not None:
-        hot = [None if row is None else "\x1f".join(row) for row in train]
-        firsts = [truth[places[0]] for places in view.prediction_places]
-        return [_classes(layout.label_columns[0], hot, [_hot(row) for row in firsts])]
-    if isinstance(layout.form, ColumnRowMapping):
-        names = layout.label_columns
-        answers = [
-            _by_column(layout.form, names, ((view.asked_ids[place], truth[place][0]) for place in places))
-            for places in view.prediction_places
-        ]
-    elif isinstance(layout.form, Places | Pixels):
-        answers = [_joined_cells(truth[list(places)]) for places in view.prediction_places]
-    else:
-        answers = [tuple(truth[places[0]]) for places in view.prediction_places]
-    quantities = prediction_kind(layout.card) == "number" and (
-        isinstance(layout.form, Places | Pixels) or not layout.is_classification
-    )
-    targets = []
-    for place, name in enumerate(names):
-        train_labels, validation_labels = (
-            [None if row is None else row[place] for row in train],
-            [row[place] for row in answers],
+    @cached_property
+    def targets(self) -> list[Target]:
+        """The targets to predict: classes as a whole, each quantity by itself.
+
+        If each row has several rows of predictions, one for each column, each column is a target. If they are places in lists,
+        or pixels, the target is their mean, or for labels the commonest one.
+        """
+        truth, layout = read_truth(self.labels / "labels.csv", self.asked_ids, self.card), self.layout
+        names, form = layout.card.prediction_columns, layout.form
+        train = [_of_training(layout, row) for row in range(len(self.train))]
+        if layout.classes is not None:
+            hot = [None if row is None else "\x1f".join(row) for row in train]
+            answers_hot = [
+                "\x1f".join("1" if cell == 1 else "0" for cell in truth[p[0]]) for p in self.prediction_places
+            ]
+            return [_classes(layout.label_columns[0], hot, answers_hot)]
+        if isinstance(form, ColumnRowMapping):
+            names = layout.label_columns
+            answers = [
+                _by_column(form, names, ((self.asked_ids[place], truth[place][0]) for place in places))
+                for places in self.prediction_places
+            ]
+        elif isinstance(form, Places | Pixels):
+            answers = [_joined_cells(truth[list(places)]) for places in self.prediction_places]
+        else:
+            answers = [tuple(truth[places[0]]) for places in self.prediction_places]
+        joined = isinstance(form, Places | Pixels)
+        target = (
+            _quantity
+            if prediction_kind(layout.card) == "number" and (joined or not layout.is_classification)
+            else _classes
         )
-        targets.append(
-            _quantity(name, train_labels, validation_labels)
-            if quantities
-            else _classes(name, *map(_all_spelled, (train_labels, validation_labels)))
-        )
-    return targets
+        columns = [[None if row is None else row[place] for row in train] for place in range(len(names))]
+        return [target(name, columns[place], [row[place] for row in answers]) for place, name in enumerate(names)]
 
 
 def _of_training(layout: Layout, row: int) -> Cells | None:
@@ -109,14 +108,6 @@ def _by_column(form: ColumnRowMapping, names: Sequence[str], labels_by_id: Itera
     return tuple(cells.get(name, np.nan) for name in names)
 
 
-def _hot(row: Values) -> str:
-    return "\x1f".join("1" if cell == 1 else "0" for cell in row)
-
-
-def _all_spelled(cells: Sequence[Any]) -> list[str | None]:
-    return [None if cell is None else _spelled(cell) for cell in cells]
-
-
 def _spelled(cell: Any) -> str:
     """Return the common spelling of a class: `1`, `1.0` and `true` are the same."""
     text = str(cell).strip()
@@ -129,10 +120,10 @@ def _number(cell: Any) -> float:
     return math.nan if value is None else value
 
 
-def _classes(name: str, train: Sequence[str | None], validation: Sequence[str | None]) -> Target:
+def _classes(name: str, train: Sequence[Any], validation: Sequence[Any]) -> Target:
     codes: dict[str, int] = {}
-    train_codes = [-1 if cell is None else codes.setdefault(cell, len(codes)) for cell in train]
-    validation_codes = [codes.setdefault(str(cell), len(codes)) for cell in validation]
+    train_codes = [-1 if cell is None else codes.setdefault(_spelled(cell), len(codes)) for cell in train]
+    validation_codes = [codes.setdefault(_spelled(cell), len(codes)) for cell in validation]
     return Target(name, "classes", np.array(train_codes, dtype=int), np.array(validation_codes, dtype=int))
 
 
@@ -145,12 +136,3 @@ def _quantity(name: str, train: Sequence[Any], validation: Sequence[Any]) -> Tar
     ascending = np.sort(values[is_finite])
     places = (np.searchsorted(ascending, answers, "left") + np.searchsorted(ascending, answers, "right") + 1) / 2
     return Target(name, "quantity", ranks, places / max(1, len(ascending)))
-
-
-class GuardedView(OpenedView):
-    """A view for guards."""
-
-    @cached_property
-    def targets(self) -> list[Target]:
-        """The targets to predict: classes as a whole, each quantity by itself."""
-        return targets_of(self)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bot.evaluation.answers import LabelledView, OtherNode
 from bot.evaluation.guards.targets import GuardedView
+from bot.evaluation.metrics.arrays import Values
 from bot.evaluation.metrics.registry import prediction_kind
 from bot.evaluation.scoring import Scorer, labels_of, open_scorer
 from bot.evaluation.scoring.bank import read_predicted
@@ -24,8 +25,6 @@ from bot.evaluation.scoring.scored_rows import ScoredRows, open_holdout
 from bot.evaluation.scoring.truth import PredictionSet, Rows, Truth, finite, score_or_nan
 from bot.evaluation.tables.csv_table import read_table
 from state.errors import UnsupportedLayout
-
-Values = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -134,19 +134,10 @@ def _layout(
     moved_to = next(Path(name) for name in _FOLDERS if name == _FOLDERS[-1] or not (data_dir / name).exists())
     table = FileTable(data_dir / INDEX, index_header(card.id_column, column), data_dir, entries, moved_to)
     classes = match_classes(set(labels.values()), card.prediction_columns) if column == "label" else None
-    return Layout(
-        card,
-        table,
-        test,
-        sample,
-        card.id_column,
-        ids,
-        withheld_columns=(column,),
-        label_columns=(column,),
-        labels=tuple((entry.label,) for entry in entries),
-        classes=classes,
-        notes=(f"the labels are {by_class.origin}; train.csv is an index of the files",),
-    )
+    cells = tuple((entry.label,) for entry in entries)
+    notes = (f"the labels are {by_class.origin}; train.csv is an index of the files",)
+    columns = (column,)
+    return Layout(card, table, test, sample, card.id_column, ids, columns, columns, cells, classes, notes=notes)
 
 
 def _ids(paths: Sequence[Path], sample_ids: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bot.evaluation.layouts.layout import Layout, PredictionRow, RowMapping
 from bot.evaluation.tables.csv_table import Rows, Table
@@ -39,15 +38,12 @@ class Places(RowMapping):
         """Yield what is asked for one training row: as many places as the shortest list has."""
         lists = [json.loads(cell) for cell in layout.labels[row]]
         for place, values in enumerate(zip(*lists, strict=False)):
-            yield PredictionRow(f"{layout.ids[row]}_{place}", tuple(map(_text, values)), {})
+            truth = tuple(value if isinstance(value, str) else json.dumps(value) for value in values)
+            yield PredictionRow(f"{layout.ids[row]}_{place}", truth, {})
 
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
         return identifier.rpartition("_")[0]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def melted(train: Rows, test: Rows | None, sample: Table, card: TaskCard) -> Layout | None:

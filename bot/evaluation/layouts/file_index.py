@@ -57,17 +57,13 @@ class FileTable(Rows):
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write the index of those files, in that order, without labels, and put the files where they may lie."""
-        for row in rows:
-            self.copy_file(self.entries[row], target.parent / self.place(self.entries[row]))
-        write_table(target, columns, (self._view_cells(self.entries[row], columns) for row in rows))
-
-    def _view_cells(self, entry: RowFile, columns: Sequence[str]) -> list[str]:
-        cells = {self.header[0]: entry.id, self.header[1]: self.place(entry).as_posix()}
-        return [cells.get(column, "") for column in columns]
-
-    def place(self, entry: RowFile) -> Path:
-        """Return the place of a file when its label is withheld."""
-        return entry.file if self.moved_to is None else self.moved_to / file_name(entry)
+        lines = []
+        for entry in (self.entries[row] for row in rows):
+            place = entry.file if self.moved_to is None else self.moved_to / file_name(entry)
+            self.copy_file(entry, target.parent / place)
+            cells = {self.header[0]: entry.id, self.header[1]: place.as_posix()}
+            lines.append([cells.get(column, "") for column in columns])
+        write_table(target, columns, lines)
 
     def moved_names(self, rows: Sequence[int]) -> frozenset[str]:
         """Return what these rows' files are named, with and without suffix, if the files are moved; else nothing."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 from PIL import Image
@@ -41,12 +41,9 @@ class Pixels(RowMapping):
         values = grey.tobytes()
         name = layout.ids[row]
         outer, inner = (width, height) if self.down else (height, width)
-        for a in range(outer):
-            for b in range(inner):
-                y, x = (b, a) if self.down else (a, b)
-                yield PredictionRow(
-                    f"{name}_{y + self.first}_{x + self.first}", (repr(values[y * width + x] / 255),), {}
-                )
+        for a, b in product(range(outer), range(inner)):
+            y, x = (b, a) if self.down else (a, b)
+            yield PredictionRow(f"{name}_{y + self.first}_{x + self.first}", (repr(values[y * width + x] / 255),), {})
 
     def unit(self, identifier: str) -> str:
         """Return the id of the row that a row of predictions is of."""
@@ -81,20 +78,10 @@ def files_with_labels(data_dir: Path, card: TaskCard, test: Rows | None, sample:
     names = sorted(inputs.keys() & labels.keys())
     entries = tuple(RowFile(name, inputs[name], labels[name].as_posix(), labels[name]) for name in names)
     table = FileTable(data_dir / INDEX, index_header(card.id_column, LABEL_FILE), data_dir, entries, None)
-    return Layout(
-        card,
-        table,
-        test,
-        sample,
-        card.id_column,
-        tuple(names),
-        withheld_columns=(LABEL_FILE,),
-        label_columns=(LABEL_FILE,),
-        labels=tuple((entry.label,) for entry in entries),
-        classes=None,
-        form=form,
-        notes=(f"the labels are the files in {pairs[0][1].as_posix()}/; train.csv is an index of the files",),
-    )
+    cells, columns = tuple((entry.label,) for entry in entries), (LABEL_FILE,)
+    notes = (f"the labels are the files in {pairs[0][1].as_posix()}/; train.csv is an index of the files",)
+    ids = tuple(names)
+    return Layout(card, table, test, sample, card.id_column, ids, columns, columns, cells, None, form=form, notes=notes)
 
 
 def files_in_index(view_dir: Path, card: TaskCard, sample: Table) -> Layout | None:
@@ -108,19 +95,9 @@ def files_in_index(view_dir: Path, card: TaskCard, sample: Table) -> Layout | No
     table, header = read_table(index), index_header(card.id_column, LABEL_FILE)
     if table.header != header:
         return None
-    return Layout(
-        card,
-        table,
-        None,
-        sample,
-        card.id_column,
-        tuple(table.column(card.id_column)),
-        withheld_columns=header[1:],
-        label_columns=(LABEL_FILE,),
-        labels=tuple(table.columns((LABEL_FILE,))),
-        classes=None,
-        form=form,
-    )
+    ids, columns = tuple(table.column(card.id_column)), (LABEL_FILE,)
+    cells = tuple(table.columns(columns))
+    return Layout(card, table, None, sample, card.id_column, ids, header[1:], columns, cells, None, form=form)
 
 
 def _form(data_dir: Path, sample: Table, card: TaskCard) -> Pixels | None:

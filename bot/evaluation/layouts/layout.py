@@ -152,10 +152,9 @@ def match_classes(values: set[str], prediction_columns: Sequence[str]) -> Mappin
     places = {column: place for place, column in enumerate(prediction_columns)}
     sample_value = max(values)
     for column in prediction_columns:
-        if column.endswith(sample_value):
-            prefix = column[: len(column) - len(sample_value)]
-            if all(prefix + value in places for value in values):
-                return {value: places[prefix + value] for value in values}
+        prefix = column.removesuffix(sample_value)
+        if column.endswith(sample_value) and all(prefix + value in places for value in values):
+            return {value: places[prefix + value] for value in values}
     return None
 
 
@@ -174,14 +173,12 @@ def check_rows(layout: Layout) -> None:
 
 def check_numbers(layout: Layout) -> None:
     """Check that labels are numbers where the metric takes numbers. Raises UnsupportedLayout: one is not."""
-    name = layout.train.path.name
     if layout.classes is not None or prediction_kind(layout.card) != "number":
         return
-    for row in range(len(layout.ids)):
-        if layout.has_label(row):
-            for column, cell in zip(layout.label_columns, layout.truth(row), strict=True):
-                if finite_number(cell) is None:
-                    raise UnsupportedLayout(
-                        f"{name}, row {row + 1}: the label {column!r} is {cell[:40]!r}, "
-                        f"but {layout.card.metric.name} takes numbers."
-                    )
+    for row in filter(layout.has_label, range(len(layout.ids))):
+        for column, cell in zip(layout.label_columns, layout.truth(row), strict=True):
+            if finite_number(cell) is None:
+                raise UnsupportedLayout(
+                    f"{layout.train.path.name}, row {row + 1}: the label {column!r} is {cell[:40]!r}, "
+                    f"but {layout.card.metric.name} takes numbers."
+                )

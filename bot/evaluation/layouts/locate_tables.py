@@ -57,7 +57,11 @@ def find_test(data_dir: Path, card: TaskCard, sample: Table) -> Rows | None:
             continue
         try:
             table = read_any(path)
-            if card.id_column in table.header or _column_of(table, ids) is not None or _begins(table, ids):
+            if card.id_column in table.header or _column_of(table, ids) is not None:
+                return table
+            # A column may hold what composite ids begin with.
+            beginnings = {id[:i] for id in ids for i, letter in enumerate(id) if letter == "_"}
+            if any(cells and set(cells) <= beginnings for cells in table.heads(table.header, _PROBE).values()):
                 return table
         except UnsupportedLayout:
             continue
@@ -69,13 +73,6 @@ def _column_of(table: Rows, ids: frozenset[str]) -> str | None:
     heads = table.heads(table.header, _PROBE)
     likely = [c for c in dict.fromkeys(table.header) if heads[c] and set(heads[c]) <= ids]
     return next((c for c in likely if ids <= set(table.column(c))), None)
-
-
-def _begins(table: Rows, ids: frozenset[str]) -> bool:
-    """Whether a column holds what composite ids begin with."""
-    beginnings = {identifier[:i] for identifier in ids for i, letter in enumerate(identifier) if letter == "_"}
-    heads = table.heads(table.header, _PROBE)
-    return any(cells and set(cells) <= beginnings for cells in heads.values())
 
 
 def find_training_tables(data_dir: Path, test: Rows | None) -> list[Path]:

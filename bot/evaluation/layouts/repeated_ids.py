@@ -12,7 +12,7 @@ from state.errors import UnsupportedLayout
 
 
 @dataclass(frozen=True)
-class Joined(RowMapping):
+class JoinedRowMapping(RowMapping):
     """A label that is spread over the rows of its id (run lengths, words): one row of predictions for all of them."""
 
     texts: Mapping[int, str]
@@ -48,15 +48,14 @@ def several_rows(layout: Layout) -> Layout:
     for row, identifier in enumerate(ids):
         of_id[identifier].append(row)
     sample_ids = layout.sample.column(layout.card.id_column)
-    if len(set(sample_ids)) < len(sample_ids) or all(
-        len({labels[row] for row in rows}) == 1 for rows in of_id.values()
-    ):
+    have_one_label = all(len({labels[row] for row in rows}) == 1 for rows in of_id.values())
+    if len(set(sample_ids)) < len(sample_ids) or have_one_label:
         return replace(layout, groups=ids)
     if prediction_kind(layout.card) != "text" or len(layout.label_columns) > 1:
         return layout
     texts = {rows[0]: " ".join(filter(None, (labels[row][0] for row in rows))) for rows in of_id.values()}
     note = f"the rows of one {layout.id_column} make up one label"
-    return replace(layout, classes=None, groups=ids, form=Joined(texts), notes=(note,))
+    return replace(layout, classes=None, groups=ids, form=JoinedRowMapping(texts), notes=(note,))
 
 
 def keyed_rows(
@@ -79,25 +78,11 @@ def keyed_rows(
     if len(label_columns) < len(prediction_columns):
         candidates = [c for c in unshared if c not in key_columns]
         if len(prediction_columns) != 1 or len(candidates) != 1:
-            raise UnsupportedLayout(
-                f"No column of {train.path.name} can be recognized as the labels of {prediction_columns[0]}."
-            )
+            name = train.path.name
+            raise UnsupportedLayout(f"No column of {name} can be recognized as the labels of {prediction_columns[0]}.")
         label_columns = (candidates[0],)
-    layout = Layout(
-        card,
-        train,
-        test,
-        sample,
-        id_column,
-        ids,
-        withheld_columns=tuple(
-            c for c in train.header if (c in unshared or c in label_columns) and c not in key_columns
-        ),
-        label_columns=label_columns,
-        labels=tuple(train.columns(label_columns)),
-        classes=None,
-        groups=ids,
-        form=KeyedRowMapping(tuple(train.columns(key_columns))),
-    )
+    withheld = tuple(c for c in train.header if (c in unshared or c in label_columns) and c not in key_columns)
+    labels, form = tuple(train.columns(label_columns)), KeyedRowMapping(tuple(train.columns(key_columns)))
+    layout = Layout(card, train, test, sample, id_column, ids, withheld, label_columns, labels, None, ids, form)
     check_numbers(layout)
     return layout

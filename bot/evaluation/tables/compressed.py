@@ -5,9 +5,9 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from scrapers.snapshots.archives import is_litter
 from state.errors import UnsupportedLayout
@@ -41,20 +41,15 @@ def reading(path: Path) -> Iterator[TextIO]:
             yield file
         return
     try:
-        with _open_raw(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", "") as text:
-            yield text
+        with ExitStack() as stack:
+            if suffix == ".gz":
+                raw: Any = stack.enter_context(gzip.open(path))
+            else:
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                raw = stack.enter_context(archive.open(only_member(archive, path.name)))
+            yield stack.enter_context(io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", ""))
     except _BROKEN as error:
         raise UnsupportedLayout(f"{path.name} cannot be unpacked: {error}.") from error
-
-
-@contextmanager
-def _open_raw(path: Path) -> Iterator[IO[bytes]]:
-    if path.suffix.lower() == ".gz":
-        with gzip.open(path) as file:
-            yield cast(IO[bytes], file)
-        return
-    with zipfile.ZipFile(path) as archive, archive.open(only_member(archive, path.name)) as member:
-        yield member
 
 
 def only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:

@@ -99,7 +99,9 @@ class Table(Rows):
 
     def write_chosen(self, target: Path, columns: Sequence[str], rows: Sequence[int]) -> None:
         """Write some columns (missing ones are left empty) of those rows, in that order."""
-        places = _places(self.header, columns)
+        # Missing columns have no place; of equal names the first counts.
+        free = {column: [place for place, name in enumerate(self.header) if name == column] for column in columns}
+        places = [free[column].pop(0) if free[column] else None for column in columns]
         row_numbers = set(rows)
         cells = {
             number: ["" if place is None else row[place] for place in places]
@@ -107,12 +109,6 @@ class Table(Rows):
             if number in row_numbers
         }
         write_table(target, columns, (cells[number] for number in rows), self.delimiter)
-
-
-def _places(header: Sequence[str], columns: Sequence[str]) -> list[int | None]:
-    """Return the places of columns, None for missing ones; of equal names the first counts."""
-    free = {column: [place for place, name in enumerate(header) if name == column] for column in columns}
-    return [free[column].pop(0) if free[column] else None for column in columns]
 
 
 def read_table(path: Path) -> Table:

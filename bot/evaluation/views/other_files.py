@@ -114,7 +114,10 @@ def carry(source: Path, target: Path, withheld: WithheldRows) -> str | None:
             if key is None:
                 link_or_copy(source, target)
                 return None
-            return f"{name}: {_filter(table, target, key, withheld)} rows of withheld ids dropped"
+            place, keys, total = table.header.index(key), withheld.key(key)[0], sum(1 for _ in table.rows())
+            part = (row for row in table.rows() if row[place] not in keys)
+            count = write_table(target, table.header, part, table.delimiter)
+            return f"{name}: {total - count} rows of withheld ids dropped"
         except UnsupportedLayout as error:
             target.unlink(missing_ok=True)
             return f"{name} left out: {error}"
@@ -174,7 +177,8 @@ def _training_key(table: Table, withheld: WithheldRows) -> str | None:
     rows may be in a table of its own.
     """
     key = _key_of_training(table, withheld)
-    return None if key is not None and _sibling(table) else key
+    test_twin = None if key is None else _named_like(table.path, table.path.name.lower().replace("train", "test"))
+    return None if test_twin is not None and set(table.header) <= set(test_twin.header) else key
 
 
 def _key_of_training(table: Table, withheld: WithheldRows) -> str | None:
@@ -190,23 +194,10 @@ def _key_of_training(table: Table, withheld: WithheldRows) -> str | None:
     return None
 
 
-def _sibling(table: Table) -> bool:
-    """Whether a table of the same columns, named for the test, holds what this one holds of training rows."""
-    test_twin = _named_like(table.path, table.path.name.lower().replace("train", "test"))
-    return test_twin is not None and set(table.header) <= set(test_twin.header)
-
-
 def _named_like(path: Path, name: str) -> Table | None:
     """The table of that name, whatever its case, beside another."""
     twin = next((p for p in sorted(path.parent.iterdir()) if p != path and p.name.lower() == name), None)
     return None if twin is None else _as_table(twin)
-
-
-def _filter(table: Table, target: Path, key: str, withheld: WithheldRows) -> int:
-    i, keys = table.header.index(key), withheld.key(key)[0]
-    total = sum(1 for _ in table.rows())
-    count = write_table(target, table.header, (row for row in table.rows() if row[i] not in keys), table.delimiter)
-    return total - count
 
 
 def _may_hold_labels(path: Path, withheld: WithheldRows) -> bool:

@@ -36,12 +36,8 @@ class RowFiles:
     @property
     def counterparts(self) -> Mapping[Pattern, Pattern]:
         """For patterns of training files that test rows have as well: theirs."""
-        pairs = {
-            p: t
-            for p in self.train
-            for t in self.test
-            if _TRAIN.sub("test", str(p)).lower() == str(t).lower() or p == t
-        }
+        as_test = {pattern: _TRAIN.sub("test", str(pattern)).lower() for pattern in self.train}
+        pairs = {p: t for p in self.train for t in self.test if as_test[p] == str(t).lower() or p == t}
         for pattern in sorted(self.train.keys() - pairs.keys(), key=str):
             free = [t for t in self.test if t not in pairs.values() and _suffix(t) == _suffix(pattern)]
             if free:

@@ -11,7 +11,7 @@ from bot.evaluation.layouts.file_index import FileTable, fingerprint
 from bot.evaluation.layouts.layout import NO_LABEL, Layout
 from bot.evaluation.tables.csv_table import Rows
 from bot.evaluation.views.groups import shared_group_column
-from bot.evaluation.views.row_files import Pattern, RowFiles, row_files
+from bot.evaluation.views.row_files import Pattern, row_files
 
 DISTINCT = 0.5
 """Share of rows that are unlike all others, below which equal rows are no copies: the columns are too coarse."""
@@ -68,22 +68,16 @@ def _features(layout: Layout) -> RowSimilarity | None:
     columns = feature_columns(layout)
     if isinstance(layout.train, FileTable) or not columns:
         return None
-    texts = _text_columns(layout.train, columns)
+    heads = layout.train.heads(columns, _PROBE)
+    words = {name: sum(word.isalpha() for cell in cells for word in cell.split()) for name, cells in heads.items()}
+    texts = frozenset(name for name, cells in heads.items() if words[name] >= _WORDS * max(1, len(cells)))
     test = () if layout.test is None else _row_keys(layout.test, columns, texts)
     return _likeness("repeat a training row", list(_row_keys(layout.train, columns, texts)), test)
 
 
-def _text_columns(table: Rows, columns: Sequence[str]) -> frozenset[str]:
-    heads = table.heads(columns, _PROBE)
-    words = {name: sum(word.isalpha() for cell in cells for word in cell.split()) for name, cells in heads.items()}
-    return frozenset(name for name, cells in heads.items() if words[name] >= _WORDS * max(1, len(cells)))
-
-
 def _row_keys(table: Rows, columns: Sequence[str], texts: frozenset[str]) -> Iterator[Key]:
-    places, worded = (
-        [table.header.index(name) for name in columns],
-        [n for n, name in enumerate(columns) if name in texts],
-    )
+    places = [table.header.index(name) for name in columns]
+    worded = [n for n, name in enumerate(columns) if name in texts]
     for row in table.rows():
         cells = [row[place].strip() for place in places]
         for place in worded:
@@ -99,27 +93,18 @@ def _files(layout: Layout) -> RowSimilarity | None:
         train: _Places = {entry.id: [(index_pattern, entry.file.as_posix())] for entry in layout.train.entries}
         test = _by_id(row_files(data_dir, (), tested).test)
     else:
-        train, test = _files_of_both(row_files(data_dir, layout.ids, tested))
+        files = row_files(data_dir, layout.ids, tested)
+        # Files that test rows lack are labels: two empty masks make no copies.
+        train = _by_id({pattern: files.train[pattern] for pattern in files.counterparts})
+        test = _by_id({pattern: files.test[pattern] for pattern in files.counterparts.values()})
     if not train:
         return None
-    keys, in_test = _file_keys(data_dir, train, test)
-    return _likeness("have the file of a training row", [keys.get(id) for id in layout.ids], in_test.values())
-
-
-def _files_of_both(files: RowFiles) -> tuple[_Places, _Places]:
-    # Files that test rows lack are labels: two empty masks make no copies.
-    patterns = files.counterparts
-    train = _by_id({pattern: files.train[pattern] for pattern in patterns})
-    return train, _by_id({pattern: files.test[pattern] for pattern in patterns.values()})
-
-
-def _file_keys(data_dir: Path, train: _Places, test: _Places) -> tuple[dict[str, Key], dict[str, Key]]:
     stamps = _stamps(data_dir, [place for side in (train, test) for places in side.values() for place in places])
-    trained, tested = (
+    keys, test_keys = (
         {id: tuple(stamps[place] for place in places) for id, places in side.items() if stamps.keys() >= set(places)}
         for side in (train, test)
     )
-    return dict(trained), dict(tested)
+    return _likeness("have the file of a training row", [keys.get(id) for id in layout.ids], test_keys.values())
 
 
 def _by_id(files_by_pattern: Mapping[Pattern, Mapping[str, str]]) -> _Places:

@@ -29,7 +29,14 @@ def train_stretches(train: Sequence[float], test: Sequence[float]) -> dict[float
     by_chance = 2 * share * (1 - share) * len(line)
     if changes > _CHANCE * by_chance or len(line) < _STRETCH * (changes + 1):
         return None
-    return _number(line)
+    stretches: dict[float, int] = {}
+    stretch, was_train = -1, False
+    for time, is_train in line:
+        if is_train:
+            stretch += not was_train
+            stretches[time] = stretch
+        was_train = is_train
+    return stretches
 
 
 def time_blocks(rows: Sequence[int], times: Sequence[float], blocks: int) -> Iterator[tuple[int, int]]:
@@ -40,14 +47,3 @@ def time_blocks(rows: Sequence[int], times: Sequence[float], blocks: int) -> Ite
         block_of[time] = before * blocks // len(rows)
         before += per_time[time]
     yield from ((row, block_of[times[row]]) for row in rows)
-
-
-def _number(line: Sequence[tuple[float, bool]]) -> dict[float, int]:
-    stretches: dict[float, int] = {}
-    stretch, was_train = -1, False
-    for time, is_train in line:
-        if is_train:
-            stretch += not was_train
-            stretches[time] = stretch
-        was_train = is_train
-    return stretches

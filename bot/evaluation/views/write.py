@@ -61,12 +61,9 @@ def write_swapped_rows(data_dir: Path, layout: Layout, rows: ViewRows, out: Path
     table.write_part(out / table.path.relative_to(data_dir), set(rows.train))
     if isinstance(table, FileTable) and table.moved_to is not None:
         place = test_place(data_dir, layout)
-        for row in rows.validation:
-            entry = table.entries[row]
-            name = (
-                path_of(place, entry.id) if Path(place.path).suffix else f"{Path(place.path).parent}/{file_name(entry)}"
-            )
-            table.copy_file(entry, out / name)
+        folder, has_suffix = Path(place.path).parent, Path(place.path).suffix != ""
+        for entry in (table.entries[row] for row in rows.validation):
+            table.copy_file(entry, out / (path_of(place, entry.id) if has_suffix else folder / file_name(entry)))
     if test is not None:
         same_format = type(test) is type(table) and getattr(test, "delimiter", ",") == getattr(table, "delimiter", ",")
         renamed = layout.id_column if layout.card.id_column not in table.header else layout.card.id_column
@@ -127,11 +124,9 @@ def write_others(
     withheld = withheld_from(layout, rows.withheld)
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
     written_files |= untouched if swap else set()
-    changes = (
-        replaced_files(data_dir, layout, rows.withheld, rows.validation if swap else None)
-        if view != "full"
-        else ReplacedFiles()
-    )
+    changes = ReplacedFiles()
+    if view != "full":
+        changes = replaced_files(data_dir, layout, rows.withheld, rows.validation if swap else None)
     # A file that names withheld files may name their classes too.
     names = layout.train.moved_names(rows.withheld) if isinstance(layout.train, FileTable) else frozenset()
     for path in data_files(data_dir):
@@ -168,11 +163,8 @@ def write_few_test_rows(data_dir: Path, layout: Layout, ids_to_keep: frozenset[s
         if table is not None:
             has_id = layout.card.id_column in table.header
             cells = table.column(layout.card.id_column if has_id else layout.id_column)
-            row_numbers = {
-                number
-                for number, cell in enumerate(cells)
-                if (layout.form.unit(cell) if has_id else cell) in ids_to_keep
-            }
+            units = map(layout.form.unit, cells) if has_id else cells
+            row_numbers = {number for number, unit in enumerate(units) if unit in ids_to_keep}
             path = table.path.relative_to(data_dir)
             table.write_part(out / path, row_numbers)
             files.add(path)
