@@ -10,10 +10,10 @@ from bot.report.nodes import NodeRow
 from bot.report.result import RunResult
 from state.words import plural
 
-_LATE = 0.8
+_LATE_SHARE = 0.8
 """A last gain after this share of the time suggests that more time would have brought more."""
 _MANY_FAILED = 0.4
-_SHOWN = 3
+_MAX_SHOWN = 3
 """Most sources and most next steps."""
 
 
@@ -23,14 +23,11 @@ def how_good(result: RunResult) -> Iterator[str]:
     yield words.verdict(result)
     yield from words.beside_simple(result)
     if result.score is not None and result.n_teams > 1:
-        better = [
-            (name, line)
-            for name, line in result.thresholds.items()
-            if result.oriented(line) > result.oriented(result.score)
-        ]
+        own_score = result.oriented(result.score)
+        better = {name: line for name, line in result.thresholds.items() if result.oriented(line) > own_score}
         if better:
-            name, line = min(better, key=lambda one: result.oriented(one[1]))
-            yield f"The next line, {name}, is at {words.score(line)}."
+            name = min(better, key=lambda name: result.oriented(better[name]))
+            yield f"The next threshold, {name}, is at {words.score(better[name])}."
 
 
 def how_sure(result: RunResult) -> Iterator[str]:
@@ -40,70 +37,76 @@ def how_sure(result: RunResult) -> Iterator[str]:
     elif result.validation_interval is None:
         yield words.sentence(f"no interval: {result.validation_interval_note or 'none was computed'}")
     else:
-        where = "new rows of the same kind" if result.own_data else f"the {words.test(result)}"
-        expected = f"CV expects {words.interval(result)} on {where} (95%)"
-        inside = {None: ".", True: "; the score lies inside.", False: "; the score lies OUTSIDE."}
-        yield expected + inside[result.score_in_interval]
+        test = "new rows of the same kind" if result.own_data else f"the {words.test(result)}"
+        ending = {None: ".", True: "; the score lies inside.", False: "; the score lies OUTSIDE."}
+        yield f"CV expects {words.interval(result)} on {test} (95%){ending[result.score_in_interval]}"
     yield from _guards(result)
 
 
 def _guards(result: RunResult) -> Iterator[str]:
-    asked = [one for one in result.guards if one.node in (None, result.chosen_node)]
-    if not asked:
+    findings = [finding for finding in result.guards if finding.node in (None, result.chosen_node)]
+    if not findings:
         yield "No guard ran."
         return
-    doubting = list(dict.fromkeys(one.guard for one in asked if one.verdict == "suspicious"))
-    blind = list(dict.fromkeys(one.guard for one in asked if one.is_doubt and one.verdict == "not run"))
-    passed = sum(one.passed for one in asked)
-    if doubting:
-        yield f"{'A guard doubts' if len(doubting) == 1 else 'Guards doubt'} it: {', '.join(doubting)}."
-    if blind:
-        yield f"{plural(len(blind), 'guard')} could not run: {', '.join(blind)}."
-    if passed:
-        who = f"{passed:,} other{'s' if passed > 1 else ''}" if doubting or blind else plural(passed, "guard")
-        yield f"{who} found nothing."
+    warnings = list(dict.fromkeys(finding.guard for finding in findings if finding.verdict == "suspicious"))
+    failures = list(dict.fromkeys(finding.guard for finding in findings if finding.verdict == "not run"))
+    pass_count = sum(finding.passed for finding in findings)
+    if warnings:
+        yield f"{'A guard doubts' if len(warnings) == 1 else 'Guards doubt'} it: {', '.join(warnings)}."
+    if failures:
+        yield f"{plural(len(failures), 'guard')} could not run: {', '.join(failures)}."
+    if pass_count:
+        subject = plural(pass_count, "other" if warnings or failures else "guard")
+        yield f"{subject} found nothing."
 
 
 def why_it_won(data: ReportData) -> Iterator[str]:
-    """Yield two sentences: the features and models that were chosen, and by how much they are better than the rest."""
+    """Yield two sentences: the features and models that were selected, and by how much they are better than the rest."""
     result = data.result
-    chosen = next((node for node in data.nodes if node.id == result.chosen_node), None)
-    if chosen is None:
+    node = next((node for node in data.nodes if node.id == result.chosen_node), None)
+    if node is None:
         yield "No node has a score." if result.goes_on else "Nothing was chosen."
         return
-    is_baseline = chosen.id == 1 and not chosen.blend
-    yield ("Nothing was better than the rule-based baseline." if is_baseline else f"{_made_of(data, chosen)}.")
-    if better := [*_better_by(data, chosen)]:
+    is_baseline = node.id == 1 and not node.blend
+    yield ("Nothing was better than the rule-based baseline." if is_baseline else f"{_made_of(data, node)}.")
+    if better := [*_better_by(data, node)]:
         yield words.sentence("; ".join(better))
 
 
-def _made_of(data: ReportData, chosen: NodeRow) -> str:
-    """Return the features and models of the chosen node, or of its ensemble's heaviest members."""
-    ensemble, nodes = data.result.blend if chosen.blend else None, {node.id: node for node in data.nodes}
+def _made_of(data: ReportData, node: NodeRow) -> str:
+    """Return the features and models of the selected node, or of its ensemble's heaviest members."""
+    ensemble, nodes = data.result.blend if node.blend else None, {row.id: row for row in data.nodes}
     notes = {e.node: f"{e.name}{f': {e.note}' if e.note else ''}" for lab in data.labs for e in lab.experiments}
-    top = [words.first_words(name, 40) for name in islice(data.importances, _SHOWN)]
-    subject = "it" if data.importance_node == chosen.id else f"node {data.importance_node}"
+    top = [words.first_words(name, 40) for name in islice(data.importances, _MAX_SHOWN)]
+    subject = "it" if data.importance_node == node.id else f"node {data.importance_node}"
     features = " and ".join(filter(None, [", ".join(top[:-1]), *top[-1:]]))
     suffix = f"; {subject} relies most on {features}" if features else ""
     if ensemble is None:
-        return f"It is {_in_words(chosen, notes)}{suffix}"
-    heaviest = sorted(ensemble.weights.items(), key=lambda item: -abs(item[1]))[:_SHOWN]
+        return f"It is {_in_words(node, notes)}{suffix}"
+    heaviest = sorted(ensemble.weights.items(), key=lambda item: -abs(item[1]))[:_MAX_SHOWN]
     members = [f"{_in_words(nodes[id], notes)} (weight {weight:.2f})" for id, weight in heaviest if id in nodes]
     lighter = len(ensemble.weights) - len(members)
     return f"It is an ensemble of {'; '.join(members)}{f'; and {lighter} lighter ones' if lighter else ''}{suffix}"
 
 
-def _better_by(data: ReportData, chosen: NodeRow) -> Iterator[str]:
+def _better_by(data: ReportData, node: NodeRow) -> Iterator[str]:
     """Yield, as clauses, the score beside the baseline's, what an ensemble gains, and where the ideas come from."""
-    baseline = next((node for node in data.nodes if node.id == 1 and node.validation is not None), None)
-    if baseline is not None and baseline.id != chosen.id and chosen.validation is not None:
-        yield f"its CV is {words.score(chosen.validation)}, that of the baseline {words.score(baseline.validation)}"
-    ensemble = data.result.blend if chosen.blend else None
+    baseline = next((row for row in data.nodes if row.id == 1 and row.validation is not None), None)
+    if baseline is not None and baseline.id != node.id and node.validation is not None:
+        yield f"its CV is {words.score(node.validation)}, that of the baseline {words.score(baseline.validation)}"
+    ensemble = data.result.blend if node.blend else None
     if ensemble is not None and ensemble.gain is not None:
         error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
         over = "its best member" if len(ensemble.weights) > 1 else "its member as it is"
         yield f"its gain over {over} is {ensemble.gain:+.3g}{error}"
-    yield from _draft(data, chosen)
+    draft = next((draft.row for draft in data.knowledge.drafts if draft.row.id == node.draft_id), None)
+    idea_ids = set() if draft is None else set(draft.idea_ids)
+    items = dict.fromkeys(item for e in data.knowledge.ideas if e.idea.id in idea_ids for item in e.sources)
+    authors = {item: data.sources[item].author for item in items}
+    sources = [f"{item}{f' by {words.first_words(author, 40)}' if author else ''}" for item, author in authors.items()]
+    if sources:
+        suffix = f" and {plural(len(sources) - _MAX_SHOWN, 'other post')}" if len(sources) > _MAX_SHOWN else ""
+        yield f"its ideas come from {', '.join(sources[:_MAX_SHOWN])}{suffix}"
 
 
 def _in_words(node: NodeRow, notes: Mapping[int, str]) -> str:
@@ -115,24 +118,9 @@ def _in_words(node: NodeRow, notes: Mapping[int, str]) -> str:
     return f"node {node.id}, {note}{models}{f', and no {missing[0]}' if missing else ''}"
 
 
-def _draft(data: ReportData, chosen: NodeRow) -> Iterator[str]:
-    draft = next((one.row for one in data.knowledge.drafts if one.row.id == chosen.draft_id), None)
-    if draft is None:
-        return
-    sources = {
-        item: f"{item}{f' by {words.first_words(author, 40)}' if (author := data.sources[item].author) else ''}"
-        for one in data.knowledge.ideas
-        if one.idea.id in draft.idea_ids
-        for item in one.sources
-    }
-    if sources:
-        more = f" and {plural(len(sources) - _SHOWN, 'other post')}" if len(sources) > _SHOWN else ""
-        yield f"its ideas come from {', '.join(islice(sources.values(), _SHOWN))}{more}"
-
-
 def what_next(data: ReportData) -> Sequence[str]:
-    """Return what a person might do now, the most urgent first."""
-    return tuple(islice(_next_steps(data), _SHOWN))
+    """Return what you might do now, the most urgent first."""
+    return tuple(islice(_next_steps(data), _MAX_SHOWN))
 
 
 def _next_steps(data: ReportData) -> Iterator[str]:
@@ -147,7 +135,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
         yield "Test the model with `bot doctor`: it gave no usable answer."
     elif result.status != "finished":
         yield "Continue with `bot resume` and this run's folder; finished work is kept."
-    if any(one.verdict == "suspicious" for one in result.doubts):
+    if any(finding.verdict == "suspicious" for finding in result.doubts):
         yield "Look at the guards' warnings before you trust the score."
     if result.live and result.submission_exists and result.score_kind != "private":
         yield "Select the final submissions on the website: the bot cannot."
@@ -158,7 +146,7 @@ def _next_steps(data: ReportData) -> Iterator[str]:
     yield from _more_time(result)
     if result.model == "builtin":
         yield "Try a language model with --model: the rule-based one follows fixed rules."
-    unused = sum(not data.knowledge.drafts_of[one.idea.id] and not one.idea.reason for one in data.knowledge.ideas)
+    unused = sum(not data.knowledge.drafts_of[e.idea.id] and not e.idea.reason for e in data.knowledge.ideas)
     if unused:
         yield f"{plural(unused, 'idea')} of the pool {'was' if unused == 1 else 'were'} not tried."
 
@@ -167,7 +155,7 @@ def _more_time(result: RunResult) -> Iterator[str]:
     if result.live or not result.best_over_time or result.wall_seconds <= 0:
         return
     last = result.best_over_time[-1][0]
-    if last >= _LATE * result.wall_seconds:
+    if last >= _LATE_SHARE * result.wall_seconds:
         yield f"Give it more time: it was still improving after {words.duration(last)} of {words.duration(result.wall_seconds)}."
     elif len(result.best_over_time) > 1:
         yield f"The last gain came after {words.duration(last)}: more time alone may not help."

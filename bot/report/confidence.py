@@ -21,28 +21,24 @@ _SECONDS = 5.0
 
 
 async def expected_interval(
-    context: RunContext, handed: FinalSubmission, worker: Worker
+    context: RunContext, final: FinalSubmission, worker: Worker
 ) -> tuple[tuple[float, float] | None, str]:
     """Return the 95% interval of the hidden score, and what was drawn; without an interval, None and the reason."""
-    node = handed.node
+    node = final.node
     if node is None:
         return None, "no node was chosen"
     if context.executor.self_reported is not None:
         return None, "no labels could be withheld for it"
     try:
-        found = await worker.validation_interval(
-            await context.executor.view(GUARDED),
-            context.executor.predictions_of(node),
-            context.seed,
-            handed.source != "holdout",
-            _SECONDS,
-        )
+        view, predictions = await context.executor.view(GUARDED), context.executor.predictions_of(node)
+        refitted = final.source != "holdout"
+        interval = await worker.validation_interval(view, predictions, context.seed, refitted, _SECONDS)
     except BotError as error:
         return None, f"could not be computed: {error}"
-    if found.low is None or found.high is None:
-        return None, str(found.note)
-    together = f", with rows of the same {found.together!r} drawn together" if found.together else ""
-    return (found.low, found.high), f"{found.draws} draws of {found.test_rows} test rows{together}"
+    if interval.low is None or interval.high is None:
+        return None, str(interval.note)
+    grouping = f", with rows of the same {interval.unit_column!r} drawn together" if interval.unit_column else ""
+    return (interval.low, interval.high), f"{interval.draws} draws of {interval.test_rows} test rows{grouping}"
 
 
 async def diagnose(context: RunContext, node: int | None, worker: Worker) -> Diagnostics | None:
@@ -57,54 +53,45 @@ async def diagnose(context: RunContext, node: int | None, worker: Worker) -> Dia
         return None
 
 
-def findings_of_run(context: RunContext, chosen: int | None) -> Iterator[NodeFinding]:
-    """Yield what guards found in the data and in the chosen node, and what did not pass in others."""
-    for found in view_findings(context.store, context.run_id):
-        yield NodeFinding(**asdict(found))
+def findings_of_run(context: RunContext, selected: int | None) -> Iterator[NodeFinding]:
+    """Yield what guards found in the data and in the selected node, and what did not pass in others."""
+    for finding in view_findings(context.store, context.run_id):
+        yield NodeFinding(**asdict(finding))
     for node in load_tree(context).complete_nodes():
-        for found in node_findings(context.store, context.run_id, node.id):
-            if node.id == chosen or found.is_doubt:
-                yield NodeFinding(**asdict(found), node=node.id)
+        for finding in node_findings(context.store, context.run_id, node.id):
+            if node.id == selected or finding.is_doubt:
+                yield NodeFinding(**asdict(finding), node=node.id)
 
 
 def simple_nodes(context: RunContext) -> dict[int, str]:
     """Return the names of the simple models that have a score, by their nodes; only runs on own data have any."""
     nodes = [node.id for node in load_tree(context).nodes if node.baseline and node.valid] if context.own_data else []
     with context.store.read() as session:
-        plans = {node: session.get_one(Node, (context.run_id, node)).plan for node in nodes}
-    return {node: plan if plan == CONSTANT or not _is_constant(context, node) else f"{plan}, not fitted in time: a constant"
-            for node, plan in plans.items()}  # fmt: skip
-
-
-def _is_constant(context: RunContext, node: int) -> bool:
-    """Whether a node predicts the same for all rows."""
-    findings = node_findings(context.store, context.run_id, node)
-    return any(finding.guard == "constant" and finding.is_doubt for finding in findings)
+        names = {node: session.get_one(Node, (context.run_id, node)).plan for node in nodes}
+    for node, name in names.items():
+        findings = node_findings(context.store, context.run_id, node)
+        if name != CONSTANT and any(finding.guard == "constant" and finding.is_doubt for finding in findings):
+            names[node] = f"{name}, not fitted in time: a constant"
+    return names
 
 
 async def compare_with_simple(
-    context: RunContext, chosen: int | None, hidden: Mapping[int, HiddenScore]
+    context: RunContext, selected: int | None, hidden: Mapping[int, HiddenScore]
 ) -> tuple[SimpleModel, ...]:
-    """Return the simple models with the gain of the chosen node over each, the best model first.
+    """Return the simple models with the gain of the selected node over each, the best model first.
 
     `hidden` are scores of nodes on the rows that were withheld from the run; none where there are no such rows.
     """
     card, tree, models = context.card, load_tree(context), list[SimpleModel]()
     for node, name in simple_nodes(context).items():
         gain = Gain(0.0, None)
-        if chosen is not None and chosen != node:
-            compared = await context.executor.score(chosen, node)
+        if selected is not None and selected != node:
+            comparison = await context.executor.score(selected, node)
             # Where predictions cannot be compared, the scores themselves are.
-            gain = (compared and compared.gain) or Gain(tree[chosen].fitness - tree[node].fitness, None)
-        score = None if node not in hidden else hidden[node].score
+            gain = (comparison and comparison.gain) or Gain(tree[selected].fitness - tree[node].fitness, None)
+        validation, score = tree[node].score or 0.0, hidden[node].score if node in hidden else None
+        value, error = gain.value, gain.std_error
         models.append(
-            SimpleModel(
-                name=name,
-                node=node,
-                validation=tree[node].score or 0.0,
-                gain=gain.value,
-                gain_error=gain.std_error,
-                hidden=score,
-            )
+            SimpleModel(name=name, node=node, validation=validation, gain=value, gain_error=error, hidden=score)
         )
     return tuple(sorted(models, key=lambda model: -card.oriented(model.validation)))

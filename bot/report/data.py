@@ -60,8 +60,8 @@ class Knowledge:
     ideas: tuple[IdeaEvidence, ...]
     drafts_of: Mapping[int, Sequence[DraftRow]]
     """The drafts that used an idea, by its number."""
-    dropped: tuple[tuple[str, str], ...]
-    """Ideas that were thought up and not kept, the latest first, with why."""
+    dropped_ideas: tuple[tuple[str, str], ...]
+    """Ideas that were proposed and not kept, the latest first, with the reason."""
     drafts: tuple[DraftRow, ...]
     other_reports: tuple[Report, ...]
     """Reports that belong to no draft, such as the baseline's."""
@@ -79,14 +79,12 @@ def read_knowledge(
     rows = sorted(run.drafts, key=lambda row: row.created_at)
     drafts = tuple(_draft(row, nodes, reports.get(row.id), result) for row in rows)
     drafts_of = {entry.idea.id: [draft for draft in drafts if entry.idea.id in draft.row.idea_ids] for entry in pool}
-    dropped = [idea for event in reversed(run.events(PROPOSED)) for idea in event.data.get("dropped", ())]
+    dropped_ideas = [idea for event in reversed(run.events(PROPOSED)) for idea in event.data.get("dropped", ())]
+    texts = [[shortened(idea[key], LONGEST_REASON) for key in ("idea", "why")] for idea in dropped_ideas[:MOST_DROPPED]]
     return Knowledge(
         ideas=tuple(sorted(pool, key=lambda entry: _merit(entry, drafts_of[entry.idea.id], result), reverse=True)),
         drafts_of=drafts_of,
-        dropped=tuple(
-            (shortened(idea["idea"], LONGEST_REASON), shortened(idea["why"], LONGEST_REASON))
-            for idea in dropped[:MOST_DROPPED]
-        ),
+        dropped_ideas=tuple((idea, reason) for idea, reason in texts),
         drafts=drafts,
         other_reports=tuple(row for row in run.reports if row.draft_id is None),
         idea_limit=fair_share(TEXT_BUDGET, len(pool), LONGEST_TEXT),
@@ -102,14 +100,14 @@ def _merit(entry: IdeaEvidence, drafts: Sequence[DraftRow], result: RunResult) -
 
 
 def _draft(row: Draft, nodes: Sequence[NodeRow], report: Report | None, result: RunResult) -> DraftRow:
-    own = [node for node in nodes if node.draft_id == row.id]
-    scored = [node for node in own if node.validation is not None]
-    best = max(scored, key=lambda node: (result.oriented(node.validation or 0.0), -node.id), default=None)
-    return DraftRow(row, tuple(node.id for node in own), best, report)
+    draft_nodes = [node for node in nodes if node.draft_id == row.id]
+    scored_nodes = [node for node in draft_nodes if node.validation is not None]
+    best = max(scored_nodes, key=lambda node: (result.oriented(node.validation or 0.0), -node.id), default=None)
+    return DraftRow(row, tuple(node.id for node in draft_nodes), best, report)
 
 
 _ALL_TIME = datetime.max.replace(tzinfo=UTC)
-_PRINTED = re.compile(r"^feature importances: (\{.{1,20000}\})$", re.MULTILINE)
+_PRINTED_IMPORTANCES = re.compile(r"^feature importances: (\{.{1,20000}\})$", re.MULTILINE)
 """The line by which a script says its feature importances."""
 _SHARES = TypeAdapter(dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]])
 _MAX_FEATURES = 15
@@ -154,7 +152,7 @@ class ReportData:
     """Of a live run in a competition of notebooks: where each stands."""
     kernels: tuple[Reproduction, ...]
     """Public kernels that were run here, or recognised as unable to run, the best measured first."""
-    known: tuple[tuple[PostUse, Source], ...]
+    streamed_posts: tuple[tuple[PostUse, Source], ...]
     """Posts that were read while the clock moved, in order of time; those that a node used come first."""
     views: tuple[ViewSpending, ...]
     phases: tuple[str, ...]
@@ -200,7 +198,7 @@ def _read(store: Store, session: Session, run: RunRecord, result: RunResult, con
         labs=tuple(run.lab(row) for row in run.labs),
         notebooks=tuple(notebook_lines(session, run.id)),
         kernels=tuple(sorted(run.kernels, key=lambda row: (_place(row, result), row.id))),
-        known=tuple((use, sources[use.item]) for use in posts),
+        streamed_posts=tuple((use, sources[use.item]) for use in posts),
         views=tuple(by_view(run.executions)),
         # A bot that was killed at the wrong moment has told it twice.
         phases=tuple(
@@ -237,12 +235,13 @@ def _live(session: Session, result: RunResult, config: Mapping[str, Any]) -> tup
 
 def _importances(run: RunRecord, result: RunResult) -> tuple[int | None, Mapping[str, float]]:
     """Return the feature importances that a script printed or the portfolio stored, and the node that they are of."""
-    blend, stored = result.blend, {e.node: e.sources[IMPORTANCES] for e in run.experiments if IMPORTANCES in e.sources}
-    weights = (
-        blend.weights if blend is not None and blend.node == result.chosen_node else {result.chosen_node or 0: 1.0}
-    )
+    stored_shas = {e.node: e.sources[IMPORTANCES] for e in run.experiments if IMPORTANCES in e.sources}
+    weights: Mapping[int, float] = {result.chosen_node or 0: 1.0}
+    if result.blend is not None and result.blend.node == result.chosen_node:
+        weights = result.blend.weights
     for node in sorted(weights, key=lambda member: -abs(weights[member])):
-        texts = [run.text(stored[node])] if node in stored else _PRINTED.findall(run.last_log(node))
+        stored = node in stored_shas
+        texts = [run.text(stored_shas[node])] if stored else _PRINTED_IMPORTANCES.findall(run.last_log(node))
         for text in texts[-1:]:
             with contextlib.suppress(ValidationError):
                 shares = _SHARES.validate_json(text)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -20,11 +20,11 @@ class NewBestNode:
     validation: float
     usd: float | None
     """Spent on the model by then; None: a price is unknown."""
-    hidden: HiddenScore | None = field(default=None)
+    hidden: HiddenScore | None = None
 
 
 def gains(run: RunRecord, hidden: Mapping[int, HiddenScore], candidates: Collection[int]) -> list[NewBestNode]:
-    """Return the gains of a run in order of time, among the nodes that may be handed in."""
+    """Return the gains of a run in order of time, among the nodes that may be submitted."""
     calls = sorted((charge for charge in run.charges if charge.kind == "tokens"), key=lambda charge: charge.at)
     cumulative_cost = list(accumulate(map(_price, calls), initial=0.0))
     nodes = [node for node in run.nodes.values() if node.id in candidates]
@@ -47,7 +47,7 @@ def _price(call: LedgerEntry) -> float:
 
 
 def figures_of(new_bests: Sequence[NewBestNode], grade: GradeReport, seconds: float) -> dict[str, Any]:
-    """Return what `RunResult` has of the gains, under its names; what was handed in counts from the run's seconds on."""
+    """Return what `RunResult` has of the gains, under its names; what was submitted counts from the run's seconds on."""
     rates = [(best, best.hidden.win_rate if best.hidden and grade.n_teams else None) for best in new_bests]
     return {
         "best_over_time": [(best.seconds, best.validation, rate) for best, rate in rates],

@@ -49,7 +49,7 @@ class NodeRow:
     plan: str
     status: str
     """As `Node.status`."""
-    what: str
+    status_words: str
     """The status in a reader's words, such as `timed out`."""
     validation: float | None
     hidden: float | None
@@ -88,9 +88,7 @@ def node_rows(
             parents=tuple(node.parents),
             plan=shortened(node.plan, limit),
             status=node.status,
-            what="self-reported"
-            if result.self_reported and node.status == "valid"
-            else _describe(node, reasons.get(node.id)),
+            status_words=_describe(node, reasons.get(node.id), self_reported=result.self_reported is not None),
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),
@@ -113,7 +111,9 @@ def _win_rate(result: Outcome, board: Sequence[float], node: int) -> float | Non
     return standing(board, score, lower_is_better=result.is_lower_better).win_rate
 
 
-def _describe(node: Node, reason: str | None) -> str:
+def _describe(node: Node, reason: str | None, *, self_reported: bool) -> str:
+    if node.status == "valid" and self_reported:
+        return "self-reported"
     if node.status == "running":
         return "unfinished"
     if node.status == "failed":

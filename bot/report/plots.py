@@ -28,31 +28,19 @@ def leaderboard_charts(result: RunResult, board: Sequence[float]) -> Sequence[Ch
     bars = [(axis.low + number * width, float(counts[number])) for number in range(_BINS)]
     teams = Axis(0.0, 1.05 * max_count, "teams", "{:,.0f}".format, least_step=1.0)
     beaten = Axis(-0.03, 1.03, "teams beaten", "{:.0%}".format)
-    own_score = [] if result.score is None else [Series("", "ours", [(result.score, result.win_rate)])]
+    histogram = Series("", "bars", [*bars, (axis.high, 0.0)], "area")
+    ordered_scores = sorted(board)
+    # The share of teams that a score beats just above each of these scores.
+    shares = [(s, bisect_right(ordered_scores, s) / len(board)) for s in (axis.low, *in_view, axis.high)]
+    steps = [(score, 1 - share) for score, share in shares] if result.is_lower_better else shares
+    series = [Series("", "muted", steps, "steps"), *_thresholds(result, axis, beaten)]
+    if result.score is not None:
+        series.append(Series("", "ours", [(result.score, result.win_rate)]))
+    teams_series = [*_interval(result, teams), histogram, *_thresholds(result, axis, teams)]
+    title = "Distribution of the leaderboard's scores"
     return (
-        Chart(
-            "Distribution of the leaderboard's scores",
-            replace(axis, label=""),
-            teams,
-            [
-                *_interval(result, teams),
-                Series("", "bars", [*bars, (axis.high, 0.0)], "area"),
-                *_thresholds(result, axis, teams),
-            ],
-            height=200,
-        ),
-        Chart(
-            "Share of teams beaten, by score",
-            axis,
-            beaten,
-            [
-                *_interval(result, beaten),
-                Series("", "muted", _beaten(board, [axis.low, *in_view, axis.high], result), "steps"),
-                *_thresholds(result, axis, beaten),
-                *own_score,
-            ],
-            height=180,
-        ),
+        Chart(title, replace(axis, label=""), teams, teams_series, height=200),
+        Chart("Share of teams beaten, by score", axis, beaten, [*_interval(result, beaten), *series], height=180),
     )
 
 
@@ -66,13 +54,6 @@ def _board_axis(result: RunResult, board: Sequence[float]) -> Axis:
     own_score = [] if result.score is None else [result.score]
     label = f"{words.board(result)} leaderboard score (right is better)"
     return score_axis(board, [*result.thresholds.values(), *own_score], label=label, falling=result.is_lower_better)
-
-
-def _beaten(board: Sequence[float], scores: Sequence[float], result: RunResult) -> list[Point]:
-    """Return the share of teams that a score beats just above each of these scores."""
-    ordered_scores = sorted(board)
-    shares = [(score, bisect_right(ordered_scores, score) / len(ordered_scores)) for score in scores]
-    return [(score, 1 - share) for score, share in shares] if result.is_lower_better else shares
 
 
 def _interval(result: RunResult, up: Axis) -> Sequence[Series]:
@@ -145,38 +126,25 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
 def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
     """Draw the share that is true over the predicted probability, or residuals over predictions; none where neither applies."""
     charts = []
-    if diagnostics.calibration:
-        across, up = (
-            Axis(-0.03, 1.03, label, "{:.0%}".format) for label in ("predicted probability", "share that is true")
-        )
-        points = [(chance, share) for chance, share, _ in diagnostics.calibration]
-        notes = [
-            f"{chance:.0%} predicted, {share:.0%} true, of {count:,}"
-            for chance, share, count in diagnostics.calibration
-        ]
+    if bins := diagnostics.calibration:
+        labels = "predicted probability", "share that is true"
+        x_axis, up = (Axis(-0.03, 1.03, label, "{:.0%}".format) for label in labels)
+        points = [(chance, share) for chance, share, _ in bins]
+        notes = [f"{chance:.0%} predicted, {share:.0%} true, of {count:,}" for chance, share, count in bins]
         series = [
             Series("perfect", "muted dashed", [(0.0, 0.0), (1.0, 1.0)], "line"),
             Series("this run", "good", points, "line"),
             Series("", "good", points, notes=notes),
         ]
-        charts.append(
-            Chart("Calibration: the share that is true, by predicted probability", across, up, series, height=300)
-        )
+        title = "Calibration: the share that is true, by predicted probability"
+        charts.append(Chart(title, x_axis, up, series, height=300))
     if diagnostics.residuals:
-        across = score_axis([prediction for prediction, _ in diagnostics.residuals], label="prediction")
-        up = score_axis(
-            [residual for _, residual in diagnostics.residuals], [0.0], label="residual: truth less prediction"
-        )
-        zero = Series("", "muted dashed", [(across.low, 0.0), (across.high, 0.0)], "line")
-        charts.append(
-            Chart(
-                "Residuals, by prediction",
-                across,
-                up,
-                [zero, Series("", "good pale", diagnostics.residuals)],
-                height=300,
-            )
-        )
+        predictions, residuals = zip(*diagnostics.residuals, strict=True)
+        x_axis = score_axis(predictions, label="prediction")
+        up = score_axis(residuals, [0.0], label="residual: truth less prediction")
+        zero = Series("", "muted dashed", [(x_axis.low, 0.0), (x_axis.high, 0.0)], "line")
+        series = [zero, Series("", "good pale", diagnostics.residuals)]
+        charts.append(Chart("Residuals, by prediction", x_axis, up, series, height=300))
     return charts
 
 
@@ -193,7 +161,7 @@ def _marked_nodes(places: dict[NodeRow, Point], result: RunResult) -> list[Serie
         if node.best_hidden:
             series.append(_marks(f"node {node.id}: best on the {words.test(result)}", "ink", {node: point}, "○"))
         if node.chosen:
-            series.append(_marks(f"node {node.id}: {words.chosen(result)}", "ours", {node: point}, "★"))
+            series.append(_marks(f"node {node.id}: {words.selected_role(result)}", "ours", {node: point}, "★"))
     return series
 
 

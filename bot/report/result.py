@@ -64,7 +64,7 @@ class FinalFile(BaseModel):
     node: int
     validation: float | None
     hidden: float | None
-    """Of what was handed in, or else of the scored run's file; None: it was not graded."""
+    """Of what was submitted, or else of the scored run's file; None: it was not graded."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class KnowledgeFigures(BaseModel):
 
 
 class BlendFigures(BaseModel):
-    """A blend of scripts that could be handed in; scores are in the metric's own sign."""
+    """A blend of scripts that could be submitted; scores are in the metric's own sign."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -265,14 +265,14 @@ class RunResult(LiveGrade):
     best_over_money: tuple[tuple[float, float | None], ...] = ()
     """USD spent on the model and win rate at each of these gains; those before which a price was unknown are left out."""
     seconds_to_bronze: float | None = None
-    """Until the best by validation, or what was handed in, was worth a bronze medal or better; None: neither was."""
+    """Until the best by validation, or what was submitted, was worth a bronze medal or better; None: neither was."""
     rank_correlation: float | None = None
     selection: Selection | None = None
     """How the chosen node was chosen; None: by its hold-out score alone, or the run may go on."""
     selection_regret: float | None = None
     """By how much the chosen node's hidden or public score is worse than the best one."""
     lost_by_refit: float | None = None
-    """By how much a refit that was handed in is worse on the hidden test than the scored run's file; below 0: it is better."""
+    """By how much a refit that was submitted is worse on the hidden test than the scored run's file; below 0: it is better."""
     hidden_scores: Mapping[int, float | None] = {}
     report_error: str | None = NOT_DRAWN
     """Why there is no report.html; None: there is."""
@@ -289,7 +289,7 @@ class RunResult(LiveGrade):
 
     @property
     def constant_submitted(self) -> bool:
-        """Whether what was handed in predicts the same for all rows."""
+        """Whether what was submitted predicts the same for all rows."""
         return self.prediction_source is not None and any(
             finding.guard == "constant" and finding.node == self.chosen_node and finding.verdict == "suspicious"
             for finding in self.guards

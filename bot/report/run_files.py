@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Session
-
 from bot.budgets.figures import figures, share
 from bot.community.reproduction.reproducing import kernel_figures, why_no_more
 from bot.engine.attempts import blend_of, code, load_tree
@@ -34,7 +32,6 @@ from bot.report.result import (
     NodeFinding,
     NotesRead,
     RunResult,
-    SimpleModel,
     write_result,
 )
 from bot.report.solution import write_solution
@@ -71,7 +68,7 @@ class GradedRun:
     """A run's grade: on a snapshot's hidden test, or on a live competition's leaderboard."""
 
     grade: GradeReport
-    """The grade of what was handed in."""
+    """The grade of what was submitted."""
     nodes: Mapping[int, HiddenScore] = field(default_factory=dict)
     rank_correlation: float | None = None
     """Between validation scores and those of `nodes`."""
@@ -81,146 +78,127 @@ class GradedRun:
     """What guards found in the chosen node with the help of the grade."""
 
 
-async def write_run_files(ended: EndedRun, handed: FinalSubmission, graded: GradedRun, worker: Worker) -> RunResult:
+async def write_run_files(run: EndedRun, final: FinalSubmission, graded: GradedRun, worker: Worker) -> RunResult:
     """Write all files of an ended run into its folder, over those of an earlier end; returns the content of result.json."""
-    context, folder = ended.context, ended.folder
+    context, folder = run.context, run.folder
     export_events(context.store, context.run_id, folder.events)
     export_prompts(context.store, context.run_id, folder.prompts)
-    write_solution(context, handed, folder.solution)
-    result = await _result(ended, handed, graded, worker)
+    write_solution(context, final, folder.solution)
+    result = await _result(run, final, graded, worker)
     write_result(folder, result)  # the page is made from it
-    with ended.stopwatch.measure("report"):
-        error = await _report(ended, worker)
+    context.say("writing the report")
+    page_error = None
+    try:
+        with run.stopwatch.measure("report"):
+            await worker.call("bot.report.page:write_report", object, None, folder.path, folder.database)
+    except BotError as error:  # a page that cannot be drawn must not cost the result
+        page_error = str(error)
+        context.say(f"report.html was not written: {error}")
     with context.store.read() as session:
-        times = _times(
-            ended, RunRecord.load(session, context.run_id), result.valid_nodes
-        )  # as making the page took time
-    result = result.model_copy(update={"report_error": error, **times})
+        record = RunRecord.load(session, context.run_id)
+        times = _times(run, record, result.valid_nodes)  # as making the page took time
+    result = result.model_copy(update={"report_error": page_error, **times})
     write_result(folder, result)
     return result
 
 
-async def write_so_far(ended: EndedRun, handed: FinalSubmission, graded: GradedRun) -> None:
-    """Draw the page of a run that goes on, in a process of its own: the run's worker is needed for scores.
+async def write_so_far(run: EndedRun, final: FinalSubmission, graded: GradedRun) -> None:
+    """Draw the page of an ongoing run, in a process of its own: the run's worker is needed for scores.
 
     Raises InfrastructureFailure: the page cannot be drawn; OSError: it cannot be written.
     """
-    folder = ended.folder
+    folder = run.folder
     async with aclosing(Worker()) as worker:
-        write_result(folder, await _result(ended, handed, graded, worker))
+        write_result(folder, await _result(run, final, graded, worker))
         await worker.call("bot.report.page:write_report", object, None, folder.path, folder.database)
 
 
-async def _report(ended: EndedRun, worker: Worker) -> str | None:
-    """Render report.html; a page that cannot be drawn must not cost the result."""
-    say, folder = ended.context.say, ended.folder
-    say("writing the report")
-    try:
-        await worker.call("bot.report.page:write_report", object, None, folder.path, folder.database)
-    except BotError as error:
-        say(f"report.html was not written: {error}")
-        return str(error)
-    return None
-
-
-async def _result(ended: EndedRun, handed: FinalSubmission, graded: GradedRun, worker: Worker) -> RunResult:
+async def _result(ended_run: EndedRun, final: FinalSubmission, graded: GradedRun, worker: Worker) -> RunResult:
     """Return the content of result.json; wall time and overhead are those until now."""
-    context = ended.context
-    with ended.stopwatch.measure("evaluation"):
-        interval = await expected_interval(context, handed, worker)
-        simple = await compare_with_simple(context, handed.node, graded.nodes)
-        diagnostics = await diagnose(context, handed.node, worker)
+    context, node = ended_run.context, final.node
+    with ended_run.stopwatch.measure("evaluation"):
+        interval, interval_note = await expected_interval(context, final, worker)
+        simple = await compare_with_simple(context, node, graded.nodes)
+        diagnostics = await diagnose(context, node, worker)
     with context.store.read() as session:
-        result = _read_result(ended, handed, graded, session, interval, simple)
-    return result.model_copy(update={"diagnostics": diagnostics})
-
-
-def _read_result(
-    ended: EndedRun,
-    handed: FinalSubmission,
-    graded: GradedRun,
-    session: Session,
-    expected: tuple[tuple[float, float] | None, str],
-    simple: tuple[SimpleModel, ...],
-) -> RunResult:
-    context, node, (interval, interval_note) = ended.context, handed.node, expected
-    record, tree = RunRecord.load(session, context.run_id), load_tree(context)
-    run, executions, scripts = record.row, record.executions, record.scripts
-    graded_there = graded.grade.model_dump()
-    hidden = None if graded_there.get("score_kind") == "public" else graded.grade.score
-    valid = [one for one in scripts if one.status == "valid"]
-    ended_nodes = [one for one in scripts if one.status != "running"]
-    totals, budget, times = context.asker.totals, context.budget, _times(ended, record, len(valid))
-    done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
-    seconds = [record.seconds(one.ended_at) for one in valid if one.ended_at]
-    bold = handed.boldest
-    late = tuple(NodeFinding(**asdict(one), node=node) for one in graded.findings)
-    return RunResult(
-        **graded_there,
-        run_id=run.id,
-        own_data=bool(run.config.get("own_data")),
-        agent=run.agent,
-        variant=ended.variant,
-        model=run.model,
-        seed=run.seed,
-        cutoff=run.cutoff,
-        cutoff_note=cutoff_note(run.cutoff, context.card.deadline),
-        pace="live" if run.cutoff is None else run.config["pace"],
-        stream=stream_record(context, record),
-        signals=run.signals,
-        community=None if context.community is None else asdict(context.community.counts()),
-        knowledge=_knowledge(context, record),
-        dated_at_deadline=None if context.community is None else ended.dated_at_deadline,
-        suspicious=suspicious_posts(context, record),
-        public_kernels=kernel_figures(context),
-        no_more_kernels=why_no_more(context),
-        notes=None if context.community is None else _notes(context),
-        isolation=ended.sandbox.isolation,
-        sandbox=ended.sandbox.name,
-        status=ended.status,
-        stopped_by=ended.stopped_by,
-        misconfigured=ended.misconfigured,
-        no_answer=None if context.asker.usefulness is None else context.asker.usefulness.none_used,
-        chosen_node=node,
-        prediction_source=handed.source,
-        prediction_note=handed.note,
-        safest=None if node is None or handed.source is None else _final_file(tree[node], hidden),
-        boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
-        baseline_submitted=handed.is_baseline,
-        self_reported=context.executor.self_reported,
-        validation_score=None if node is None else tree[node].score,
-        validation_interval=interval,
-        validation_interval_note=interval_note,
-        score_in_interval=None if interval is None or hidden is None else interval[0] <= hidden <= interval[1],
-        guards=(*findings_of_run(context, node), *late),
-        simple_models=simple,
-        # A run that was stopped may go on, and goes on without knowing it.
-        final_score=context.executor.final_score(node) if node is not None and ended.status == "finished" else None,
-        code_length=None if node is None else _code_length(context, tree, node),
-        blend=_blend(context, tree),
-        nodes=len(scripts),
-        valid_nodes=len(valid),
-        executions=len(executions),
-        **times,
-        time_limit=None if run.cutoff is None else budget.seconds,
-        bot_peak_memory_bytes=peak_memory(),
-        budget=figures(context.spending, done),
-        llm=totals,
-        roles=by_role(record),
-        exit_reasons=dict(Counter(one.reason for one in executions if one.reason).most_common()),
-        seconds_to_first_valid=round(min(seconds), 3) if seconds else None,
-        failed_share=_ratio(sum(one.status != "valid" for one in ended_nodes), len(ended_nodes)),
-        timed_out_share=_ratio(sum(one.reason == ExitReason.TIMED_OUT for one in executions), len(executions)),
-        tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
-        **figures_of(
-            gains(record, graded.nodes, {node.id for node in tree.candidates()}), graded.grade, times["wall_seconds"]
-        ),
-        rank_correlation=graded.rank_correlation,
-        selection=selection_of(context) if ended.status == "finished" else None,
-        selection_regret=graded.selection_regret,
-        lost_by_refit=_lost(context.card, hidden, _hidden(graded, node)) if handed.source == "refit" else None,
-        hidden_scores={id: found.score for id, found in graded.nodes.items()},
-    )
+        record = RunRecord.load(session, context.run_id)
+        tree = load_tree(context)
+        run, executions, scripts = record.row, record.executions, record.scripts
+        grade = graded.grade.model_dump()
+        hidden = None if grade.get("score_kind") == "public" else graded.grade.score
+        valid = [script for script in scripts if script.status == "valid"]
+        ended_scripts = [script for script in scripts if script.status != "running"]
+        totals, budget, times = context.asker.totals, context.budget, _times(ended_run, record, len(valid))
+        share_done = share(len(scripts), budget.steps, times["wall_seconds"], budget.seconds)
+        seconds = [record.seconds(script.ended_at) for script in valid if script.ended_at]
+        bold, finished = final.boldest, ended_run.status == "finished"
+        new_bests = gains(record, graded.nodes, {candidate.id for candidate in tree.candidates()})
+        late_findings = tuple(NodeFinding(**asdict(finding), node=node) for finding in graded.findings)
+        return RunResult(
+            **grade,
+            run_id=run.id,
+            own_data=bool(run.config.get("own_data")),
+            agent=run.agent,
+            variant=ended_run.variant,
+            model=run.model,
+            seed=run.seed,
+            cutoff=run.cutoff,
+            cutoff_note=cutoff_note(run.cutoff, context.card.deadline),
+            pace="live" if run.cutoff is None else run.config["pace"],
+            stream=stream_record(context, record),
+            signals=run.signals,
+            community=None if context.community is None else asdict(context.community.counts()),
+            knowledge=_knowledge(context, record),
+            dated_at_deadline=None if context.community is None else ended_run.dated_at_deadline,
+            suspicious=suspicious_posts(context, record),
+            public_kernels=kernel_figures(context),
+            no_more_kernels=why_no_more(context),
+            notes=None if context.community is None else _notes(context),
+            isolation=ended_run.sandbox.isolation,
+            sandbox=ended_run.sandbox.name,
+            status=ended_run.status,
+            stopped_by=ended_run.stopped_by,
+            misconfigured=ended_run.misconfigured,
+            no_answer=None if context.asker.usefulness is None else context.asker.usefulness.none_used,
+            chosen_node=node,
+            prediction_source=final.source,
+            prediction_note=final.note,
+            safest=None if node is None or final.source is None else _final_file(tree[node], hidden),
+            boldest=None if bold is None else _final_file(tree[bold], _hidden(graded, bold)),
+            baseline_submitted=final.is_baseline,
+            self_reported=context.executor.self_reported,
+            validation_score=None if node is None else tree[node].score,
+            validation_interval=interval,
+            validation_interval_note=interval_note,
+            score_in_interval=None if interval is None or hidden is None else interval[0] <= hidden <= interval[1],
+            guards=(*findings_of_run(context, node), *late_findings),
+            simple_models=simple,
+            diagnostics=diagnostics,
+            # A run that was stopped may be resumed, and must not know it then.
+            final_score=context.executor.final_score(node) if node is not None and finished else None,
+            code_length=None if node is None else sum(len(code(context, script)) for script in tree.scripts_of(node)),
+            blend=_blend(context, tree),
+            nodes=len(scripts),
+            valid_nodes=len(valid),
+            executions=len(executions),
+            **times,
+            time_limit=None if run.cutoff is None else budget.seconds,
+            bot_peak_memory_bytes=peak_memory(),
+            budget=figures(context.spending, share_done),
+            llm=totals,
+            roles=by_role(record),
+            exit_reasons=dict(Counter(execution.reason for execution in executions if execution.reason).most_common()),
+            seconds_to_first_valid=round(min(seconds), 3) if seconds else None,
+            failed_share=_ratio(sum(script.status != "valid" for script in ended_scripts), len(ended_scripts)),
+            timed_out_share=_ratio(sum(e.reason == ExitReason.TIMED_OUT for e in executions), len(executions)),
+            tokens_per_valid_node=_ratio(totals.new_tokens, len(valid)),
+            **figures_of(new_bests, graded.grade, times["wall_seconds"]),
+            rank_correlation=graded.rank_correlation,
+            selection=selection_of(context) if finished else None,
+            selection_regret=graded.selection_regret,
+            lost_by_refit=_lost(context.card, hidden, _hidden(graded, node)) if final.source == "refit" else None,
+            hidden_scores={id: score.score for id, score in graded.nodes.items()},
+        )
 
 
 def _final_file(node: NodeView, hidden: float | None) -> FinalFile:
@@ -229,20 +207,16 @@ def _final_file(node: NodeView, hidden: float | None) -> FinalFile:
 
 def _hidden(graded: GradedRun, node: int | None) -> float | None:
     """Return the score of a node's hold-out run's file."""
-    found = None if node is None else graded.nodes.get(node)
-    return None if found is None else found.score
+    return None if node is None or node not in graded.nodes else graded.nodes[node].score
 
 
-def _lost(card: TaskCard, prediction_source: float | None, scored: float | None) -> float | None:
-    return (
-        None
-        if prediction_source is None or scored is None
-        else card.oriented(scored) - card.oriented(prediction_source)
-    )
+def _lost(card: TaskCard, submitted: float | None, holdout: float | None) -> float | None:
+    """Return by how much the submitted file is worse than the hold-out run's."""
+    return None if submitted is None or holdout is None else card.oriented(holdout - submitted)
 
 
 def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
-    node = max((one.id for one in tree.ensembles if one.valid), default=None)
+    node = max((ensemble.id for ensemble in tree.ensembles if ensemble.valid), default=None)
     blended = None if node is None else blend_of(context.store, context.run_id, node)
     if node is None or blended is None:
         return None
@@ -258,63 +232,52 @@ def _blend(context: RunContext, tree: Tree) -> BlendFigures | None:
     )
 
 
-def _code_length(context: RunContext, tree: Tree, node: int) -> int:
-    return sum(len(code(context, one)) for one in tree.scripts_of(node))
-
-
-def _times(ended: EndedRun, run: RunRecord, valid: int) -> dict[str, Any]:
+def _times(ended_run: EndedRun, run: RunRecord, valid: int) -> dict[str, Any]:
     """Return how the time was spent until now, under the names of `RunResult`.
 
     A live run lasts as long as its competition, over any number of starts of the bot: its wall time is the clock's since it
     began, and times that were not measured throughout are left out.
     """
-    watch, measured = ended.stopwatch, {}
+    watch, spans = ended_run.stopwatch, dict[str, float]()
     if run.row.cutoff is None:
-        wall = (ended.context.clock.now() - run.row.created_at).total_seconds()
-        training = sum(one.seconds or 0.0 for one in run.executions)
+        wall = (ended_run.context.clock.now() - run.row.created_at).total_seconds()
+        training = sum(execution.seconds or 0.0 for execution in run.executions)
     else:
         wall, training = watch.wall(), watch.training()
-        spans = {
-            "overhead": watch.overhead(),
-            "waiting": watch.seconds_of("waiting"),
-            "session": watch.seconds_of("sessions"),
-        }
-        measured = {f"{name}_seconds": round(span, 3) for name, span in spans.items()}
+        spans = {"overhead": watch.overhead(), "waiting": watch.seconds_of("waiting")}
+        spans["session"] = watch.seconds_of("sessions")
     return {
         "wall_seconds": round(wall, 3),
-        **measured,
+        **{f"{name}_seconds": round(span, 3) for name, span in spans.items()},
         "training_share": _ratio(training, wall),
         "valid_nodes_per_hour": _ratio(3600 * valid, wall),
     }
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    """Return a share to four digits; None if the whole is zero."""
-    return round(part / whole, 4) if whole > 0 else None
+def _ratio(part: float, total: float) -> float | None:
+    """Return a share to four digits; None if the total is zero."""
+    return round(part / total, 4) if total > 0 else None
 
 
 def _notes(context: RunContext) -> NotesRead | None:
     """Return what came of the owner's notes as of the clock, None if there were none."""
     with context.store.read() as session:
-        found = notes_of(session, context.card.slug)
-    if found is None:
+        notes = notes_of(session, context.card.slug)
+    if notes is None:
         return None
-    dated = [time for time in found.times if time is not None]
-    undated, later = len(found.times) - len(dated), sum(time > context.clock.as_of() for time in dated)
-    return NotesRead(read=len(found.times), undated=undated, later=later, left_out=tuple(found.problems))
+    dated = [time for time in notes.times if time is not None]
+    undated, later = len(notes.times) - len(dated), sum(time > context.clock.as_of() for time in dated)
+    return NotesRead(read=len(notes.times), undated=undated, later=later, left_out=tuple(notes.problems))
 
 
 def _knowledge(context: RunContext, run: RunRecord) -> KnowledgeFigures:
-    known = {
-        one["id"]: datetime.fromisoformat(one["known_at"])
-        for event in run.events(KNOWLEDGE_SHOWN)
-        for one in event.data["entries"]
-    }
+    entries = [entry for event in run.events(KNOWLEDGE_SHOWN) for entry in event.data["entries"]]
+    known_at = {entry["id"]: datetime.fromisoformat(entry["known_at"]) for entry in entries}
     as_of = context.clock.as_of()
     return KnowledgeFigures(
         shown="none" if context.knowledge is None else context.knowledge.shown,
-        entries=tuple(sorted(id.partition("/")[2] for id in known)),
-        younger=sum(at > as_of for at in known.values()),
+        entries=tuple(sorted(id.partition("/")[2] for id in known_at)),
+        younger=sum(time > as_of for time in known_at.values()),
     )
 
 

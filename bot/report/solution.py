@@ -75,7 +75,7 @@ The ensemble combines what they predict as `{space}`: {how}{free}. {calibration}
 
 
 def write_solution(context: RunContext, final: FinalSubmission, folder: Path) -> None:
-    """Write the script, or a blend's, and a README, even if the chosen node was not handed in; without one, write nothing."""
+    """Write the script, or a blend's, and a README, even if the chosen node was not submitted; without one, write nothing."""
     if final.node is None:
         return
     folder.mkdir(exist_ok=True)

@@ -36,8 +36,8 @@ def integer(value: float | None) -> str:
 
 def reason(exit_reason: str | None) -> str:
     """Write why an execution ended, such as `timed out` or `killed by rule`."""
-    known = {None: "unfinished", "gpu_out_of_memory": "out of GPU memory", "infrastructure": "engine failed"}
-    return known.get(exit_reason) or str(exit_reason).replace("_", " ")
+    phrases = {None: "unfinished", "gpu_out_of_memory": "out of GPU memory", "infrastructure": "engine failed"}
+    return phrases.get(exit_reason) or str(exit_reason).replace("_", " ")
 
 
 def money(usd: float | None) -> str:
@@ -53,9 +53,9 @@ def duration(seconds: float | None) -> str:
         return NO_VALUE
     if seconds < 59.95:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
+        return f"{minutes} min {seconds_left:02d} s"
     if minutes >= 2 * 24 * 60:
         return f"{minutes // (24 * 60)} d {minutes // 60 % 24} h"
     return f"{minutes // 60} h {minutes % 60:02d} min"
@@ -127,31 +127,29 @@ def gain(value: MeasuredGain | None) -> str:
 
 def came_of(figures: RoleFigures) -> str:
     """Write what came of a role's answers, such as `drafts 4, with a score 4, gained beyond noise 2`."""
-    return ", ".join(f"{what} {count:,}" for what, count in figures.came_of.items()) or NO_VALUE
+    return ", ".join(f"{label} {count:,}" for label, count in figures.came_of.items()) or NO_VALUE
 
 
 def blend(result: RunResult) -> str:
-    """State what the run's blend is made of, and what it gained over the best of its members."""
+    """State what the run's ensemble is made of, and what it gained over the best of its members."""
     from bot.engine.results import members_in_words
 
-    one = result.blend
-    if one is None:
+    ensemble = result.blend
+    if ensemble is None:
         return "no ensemble"
-    error = "" if one.noise is None else f" ± {one.noise:.2g}"
-    made = f"combines {members_in_words(one.weights)} by {one.space}"
-    if len(one.weights) == 1:
-        made = f"is node {next(iter(one.weights))}, calibrated"
-    text = f"node {one.node} {made}; cross-fitted, it scores {score(one.score)}{error}"
-    if one.gain is not None:
-        beside = "" if one.gain_error is None else f" ± {one.gain_error:.2g}"
-        text += (
-            f", a gain of {one.gain:+.3g}{beside} over {'its best member' if len(one.weights) > 1 else 'it as it is'}"
-        )
-    hidden = {node: result.hidden_scores.get(node) for node in (one.node, *one.weights)}
-    there, members_there = hidden.pop(one.node), [found for found in hidden.values() if found is not None]
-    if there is not None and members_there:
-        gain = result.oriented(there) - max(map(result.oriented, members_there))
-        text += f"; on the {test(result)} {score(there)}, {gain:+.3g} against its best member there"
+    node, weights, single = ensemble.node, ensemble.weights, len(ensemble.weights) == 1
+    error = "" if ensemble.noise is None else f" ± {ensemble.noise:.2g}"
+    members = f"combines {members_in_words(weights)} by {ensemble.space}"
+    origin = f"is node {next(iter(weights))}, calibrated" if single else members
+    text = f"node {node} {origin}; cross-fitted, it scores {score(ensemble.score)}{error}"
+    if ensemble.gain is not None:
+        error = "" if ensemble.gain_error is None else f" ± {ensemble.gain_error:.2g}"
+        text += f", a gain of {ensemble.gain:+.3g}{error} over {'it as it is' if single else 'its best member'}"
+    hidden, member_scores = result.hidden_scores.get(node), [result.hidden_scores.get(member) for member in weights]
+    oriented_scores = [result.oriented(value) for value in member_scores if value is not None]
+    if hidden is not None and oriented_scores:
+        gain = result.oriented(hidden) - max(oriented_scores)
+        text += f"; on the {test(result)} {score(hidden)}, {gain:+.3g} against its best member there"
     return f"{text}."
 
 
@@ -160,9 +158,9 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def chosen(result: RunResult) -> str:
-    """Name the role of the chosen node: a live run submits many, of which one counts."""
-    return "the one that counts" if result.live else "handed in"
+def selected_role(result: RunResult) -> str:
+    """Name the role of the selected node: a live run submits many, of which one counts."""
+    return "the one that counts" if result.live else "submitted"
 
 
 def board(result: RunResult) -> str:
@@ -178,9 +176,11 @@ def interval(result: RunResult) -> str:
 
 def disbelief(result: RunResult) -> str | None:
     """Return why the score counts for no medal, as a clause; None where nothing speaks against it."""
-    doubting = [one.guard for one in result.doubts if one.verdict == "suspicious" and one.node is not None]
-    if doubting:
-        return f"{'a guard warns' if len(doubting) == 1 else 'guards warn'} ({', '.join(doubting)})"
+    guards = [
+        finding.guard for finding in result.doubts if finding.verdict == "suspicious" and finding.node is not None
+    ]
+    if guards:
+        return f"{'a guard warns' if len(guards) == 1 else 'guards warn'} ({', '.join(guards)})"
     if result.cutoff_note:
         return "the run may know what was published after the deadline"
     return "it saw knowledge published later" if result.knowledge.younger else None
@@ -205,11 +205,11 @@ def beside_simple(result: RunResult) -> Iterator[str]:
     """Yield the scores of the result beside those of the simple models: on validation, and on withheld rows."""
     models = result.simple_models
     if models and result.validation_score is not None:
-        simple_scores = ", ".join(f"{model.name} {score(model.validation)}" for model in models)
-        yield f"CV: the result {score(result.validation_score)}; {simple_scores}."
+        scores = ", ".join(f"{model.name} {score(model.validation)}" for model in models)
+        yield f"CV: the result {score(result.validation_score)}; {scores}."
     if result.score is not None and any(model.hidden is not None for model in models):
-        simple_scores = ", ".join(f"{model.name} {score(model.hidden)}" for model in models)
-        yield f"Rows withheld from the run: the result {score(result.score)}; {simple_scores}."
+        scores = ", ".join(f"{model.name} {score(model.hidden)}" for model in models)
+        yield f"Rows withheld from the run: the result {score(result.score)}; {scores}."
 
 
 def verdict(result: RunResult) -> str:
@@ -226,22 +226,22 @@ def _verdict(result: RunResult) -> str:
     if None in (result.chosen_node, result.prediction_source) and not result.submission_exists:
         return f"Nothing was submitted: {result.prediction_note or 'there is no submission'}."
     if result.own_data and result.valid_submission and result.score is None:
-        what = "self-reported by scripts" if result.self_reported else "rows withheld from its scripts"
-        return f"The validation score is {score(result.validation_score)}, on {what}."
+        origin = "self-reported by scripts" if result.self_reported else "on rows withheld from its scripts"
+        return f"The validation score is {score(result.validation_score)}, {origin}."
     if not result.valid_submission or result.score is None:
         return f"The submission is invalid and has no score: {result.message or 'no reason is given'}"
     if result.own_data:
         return f"Scored {score(result.score)} on rows withheld from the search and used once, at its end."
-    field = f"strictly better than {percent(result.win_rate)} of {plural(result.n_teams, 'team')}"
+    teams = plural(result.n_teams, "team")
     if result.n_teams < 2:
-        teams = plural(result.n_teams, "team")
         return f"Scored {score(result.score)}. No comparison: the leaderboard has {teams}."
+    field = f"strictly better than {percent(result.win_rate)} of {teams}"
     if reason := disbelief(result):
         return f"Scored {score(result.score)}, {field}. It counts for no medal: {reason}."
     if result.medal is not None:
         return f"Scored {score(result.score)}: a {result.medal} medal, {field}."
-    where = "above" if result.above_median else "not above"
-    return f"Scored {score(result.score)}: {where} the median, no medal, {field}."
+    position = "above" if result.above_median else "not above"
+    return f"Scored {score(result.score)}: {position} the median, no medal, {field}."
 
 
 def _verdict_so_far(result: RunResult) -> str:
@@ -256,15 +256,13 @@ def _live_verdict(result: RunResult) -> str:
         return f"Nothing was submitted: {result.prediction_note or 'there is no submission'}."
     if result.score is None and result.rank is None:
         return f"No score yet: {result.message or 'the site has not shown one'}"
-    of = (
-        f"Rank {integer(result.rank)} of {plural(result.n_teams, 'team')}" if result.rank is not None else "No rank yet"
-    )
-    won = medal(result)
-    worth = f"a {won} medal" if won is not None else "no medal"
-    where = f"on the {board(result)} leaderboard with a score of {score(result.score)}"
+    teams = plural(result.n_teams, "team")
+    rank = "No rank yet" if result.rank is None else f"Rank {integer(result.rank)} of {teams}"
+    worth = f"a {result.medal} medal" if medal(result) is not None else "no medal"
     if result.medal is not None and (reason := disbelief(result)):
         worth = f"it counts for no medal, as {reason}"
-    return f"{of} {where}: {worth}{'' if result.score_kind == 'private' else ' as it stands'}."
+    ending = "" if result.score_kind == "private" else " as it stands"
+    return f"{rank} on the {board(result)} leaderboard with a score of {score(result.score)}: {worth}{ending}."
 
 
 def cutoff_note(cutoff: datetime | None, deadline: datetime) -> str | None:
@@ -284,44 +282,41 @@ def undated_notes(count: int) -> str:
 
 def cautions(result: RunResult) -> list[str]:
     """Return what a reader must know before trusting the figures."""
-    found = []
+    texts = []
     if result.live and result.submission_exists and result.score_kind != "private":
-        found.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
+        texts.append("The private scores, which decide, are not known yet: all figures are of the public leaderboard.")
     if result.self_reported:
-        found.append(
+        texts.append(
             "Validation scores are self-reported: scripts print them, and nothing checks them. "
             f"No labels could be withheld: {result.self_reported}"
         )
     if result.no_answer:
-        found.append(f"The model gave no usable answer: {result.no_answer}. The result is the bot's own baseline.")
+        texts.append(f"The model gave no usable answer: {result.no_answer}. The result is the bot's own baseline.")
     if result.misconfigured:
-        found.append("The model was misconfigured, so the run ended early and its result means little.")
+        texts.append("The model was misconfigured, so the run ended early and its result means little.")
     if result.stopped_by:
-        found.append(f"The search was stopped by: {result.stopped_by}.")
+        texts.append(f"The search was stopped by: {result.stopped_by}.")
     if result.isolation == "none":
-        found.append("No isolation: scripts could read other files on the machine.")
+        texts.append("No isolation: scripts could read other files on the machine.")
     if result.baseline_submitted:
         better = "a better" if result.validation_score is not None else "a"
-        found.append(f"The baseline was submitted: no later node had {better} CV score.")
+        texts.append(f"The baseline was submitted: no later node had {better} CV score.")
     if result.cutoff_note:
-        found.append(result.cutoff_note)
+        texts.append(result.cutoff_note)
     if result.notes is not None and result.notes.undated and not result.live:
-        found.append(f"{undated_notes(result.notes.undated)} known from the start.")
+        texts.append(f"{undated_notes(result.notes.undated)} known from the start.")
     if result.knowledge.younger:
-        found.append(
+        texts.append(
             f"Prompts contained knowledge base entries published later ({result.knowledge.younger}): the result is not "
             "comparable with results of its time."
         )
     if (stream := result.stream) is not None and stream.reached < stream.cutoff:
-        found.append(f"The clock stopped at {moment(stream.reached)}; later posts were never seen.")
+        texts.append(f"The clock stopped at {moment(stream.reached)}; later posts were never seen.")
     if result.note:
-        found.append(result.note)
-    doubts = ((one.node, one.guard, one.verdict, one.sentence) for one in result.doubts)
+        texts.append(result.note)
+    doubts = ((finding.node, finding.guard, finding.verdict, finding.sentence) for finding in result.doubts)
     for node, guards, verdict, sentence in grouped_findings(doubts):
-        several = "," in guards
-        what = f"{'Guards' if several else 'A guard'} of {'the data' if node is None else f'node {node}'}"
-        finding = (
-            ("doubt" if several else "doubts") if verdict == "suspicious" else f"{'were' if several else 'was'} not run"
-        )
-        found.append(f"{what} {finding} ({guards}): {sentence}.")
-    return found
+        noun, verb, auxiliary = ("Guards", "doubt", "were") if "," in guards else ("A guard", "doubts", "was")
+        predicate = verb if verdict == "suspicious" else f"{auxiliary} not run"
+        texts.append(f"{noun} of {'the data' if node is None else f'node {node}'} {predicate} ({guards}): {sentence}.")
+    return texts

@@ -1,4 +1,4 @@
-"""The refit: what is handed in is run again on all data, and its new file is taken if it may be trusted."""
+"""The refit: what is submitted is run again on all data, and its new file is taken if it may be trusted."""
 
 import asyncio
 import re
@@ -44,7 +44,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class MadeFile:
-    """A file that may be handed in, how it was made, and why this one."""
+    """A file that may be submitted, how it was made, and why this one."""
 
     file: Path
     source: PredictionSource
@@ -52,7 +52,7 @@ class MadeFile:
 
 
 async def refit(context: RunContext, node: int, worker: Worker) -> MadeFile:
-    """Run a node, or each member of a blend, again on all data, and return the file to hand in.
+    """Run a node, or each member of a blend, again on all data, and return the file to submit.
 
     A script's new file counts if it may be trusted (`_refitted`); else its scored run's does. Members are run again by
     their weight, as many as there is time for. Asked again, it returns the same file.
@@ -97,7 +97,7 @@ async def _of_experiments(
 
 
 def made_on_all_rows(context: RunContext, node: int) -> dict[int, str]:
-    """Return the bank's files of an experiment, or of an ensemble's members, that were made on all rows and may be handed in."""
+    """Return the bank's files of an experiment, or of an ensemble's members, that were made on all rows and may be submitted."""
     blended = blend_of(context.store, context.run_id, node)
     if blended is None and not _built_on_all_rows(context, node):
         return {}
@@ -165,7 +165,7 @@ async def refit_script(context: RunContext, node: int, worker: Worker, lease: Le
     if executor.self_reported is not None:
         return MadeFile(original, "holdout", "the scored file, since no rows were withheld")
     try:
-        # A step: after a restart less time is left, and another file would be handed in.
+        # A step: after a restart less time is left, and another file would be submitted.
         refitted = await context.steps.once(REFIT, lambda: _refitted(context, node, worker, lease), Key(node))
     except BotError as error:
         return MadeFile(original, "holdout", f"the scored file, since the refit failed: {error}")
@@ -176,7 +176,7 @@ async def refit_script(context: RunContext, node: int, worker: Worker, lease: Le
 
 
 async def _refitted(context: RunContext, node: int, worker: Worker, given_lease: Lease | None) -> Refitted:
-    """Run a script again on all data; return the execution whose file may be handed in, or why none may.
+    """Run a script again on all data; return the execution whose file may be submitted, or why none may.
 
     A run that did less than the scored one, or was killed, is followed by one with more time if there is some.
     """
@@ -261,7 +261,7 @@ def _printed_the_same(before: str, after: str) -> bool:
 async def _fault(
     context: RunContext, node: int, first_run: ExecutionRecord, rerun: ExecutionRecord, worker: Worker
 ) -> str | None:
-    """Return why a refit's file may not be handed in for the scored run's; None if it may."""
+    """Return why a refit's file may not be submitted for the scored run's; None if it may."""
     folder = context.executor.folder
     file = folder.executions / rerun.id / "submission.csv"
     if not rerun.fine or not file.is_file():

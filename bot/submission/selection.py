@@ -1,4 +1,4 @@
-"""How the node that is handed in was chosen: light models, which whatever reads results can import."""
+"""How the node that is submitted was chosen: light models, which whatever reads results can import."""
 
 from typing import Literal
 
@@ -23,7 +23,7 @@ class CandidateComparison(BaseModel):
 
 
 class Selection(BaseModel):
-    """How the node that was handed in was chosen."""
+    """How the node that was submitted was chosen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -101,7 +101,7 @@ class Interval:
     note: str | None
     """Why there are none; None: there are."""
     draws: int
-    together: str | None
+    unit_column: str | None
     """The column by which validation rows were drawn together; None: each was drawn by itself."""
     test_rows: int
 
@@ -142,7 +142,7 @@ class HiddenScores:
     nodes: Mapping[int, HiddenScore]
     rank_correlation: float | None = None
     """Spearman's, +1 if validation orders as the test does; None with fewer than two nodes, or where one side is constant."""
-    compared: int = 0
+    compared_count: int = 0
     """Number of nodes in that correlation."""
     best_node: int | None = None
     """The first one if several are equal."""

@@ -163,7 +163,7 @@ def grade_nodes(
     return HiddenScores(
         nodes=nodes,
         rank_correlation=rank_correlation([validation[n] for n in common_nodes], [scores[n] for n in common_nodes]),
-        compared=len(common_nodes),
+        compared_count=len(common_nodes),
         best_node=best,
         regret={} if best is None else {node: abs(scores[best] - score) for node, score in scores.items()},
     )

@@ -1,4 +1,4 @@
-"""Whether a refit may be handed in for the scored run: by how far its predictions of the test rows moved.
+"""Whether a refit may be submitted for the scored run: by how far its predictions of the test rows moved.
 
 The move is measured in the metric's own terms, with the scored run's predictions as the truth: the error that the refit would
 add if that run were right. Two runs of a sound script, one on part of the other's rows, lie closer to each other than to the

@@ -11,7 +11,7 @@ drawn. Four things are added to that:
   time like no other: it counts as half a row, or half a group, seen besides (the weight of Jeffreys' prior), and its
   predictions are those of other rows.
 - Over time all of it drifts: where rows were withheld by time, the interval is as wide as backtests say (`backtests.py`).
-- What is handed in is trained on more rows, and may be better for it: no more than if its error fell with the number of rows
+- What is submitted is trained on more rows, and may be better for it: no more than if its error fell with the number of rows
   (1/n is the fastest that a risk falls in general; a root of one falls with the root). Nothing is taken off the other end, as
   more rows may help nothing.
 

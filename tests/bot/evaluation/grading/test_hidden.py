@@ -38,7 +38,7 @@ def test_invalid_nodes_score_nothing_and_say_why(tmp_path):
     graded = grade_nodes(snapshot(tmp_path, "rmse"), card(), files, {1: 0.5, 2: 0.1})
     assert graded.nodes[2].score is None and graded.nodes[2].win_rate == 0.0
     assert "4 are expected" in graded.nodes[2].message
-    assert (graded.rank_correlation, graded.compared, graded.best_node) == (None, 1, 1)
+    assert (graded.rank_correlation, graded.compared_count, graded.best_node) == (None, 1, 1)
 
 
 def test_without_a_valid_node_there_is_no_best(tmp_path):
@@ -50,4 +50,4 @@ def test_nodes_without_a_validation_score_are_graded_but_not_compared(tmp_path):
     files = nodes(tmp_path, n1=[1, 1, 1, 1], n2=[1, 1, 2, 2], n3=[1, 2, 2, 2])
     graded = grade_nodes(snapshot(tmp_path, "rmse"), card(), files, {2: 1.0, 3: 2.0})
     assert graded.rank_correlation == pytest.approx(1)
-    assert (graded.compared, graded.best_node) == (2, 1)
+    assert (graded.compared_count, graded.best_node) == (2, 1)

@@ -67,7 +67,7 @@ def test_the_score_of_other_rows_lies_inside_nearly_always(tmp_path: Path) -> No
         found = interval_of(tmp_path / str(seed), refitted=False)
         inside += found.low <= errors[ROWS:].mean() <= found.high
     assert inside >= 17
-    assert (found.test_rows, found.together) == (HIDDEN, None)
+    assert (found.test_rows, found.unit_column) == (HIDDEN, None)
 
 
 def test_it_is_wider_than_the_mean_is_uncertain_and_the_more_so_the_smaller_the_hidden_test(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_rows_that_go_together_make_it_wider(tmp_path: Path, how: dict[str, Any]
     errors = 1 + np.repeat(rng.standard_exponential(12), ROWS // 12) + 0.1 * rng.normal(size=ROWS)
     laid_out(tmp_path / "alone", errors)
     laid_out(tmp_path / "together", errors, **how)
-    assert interval_of(tmp_path / "together").together == ("id" if "dates" in how else "of")
+    assert interval_of(tmp_path / "together").unit_column == ("id" if "dates" in how else "of")
     assert width(tmp_path / "together") > 1.5 * width(tmp_path / "alone")
 
 
@@ -125,7 +125,7 @@ def test_rows_of_one_id_are_drawn_together(tmp_path: Path, keyed: bool) -> None:
     )
     task = MAE.model_copy(update={"key_columns": key[1:]})
     found = interval_of(tmp_path, task, refitted=False)
-    assert found.together == "id"
+    assert found.unit_column == "id"
     assert found.high - found.low > 3 * 2 * 1.96 * errors.std() / np.sqrt(ROWS)
 
 
@@ -187,7 +187,7 @@ def test_the_interval_of_a_competitions_own_grader_is_that_of_the_same_metric(
     grader = tmp_path / "grade.py"
     grader.write_text(ABSOLUTE.replace("    return", CAREFUL + "    return"))
     own, known = interval_of(tmp_path, card("grade.py"), grader=grader, seconds=1e6), interval_of(tmp_path, seconds=1e6)
-    assert (own.draws, own.together, own.note) == (known.draws, known.together, None)
+    assert (own.draws, own.unit_column, own.note) == (known.draws, known.unit_column, None)
     assert own.low < errors.mean() < own.high
     assert (own.high - own.low) / (known.high - known.low) == pytest.approx(1.0, abs=0.25)
 
