@@ -65,7 +65,7 @@ def why_it_won(data: ReportData) -> Iterator[str]:
     result = data.result
     node = next((node for node in data.nodes if node.id == result.chosen_node), None)
     if node is None:
-        yield "No node has a score." if result.goes_on else "Nothing was chosen."
+        yield "No node has a score." if result.is_ongoing else "Nothing was chosen."
         return
     is_baseline = node.id == 1 and not node.blend
     yield ("Nothing was better than the rule-based baseline." if is_baseline else f"{_made_of(data, node)}.")
@@ -125,7 +125,7 @@ def what_next(data: ReportData) -> Sequence[str]:
 
 def _next_steps(data: ReportData) -> Iterator[str]:
     result = data.result
-    if result.goes_on:
+    if result.is_ongoing:
         limit = f" of {words.duration(result.time_limit)}" if result.time_limit else ""
         yield f"Wait: {words.duration(result.wall_seconds)}{limit} have passed. Reload this page later."
         return

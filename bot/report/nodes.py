@@ -16,7 +16,7 @@ LONGEST_TEXT = 4_000
 
 
 @dataclass(frozen=True)
-class GoesOn:
+class OngoingRun:
     """What is known of a run of which nothing is graded yet, under the names of `RunResult`."""
 
     is_lower_better: bool
@@ -35,7 +35,7 @@ class GoesOn:
         return -score if self.is_lower_better else score
 
 
-Outcome = RunResult | GoesOn
+ReportableRun = RunResult | OngoingRun
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class NodeRow:
 
 
 def node_rows(
-    run: RunRecord, result: Outcome, board: Sequence[float], ids: Sequence[int] | None = None
+    run: RunRecord, result: ReportableRun, board: Sequence[float], ids: Sequence[int] | None = None
 ) -> tuple[NodeRow, ...]:
     """Return a run's nodes, or some of them, in order; public notebooks are left out of all."""
     nodes = [node for node in run.nodes.values() if node.action != "reproduce"] if ids is None else run.pick_nodes(ids)
@@ -104,7 +104,7 @@ def node_rows(
     )
 
 
-def _win_rate(result: Outcome, board: Sequence[float], node: int) -> float | None:
+def _win_rate(result: ReportableRun, board: Sequence[float], node: int) -> float | None:
     score = result.on_board(node)
     if score is None or not board:
         return None

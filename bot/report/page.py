@@ -64,6 +64,6 @@ def _answers(data: ReportData) -> dict[str, Sequence[str]]:
     return {
         "How good": tuple(how_good(data.result)),
         "How sure": tuple(how_sure(data.result)),
-        "Why it won" if not data.result.goes_on else "What leads": tuple(why_it_won(data)),
+        "Why it won" if not data.result.is_ongoing else "What leads": tuple(why_it_won(data)),
         "What next": what_next(data),
     }

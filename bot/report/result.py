@@ -283,7 +283,7 @@ class RunResult(LiveGrade):
         return self.pace == "live"
 
     @property
-    def goes_on(self) -> bool:
+    def is_ongoing(self) -> bool:
         """Whether this is what is known while the run goes on."""
         return self.status == "running"
 
@@ -338,6 +338,6 @@ def read_latest(folder: RunFolder) -> RunResult:
 
 def write_result(folder: RunFolder, result: RunResult) -> None:
     """Write result.json, or what is known so far of a run that goes on; completely or not at all."""
-    write_whole(folder.so_far if result.goes_on else folder.result, result.model_dump_json(indent=1) + "\n")
-    if not result.goes_on:
+    write_whole(folder.so_far if result.is_ongoing else folder.result, result.model_dump_json(indent=1) + "\n")
+    if not result.is_ongoing:
         folder.so_far.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.report.nodes import NodeRow, Outcome
+from bot.report.nodes import NodeRow, ReportableRun
 from bot.report.words import first_words
 
 BOX_WIDTH, BOX_HEIGHT = 108, 40
@@ -59,7 +59,7 @@ Place = tuple[int, int]
 """A box's corner, across and down."""
 
 
-def tree_drawing(nodes: Sequence[NodeRow], titles: Mapping[str, str], result: Outcome) -> TreeDrawing:
+def tree_drawing(nodes: Sequence[NodeRow], titles: Mapping[str, str], result: ReportableRun) -> TreeDrawing:
     """Lay out nodes, under the titles of their drafts.
 
     A node is in the row of its first parent or below, one column to the right of it.
@@ -134,7 +134,7 @@ def _place(
     return free
 
 
-def _merits(nodes: Sequence[NodeRow], result: Outcome) -> dict[int, float]:
+def _merits(nodes: Sequence[NodeRow], result: ReportableRun) -> dict[int, float]:
     """Return each scored node's rank, from 0 (worst) to 1 (best)."""
     scored_nodes = [n for n in nodes if n.validation is not None]
     ordered_scores = sorted({result.oriented(n.validation or 0.0) for n in scored_nodes})

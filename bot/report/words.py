@@ -219,7 +219,7 @@ def verdict(result: RunResult) -> str:
 
 
 def _verdict(result: RunResult) -> str:
-    if result.goes_on and result.score is None:
+    if result.is_ongoing and result.score is None:
         return _verdict_so_far(result)
     if result.live:
         return _live_verdict(result)

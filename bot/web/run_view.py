@@ -8,7 +8,7 @@ from typing import Any
 from bot.engine.run_record import RunRecord
 from bot.logs.events import EventLog
 from bot.report.charts import Chart, Series, score_axis, time_axis, timed
-from bot.report.nodes import Outcome, node_rows
+from bot.report.nodes import ReportableRun, node_rows
 from bot.report.tree import tree_drawing
 from bot.status.knowledge import read_ideas
 from state.community import CommunityView
@@ -28,7 +28,7 @@ MOST_EVENTS = 25
 _A_DAY = timedelta(days=1)
 
 
-def run_values(store: Store, run: RunRecord, outcome: Outcome, now: datetime, address: str) -> dict[str, Any]:
+def run_values(store: Store, run: RunRecord, outcome: ReportableRun, now: datetime, address: str) -> dict[str, Any]:
     """Return what the templates of a run's parts are given, now by the clock of its work; `at` is the page's address.
 
     A replay's clock is the machine's, and all that its own clock let it know is shown.
@@ -91,7 +91,7 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
     return replace(chart, width=160, height=40, room=(3, 4, 3, 4), has_axes=False) if small else chart
 
 
-def drawn_nodes(run: RunRecord, outcome: Outcome) -> list[int]:
+def drawn_nodes(run: RunRecord, outcome: ReportableRun) -> list[int]:
     """Return the nodes to draw: the best and running ones, the newest, and what they grew from."""
     nodes = {id: node for id, node in run.nodes.items() if node.action != "reproduce"}
     if len(nodes) <= MOST_BOXES:

@@ -12,7 +12,7 @@ from bot.engine.run_record import RunRecord
 from bot.live.reading.proposals import confirmed, proposed
 from bot.report import words
 from bot.report.charts import Chart, Series, score_axis, time_axis, timed
-from bot.report.nodes import GoesOn, Outcome, node_rows
+from bot.report.nodes import OngoingRun, ReportableRun, node_rows
 from bot.status.problems import current
 from bot.status.runs import run_status
 from bot.status.status import status_of
@@ -269,14 +269,14 @@ class Views:
             return page(f"Lab {id}", ("lab",), values, (HOME, (f"/{place}/{name}", name)))
 
     @contextmanager
-    def _opened(self, place: Place, name: str) -> Iterator[tuple[Store, RunRecord, Outcome]]:
+    def _opened(self, place: Place, name: str) -> Iterator[tuple[Store, RunRecord, ReportableRun]]:
         """Open the run in a folder, or a competition's latest one, with what is known of its outcome."""
         folder = self.sources.run(name) if place == "run" else None
         store = self.sources.daemon() if folder is None else self.sources.store(folder.database)
         with store.read() as session:
             if folder is not None:
                 run = RunRecord.load(session, name)
-                yield store, run, result_of(folder) or GoesOn(bool(run.lower_is_better), live=False)
+                yield store, run, result_of(folder) or OngoingRun(bool(run.lower_is_better), live=False)
             elif (row := latest_runs(session).get(name)) is not None:
                 run = RunRecord(session, row)
                 yield store, run, _live(run)
@@ -290,7 +290,7 @@ class Views:
         ]
 
 
-def _live(run: RunRecord) -> Outcome:
+def _live(run: RunRecord) -> ReportableRun:
     """Return what is known of a live run's outcome: the public scores of its nodes."""
     public = {gpu.node: gpu.score for gpu in run.submissions if gpu.score is not None}
-    return GoesOn(bool(run.lower_is_better), live=True, hidden_scores=public)
+    return OngoingRun(bool(run.lower_is_better), live=True, hidden_scores=public)

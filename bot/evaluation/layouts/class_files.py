@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from bot.evaluation.layouts.data_files import data_files
@@ -22,12 +21,8 @@ _TEXT = frozenset({".csv", ".tsv", ".json", ".jsonl", ".md", ".zip", ".gz"})
 _FOLDERS = ("validation", "validation_rows")
 
 
-@dataclass(frozen=True)
-class _FilesByClass:
-    """Files and their possible classes; `origin` describes how they were found."""
-
-    origin: str
-    classes: Mapping[Path, str]
+Classes = Mapping[Path, str]
+"""The possible class of each file."""
 
 
 def files_by_class(data_dir: Path, card: TaskCard, test: Rows | None, sample: Table) -> Layout | None:
@@ -46,30 +41,33 @@ def files_by_class(data_dir: Path, card: TaskCard, test: Rows | None, sample: Ta
     unclear: UnsupportedLayout | None = None
     for suffix in sorted(groups, key=lambda s: -len(groups[s])):
         paths = [p for p in groups[suffix] if p.parent not in in_test]
-        for by_class in (*_in_folders(paths), *_in_names(paths)):
+        for origin, classes in (*_in_folders(paths), *_in_names(paths)):
             try:
-                labels = _labels(by_class.classes, card, default_row(sample), sample)
+                labels = _labels(classes, card, default_row(sample), sample)
             except UnsupportedLayout as error:
                 unclear = unclear or error
                 continue
             if labels is not None:
-                return _layout(data_dir, card, test, sample, by_class, labels)
+                notes = (f"the labels are {origin}; train.csv is an index of the files",)
+                return _layout(
+                    data_dir, card, test, sample, {path: labels[name] for path, name in classes.items()}, notes
+                )
     if unclear is not None:
         raise unclear
     return None
 
 
-def _in_folders(paths: Sequence[Path]) -> Iterator[_FilesByClass]:
+def _in_folders(paths: Sequence[Path]) -> Iterator[tuple[str, Classes]]:
     """Folders whose folders hold the files, each a class; the one with the most files first, training folders before."""
     classes_below: dict[Path, dict[Path, str]] = defaultdict(dict)
     for path in paths:
         if len(path.parts) > 2 or (len(path.parts) == 2 and path.parent.name.lower() not in ("train", "training")):
             classes_below[path.parent.parent][path] = path.parent.name
     for folder in sorted(classes_below, key=lambda f: ("train" not in f.as_posix().lower(), -len(classes_below[f]), f)):
-        yield _FilesByClass(f"the folders of {folder.as_posix()}/", classes_below[folder])
+        yield f"the folders of {folder.as_posix()}/", classes_below[folder]
 
 
-def _in_names(paths: Sequence[Path]) -> Iterator[_FilesByClass]:
+def _in_names(paths: Sequence[Path]) -> Iterator[tuple[str, Classes]]:
     """The first or the last word of the names in one folder, each a class."""
     folders: dict[Path, list[Path]] = defaultdict(list)
     for path in paths:
@@ -80,12 +78,10 @@ def _in_names(paths: Sequence[Path]) -> Iterator[_FilesByClass]:
             continue
         for place, name in ((0, "first"), (-1, "last")):
             description = f"the {name} word of the names in {folder.as_posix()}/"
-            yield _FilesByClass(description, {path: words[place] for path, words in words.items()})
+            yield description, {path: words[place] for path, words in words.items()}
 
 
-def _labels(
-    classes: Mapping[Path, str], card: TaskCard, default: Sequence[str], sample: Table
-) -> Mapping[str, str] | None:
+def _labels(classes: Classes, card: TaskCard, default: Sequence[str], sample: Table) -> Mapping[str, str] | None:
     """Return the label of each class: its name, where prediction columns or labels are named so, or 0 and 1.
 
     Raises UnsupportedLayout: there are two classes and one number to predict, and it is unclear which of them is 1.
@@ -106,10 +102,9 @@ def _labels(
         return None
     positive = [name for name in sizes if _is_one(name, card)]
     if len(positive) != 1:
-        class_names = " and ".join(sorted(sizes))
-        raise UnsupportedLayout(
-            f"The training files seem to be of the classes {class_names}; it is unclear which of them is 1."
-        )
+        names_in_words = " and ".join(sorted(sizes))
+        fault = "it is unclear which of them is 1"
+        raise UnsupportedLayout(f"The training files seem to be of the classes {names_in_words}; {fault}.")
     return {name: str(int(name == positive[0])) for name in sizes}
 
 
@@ -123,19 +118,18 @@ def _is_one(name: str, card: TaskCard) -> bool:
 
 
 def _layout(
-    data_dir: Path, card: TaskCard, test: Rows | None, sample: Table, by_class: _FilesByClass, labels: Mapping[str, str]
+    data_dir: Path, card: TaskCard, test: Rows | None, sample: Table, labels: Classes, notes: tuple[str, ...]
 ) -> Layout:
     # Ordered by content, so that numbers of rows, and random draws of them, reveal nothing about the classes.
-    prints = {path: fingerprint(data_dir / path) for path in by_class.classes}
-    paths = sorted(by_class.classes, key=lambda path: (prints[path], path))
+    prints = {path: fingerprint(data_dir / path) for path in labels}
+    paths = sorted(labels, key=lambda path: (prints[path], path))
     ids = _ids(paths, sample.column(card.id_column))
     column = card.prediction_columns[0] if len(card.prediction_columns) == 1 else "label"
-    entries = tuple(RowFile(i, path, labels[by_class.classes[path]]) for i, path in zip(ids, paths, strict=True))
+    entries = tuple(RowFile(id, path, labels[path]) for id, path in zip(ids, paths, strict=True))
     moved_to = next(Path(name) for name in _FOLDERS if name == _FOLDERS[-1] or not (data_dir / name).exists())
     table = FileTable(data_dir / INDEX, index_header(card.id_column, column), data_dir, entries, moved_to)
     classes = match_classes(set(labels.values()), card.prediction_columns) if column == "label" else None
     cells = tuple((entry.label,) for entry in entries)
-    notes = (f"the labels are {by_class.origin}; train.csv is an index of the files",)
     columns = (column,)
     return Layout(card, table, test, sample, card.id_column, ids, columns, columns, cells, classes, notes=notes)
 

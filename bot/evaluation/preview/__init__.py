@@ -168,9 +168,8 @@ def _sections(
     """Yield each section's title, the part of the whole that it may take, and its lines; most telling first."""
     data = main_tables(data_dir, card)
     samples = [name for name in _SAMPLES if name in data.tables]
-    ids = {
-        name: data.ids(name, card.id_column) for name in {data.train, *data.test_tables, *samples} if name is not None
-    }
+    main = {data.train, *data.test_tables, *samples} - {None}
+    ids = {name: data.ids(name, card.id_column) for name in main if name is not None}
     yield "Target", 0.15, partial(_target_lines, data, card)
     yield "Hold-out", 0.12, partial(_drawn_lines, labels_dir)
     yield "Found in the data", 0.12, lambda: [clean(line, _LINE) for line in doubts]
@@ -234,10 +233,8 @@ def _drawn_lines(labels_dir: Path | None) -> list[str]:
     if labels_dir is None:
         return []
     if (info := view_info(labels_dir)) is not None:
-        return [
-            clean(line, _LINE)
-            for line in (info.description, *(note for note in info.notes if note not in info.description))
-        ]
+        notes = [note for note in info.notes if note not in info.description]
+        return [clean(line, _LINE) for line in (info.description, *notes)]
     reason = reason_in(labels_dir)
     return [] if reason is None else [clean(f"No rows are held out: {reason}", _LINE)]
 
@@ -275,21 +272,18 @@ def _table_lines(tables: MainTables, name: str) -> list[str]:
         return [f"Columns, by {read}:", *column_lines(columns)]
     lines, like, targets = [], _like_training(tables), tables.target_columns[:_TARGETS]
     if like:
-        verb = "have" if len(like) > 1 else "has"
-        lines.append(
-            f"{' and '.join(like)} {verb} the same columns without {_names(tables.target_columns, 3) or 'any missing'}."
-        )
+        verb, missing = "have" if len(like) > 1 else "has", _names(tables.target_columns, 3) or "any missing"
+        lines.append(f"{' and '.join(like)} {verb} the same columns without {missing}.")
     columns = [column for column in columns if column.name not in targets]
     lines.append(f"Columns{' other than the targets' if targets else ''}, by {read}:")
     return [*lines, *column_lines(columns), *oddity_lines(columns)]
 
 
 def _place_lines(data_dir: Path, tables: MainTables, ids: Ids) -> list[str]:
-    test = next(
-        (name for name in (*tables.test_tables, "sample_submission.csv") if not name.startswith("validation")), None
-    )
+    names = [name for name in tables.test_tables if not name.startswith("validation")]
+    test = next(iter(names), "sample_submission.csv")
     trained = [name for name in (tables.train, *tables.test_tables) if name is not None and name != test]
-    return place_lines(data_dir, [id for name in trained for id in ids[name]], ids.get(test or "", ()))
+    return place_lines(data_dir, [id for name in trained for id in ids[name]], ids.get(test, ()))
 
 
 def _sample_lines(tables: MainTables, name: str, ids: Ids) -> list[str]:
@@ -300,9 +294,8 @@ def _sample_lines(tables: MainTables, name: str, ids: Ids) -> list[str]:
         same_ids = sorted(ids[asker]) == sorted(ids[name])
         order = "in its order" if list(ids[asker]) == list(ids[name]) else "in another order: go by the id"
         if same_ids or len(ids[name]) < MOST_IDS:
-            lines = [
-                f"One row for each of {asker}, {order}." if same_ids else f"Its ids are not simply those of {asker}."
-            ]
+            differ = f"Its ids are not simply those of {asker}."
+            lines = [f"One row for each of {asker}, {order}." if same_ids else differ]
     first = tables.tables.get(next(iter(_SAMPLES)))
     if first is not None and first is not table and first.header == table.header:
         return [*lines, f"The columns are those of {first.path.name}."]

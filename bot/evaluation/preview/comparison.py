@@ -143,10 +143,8 @@ def _row_lines(train: _Part, parts: Sequence[_Part]) -> Iterator[str]:
         )
     counts = [(part, sum(row in first for row in part.features)) for part in parts]
     if any(count for _, count in counts):
-        shares = " and ".join(
-            f"{count:,} of {part.name} ({percent(count, len(part.features))})" for part, count in counts
-        )
-        yield f"Rows with all the features of a row of {train.name}: {shares}."
+        shares = [f"{count:,} of {part.name} ({percent(count, len(part.features))})" for part, count in counts]
+        yield f"Rows with all the features of a row of {train.name}: {' and '.join(shares)}."
 
 
 def prefix_lines(train: str, test: str, ids: Mapping[str, Sequence[str]]) -> list[str]:
@@ -243,31 +241,23 @@ def drift_lines(
 
     `columns` are those of the training rows.
     """
-    usable = [name for name in names if _is_usable(columns[name])][:_MOST_COLUMNS]
+    kinds = {name: columns[name].kind for name in names}
+    few = {name for name in names if kinds[name] == "text" and len(columns[name].values) <= _CATEGORIES}
+    usable = [name for name in names if name in few or kinds[name] in ("integer", "number")][:_MOST_COLUMNS]
     sides = [_sampled_rows(table, usable) for _, table in (train, test)]
     if not usable or min(map(len, sides)) < _FEWEST:
         return []
     cells = zip(*sides[0], *sides[1], strict=True)
-    features = np.column_stack(
-        [_numbers(column, columns[name].kind) for name, column in zip(usable, cells, strict=True)]
-    )
+    features = np.column_stack([_numbers(column, kinds[name]) for name, column in zip(usable, cells, strict=True)])
     area, shares = _told_apart(features, len(sides[0]))
     if area < _ALIKE_AUC:
         return [f"Nothing in the features tells rows of {test[0]} from those of {train[0]} (AUC {area:.2f} at best)."]
     if area < _APART_AUC:
         return []
-    order = np.argsort(-shares, kind="stable")[:5]
-    main_columns = [
-        f"{clean(usable[i])} ({percent(round(1000 * shares[i]), 1000)})" for i in order if shares[i] >= _MOSTLY
-    ]
+    order = [i for i in np.argsort(-shares, kind="stable")[:5] if shares[i] >= _MOSTLY]
+    main_columns = [f"{clean(usable[i])} ({percent(round(1000 * shares[i]), 1000)})" for i in order]
     column_words = f", mostly by {', '.join(main_columns)}" if main_columns else ""
     return [f"A classifier tells rows of {test[0]} from those of {train[0]} with an AUC of {area:.2f}{column_words}."]
-
-
-def _is_usable(column: Column) -> bool:
-    if column.kind == "text":
-        return len(column.values) <= _CATEGORIES
-    return column.kind in ("integer", "number")
 
 
 def _sampled_rows(table: Rows, names: Sequence[str]) -> list[list[str]]:
@@ -286,8 +276,7 @@ def _numbers(cells: Sequence[str], kind: str) -> Matrix:
     read = (None if is_missing(cell) else read_number(cell) for cell in cells)
     numbers = np.array([np.nan if number is None else number for number in read], dtype=float)
     # Trees take no infinite numbers; what is missing lies below all others.
-    finite_numbers: Matrix = np.clip(np.nan_to_num(numbers, nan=-1e30, posinf=1e30, neginf=-1e30), -1e30, 1e30)
-    return finite_numbers
+    return np.asarray(np.clip(np.nan_to_num(numbers, nan=-1e30, posinf=1e30, neginf=-1e30), -1e30, 1e30))
 
 
 def _told_apart(features: Matrix, first: int) -> tuple[float, Matrix]:

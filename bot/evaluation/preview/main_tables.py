@@ -71,7 +71,12 @@ def main_tables(data_dir: Path, card: TaskCard) -> MainTables:
                 tables[path.as_posix()] = read_any(data_dir / path)
             except UnsupportedLayout:
                 continue
-    test_tables = tuple(name for kind in ("validation", "test") if (name := _table_of_kind(tables, kind)) is not None)
+    named = {kind: [name for name in tables if name.split(".")[0] == kind] for kind in ("validation", "test")}
+    test_tables = tuple(
+        min(names, key=lambda name: (name not in ("validation.csv", "test.csv"), name))
+        for names in named.values()
+        if names
+    )
     training = (path.relative_to(data_dir).as_posix() for path in find_training_tables(data_dir, None))
     train = next((name for name in training if name in tables), None)
     known_columns = {*card.row_columns}.union(*(tables[name].header for name in test_tables))
@@ -82,8 +87,3 @@ def main_tables(data_dir: Path, card: TaskCard) -> MainTables:
 def _rank(path: Path) -> int:
     kind = path.name.split(".")[0]
     return _FIRST.index(kind) if kind in _FIRST and len(path.parts) == 1 else len(_FIRST)
-
-
-def _table_of_kind(tables: Mapping[str, Rows], kind: str) -> str | None:
-    names = [name for name in tables if name.split(".")[0] == kind]
-    return min(names, key=lambda name: (name != f"{kind}.csv", name)) if names else None

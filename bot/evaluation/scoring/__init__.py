@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,24 +22,31 @@ from bot.evaluation.views.parts import final_places
 from scrapers.snapshots.card import TaskCard
 from state.errors import GraderStopped, InfrastructureFailure, InvalidSubmission
 
-__all__ = ["GraderScorer", "Scorer", "labels_of", "open_scorer", "parts_of", "readable_parts", "sample_of"]
-
 
 class GraderScorer:
-    """A `Scorer`."""
+    """Scores the predictions of one task by its grade.py; to be closed."""
 
     kind: GraderKind = "competition"
     name = "competition's grader"
+    """For sentences."""
 
     def __init__(self, card: TaskCard, grade_py: Path, limits: GraderLimits | None) -> None:
         self._card = card
         self._process = GraderProcess(grade_py, limits)
 
     def truth(self, path: Path, sample: Path) -> Truth:
-        """Open a file of answers or labels; see `Scorer.truth`."""
+        """Open a file of answers or labels; `sample` has the ids of the rows to predict.
+
+        Raises:
+            InvalidSubmission: the file cannot serve as the truth.
+            SnapshotError: the grade.py cannot be used at all.
+            InfrastructureFailure: its process does not start.
+        """
         card = self._card
         ids = read_table(sample).keys(card.row_columns)
-        own_keys = _keys_of(path, card.row_columns)
+        table = None if path.suffix.lower() == ".jsonl" else read_table(path)
+        has_keys = table is not None and all(table.header.count(name) == 1 for name in card.row_columns)
+        own_keys = table.keys(card.row_columns) if table is not None and has_keys else None
         # Only one row of answers for each that is asked for can be put in order, or be left out of a part.
         matching = own_keys if own_keys is not None and Counter(own_keys) == Counter(ids) else None
         handle = self._process.load(path, key=() if matching is None else card.row_columns)
@@ -49,7 +56,7 @@ class GraderScorer:
         return _GraderTruth(card, self._process, path, sample, matching, handle, order)
 
     def close(self) -> None:
-        """End what was started."""
+        """End its process; a later score starts it again."""
         self._process.close()
 
 
@@ -118,35 +125,7 @@ class _GraderTruth:
             self.process.score(sample.handle, self.answers, rows)
 
 
-def _keys_of(path: Path, columns: Sequence[str]) -> list[str] | None:
-    if path.suffix.lower() == ".jsonl":
-        return None
-    table = read_table(path)
-    return table.keys(columns) if all(table.header.count(name) == 1 for name in columns) else None
-
-
-class Scorer(Protocol):
-    """Scores the predictions of one task; to be closed."""
-
-    @property
-    def kind(self) -> GraderKind:
-        """The source of a score."""
-
-    @property
-    def name(self) -> str:
-        """Name of the metric, for sentences."""
-
-    def truth(self, path: Path, sample: Path) -> Truth:
-        """Open a file of answers or labels; `sample` has the ids of the rows to predict.
-
-        Raises:
-            InvalidSubmission: the file cannot serve as the truth.
-            SnapshotError: the grade.py cannot be used at all.
-            InfrastructureFailure: its process does not start.
-        """
-
-    def close(self) -> None:
-        """End processes that were started; a later score starts them again."""
+Scorer = RegistryScorer | GraderScorer
 
 
 def open_scorer(card: TaskCard, grader: Path | None, limits: GraderLimits | None = None) -> Scorer:

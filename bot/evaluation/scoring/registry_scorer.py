@@ -79,7 +79,7 @@ _MAX_SHOWN = 3
 
 @dataclass(frozen=True)
 class RegistryScorer:
-    """A `Scorer`."""
+    """Scores the predictions of one task by a metric; its `close` is for graders alone."""
 
     card: TaskCard
     metric: Metric
@@ -91,7 +91,7 @@ class RegistryScorer:
         return f"metric {self.metric.name}"
 
     def truth(self, path: Path, sample: Path) -> Truth:
-        """Open a file of answers or labels; see `Scorer.truth`."""
+        """Open a file of answers or labels; see `GraderScorer.truth`."""
         ids, values = read_answers(path, sample, self.card)
         return _Values(self.card, self.metric, sample, ids, values)
 

@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bot.evaluation.answers.view_names import Withholding
 from bot.evaluation.layouts.layout import Layout
@@ -88,9 +89,8 @@ def split_rows(layout: Layout, seed: int, version: int, withholding: Withholding
         unlike.append(f"the test rows were split off by time ({split.column}), which would separate rows of one id")
         split = None
     if split is None:
-        split = _by_likeness(
-            layout, labelled, similarities, unlike, shares, budget, lambda name: seeded(seed, version, name)
-        )
+        rng = partial(seeded, seed, version)
+        split = _by_likeness(layout, labelled, similarities, unlike, shares, budget, rng)
         if needs_variation(layout.card):
             split = _varied(layout, labelled, split, seeded(seed, version, "variation"))
     train, holdout, final = (split.rows(part) for part in PARTS)
@@ -280,9 +280,8 @@ def _of_strata(layout: Layout, labelled: Sequence[int], units: Units, budget: Bu
     drawn_units = draw_units(dealt, lambda unit: _size(layout, unit), budget, 1)
     if min(count_halves(drawn_units)) < len(strata):
         note += ", as far as the few withheld rows allow"
-    drawn_units = add_smallest(
-        drawn_units, [unit for stratum in dealt for unit in stratum], lambda unit: _size(layout, unit)
-    )
+    all_units = [unit for stratum in dealt for unit in stratum]
+    drawn_units = add_smallest(drawn_units, all_units, lambda unit: _size(layout, unit))
     return _drawn_split(kind, layout, drawn_units, note, units)
 
 
@@ -314,10 +313,8 @@ def _withhold(layout: Layout, units: Sequence[Sequence[int]], shares: tuple[floa
     part_shares: tuple[tuple[Part, float], ...] = (("final", shares[1]), ("holdout", shares[0]))
     for part, share in part_shares:
         rows, drawn_rows = sum(sizes) * share, 0
-        fitting = [unit for unit, size in sizes_left.items() if size <= rows] or sorted(
-            sizes_left, key=sizes_left.__getitem__
-        )[:1]
-        for unit in fitting:
+        fitting = [unit for unit, size in sizes_left.items() if size <= rows]
+        for unit in fitting or sorted(sizes_left, key=sizes_left.__getitem__)[:1]:
             if drawn_rows and drawn_rows + sizes_left[unit] / 2 > rows:
                 break
             drawn_rows += sizes_left.pop(unit)

@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 
 from bot.cli.status_lines import detail_lines
 from bot.engine.run_record import RunRecord
-from bot.report.nodes import GoesOn
+from bot.report.nodes import OngoingRun
 from bot.status.accounts import Allowance
 from bot.status.status import status_of
 from bot.web.run_view import MOST_BOXES, drawn_nodes, progress
@@ -158,7 +158,7 @@ def test_of_a_large_tree_the_best_the_running_and_the_newest_nodes_are_drawn(sto
                 end_node(tx, "r", number, "valid", score=0.1 if number == 17 else 1.0)
     with store.read() as session:
         run = RunRecord.load(session, "r")
-        drawn = set(drawn_nodes(run, GoesOn(True, live=True)))
+        drawn = set(drawn_nodes(run, OngoingRun(True, live=True)))
         goes_on = progress(run, store.clock.now() + timedelta(days=9))
     assert len(drawn) <= MOST_BOXES
     assert {11, 17, 41, 50, 291, 300} <= drawn, "the best and what runs, with what they grew from, and the newest"
