@@ -8,7 +8,7 @@ from pathlib import Path
 from bot.engine.attempts import blend_of, code
 from bot.engine.context import RunContext
 from bot.engine.experiment import all_experiments
-from bot.evaluation.answers.blends import BlendRecipe
+from bot.evaluation.answers.blends import BlendRecipe, FittedBlend
 from bot.execution.record import kept_execution
 from bot.submission.final_submission import FinalSubmission
 
@@ -55,7 +55,7 @@ _METHODS = {
 
 _TIES = " Then some columns are binned into levels as frequent as those of the labels (`ties`)."
 
-_OF_EXPERIMENTS = """# Solution: {what}
+_OF_EXPERIMENTS = """# Solution: {subject}
 
 {made}
 
@@ -82,8 +82,6 @@ def write_solution(context: RunContext, final: FinalSubmission, folder: Path) ->
     if context.experiments is not None and not context.needs_scripts and _write_experiments(context, final, folder):
         return
     blended, nodes = blend_of(context.store, context.run_id, final.node), script_files(context, final.node)
-    if blended is not None:
-        (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
     for node, name in nodes.items():
         (folder / name).write_text(code(context, node), encoding="utf-8")
     machine = context.machine
@@ -91,14 +89,20 @@ def write_solution(context: RunContext, final: FinalSubmission, folder: Path) ->
         node=final.node,
         made=_origin_sentence(final, "`solution.py`" if blended is None else "The ensemble of these scripts"),
         script=next(iter(nodes.values())),
-        blend="" if blended is None else _describe_recipe(blended.recipe, nodes),
+        blend="" if blended is None else _combined(blended.recipe, _BLEND, rows=_rows(blended.recipe, nodes)),
         view="full" if final.source == "refit" else "holdout",
         seconds=time_limit(context, next(iter(nodes))),
         cpus=machine.cpus,
         python=machine.python,
         packages=", ".join(machine.packages),
     )
+    _write_readme(folder, text, blended)
+
+
+def _write_readme(folder: Path, text: str, blended: FittedBlend | None) -> None:
     (folder / "README.md").write_text(text, encoding="utf-8")
+    if blended is not None:
+        (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
 
 
 def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path) -> bool:
@@ -119,25 +123,19 @@ def _write_experiments(context: RunContext, final: FinalSubmission, folder: Path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(context.store.blob(sha))
         weight = f"{weights[experiment.node]:.4f}" if experiment.node in weights else "used by others"
-        origin = (
-            f"the portfolio, on `../fits/{experiment.name.partition('/')[0]}/`"
-            if experiment.kind == "portfolio"
-            else f"`{experiment.retrain}`"
-            if experiment.retrain
-            else "no command"
-        )
+        origin = f"`{experiment.retrain}`" if experiment.retrain else "no command"
+        if experiment.kind == "portfolio":
+            origin = f"the portfolio, on `../fits/{experiment.name.partition('/')[0]}/`"
         rows.append(f"| {experiment.name} | {weight} | lab {experiment.lab} | {origin} |")
-    if blended is not None:
-        (folder / "recipe.json").write_text(json.dumps(asdict(blended.recipe), indent=1) + "\n", encoding="utf-8")
     text = _OF_EXPERIMENTS.format(
-        what="the ensemble" if blended is not None else f"experiment {members[0].name}",
+        subject="the ensemble" if blended is not None else f"experiment {members[0].name}",
         made=_origin_sentence(final, "The ensemble of these experiments" if blended is not None else "This experiment"),
         rows="\n".join(rows),
         blend="" if blended is None else _combined(blended.recipe, _ENSEMBLE),
         python=context.machine.python,
         packages=", ".join(context.machine.packages),
     )
-    (folder / "README.md").write_text(text, encoding="utf-8")
+    _write_readme(folder, text, blended)
     return True
 
 
@@ -157,11 +155,12 @@ def time_limit(context: RunContext, node: int) -> int:
     return round(context.budget.seconds if execution is None or execution.limit is None else execution.limit)
 
 
-def _describe_recipe(recipe: BlendRecipe, nodes: Mapping[int, str]) -> str:
-    rows = "\n".join(
-        f"| `{name}` | {recipe.weights[node]:.4f}{_by_column(recipe, node)} |" for node, name in nodes.items()
-    )
-    return _combined(recipe, _BLEND, rows=rows)
+def _rows(recipe: BlendRecipe, nodes: Mapping[int, str]) -> str:
+    rows = []
+    for node, name in nodes.items():
+        weights = ", ".join(f"{weight:.4f}" for weight in recipe.columns.get(node, ()))
+        rows.append(f"| `{name}` | {recipe.weights[node]:.4f}{f' (by column: {weights})' if weights else ''} |")
+    return "\n".join(rows)
 
 
 def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
@@ -177,11 +176,6 @@ def _combined(recipe: BlendRecipe, text: str, **facts: str) -> str:
         calibration=calibration + (_TIES if recipe.ties else ""),
         **facts,
     )
-
-
-def _by_column(recipe: BlendRecipe, node: int) -> str:
-    column_weights = recipe.columns.get(node)
-    return f" (by column: {', '.join(f'{weight:.4f}' for weight in column_weights)})" if column_weights else ""
 
 
 def _origin_sentence(final: FinalSubmission, subject: str) -> str:

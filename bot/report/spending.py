@@ -95,22 +95,12 @@ def _came_of(run: RunRecord, credits: Credits) -> dict[str, dict[str, int]]:
 
 def by_view(executions: Sequence[Execution]) -> list[ViewSpending]:
     """Add up executions by view, in order of first use."""
-    groups: dict[str, list[Execution]] = {}
-    for execution in executions:
-        groups.setdefault(execution.view, []).append(execution)
-    return [_of_view(view, group) for view, group in groups.items()]
-
-
-def _of_view(view: str, group: Sequence[Execution]) -> ViewSpending:
-    reasons = Counter(words.reason(execution.reason) for execution in group if execution.reason != "finished")
-    return ViewSpending(
-        view=view,
-        executions=len(group),
-        seconds=sum(execution.seconds or 0.0 for execution in group),
-        peak_bytes=max(
-            (execution.peak_memory_bytes for execution in group if execution.peak_memory_bytes is not None),
-            default=None,
-        ),
-        unfinished=reasons.total(),
-        reasons=", ".join(f"{count} {reason}" for reason, count in reasons.most_common()),
-    )
+    spending = []
+    for view in dict.fromkeys(execution.view for execution in executions):
+        group = [execution for execution in executions if execution.view == view]
+        reasons = Counter(words.reason(execution.reason) for execution in group if execution.reason != "finished")
+        seconds = sum(execution.seconds or 0.0 for execution in group)
+        peak_bytes = max((e.peak_memory_bytes for e in group if e.peak_memory_bytes is not None), default=None)
+        reasons_in_words = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        spending.append(ViewSpending(view, len(group), seconds, peak_bytes, reasons.total(), reasons_in_words))
+    return spending

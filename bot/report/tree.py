@@ -64,8 +64,9 @@ def tree_drawing(nodes: Sequence[NodeRow], titles: Mapping[str, str], result: Re
 
     A node is in the row of its first parent or below, one column to the right of it.
     """
-    children = _children(nodes)
-    by_id = {n.id: n for n in nodes}
+    by_id, children = {n.id: n for n in nodes}, dict[int | None, list[int]]()
+    for node in sorted(nodes, key=lambda n: n.id):
+        children.setdefault(_first_parent(node, by_id), []).append(node.id)
     places: dict[int, Place] = {}
     bands: list[Band] = []
     y = MARGIN
@@ -90,14 +91,6 @@ def tree_drawing(nodes: Sequence[NodeRow], titles: Mapping[str, str], result: Re
 def _first_parent(node: NodeRow, known_ids: Mapping[int, object]) -> int | None:
     # A node can only be built on an older one, so that no row of a database can make a cycle.
     return next((p for p in node.parents if p in known_ids and p < node.id), None)
-
-
-def _children(nodes: Sequence[NodeRow]) -> dict[int | None, list[int]]:
-    known_ids = {n.id: n for n in nodes}
-    children: dict[int | None, list[int]] = {}
-    for node in sorted(nodes, key=lambda n: n.id):
-        children.setdefault(_first_parent(node, known_ids), []).append(node.id)
-    return children
 
 
 def _groups(

@@ -1,6 +1,6 @@
 """Computes how predictions err: out of fold where such predictions are stored, else on the hold-out rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ from bot.evaluation.answers import LabelledView
 from bot.evaluation.answers.diagnostics import Diagnostics, Grouping
 from bot.evaluation.experiments.scoring_data import ScoringData, open_rows
 from bot.evaluation.metrics.arrays import Values
+from bot.evaluation.metrics.registry import Metric
 from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.scored_rows import ScoredRows
 from bot.evaluation.scoring.truth import PredictionSet
@@ -48,24 +49,25 @@ def diagnose(folds: LabelledView | None, view: LabelledView, predictions: Path, 
         rows, file = (
             (data.training, oof) if data.training is not None and oof is not None else (data.holdout, predictions)
         )
-        if rows.labels is None or rows.metric is None:
+        labels, metric = rows.labels, rows.metric
+        if labels is None or metric is None:
             return None
         all_values = read_predicted(file, rows.sample, view.card)
-        predicted, values = rows.predictions(all_values), all_values[rows.places]
-        errors = _row_errors(rows.labels, values)
-        groupings = [_grouping(rows, predicted, "", classes) for classes in _classes(rows)]
-        columns = list(_columns(view, data, out_of_fold=out_of_fold))
+        predictions_of_rows, values = rows.predictions(all_values), all_values[rows.places]
+        classes = _classes(labels, metric, view.card.prediction_columns)
+        groupings = [] if classes is None else [_grouping(rows, predictions_of_rows, "", classes)]
+        columns, errors = list(_columns(view, data, out_of_fold=out_of_fold)), _row_errors(labels, values)
         chances = [_chance(levels, errors) for _, levels in columns]
         if columns and min(chances) * len(columns) < _CHANCE:
             name, levels = columns[int(np.argmin(chances))]
-            groupings.append(_grouping(rows, predicted, name, levels))
+            groupings.append(_grouping(rows, predictions_of_rows, name, levels))
         return Diagnostics(
             rows=len(values),
             out_of_fold=out_of_fold,
             groupings=tuple(grouping for grouping in groupings if len(grouping.groups) > 1),
             columns_compared=len(columns),
-            calibration=_calibration(rows, values),
-            residuals=_residuals(rows, values),
+            calibration=_calibration(labels, metric, values),
+            residuals=_residuals(labels, metric, values),
         )
 
 
@@ -75,29 +77,27 @@ def _row_errors(labels: Values, values: Values) -> NDArray[np.float64]:
     return np.asarray(cells.mean(axis=1), dtype=float)
 
 
-def _classes(rows: ScoredRows) -> Iterator[NDArray[np.object_]]:
-    """Yield the class of each row, where it has one of a few."""
-    labels, metric = rows.labels, rows.metric
-    if labels is None or metric is None or not metric.of_classes or metric.of_order:
-        return
+def _classes(labels: Values, metric: Metric, columns: Sequence[str]) -> NDArray[np.object_] | None:
+    """Return the class of each row; None where it has none of a few."""
+    if not metric.of_classes or metric.of_order:
+        return None
     if labels.shape[1] == 1:
         classes = pd.Series(labels[:, 0]).map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
-        if classes.nunique() <= _MAX_CLASSES:
-            yield classes.to_numpy(object)
-    elif labels.dtype.kind == "f" and (labels.sum(axis=1) == 1).all() and labels.shape[1] <= _MAX_CLASSES:
-        yield np.array(rows.card.prediction_columns, dtype=object)[labels.argmax(axis=1)]
+        return classes.to_numpy(object) if classes.nunique() <= _MAX_CLASSES else None
+    is_one_hot = labels.dtype.kind == "f" and (labels.sum(axis=1) == 1).all() and labels.shape[1] <= _MAX_CLASSES
+    return np.array(columns, dtype=object)[labels.argmax(axis=1)] if is_one_hot else None
 
 
 def _columns(view: LabelledView, data: ScoringData, *, out_of_fold: bool) -> Iterator[tuple[str, NDArray[np.object_]]]:
     """Yield the columns of the rows' table, each with its level or quarter by row; an empty level stands for an unknown row."""
-    opened = OpenedView(view.data, view.labels, view.card)
+    opened_view = OpenedView(view.data, view.labels, view.card)
     try:
-        table = opened.train if out_of_fold else opened.validation
+        table = opened_view.train if out_of_fold else opened_view.validation
         if out_of_fold:
             place = np.empty(0, dtype=int) if data.lines is None else data.lines.line
         else:
             place = np.full(len(data.holdout.places), -1)
-            for row, row_places in enumerate(opened.prediction_places):
+            for row, row_places in enumerate(opened_view.prediction_places):
                 place[list(row_places)] = row
     except UnsupportedLayout:
         return
@@ -134,18 +134,17 @@ def _chance(levels: NDArray[np.object_], errors: NDArray[np.float64]) -> float:
     return float(stats.kruskal(*groups).pvalue)
 
 
-def _grouping(rows: ScoredRows, predicted: PredictionSet, column: str, levels: NDArray[np.object_]) -> Grouping:
+def _grouping(rows: ScoredRows, predictions: PredictionSet, column: str, levels: NDArray[np.object_]) -> Grouping:
     groups = []
     for level in np.unique(levels.astype(str)):
         members = np.flatnonzero(levels == level)
-        if level and len(members) >= _MIN_ROWS and np.isfinite(score := rows.score(predicted, members)):
+        if level and len(members) >= _MIN_ROWS and np.isfinite(score := rows.score(predictions, members)):
             groups.append((str(level), len(members), score))
     return Grouping(column, tuple(sorted(groups, key=lambda group: rows.card.oriented(group[2]))))
 
 
-def _calibration(rows: ScoredRows, values: Values) -> tuple[tuple[float, float, int], ...]:
-    labels, metric = rows.labels, rows.metric
-    if labels is None or metric is None or not metric.of_classes or metric.of_order or values.dtype.kind != "f":
+def _calibration(labels: Values, metric: Metric, values: Values) -> tuple[tuple[float, float, int], ...]:
+    if not metric.of_classes or metric.of_order or values.dtype.kind != "f":
         return ()
     if not np.isin(labels, (0.0, 1.0)).all() or values.min() < 0 or values.max() > 1:
         return ()
@@ -159,10 +158,9 @@ def _calibration(rows: ScoredRows, values: Values) -> tuple[tuple[float, float, 
     )
 
 
-def _residuals(rows: ScoredRows, values: Values) -> tuple[tuple[float, float], ...]:
-    labels, metric = rows.labels, rows.metric
-    if labels is None or metric is None or metric.of_classes or values.dtype.kind != "f" or labels.dtype.kind != "f":
+def _residuals(labels: Values, metric: Metric, values: Values) -> tuple[tuple[float, float], ...]:
+    if metric.of_classes or values.dtype.kind != "f" or labels.dtype.kind != "f":
         return ()
     order = np.argsort(values[:, 0], kind="stable")
-    shown = order[np.linspace(0, len(order) - 1, min(_POINTS, len(order))).astype(int)]
-    return tuple((float(values[row, 0]), float(labels[row, 0] - values[row, 0])) for row in shown)
+    sample = order[np.linspace(0, len(order) - 1, min(_POINTS, len(order))).astype(int)]
+    return tuple((float(values[row, 0]), float(labels[row, 0] - values[row, 0])) for row in sample)

@@ -23,7 +23,6 @@ from bot.evaluation.scoring.bank import read_predicted
 from bot.evaluation.scoring.prediction_file import read_truth
 from bot.evaluation.scoring.scored_rows import ScoredRows, open_holdout
 from bot.evaluation.scoring.truth import PredictionSet, Rows, Truth, finite, score_or_nan
-from bot.evaluation.tables.csv_table import read_table
 from state.errors import UnsupportedLayout
 
 
@@ -57,12 +56,13 @@ class Traces:
     @cached_property
     def ids(self) -> list[str]:
         """Ids of the validation rows, in the order of `prediction_values` and `truth`."""
-        return self._read[0]
+        return self.view.asked_ids
 
     @cached_property
     def prediction_values(self) -> Values:
         """Validation predictions (rows, prediction columns). Raises InvalidSubmission."""
-        return self._read[1]
+        values = read_predicted(self.predictions, self.view.folder / "sample_validation.csv", self.view.card)
+        return np.asarray(values[list(self.view.places)])
 
     @cached_property
     def truth(self) -> Values:
@@ -123,13 +123,6 @@ class Traces:
     @cached_property
     def _rows(self) -> ScoredRows:
         return open_holdout(self.labelled, self._scorer, self._resources)[0]
-
-    @cached_property
-    def _read(self) -> tuple[list[str], Values]:
-        sample, places = self.view.folder / "sample_validation.csv", list(self.view.places)
-        ids = read_table(sample).keys(self.view.card.row_columns)
-        values = read_predicted(self.predictions, sample, self.view.card)
-        return [ids[place] for place in places], values[places]
 
     @cached_property
     def _scorer(self) -> Scorer:

@@ -56,7 +56,10 @@ def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, pe
         return Agreement(False, "it has only labels, while the scored run also has the values behind them")
     if _is_constant(original_values) and not _is_constant(new):
         return Agreement(True, "the scored run predicted the same for every row")
-    labels, holdout_values = _holdout(view, predictions)
+    validation_sample = view.data / "sample_validation.csv"
+    labels = read_answers(view.truth, validation_sample, card)[1]
+    rows = np.setdiff1d(np.arange(len(labels)), sorted(final_places(view.labels)))
+    labels, holdout_values = labels[rows], read_predicted(predictions, validation_sample, card)[rows]
     faults = []
     for distance_name, distance, sure in _distances(card, original_values):
         shift, error = distance(original_values, new), distance(labels, holdout_values)
@@ -74,14 +77,6 @@ def agree(view: LabelledView, refit: Path, original: Path, predictions: Path, pe
 
 def _is_constant(predictions: NDArray[Any]) -> bool:
     return len(predictions) > 1 and bool((predictions == predictions[:1]).all())
-
-
-def _holdout(view: LabelledView, predictions: Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return labels and predictions of the hold-out rows."""
-    sample = view.data / "sample_validation.csv"
-    labels = read_answers(view.truth, sample, view.card)[1]
-    rows = np.setdiff1d(np.arange(len(labels)), sorted(final_places(view.labels)))
-    return labels[rows], read_predicted(predictions, sample, view.card)[rows]
 
 
 def _distances(card: TaskCard, scored_values: NDArray[Any]) -> list[tuple[str, Distance, float]]:

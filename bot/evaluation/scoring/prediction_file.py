@@ -3,7 +3,7 @@
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.evaluation.metrics.registry import Bounds, PredictionKind, prediction_bounds, prediction_kind
-from bot.evaluation.tables.csv_table import Table, read_table
+from bot.evaluation.tables.csv_table import read_table
 from bot.evaluation.tables.untrusted_csv import CsvReadLimits, UntrustedRows, foreign_bytes, open_rows, short
 from scrapers.snapshots.card import TaskCard
 from scrapers.snapshots.tables import read_number, row_key, shown_key
@@ -51,17 +51,14 @@ def read_submission(path: Path, sample_path: Path, card: TaskCard) -> tuple[list
     """
     sample = read_table(sample_path)
     ids = sample.keys(card.row_columns)
-    with open_rows(path, _limits_by(sample, card)) as rows:
-        _check_header(rows, sample.header, card)
-        return ids, _collect(rows, ids, card, strict=True)
-
-
-def _limits_by(sample: Table, card: TaskCard) -> CsvReadLimits:
     slack, row = (_SLACK_BYTES_OF_TEXT, _ROW_OF_TEXT) if prediction_kind(card) == "text" else (_SLACK_BYTES, _ROW)
-    return CsvReadLimits(
-        file_bytes=slack + _TIMES_SAMPLE * sample.path.stat().st_size,
+    limits = CsvReadLimits(
+        file_bytes=slack + _TIMES_SAMPLE * sample_path.stat().st_size,
         row_characters=row + _TIMES_SAMPLE * sum(map(len, sample.header)),
     )
+    with open_rows(path, limits) as rows:
+        _check_header(rows, sample.header, card)
+        return ids, _collect(rows, ids, card, strict=True)
 
 
 def check_form(submission_path: Path, view_dir: Path, card: TaskCard) -> None:
@@ -89,10 +86,9 @@ def _check_header(rows: UntrustedRows, allowed: Sequence[str], card: TaskCard) -
     extra = [column for column in times if column not in allowed_names]
     for columns, fault in ((missing, "lacks"), (duplicates, "has more than once"), (extra, "should not have")):
         if columns:
-            names = ", ".join(map(short, columns[:3])) + (f" and {len(columns) - 3:,} more" if len(columns) > 3 else "")
-            raise InvalidSubmission(
-                f"{rows.name} {fault} the column{'s' if len(columns) > 1 else ''} {names}; expected: {_first_few(expected)}."
-            )
+            noun = "columns" if len(columns) > 1 else "column"
+            names = _first_few([*map(short, columns)], 3)
+            raise InvalidSubmission(f"{rows.name} {fault} the {noun} {names}; expected: {_first_few(expected, 5)}.")
 
 
 def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict: bool) -> NDArray[Any]:
@@ -107,7 +103,10 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
     places, count = _Places(ids), 0
     # One letter beyond Latin makes each of a text take four bytes.
     room = rows.limits.file_bytes + _EACH_TEXT * len(ids) * len(columns)
-    for number, row in _complete_rows(rows):
+    for number, row in rows:
+        if len(row) != len(rows.header):
+            cells = f"{len(row):,} cells where the header has {len(rows.header):,}"
+            raise InvalidSubmission(f"{rows.name}, row {number}: {cells}.")
         count += 1
         identifier = row_key([row[i] for i in ids_at])
         place = places.take(identifier)
@@ -116,16 +115,16 @@ def _collect(rows: UntrustedRows, ids: Sequence[str], card: TaskCard, *, strict:
                 _reject_bytes([(rows.header[i], row[i]) for i in ids_at], place=f"{rows.name}, row {number}")
                 _reject_id(identifier, ids, known=place is not None, place=f"{rows.name}, row {number}")
             continue
-        cells = [read(row[place]) for place in columns]
-        if None in cells:
-            column = columns[cells.index(None)]
+        values_of_row = [read(row[place]) for place in columns]
+        if None in values_of_row:
+            column = columns[values_of_row.index(None)]
             raise InvalidSubmission(
                 f"{rows.name}, row {number} (id {_short_key(identifier)}): "
                 f"the value of {short(rows.header[column])} {_fault(row[column], kind, bounds)}."
             )
-        values[place] = cells
+        values[place] = values_of_row
         if kind != "number":
-            room -= sum(map(sys.getsizeof, cells))
+            room -= sum(map(sys.getsizeof, values_of_row))
             if room < 0:
                 raise InvalidSubmission(f"{rows.name}, row {number}: its predictions need too much memory up to here.")
     if (missing_id := places.first_free()) is not None:
@@ -148,7 +147,7 @@ class _Places:
             self._free[ids[place]] = place
 
     def take(self, identifier: str) -> int | None:
-        """Return the next free place of an id, `_TAKEN` where all are taken, and None for an unknown id."""
+        """Return the next free place of an id, `_ALREADY_READ` where all are taken, and None for an unknown id."""
         place = self._free.get(identifier)
         if place is None or place == _ALREADY_READ:
             return place
@@ -158,15 +157,6 @@ class _Places:
     def first_free(self) -> str | None:
         """Return the first id that has a free place; None: all are taken."""
         return next((id for id in self._ids if self._free[id] != _ALREADY_READ), None)
-
-
-def _complete_rows(rows: UntrustedRows) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows with as many cells as the header, and refuse others."""
-    width = len(rows.header)
-    for number, row in rows:
-        if len(row) != width:
-            raise InvalidSubmission(f"{rows.name}, row {number}: {len(row):,} cells where the header has {width:,}.")
-        yield number, row
 
 
 def _reject_bytes(cells: Sequence[tuple[str, str]], *, place: str) -> None:
@@ -234,6 +224,6 @@ def _fault(text: str, kind: PredictionKind, bounds: Bounds) -> str:
     return f"is {short(text)}, but {bounds.reason}"
 
 
-def _first_few(columns: Sequence[str]) -> str:
-    first_names = ", ".join(columns[:5])
-    return first_names if len(columns) <= 5 else f"{first_names} and {len(columns) - 5} more"
+def _first_few(names: Sequence[str], limit: int) -> str:
+    first_names = ", ".join(names[:limit])
+    return first_names if len(names) <= limit else f"{first_names} and {len(names) - limit:,} more"

@@ -64,12 +64,6 @@ class WithheldRows:
         return frozenset(test.column(column))
 
 
-def withheld_from(layout: Layout, rows: Sequence[int]) -> WithheldRows:
-    """Describe what must stay hidden of those training rows."""
-    columns = frozenset(layout.withheld_columns) | frozenset(layout.card.prediction_columns)
-    return WithheldRows(layout, frozenset(rows), columns, layout.test_units())
-
-
 def share_readable(source: Path, target: Path) -> None:
     """Share a file; of a zip with one table, beside which a Mac has put something, the table alone: readers take no other."""
     if not (source.suffix.lower() == ".zip" and _has_litter(source) and _copied(source, target)):

@@ -13,7 +13,7 @@ from bot.evaluation.layouts.locate_tables import default_row, table_kind
 from bot.evaluation.layouts.repeated_ids import KeyedRowMapping
 from bot.evaluation.tables.compressed import kind_of
 from bot.evaluation.tables.csv_table import Rows, write_table
-from bot.evaluation.views.other_files import carry, is_submission, share_readable, swap_sibling, withheld_from
+from bot.evaluation.views.other_files import WithheldRows, carry, is_submission, share_readable, swap_sibling
 from bot.evaluation.views.parts import write_final
 from bot.evaluation.views.replaced_files import ReplacedFiles, put_added, replaced_files, rewrite_archive, test_place
 from bot.evaluation.views.row_files import path_of
@@ -121,7 +121,8 @@ def write_others(
     """Carry every other file, and yield notes on it."""
     written_files = written_files | {path.relative_to(data_dir) for path in layout.train.files}
     swap = view in SWAPPED
-    withheld = withheld_from(layout, rows.withheld)
+    columns = frozenset((*layout.withheld_columns, *layout.card.prediction_columns))
+    withheld = WithheldRows(layout, frozenset(rows.withheld), columns, layout.test_units())
     untouched = {SAMPLE} if layout.test is None else {SAMPLE, layout.test.path.relative_to(data_dir)}
     written_files |= untouched if swap else set()
     changes = ReplacedFiles()
