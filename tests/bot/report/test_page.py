@@ -25,6 +25,7 @@ HOSTILE = (
     "<script>alert(1)</script></pre></title></svg><img src=x onerror=alert(2)>\"' onload=alert(3) & \u202egnp \x00"
 )
 VOID = {"meta", "link", "img", "br", "hr", "input"}
+_SUBMITTED = ("submission_exists", "valid_submission")
 
 
 class Page(HTMLParser):
@@ -176,7 +177,7 @@ def _invalid() -> dict[str, Any]:
 
 
 @pytest.mark.integration
-def test_a_run_that_handed_in_nothing_has_a_page(tmp_path: Path):
+def test_a_run_that_submitted_nothing_has_a_page(tmp_path: Path):
     changes = {"chosen_node": None, "validation_score": None, "submission_exists": False, "hidden_scores": {}}
     shown = page(tmp_path, FakeRun(nodes=0, drafts=0, community=False, changes=_invalid() | changes))
     assert "Nothing was submitted: no node has a score" in shown.prose
@@ -243,18 +244,14 @@ def test_guards_and_the_expected_score_stand_beside_the_score(tmp_path: Path) ->
         {"node": 5, "guard": "constant", "verdict": "suspicious", "sentence": "all alike"},
     ]
     changes = {"validation_interval": [0.4123, 0.4567], "score_in_interval": False, "guards": guards, "chosen_node": 3}
-    folder = write_run(tmp_path / "run", FakeRun(changes=changes))
-    write_report(folder)
-    page = Page((folder / "report.html").read_text(encoding="utf-8"))
-    expects = "CV expects 0.4123 to 0.4567 on the hidden test (95%); the score lies OUTSIDE."
-    assert expects in page.prose
-    doubts = "A guard doubts it: time. 1 guard could not run: copied. 1 other found nothing."
-    assert doubts in page.prose
-    assert "ids do not tell of labels" not in page.prose, "guards that found nothing take no room"
-    assert "A guard of the data doubts (time): the future is known" in page.prose
-    assert "A guard of node 3 was not run (copied): it broke." in page.prose
-    assert "A guard of node 5" not in page.prose, "the table shows the others"
-    assert "constant suspicious all alike" in page.prose
+    prose = page(tmp_path, FakeRun(changes=changes)).prose
+    assert "CV expects 0.4123 to 0.4567 on the hidden test (95%); the score lies OUTSIDE." in prose
+    assert "A guard doubts it: time. 1 guard could not run: copied. 1 other found nothing." in prose
+    assert "ids do not tell of labels" not in prose, "guards that found nothing take no room"
+    assert "A guard of the data doubts (time): the future is known" in prose
+    assert "A guard of node 3 was not run (copied): it broke." in prose
+    assert "A guard of node 5" not in prose, "the table shows the others"
+    assert "constant suspicious all alike" in prose
 
 
 @pytest.mark.integration
@@ -263,10 +260,8 @@ def test_what_several_guards_say_in_the_same_words_is_said_once(tmp_path: Path) 
         {"node": None, "guard": name, "verdict": "not run", "sentence": "no labels could be withheld"}
         for name in ("time", "ids")
     ]
-    folder = write_run(tmp_path / "run", FakeRun(changes={"guards": guards, "chosen_node": 3}))
-    write_report(folder)
-    page = Page((folder / "report.html").read_text(encoding="utf-8"))
-    assert "Guards of the data were not run (time, ids): no labels could be withheld." in page.prose
+    shown = page(tmp_path, FakeRun(changes={"guards": guards, "chosen_node": 3}))
+    assert "Guards of the data were not run (time, ids): no labels could be withheld." in shown.prose
 
 
 def test_a_run_without_guards_says_that_none_has_passed(usual: Page) -> None:
@@ -281,16 +276,10 @@ def test_a_page_begins_with_the_answers_and_the_picture(usual: Page) -> None:
 
 
 @pytest.mark.integration
-def test_a_run_that_goes_on_has_a_page_from_what_is_known_so_far(tmp_path: Path) -> None:
+def test_an_ongoing_run_has_a_page_from_what_is_known_so_far(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", FakeRun())
     finished = json.loads((folder / "result.json").read_text())
-    unknown = {
-        "score": None,
-        "submission_exists": False,
-        "valid_submission": False,
-        "prediction_source": None,
-        "hidden_scores": {},
-    }
+    unknown = {"score": None, "prediction_source": None, "hidden_scores": {}, **dict.fromkeys(_SUBMITTED, False)}
     so_far = RunResult.model_validate(finished | unknown | {"status": "running", "rank_correlation": None})
     (folder / "result.json").unlink()
     write_result(RunFolder(folder), so_far)

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -129,16 +130,6 @@ async def test_a_node_is_considered_once_as_things_stand_also_by_another_process
     assert len(run.events("submission.considered")) == 3
 
 
-@pytest.mark.integration
-async def test_files_are_spread_over_the_day_unless_the_gain_is_large(run: Live) -> None:
-    run.node(2, 0.1)
-    desk = await run.send_best()
-    run.node(3, 0.8)  # far better
-    assert (await decide(desk)).verdict == "send"
-    await desk.send()
-    assert run.states() == [(2, "confirmed"), (3, "confirmed")]
-
-
 async def test_what_a_better_one_overtook_is_withdrawn_without_a_word(run: Live) -> None:
     run.node(2, 0.3)
     desk = run.desk()
@@ -232,8 +223,7 @@ async def test_a_file_that_becomes_a_copy_while_it_waits_is_not_sent(run: Live) 
     outputs = run.folder / "outputs" / "bob__copied"
     outputs.mkdir(parents=True)
     (outputs / "21-0.csv").write_bytes((run.run.executions / "n2-full-0" / "submission.csv").read_bytes())
-    with run.store.write() as tx:
-        decide_approval(tx, approval(run).id or 0, "approved", "ann")
+    decide_on_first(run, "approved")
     await desk.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
@@ -242,8 +232,7 @@ async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_no
     run.node(2, 0.4)
     desk = run.desk(ASKING)
     await desk.consider()
-    with run.store.write() as tx:
-        decide_approval(tx, approval(run).id or 0, "refused", "ann")
+    decide_on_first(run, "refused")
     await desk.send()
     run.node(3, 0.7)
     for view in ("holdout", "full"):
@@ -286,23 +275,6 @@ async def test_what_a_guard_doubts_is_held_with_the_reason(run: Live) -> None:
     assert "5% is left where the others left half" in run.notices("approval.asked")[0].body
 
 
-@pytest.mark.integration
-async def test_what_is_to_be_approved_is_asked_once_and_goes_when_it_is(run: Live) -> None:
-    run.node(2, 0.5)
-    desk = run.desk(ASKING)
-    await desk.consider()
-    for _ in range(3):
-        await desk.send()
-    assert (run.states(), run.site.site.submissions) == ([(2, "intended")], [])
-    assert len(run.notices("approval.asked")) == 1
-    held = approval(run)
-    with run.store.write() as tx:
-        decide_approval(tx, held.id or 0, "approved", "ann")
-    await run.desk(ASKING).send()
-    assert run.states() == [(2, "confirmed")]
-    run.assert_events_match_rows()
-
-
 async def test_what_nobody_approves_stays_held_and_is_announced_again_by_a_persons_clock(run: Live) -> None:
     run.node(2, 0.5)
     owners = HandClock(START)
@@ -317,10 +289,9 @@ async def test_what_nobody_approves_stays_held_and_is_announced_again_by_a_perso
     for _ in range(2):
         await desk.send()
     assert len(run.notices("approval.asked")) == 2
-    assert (run.states(), approval(run).decision) == ([(2, "intended")], None)
-    with run.store.write() as tx:
-        decide_approval(tx, approval(run).id or 0, "approved", "ann")
-    await desk.send()
+    assert (run.states(), run.site.site.submissions, approval(run).decision) == ([(2, "intended")], [], None)
+    decide_on_first(run, "approved")
+    await run.desk(ASKING).send()
     assert run.states() == [(2, "confirmed")]
     run.assert_events_match_rows()
 
@@ -347,16 +318,15 @@ async def test_the_baseline_is_offered_only_once_something_else_was_tried(run: L
 
 async def test_shortly_before_the_deadline_even_the_baseline_is_offered(run: Live) -> None:
     run.node(1, 0.3)
-    desk = run.desk(ASKING.model_copy(update={"deadline": run.clock.now() + timedelta(hours=20)}))
-    assert (await decide(desk)).verdict == "hold"
+    await run.send_best(ASKING.model_copy(update={"deadline": run.clock.now() + timedelta(hours=20)}))
+    assert run.states() == [(1, "intended")]
 
 
 async def test_what_the_owner_refuses_is_not_sent(run: Live) -> None:
     run.node(2, 0.5)
     desk = run.desk(ASKING)
     await desk.consider()
-    with run.store.write() as tx:
-        decide_approval(tx, approval(run).id or 0, "refused", "ann")
+    decide_on_first(run, "refused")
     await desk.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
     assert run.notices("submission.failed") == []
@@ -488,6 +458,11 @@ async def test_that_validation_no_longer_predicts_the_board_is_a_notice_once(run
 def approval(run: Live) -> Approval:
     with run.store.read() as session:
         return session.get_one(Approval, 1)
+
+
+def decide_on_first(run: Live, decision: Literal["approved", "refused"]) -> None:
+    with run.store.write() as tx:
+        decide_approval(tx, 1, decision, "ann")
 
 
 @pytest.mark.integration

@@ -74,15 +74,9 @@ def test_what_a_guard_doubts_is_held_until_a_person_has_looked_also_where_it_was
     assert decide(replace(doubted, approved=True), OPEN).verdict == "send"
 
 
-def test_nothing_goes_unless_submitting_is_on() -> None:
-    decision = decide(FACTS, CompetitionSettings())
-    assert (decision.verdict, "submit = true" in decision.reason) == ("never", True)
-
-
 def test_only_what_is_wrong_with_the_file_lets_another_node_go() -> None:
-    assert [
-        decide(replace(FACTS, **{name: "x"}), OPEN).of_file for name in ("invalid", "copied", "closed", "capped")
-    ] == [*(True, True), *(False, False)]
+    names = ("invalid", "copied", "closed", "capped")
+    assert [decide(replace(FACTS, **{name: "x"}), OPEN).of_file for name in names] == [True, True, False, False]
 
 
 def test_the_first_file_goes_whatever_its_score() -> None:

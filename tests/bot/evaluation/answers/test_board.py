@@ -17,8 +17,6 @@ from bot.evaluation.answers.board import (
 from state.errors import SnapshotError
 from tests.bot.evaluation.parts import write
 
-SIZES = st.one_of(st.integers(1, 99), st.integers(100, 249), st.integers(250, 999), st.integers(1000, 2000))
-
 
 def exact_positions(teams):
     """Kaggle's table of medals, truncated, in exact fractions."""
@@ -33,43 +31,6 @@ def exact_positions(teams):
     if teams < 1000:
         return 10 + math.floor(teams * Fraction("1/500")), 50, 100
     return 10 + math.floor(teams * Fraction("1/500")), part("1/20"), part("1/10")
-
-
-def exact_report(board, score, lower):
-    """What MLE-bench's formulas say, in exact fractions and from the sorted board."""
-    board, score = [int(s * 8) for s in board], int(score * 8)  # eighths: whole numbers, so nothing is rounded
-    beats = (lambda a, b: a < b) if lower else (lambda a, b: a > b)
-    gold, silver, bronze = (board[k - 1] for k in exact_positions(len(board)))
-    ranked = sorted(board)
-    half = len(ranked) // 2
-    median = ranked[half] if len(ranked) % 2 else Fraction(ranked[half - 1] + ranked[half], 2)
-    medal = next((name for name, line in zip("gsb", (gold, silver, bronze), strict=True) if not beats(line, score)), "")
-    return medal, beats(score, median), Fraction(sum(beats(score, s) for s in board), len(board))
-
-
-@st.composite
-def boards(draw):
-    size, lower = draw(SIZES), draw(st.booleans())
-    # Quarters are exact in binary, and few of them make ties.
-    levels = draw(st.integers(1, 400))
-    seed = draw(st.randoms(use_true_random=False))
-    board = sorted((seed.randint(0, levels) / 4 for _ in range(size)), reverse=not lower)
-    score = draw(st.one_of(st.sampled_from(board), st.integers(-8, 4 * levels + 8).map(lambda n: n / 8)))
-    return board, score, lower
-
-
-@pytest.mark.integration
-@settings(max_examples=80)
-@given(boards())
-def test_medals_median_and_win_rate_are_those_of_exact_fractions(case):
-    board, score, lower = case
-    stands = standing(board, score, lower_is_better=lower)
-    medal, above, beaten = exact_report(board, score, lower)
-    medals = {"g": stands.gold_medal, "s": stands.silver_medal, "b": stands.bronze_medal}
-    assert [name for name, won in medals.items() if won] == ([medal] if medal else [])
-    assert stands.any_medal == bool(medal)
-    assert stands.above_median == above
-    assert stands.win_rate == pytest.approx(float(beaten), abs=1e-12)
 
 
 @settings(max_examples=100)
@@ -150,17 +111,6 @@ def test_every_class_of_board_gives_what_counting_ranks_gives(teams, shape, lowe
         assert won == tuple(medal == name for name in "gsb")
         assert (stands.any_medal, stands.above_median) == (bool(medal), above)
         assert stands.win_rate == float(beaten)
-
-
-@pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize("teams", CLASSES)
-def test_thresholds_are_the_scores_of_the_boards_own_lines(teams, lower):
-    texts = decimal_board("distinct", teams, lower)
-    limits = thresholds([float(text) for text in texts])
-    lines = [float(texts[rank - 1]) for rank in exact_positions(teams)]
-    assert [limits.gold, limits.silver, limits.bronze] == lines
-    middle = (Fraction(texts[(teams - 1) // 2]) + Fraction(texts[teams // 2])) / 2
-    assert limits.median == pytest.approx(float(middle), rel=1e-15)
 
 
 def test_what_is_no_number_stands_nowhere():

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+from bot.evaluation.scoring import prediction_file
 from bot.evaluation.scoring.prediction_file import read_submission, read_truth
-from bot.evaluation.tables.untrusted_csv import CsvReadLimits
 from state.errors import InvalidSubmission
 from tests.bot.evaluation.parts import card, write
+from tests.bot.evaluation.rejections import saying
 
 IDS = ["a", "b", "c"]
 
@@ -12,16 +13,6 @@ IDS = ["a", "b", "c"]
 @pytest.fixture
 def sample(tmp_path):
     return write(tmp_path / "sample_submission.csv", ["id", "y"], [[i, 0] for i in IDS])
-
-
-def rejection(sample, content, task=None):
-    path = sample.with_name("submission.csv")
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InvalidSubmission) as caught:
-        read_submission(path, sample, task or card())
-    message = str(caught.value)
-    assert message.startswith("submission.csv") and message.endswith(".") and "\n" not in message
-    return message
 
 
 def test_rows_and_columns_may_come_in_any_order(sample):
@@ -53,7 +44,7 @@ def test_rows_and_columns_may_come_in_any_order(sample):
     ],
 )
 def test_a_fault_is_reported_with_its_row_and_column(sample, content, expected):
-    assert expected in rejection(sample, content)
+    assert expected in saying(sample, content)
 
 
 def test_a_file_far_larger_than_its_sample_is_not_even_read(sample):
@@ -71,11 +62,11 @@ def test_a_missing_file_is_reported_as_missing(sample):
 
 @pytest.mark.parametrize("metric", ["rmsle", "mean_columnwise_rmsle"])
 def test_a_negative_prediction_is_refused_where_logarithms_are_taken(sample, metric):
-    assert "'-0.1', but the metric takes the logarithm" in rejection(sample, "id,y\na,1\nb,-0.1\nc,3\n", card(metric))
+    assert "'-0.1', but the metric takes the logarithm" in saying(sample, "id,y\na,1\nb,-0.1\nc,3\n", card(metric))
 
 
 def test_a_probability_outside_zero_and_one_is_refused(sample):
-    assert "between 0 and 1" in rejection(sample, "id,y\na,1\nb,1.5\nc,0\n", card("log_loss"))
+    assert "between 0 and 1" in saying(sample, "id,y\na,1\nb,1.5\nc,0\n", card("log_loss"))
 
 
 def test_rows_of_several_probabilities_need_not_sum_to_one(tmp_path):
@@ -94,7 +85,7 @@ def test_ids_are_compared_as_the_sample_writes_them(tmp_path):
 def test_labels_may_be_text_but_not_missing(sample):
     path = write(sample.with_name("submission.csv"), ["id", "y"], [["a", "None"], ["b", "x y"], ["c", "1"]])
     assert read_submission(path, sample, card("accuracy"))[1].ravel().tolist() == ["None", "x y", "1"]
-    assert "is missing" in rejection(sample, "id,y\na,\nb,1\nc,1\n", card("accuracy"))
+    assert "is missing" in saying(sample, "id,y\na,\nb,1\nc,1\n", card("accuracy"))
 
 
 def test_ids_that_the_sample_repeats_are_filled_in_order(tmp_path):
@@ -118,8 +109,8 @@ def test_truth_without_a_wanted_id_is_refused(tmp_path):
 
 def test_texts_may_not_take_much_more_memory_than_their_file_takes_on_disk(sample, monkeypatch):
     task = card("own", predictions="text")
-    limits = CsvReadLimits(file_bytes=5000, row_characters=5000)
-    monkeypatch.setattr("bot.evaluation.scoring.prediction_file._limits_by", lambda sample, card: limits)
+    monkeypatch.setattr(prediction_file, "_SLACK_BYTES_OF_TEXT", 5000)
+    monkeypatch.setattr(prediction_file, "_TIMES_SAMPLE", 0)
     plain, wide = "x" * 1200, "\U0001f600" + "x" * 1200
     path = write(sample.with_name("submission.csv"), ["id", "y"], [[i, plain] for i in IDS])
     assert read_submission(path, sample, task)[1].ravel().tolist() == [plain] * 3
