@@ -109,7 +109,7 @@ def _lines(outcome: RunOutcome) -> Iterator[str]:
     if result.prediction_source:
         yield f"submitted: node {result.chosen_node}, {result.prediction_note}"
     if result.selection:
-        yield f"final selection: {result.selection.why}"
+        yield f"final selection: {result.selection.reason}"
     if result.self_reported:
         yield f"validation scores are self-reported (printed by scripts): {result.self_reported}"
     doubts = ((d.node, d.guard, d.verdict, d.sentence) for d in result.doubts)

@@ -77,12 +77,12 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart; in a place of the drawing, down is more."""
+    """A chart; in the drawing, y grows downwards."""
 
     title: str
-    """What it shows, also for those who cannot see it."""
-    across: Axis
-    up: Axis
+    """What it shows; a screen reader reads it."""
+    x_axis: Axis
+    y_axis: Axis
     series: Sequence[Series]
     height: int = 220
     width: int = 640
@@ -91,15 +91,15 @@ class Chart:
     has_axes: bool = True
 
     @property
-    def ends(self) -> tuple[int, int, int, int]:
-        """Where the plot begins and ends: left, top, right and bottom."""
+    def edges(self) -> tuple[int, int, int, int]:
+        """The edges of the plot: left, top, right and bottom."""
         left_edge, top, right, bottom = self.room
         return left_edge, top, self.width - right, self.height - bottom
 
     def place(self, point: Point) -> Point:
         """Return a point's place in the drawing."""
-        left_edge, top, right, bottom = self.ends
-        return self.across.place(point[0], left_edge, right), self.up.place(point[1], bottom, top)
+        left_edge, top, right, bottom = self.edges
+        return self.x_axis.place(point[0], left_edge, right), self.y_axis.place(point[1], bottom, top)
 
     def path(self, series: Series) -> str:
         """Return the path that joins the points of a series; empty if they are marks."""
@@ -111,7 +111,7 @@ class Chart:
         # Of several changes within one unit of the drawing only the last can be seen.
         (x, y), *later_points = {round(x): (x, y) for x, y in places}.values()
         steps = "".join(f"H{x}V{y}" for x, y in later_points)
-        bottom = self.ends[3]
+        bottom = self.edges[3]
         return f"M{x} {bottom}V{y}{steps}V{bottom}Z" if series.joined == "area" else f"M{x} {y}{steps}"
 
 

@@ -55,14 +55,14 @@ class NodeRow:
     hidden: float | None
     """Its hold-out run's score on the hidden test, graded after the run; for a live run, its best public score."""
     win_rate: float | None
-    ended: float | None
+    end_seconds: float | None
     seconds: float | None
     error: str | None
     model: str | None
-    chosen: bool
+    is_chosen: bool
     families: tuple[str, ...]
     """Families of models that its files use."""
-    best_hidden: bool
+    is_best_hidden: bool
     """Whether its hidden or public score is the best; of equals, the earliest node's."""
 
     @property
@@ -92,13 +92,13 @@ def node_rows(
             validation=node.score,
             hidden=result.hidden_scores.get(node.id),
             win_rate=_win_rate(result, board, node.id),
-            ended=run.seconds(node.ended_at) if node.ended_at else None,
+            end_seconds=run.seconds(node.ended_at) if node.ended_at else None,
             seconds=node.seconds,
             error=shortened(node.error, limit) if node.error else None,
             model=node.model,
-            chosen=node.id == result.chosen_node and result.prediction_source is not None,
+            is_chosen=node.id == result.chosen_node and result.prediction_source is not None,
             families=tuple(node.families),
-            best_hidden=node.id == best,
+            is_best_hidden=node.id == best,
         )
         for node in nodes
     )

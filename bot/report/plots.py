@@ -56,14 +56,14 @@ def _board_axis(result: RunResult, board: Sequence[float]) -> Axis:
     return score_axis(board, [*result.thresholds.values(), *own_score], label=label, falling=result.is_lower_better)
 
 
-def _interval(result: RunResult, up: Axis) -> Sequence[Series]:
+def _interval(result: RunResult, y_axis: Axis) -> Sequence[Series]:
     if result.validation_interval is None:
         return ()
     low, high = result.validation_interval
-    return (Series("expected (95%)", "good pale", [(low, up.high), (high, up.high)], "area"),)
+    return (Series("expected (95%)", "good pale", [(low, y_axis.high), (high, y_axis.high)], "area"),)
 
 
-def _thresholds(result: RunResult, axis: Axis, up: Axis) -> Sequence[Series]:
+def _thresholds(result: RunResult, axis: Axis, y_axis: Axis) -> Sequence[Series]:
     """Return the lines of the medals, the median and our score; one off the scale is only named."""
     lines = {**result.thresholds, **({} if result.score is None else {"this run": result.score})}
     series = []
@@ -71,7 +71,7 @@ def _thresholds(result: RunResult, axis: Axis, up: Axis) -> Sequence[Series]:
         kind = "ours" if name == "this run" else f"dashed {name if name in _LINES else 'ink'}"
         is_inside = axis.holds(value)
         label = f"{name} {words.score(value)}{'' if is_inside else ' (off the scale)'}"
-        series.append(Series(label, kind, [(value, up.low), (value, up.high)] if is_inside else (), "line"))
+        series.append(Series(label, kind, [(value, y_axis.low), (value, y_axis.high)] if is_inside else (), "line"))
     return series
 
 
@@ -79,25 +79,27 @@ def time_charts(result: RunResult, nodes: Sequence[NodeRow]) -> Sequence[Chart]:
     """Draw every node's validation score over time, the best so far, and the share of the teams that each best beats."""
     if not result.best_over_time:
         return ()
-    last = max(result.best_over_time[-1][0], *(n.ended for n in nodes if n.ended is not None))
+    last = max(result.best_over_time[-1][0], *(n.end_seconds for n in nodes if n.end_seconds is not None))
     x_axis, label = time_axis(last), "validation score (up is better)"
-    scored_nodes = [n for n in nodes if n.validation is not None and n.ended is not None]
+    scored_nodes = [n for n in nodes if n.validation is not None and n.end_seconds is not None]
     bests = [(seconds, score) for seconds, score, _ in result.best_over_time]
     values = [n.validation or 0.0 for n in scored_nodes]
     required_scores = [score for _, score in bests[1:]] or values[:1]
-    up = score_axis(values, required_scores, label=label, falling=result.is_lower_better)
-    places = {n: (n.ended or 0.0, n.validation or 0.0) for n in scored_nodes}
-    visible_places = {n: point for n, point in places.items() if up.holds(point[1])}
-    worst = up.high if up.falling else up.low
-    lost = [n for n in nodes if n.status != "valid" and n.ended is not None]
+    y_axis = score_axis(values, required_scores, label=label, falling=result.is_lower_better)
+    places = {n: (n.end_seconds or 0.0, n.validation or 0.0) for n in scored_nodes}
+    visible_places = {n: point for n, point in places.items() if y_axis.holds(point[1])}
+    worst = y_axis.high if y_axis.falling else y_axis.low
+    lost = [n for n in nodes if n.status != "valid" and n.end_seconds is not None]
     series = [
         Series("best so far", "good", [*bests, (last, bests[-1][1])], "steps"),
         *_scripts_and_blends(visible_places),
         _marks("off the scale", "good", {n: point for n, point in places.items() if n not in visible_places}, "◆"),
-        _marks("no score", "bad", {n: (n.ended or 0.0, worst) for n in lost}, "×"),
+        _marks("no score", "bad", {n: (n.end_seconds or 0.0, worst) for n in lost}, "×"),
         *_marked_nodes(places, result),
     ]
-    charts = [Chart("Validation scores over time", x_axis, up, [curve for curve in series if curve.points], height=280)]
+    charts = [
+        Chart("Validation scores over time", x_axis, y_axis, [curve for curve in series if curve.points], height=280)
+    ]
     graded = [(seconds, rate) for seconds, _, rate in result.best_over_time if rate is not None]
     if graded:
         rates = Axis(-0.04, 1.04, "teams beaten by the best", "{:.0%}".format)
@@ -115,12 +117,12 @@ def agreement_chart(result: RunResult, nodes: Sequence[NodeRow]) -> Chart | None
     falling, test = result.is_lower_better, words.test(result)
     label = "validation score (right is better)"
     score_scale = score_axis([x for x, _ in places.values()], label=label, falling=falling)
-    up = score_axis([y for _, y in places.values()], label=f"{test} score (up is better)", falling=falling)
-    low, high = max(score_scale.low, up.low), min(score_scale.high, up.high)
+    y_axis = score_axis([y for _, y in places.values()], label=f"{test} score (up is better)", falling=falling)
+    low, high = max(score_scale.low, y_axis.low), min(score_scale.high, y_axis.high)
     equal = [Series("equal", "muted dashed", [(low, low), (high, high)], "line")] if low < high else []
     series = [*equal, *_scripts_and_blends(places), *_marked_nodes(places, result)]
     title = f"Validation score against {test} score, a point a node"
-    return Chart(title, score_scale, up, series, height=340)
+    return Chart(title, score_scale, y_axis, series, height=340)
 
 
 def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
@@ -128,7 +130,7 @@ def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
     charts = []
     if bins := diagnostics.calibration:
         labels = "predicted probability", "share that is true"
-        x_axis, up = (Axis(-0.03, 1.03, label, "{:.0%}".format) for label in labels)
+        x_axis, y_axis = (Axis(-0.03, 1.03, label, "{:.0%}".format) for label in labels)
         points = [(chance, share) for chance, share, _ in bins]
         notes = [f"{chance:.0%} predicted, {share:.0%} true, of {count:,}" for chance, share, count in bins]
         series = [
@@ -137,14 +139,14 @@ def error_charts(diagnostics: Diagnostics) -> Sequence[Chart]:
             Series("", "good", points, notes=notes),
         ]
         title = "Calibration: the share that is true, by predicted probability"
-        charts.append(Chart(title, x_axis, up, series, height=300))
+        charts.append(Chart(title, x_axis, y_axis, series, height=300))
     if diagnostics.residuals:
         predictions, residuals = zip(*diagnostics.residuals, strict=True)
         x_axis = score_axis(predictions, label="prediction")
-        up = score_axis(residuals, [0.0], label="residual: truth less prediction")
+        y_axis = score_axis(residuals, [0.0], label="residual: truth less prediction")
         zero = Series("", "muted dashed", [(x_axis.low, 0.0), (x_axis.high, 0.0)], "line")
         series = [zero, Series("", "good pale", diagnostics.residuals)]
-        charts.append(Chart("Residuals, by prediction", x_axis, up, series, height=300))
+        charts.append(Chart("Residuals, by prediction", x_axis, y_axis, series, height=300))
     return charts
 
 
@@ -158,9 +160,9 @@ def _marked_nodes(places: dict[NodeRow, Point], result: RunResult) -> list[Serie
     """Return the chosen node and the one with the best hidden or public score, each named by its number."""
     series = []
     for node, point in places.items():
-        if node.best_hidden:
+        if node.is_best_hidden:
             series.append(_marks(f"node {node.id}: best on the {words.test(result)}", "ink", {node: point}, "○"))
-        if node.chosen:
+        if node.is_chosen:
             series.append(_marks(f"node {node.id}: {words.selected_role(result)}", "ours", {node: point}, "★"))
     return series
 

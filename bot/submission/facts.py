@@ -43,7 +43,7 @@ class SubmissionState:
     """Validation scores, in the metric's own sign, of what earlier runs with comparable scores have sent."""
     sent_rows: Sequence[Submission]
     """What the site has or may have, of any run."""
-    held: frozenset[str]
+    awaiting_approval: frozenset[str]
     """The numbers of the run's submissions that wait for their owner's decision."""
     deadline: datetime | None
     has_entered: bool | None
@@ -122,7 +122,7 @@ class Reviewer:
         both are None if nothing was sent.
         """
         scores = self.scores()
-        approved_rows = [row for row in state.open if row.id not in state.held]
+        approved_rows = [row for row in state.open if row.id not in state.awaiting_approval]
         rivals = state.rows_on_site if proposal.row is not None else [*state.rows_on_site, *approved_rows]
         nodes = {row.node for row in rivals if proposal.row is None or row.id != proposal.row.id} & scores.keys()
         best = max(nodes, key=lambda node: (scores[node], -node), default=None)
@@ -216,7 +216,7 @@ def _state(session: Session, context: RunContext, settings: CompetitionSettings)
         earlier=earlier,
         comparable=_comparable(session, run, runs, earlier),
         sent_rows=sent_rows,
-        held=frozenset(approval.submission for approval in undecided(session, run.id)),
+        awaiting_approval=frozenset(approval.submission for approval in undecided(session, run.id)),
         deadline=deadline,
         has_entered=has_entered,
         closed=closed,

@@ -89,7 +89,7 @@ async def _choose(context: RunContext, worker: Worker) -> Selection:
         _compare_candidate(context, node, choice.evidence[node], ensembles, stacks) for node in choice.order
     )
     eligible = tuple(node.id for node in tree.candidates())
-    return Selection(candidates=comparisons, why=_reason(choice, comparisons), eligible=eligible)
+    return Selection(candidates=comparisons, reason=_reason(choice, comparisons), eligible=eligible)
 
 
 def _stored_scores(context: RunContext, nodes: Sequence[int]) -> dict[int, tuple[str, NodeScore]]:
@@ -110,7 +110,7 @@ def _compare_candidate(
         holdout=evidence.scores.get(GUARDED, (None, 0))[0],
         out_of_fold=evidence.scores.get(_OUT_OF_FOLD, (None, 0))[0],
         final=evidence.scores.get(_FINAL, (None, 0))[0],
-        together=evidence.mean,
+        mean=evidence.mean,
         gain=evidence.gain,
         gain_error=evidence.error,
     )

@@ -15,8 +15,8 @@ class CandidateComparison(BaseModel):
     holdout: float | None
     out_of_fold: float | None
     final: float | None
-    together: float
-    """Mean of these, weighted by rows."""
+    mean: float
+    """The mean of these scores, weighted by rows."""
     gain: float
     """Paired difference to the best script of those with the most rows: above 0 is better."""
     gain_error: float | None
@@ -29,7 +29,7 @@ class Selection(BaseModel):
 
     candidates: tuple[CandidateComparison, ...]
     """In order; the first is chosen."""
-    why: str
+    reason: str
     """Why the first is chosen."""
     eligible: tuple[int, ...] = ()
     """All nodes that could be chosen."""

@@ -80,14 +80,16 @@ def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | N
         return None
     begin, end = min(all_points)[0], max(all_points)[0]
     scores = [score for _, score in all_points]
-    up = score_axis(scores, [score for _, score in steps[1:]] or scores[:1], falling=falling)
+    y_axis = score_axis(scores, [score for _, score in steps[1:]] or scores[:1], falling=falling)
     series = [
         Series("CV, best so far", "good", timed(steps, begin), "steps"),
         Series("CV, each script", "good pale", timed(points, begin)),
         Series("public leaderboard", "ours", timed(public, begin)),
     ]
     x_axis = time_axis((end - begin).total_seconds())
-    chart = Chart("Scores over time (up is better)", x_axis, up, [curve for curve in series if curve.points], width=520)
+    chart = Chart(
+        "Scores over time (up is better)", x_axis, y_axis, [curve for curve in series if curve.points], width=520
+    )
     return replace(chart, width=160, height=40, room=(3, 4, 3, 4), has_axes=False) if small else chart
 
 

@@ -96,7 +96,7 @@ def curve_charts(comparison: Comparison) -> list[Chart]:
 
 def _curve_chart(comparison: Comparison, title: str, x_axis: Axis, curves: Sequence[Curve]) -> Chart:
     best = max(share for curve in curves for _, share in curve.points)
-    up = Axis(0.0, max(0.1, 1.05 * best), "teams beaten", "{:.0%}".format)
+    y_axis = Axis(0.0, max(0.1, 1.05 * best), "teams beaten", "{:.0%}".format)
     series = [
         Series(
             f"{comparison.title(curve.contender)} {curve.points[-1][1]:.1%}",
@@ -106,7 +106,7 @@ def _curve_chart(comparison: Comparison, title: str, x_axis: Axis, curves: Seque
         )
         for number, curve in enumerate(curves)
     ]
-    return Chart(title, x_axis, up, series, height=280)
+    return Chart(title, x_axis, y_axis, series, height=280)
 
 
 def difference_chart(comparison: Comparison) -> Chart | None:
@@ -122,8 +122,8 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         min(values) - margin, max(values) + margin, label, lambda value: f"{value:+g}" if value else "0", unit=0.01
     )
     rows = [(-float(number), f"over {comparison.title(pair.second)}") for number, pair in enumerate(pairs)]
-    up = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
-    series = [Series("", "ink dashed", [(0.0, up.low), (0.0, up.high)], "line")]
+    y_axis = Axis(rows[-1][0] - 0.5, 0.5, names=rows)
+    series = [Series("", "ink dashed", [(0.0, y_axis.low), (0.0, y_axis.high)], "line")]
     for (row, _), pair in zip(rows, pairs, strict=True):
         it, kind = pair.win_rate, "ours" if pair.settled else "muted"
         if it.low is not None and it.high is not None:
@@ -133,7 +133,7 @@ def difference_chart(comparison: Comparison) -> Chart | None:
         series.append(Series("", "good", dots, notes=notes))
         series.append(Series("", kind, [(it.mean, row)], glyph="◆", notes=[_note(pair)]))
     title = f"By how many points of teams beaten {leader} is ahead; the table of pairs shows the same"
-    return Chart(title, x_axis, up, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
+    return Chart(title, x_axis, y_axis, series, height=70 + _ROW * len(pairs), room=(200, 26, 14, 42))
 
 
 def _values(pair: Pair) -> Sequence[float]:

@@ -230,12 +230,12 @@ def _reports(tx: Transaction, run: FakeRun, scores: dict[int, float]) -> None:
 def _selection(scores: dict[int, float]) -> dict[str, Any]:
     """Return a final selection between two experiments, of which the first has predictions out of fold."""
     known = [
-        {"node": n, "kind": "experiment", "holdout": scores[n], "final": scores[n], "together": scores[n]}
+        {"node": n, "kind": "experiment", "holdout": scores[n], "final": scores[n], "mean": scores[n]}
         for n in list(scores)[:2]
     ]
     first = {"out_of_fold": 0.4, "gain": 0.0, "gain_error": 0.0}
     other = {"out_of_fold": None, "gain": -0.01, "gain_error": None}
-    return {"candidates": [known[0] | first, known[1] | other], "why": "it is best"}
+    return {"candidates": [known[0] | first, known[1] | other], "reason": "it is best"}
 
 
 def _result(run: FakeRun, scores: dict[int, float]) -> dict[str, Any]:

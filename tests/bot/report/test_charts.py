@@ -48,10 +48,10 @@ def test_ticks_stand_at_round_values_of_the_unit_that_fits():
 
 
 def test_better_is_up_and_what_lies_beyond_an_axis_is_drawn_at_its_end():
-    up = Axis(0.0, 1.0, falling=True)
-    chart = Chart("scores", time_axis(10.0), up, ())
+    y_axis = Axis(0.0, 1.0, falling=True)
+    chart = Chart("scores", time_axis(10.0), y_axis, ())
     (_, best), (_, worst), (_, beyond) = (chart.place((5.0, score)) for score in (0.0, 1.0, 9.0))
-    assert best < worst == beyond == chart.ends[3]
+    assert best < worst == beyond == chart.edges[3]
 
 
 def test_steps_keep_the_last_of_several_changes_within_a_unit_of_the_drawing():

@@ -17,17 +17,17 @@ def node(id: int, *parents: int, **fields: Any) -> NodeRow:
         "draft_id": None,
         "plan": "",
         "status": "valid",
-        "what": "valid",
+        "status_words": "valid",
         "validation": None,
         "hidden": None,
         "win_rate": None,
-        "ended": None,
+        "end_seconds": None,
         "seconds": None,
         "error": None,
         "model": None,
-        "chosen": False,
+        "is_chosen": False,
         "families": (),
-        "best_hidden": False,
+        "is_best_hidden": False,
     }
     return NodeRow(id=id, parents=parents, **row | fields)
 

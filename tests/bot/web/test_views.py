@@ -167,5 +167,5 @@ def test_of_a_large_tree_the_best_the_running_and_the_newest_nodes_are_drawn(sto
         end_run(tx, "r", "finished")
     with store.read() as session:
         over = progress(RunRecord.load(session, "r"), store.clock.now() + timedelta(days=9))
-    assert goes_on is not None and goes_on.across.label.startswith("days")
-    assert over is not None and not over.across.label.startswith("days"), "the scores of a run that is over end with it"
+    assert goes_on is not None and goes_on.x_axis.label.startswith("days")
+    assert over is not None and not over.x_axis.label.startswith("days"), "the scores of a run that is over end with it"

@@ -55,38 +55,26 @@ def test_it_is_better_than_its_best_member_and_its_score_is_that_of_rows_it_has_
 
 
 @pytest.mark.integration
-def test_a_row_is_predicted_by_weights_that_have_not_seen_its_label(tmp_path: Path) -> None:
+@pytest.mark.parametrize("groups", [0, 30])
+def test_a_row_is_predicted_by_weights_that_have_seen_no_label_of_its_group(tmp_path: Path, groups: int) -> None:
     truth = quantities(ROWS)
     predicted = noisy(truth, [0.5, 0.5, 0.6])
     changed = truth.copy()
     changed[7] += 3
+    folders = {tmp_path / "before": truth, tmp_path / "after": changed}
+    found = [blended(folder, "pearson", labels, predicted, groups=groups) for folder, labels in folders.items()]
     before, after = (
-        np.load(tmp_path / name / "bank" / blended(tmp_path / name, "pearson", labels, predicted).score.predictions)
-        for name, labels in (("before", truth), ("after", changed))
+        np.load(folder / "bank" / one.score.predictions) for folder, one in zip(folders, found, strict=True)
     )
-    assert after[7] == before[7]
+    of_group = slice(7, None, groups or ROWS)
+    assert (after[of_group] == before[of_group]).all()
     assert (after != before).any(), "the other folds have seen it"
 
 
-@pytest.mark.integration
-def test_rows_of_a_group_are_predicted_by_weights_that_have_seen_none_of_them(tmp_path: Path) -> None:
+def test_too_few_groups_give_no_blend(tmp_path: Path) -> None:
     truth = quantities(ROWS)
-    predicted = noisy(truth, [0.5, 0.5, 0.6])
-    changed = truth.copy()
-    changed[7] += 3
-    before, after = (
-        np.load(
-            tmp_path
-            / name
-            / "bank"
-            / blended(tmp_path / name, "pearson", labels, predicted, groups=30).score.predictions
-        )
-        for name, labels in (("before", truth), ("after", changed))
-    )
-    assert (after[7::30] == before[7::30]).all()
-    assert (after != before).any()
     with pytest.raises(NoBlend, match="3 groups: too few"):
-        blended(tmp_path / "few", "rmse", truth, predicted, groups=3)
+        blended(tmp_path, "rmse", truth, noisy(truth, [0.5, 0.5, 0.6]), groups=3)
 
 
 def test_labels_of_the_rows_that_are_scored_apart_change_nothing_else(tmp_path: Path) -> None:

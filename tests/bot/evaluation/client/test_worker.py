@@ -120,11 +120,6 @@ async def test_a_child_is_gone_even_if_who_ends_it_is_cancelled(worker):
     gc.collect()  # a pipe that was left open would be a warning now, and so an error
 
 
-async def test_calls_at_the_same_time_take_turns(worker, data):
-    texts = await asyncio.gather(*(worker.preview(**seen(data)) for _ in range(5)))
-    assert len(set(texts)) == 1
-
-
 async def test_memory_has_a_limit(data):
     worker = Worker(memory_bytes=64 * 1024**2)
     with pytest.raises(InfrastructureFailure):

@@ -137,6 +137,15 @@ def ground(folder: Path, kind: str = "classes", change: Change | None = None, *,
     return Ground(folder, task, {row["id"]: float(row["y"]) for row in test})
 
 
+def knowing_repeated(here: Ground) -> Callable[[dict[str, float], np.random.Generator], list[float]]:
+    """Predict the labels of rows that repeat training rows, and guess the others."""
+    seen = set(map(tuple, here.view.train.to_numpy()))
+    again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
+    return lambda labels, rng: [
+        0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()
+    ]
+
+
 def near(sure: float) -> Callable[[dict[str, float], np.random.Generator], list[float]]:
     """Predict chances that lean to the label by so much, as a model does that errs on some rows."""
 

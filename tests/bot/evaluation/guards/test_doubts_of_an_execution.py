@@ -14,7 +14,7 @@ from bot.evaluation.answers.findings import doubts_of
 from bot.evaluation.guards.running import guard_execution
 from bot.evaluation.guards.scores import latest_row
 from tests.bot.evaluation.guards import planted
-from tests.bot.evaluation.guards.parts import Ground, Left, Row, ground, near
+from tests.bot.evaluation.guards.parts import Ground, Left, Row, ground, knowing_repeated, near
 from tests.bot.evaluation.parts import card, write
 
 OUTPUT = """
@@ -158,13 +158,7 @@ def test_what_is_no_score_of_the_tasks_metric_is_no_claim(here: Ground, line: st
 
 def test_a_score_that_comes_of_repeated_rows_is_reported(tmp_path: Path) -> None:
     here = ground(tmp_path, "classes", planted.two_rows_repeated)
-    seen = set(map(tuple, here.view.train.to_numpy()))
-    again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
-
-    def remembers(labels: dict[str, float], rng: np.random.Generator) -> list[float]:
-        return [0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()]
-
-    found = Left(here, remembers).finding("better on duplicates")
+    found = Left(here, knowing_repeated(here)).finding("better on duplicates")
     assert found.verdict == "suspicious"
     assert "standard errors of the score come from" in found.sentence
     assert Left(here, near(0.8), name="honest").finding("better on duplicates").passed
@@ -209,13 +203,7 @@ def test_a_score_that_comes_of_repeated_rows_is_right_where_the_test_has_as_many
         return [{**row, **kinds[at % len(kinds)]} for at, row in enumerate(table)]
 
     here = ground(tmp_path, "classes", everywhere)
-    seen = set(map(tuple, here.view.train.to_numpy()))
-    again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
-
-    def remembers(labels: dict[str, float], rng: np.random.Generator) -> list[float]:
-        return [0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()]
-
-    found = Left(here, remembers).finding("better on duplicates")
+    found = Left(here, knowing_repeated(here)).finding("better on duplicates")
     assert found.passed
     assert "of the test rows repeat training rows as well" in found.sentence
 

@@ -10,7 +10,7 @@ import pytest
 
 from bot.evaluation.views.parts import write_final
 from tests.bot.evaluation.guards import planted
-from tests.bot.evaluation.guards.parts import Ground, Left, ground, near
+from tests.bot.evaluation.guards.parts import Ground, Left, ground, knowing_repeated, near
 from tests.bot.evaluation.parts import card, read, write
 
 pytestmark = pytest.mark.integration  # each score is asked of a process
@@ -65,18 +65,10 @@ def knows(labels: dict[str, float], _: object) -> list[float]:
     return list(labels.values())
 
 
-def remembers(here: Ground) -> Callable[[dict[str, float], np.random.Generator], list[float]]:
-    seen = set(map(tuple, here.view.train.to_numpy()))
-    again = {id for id, row in zip(here.view.ids, here.view.validation.to_numpy(), strict=True) if tuple(row) in seen}
-    return lambda labels, rng: [
-        0.01 + 0.98 * label if id in again else 0.5 + 0.01 * rng.random() for id, label in labels.items()
-    ]
-
-
 LEFT: Mapping[str, Callable[[Ground], dict[str, Any]]] = {
     "honest": lambda here: {"predict": near(0.8), "output": "validation score: 0.55"},
     "too good": lambda here: {"predict": knows, "test": near(1.0)(here.truth, np.random.default_rng(0))},
-    "better on duplicates": lambda here: {"predict": remembers(here)},
+    "better on duplicates": lambda here: {"predict": knowing_repeated(here)},
     "constant": lambda here: {"predict": near(0.8), "test": [0.3] * len(here.truth)},
     "copied": lambda here: {"predict": near(0.8), "test": [0.5] * len(here.truth)},
     "printed score": lambda here: {"predict": near(0.8), "output": "validation score: 0.0312"},
