@@ -198,7 +198,7 @@ class LiveCompetition:
         return False
 
     async def _search(self, task: PreparedTask) -> None:
-        """Search until the time is used up, or the owner stops it; the desk stays open until the deadline."""
+        """Search until the time is used up, or the owner stops it; submissions go on until the deadline."""
         self._restarts = False
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running" and not can_continue(row, task, self.settings):
@@ -247,7 +247,7 @@ class LiveCompetition:
         searching.result()
 
     async def _until_deadline(self, open_run: OpenRun) -> None:
-        """Keep the desk open until the end: what is held may still be approved, and scores come in."""
+        """Go on submitting until the end: files that wait may still be approved, and scores come in."""
         while not self._restarts:
             seconds = (
                 deadline_of(self._shared, open_run.run.card, self.settings) - self._shared.clock.now()
@@ -307,10 +307,10 @@ class LiveCompetition:
         run, machinery = reopen_run(self._shared, row), self._shared.machinery
         async with self._open_run(run) as open_run:
             if stopped_by is not None:
-                await open_run.desk.give_up(stopped_by)
+                await open_run.submission_service.give_up(stopped_by)
             else:
-                await open_run.desk.send()  # what is still held is withdrawn
-            await open_run.desk.scores.settle()
+                await open_run.submission_service.send()  # what is still held is withdrawn
+            await open_run.submission_service.scores.settle()
             sandbox = machinery.sandbox.describe()
             ended_run = EndedRun(run.folder, open_run.context, sandbox, open_run.stopwatch, "finished", stopped_by)
             files = self._shared.competition(self.slug) / FILES

@@ -20,9 +20,9 @@ from bot.live.shared import Shared
 from bot.live.slots import LivePacing, urgency
 from bot.notify import Notice
 from bot.notify.outbox import notify
-from bot.submission.desk import Desk
 from bot.submission.files import OUTPUTS
 from bot.submission.kaggle import KaggleSubmitter, NotebookSubmitter
+from bot.submission.submission_service import SubmissionService
 from scrapers.kaggle.outputs import PublicOutputs
 from state.errors import BudgetExceeded, InfrastructureFailure
 from state.steering import control
@@ -42,13 +42,13 @@ _ALL_OUTPUTS_BYTES = 200_000_000
 
 @dataclass
 class OpenRun:
-    """A run, its search, and the desk that submits for it."""
+    """A run, its search, and its submissions."""
 
     shared: Shared
     run: LiveRun
     context: RunContext
     stopwatch: Stopwatch
-    desk: Desk
+    submission_service: SubmissionService
     grader: str
     """The text of the owner's grader, which scores the run; empty without one."""
     turns: LivePacing = field(init=False)
@@ -91,9 +91,9 @@ class OpenRun:
                 self._node_ended()
             except (InfrastructureFailure, BudgetExceeded) as error:
                 self.context.say(f"the ensemble is skipped: {error}")
-        await self.desk.consider()
-        await self.desk.send()
-        self._schedule_check(self.desk.look_again())
+        await self.submission_service.consider()
+        await self.submission_service.send()
+        self._schedule_check(self.submission_service.look_again())
 
     def _schedule_check(self, due: datetime | None) -> None:
         """Have a notebook that runs at Kaggle looked at again, once however often this is called for the same time."""
@@ -107,13 +107,13 @@ class OpenRun:
 
     async def settle(self) -> None:
         """Record new public scores, and warn the owner if ours do not correlate with them."""
-        await self.desk.scores.settle()
-        self.desk.scores.check_correlation()
-        await self.desk.tidy()
+        await self.submission_service.scores.settle()
+        self.submission_service.scores.check_correlation()
+        await self.submission_service.tidy()
 
     async def propose_final(self) -> None:
         """Propose the final submissions to the owner."""
-        self.desk.scores.propose()
+        self.submission_service.scores.propose()
 
     @property
     def outputs(self) -> PublicOutputs:
@@ -192,7 +192,7 @@ async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
         submitter = KaggleSubmitter(shared.client, slug, file)
         if run.card.kind == "code":
             submitter, client = NotebookSubmitter(shared.client, slug, file, shared.store, run.id), shared.client
-        desk = Desk(
+        submission_service = SubmissionService(
             context,
             shared.competition(slug),
             run.competition_settings,
@@ -201,7 +201,7 @@ async def open_live_run(shared: Shared, run: LiveRun) -> AsyncIterator[OpenRun]:
             client=client,
             kaggle=shared.settings.kaggle,
         )
-        open_run = OpenRun(shared, run, context, stopwatch, desk, grader_of(run))
+        open_run = OpenRun(shared, run, context, stopwatch, submission_service, grader_of(run))
         shared.slots.join(slug, open_run.weight)
         try:
             yield open_run

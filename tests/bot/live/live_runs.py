@@ -23,7 +23,7 @@ from state.store import Store
 from state.submissions import advance_submission, intend_submission
 from tests.bot.leaderboard.boards import SLUG, Polls
 from tests.bot.report.finished_runs import RUN, FakeRun, fill
-from tests.bot.submission.desk_parts import run_context
+from tests.bot.submission.service_parts import run_context
 from tests.state.conftest import START, StandingClock
 
 DEADLINE = START + timedelta(days=90)

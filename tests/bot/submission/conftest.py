@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from bot.evaluation.client.worker import Worker
-from tests.bot.submission.desk_parts import Ground, Live, ground, live
+from tests.bot.submission.service_parts import Ground, Live, ground, live
 
 
 @pytest.fixture(scope="module")

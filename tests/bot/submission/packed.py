@@ -11,7 +11,7 @@ from bot.notebooks.weights import lay_flat
 from bot.simulator.site.settings import SiteSettings
 from bot.submission.files import BUNDLE, FILES, NotebookBundle
 from state.steps import Key, finish_step, start_step
-from tests.bot.submission.desk_parts import RUN, Live
+from tests.bot.submission.service_parts import RUN, Live
 
 INFER = """
 import csv, os

@@ -12,7 +12,7 @@ from state.progress import create_node, end_node
 from state.submissions import advance_submission, choose_final, intend_submission, submissions_of, update_submission
 from state.tables import Submission
 from tests.bot.simulator.site.parts import DEADLINE, START
-from tests.bot.submission.desk_parts import Live, decide
+from tests.bot.submission.service_parts import Live, decide
 from tests.state.rows import create_run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -47,7 +47,7 @@ def refit_sha(run: Live, node: int) -> str:
 async def test_a_file_that_an_earlier_run_sent_is_not_sent_again(run: Live) -> None:
     run.node(2, 0.5)
     earlier(run, refit_sha(run, 2), public=0.4)
-    decision = await decide(run.desk())
+    decision = await decide(run.service())
     assert decision.verdict == "never"
     assert decision.reason.endswith(f"it was sent as submission 1, of node 7 of {EARLIER}")
 
@@ -58,7 +58,7 @@ async def test_a_file_that_the_owner_refused_in_an_earlier_run_is_not_asked_abou
     with run.store.write() as tx:
         held = ask_approval(tx, EARLIER, row.id, reason="it is asked")
         decide_approval(tx, held.id or 0, "refused", "ann")
-    decision = await run.desk(CompetitionSettings(submit=True, rules_read=True, approve="ask")).consider()
+    decision = await run.service(CompetitionSettings(submit=True, rules_read=True, approve="ask")).consider()
     assert decision.verdict == "never"
     assert decision.reason.endswith(f"you refused it as submission 1, of node 7 of {EARLIER}")
     assert run.notices("approval.asked") == []
@@ -69,23 +69,23 @@ async def test_where_its_scores_mean_something_else_they_are_no_bar_but_its_file
         run, "ab" * 32, public=0.4, score=0.001, scores="of another metric"
     )  # by validation better than any that follows
     run.node(2, 0.5)
-    decision = await decide(run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=1)))
+    decision = await decide(run.service(CompetitionSettings(submit=True, rules_read=True, max_submissions=1)))
     assert (decision.verdict, "max_submissions is 1" in decision.reason) == ("never", True)
     assert (
-        await decide(run.desk(CompetitionSettings(submit=True, rules_read=True, max_submissions=2)))
+        await decide(run.service(CompetitionSettings(submit=True, rules_read=True, max_submissions=2)))
     ).verdict == "send"
 
 
 async def test_where_its_scores_mean_the_same_what_follows_must_be_better(run: Live) -> None:
     worse, better = run.node(2, 0.3), run.node(3, 0.9)
     earlier(run, "ab" * 32, public=0.4, score=(worse + better) / 2)
-    desk = run.desk()
-    decision = await decide(desk)
+    service = run.service()
+    decision = await decide(service)
     assert decision.verdict == "send"
     assert "over the best sent" in decision.reason
-    await desk.send()
+    await service.send()
     assert run.states() == [(3, "confirmed")]
-    assert await desk.consider() is None  # node 2 is no better than what an earlier run has sent
+    assert await service.consider() is None  # node 2 is no better than what an earlier run has sent
 
 
 async def test_rules_that_changed_before_this_run_began_are_still_to_be_read_by_the_owner(run: Live) -> None:
@@ -95,31 +95,31 @@ async def test_rules_that_changed_before_this_run_began_are_still_to_be_read_by_
         run.read("page", "rules", content=words)
     run.clock.time = START + timedelta(hours=1)
     run.node(2, 0.5)
-    desk = run.desk()
-    assert "rules page has changed" in (await decide(desk)).reason
+    service = run.service()
+    assert "rules page has changed" in (await decide(service)).reason
     with run.store.write() as tx:
         accept_rules(tx, run.context.card.slug, "ada")
-    assert (await decide(desk)).verdict == "send"
+    assert (await decide(service)).verdict == "send"
 
 
 async def test_what_an_earlier_run_sent_may_count_in_the_end_by_its_public_score(run: Live) -> None:
     before = earlier(run, "ab" * 32, public=0.01, score=9.0)
-    desk = run.desk()
+    service = run.service()
     for number, quality in ((2, 0.3), (3, 0.6)):
         run.node(number, quality)
-        await desk.consider()
-        await desk.send()
+        await service.consider()
+        await service.send()
     run.site.settle()
-    await desk.scores.settle()
+    await service.scores.settle()
     run.clock.time = DEADLINE - timedelta(days=1)
-    desk.scores.propose()
+    service.scores.propose()
     (notice,) = run.notices("selection.proposed")
     mine = run.submissions()
     assert [tag in notice.body for tag in (before.tag, mine[-1].tag, mine[0].tag)] == [True, True, False]
     assert notice.body.index(before.tag) < notice.body.index(mine[-1].tag)
     with run.store.write() as tx:
         choose_final(tx, run.context.run_id, [mine[0].tag], "ada")
-    desk.scores.propose()
+    service.scores.propose()
     notice = run.notices("selection.proposed")[-1]
     assert [tag in notice.body for tag in (mine[0].tag, before.tag, mine[-1].tag)] == [True, True, False]
     assert notice.body.index(mine[0].tag) < notice.body.index(before.tag), "what the owner chose comes first"
@@ -131,6 +131,6 @@ async def test_a_score_that_comes_late_for_an_earlier_run_is_taken_from_what_was
         advance_submission(tx, EARLIER, row.id, "sending")
         advance_submission(tx, EARLIER, row.id, "confirmed", ref="4000")
     run.read("submission", "4000", status="COMPLETE", public_score="0.25")
-    await run.desk().scores.settle()
+    await run.service().scores.settle()
     with run.store.read() as session:
         assert [one.score for one in submissions_of(session, EARLIER)] == [0.25]

@@ -23,8 +23,8 @@ from state.clock import ReplayClock
 from state.progress import create_node, end_node
 from state.steps import Key
 from state.store import Store
-from tests.bot.submission.desk_parts import run_context
 from tests.bot.submission.parts import RUN, assert_events_match_rows, begin, rows
+from tests.bot.submission.service_parts import run_context
 from tests.tiny_snapshot import write_tiny
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -14,13 +14,13 @@ from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.client.worker import Worker
 from bot.notebooks.limits import NotebookLimits
 from bot.simulator.site.faults import Fault, Faults
-from bot.submission.desk import Desk
 from bot.submission.notebook_lines import notebook_lines
+from bot.submission.submission_service import SubmissionService
 from sandbox.process import ProcessSandbox
 from state.notebooks import NotebookState, failures_of, notebook_states
 from state.progress import update_node
-from tests.bot.submission.desk_parts import RUN, SENDING, Ground, Live, decide, ground, live
 from tests.bot.submission.packed import ALL_SHOWN, BROKEN, NOTHING, ONE_ROW, SLOW, pack, pack_blend
+from tests.bot.submission.service_parts import RUN, SENDING, Ground, Live, decide, ground, live
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
 
@@ -47,12 +47,12 @@ def asked(run: Live, name: str) -> int:
     return run.site.site.requests[name]
 
 
-async def looked(run: Live, desk: Desk, times: int = 12) -> None:
-    """Have the desk send whenever it wants to be called, while the site works on."""
+async def looked(run: Live, service: SubmissionService, times: int = 12) -> None:
+    """Have the submission service send whenever it wants to be called, while the site works on."""
     for _ in range(times):
-        await desk.send()
+        await service.send()
         run.site.settle()
-        if (due := desk.look_again()) is None:
+        if (due := service.look_again()) is None:
             return
         run.clock.time = max(due, run.clock.time)
 
@@ -60,12 +60,12 @@ async def looked(run: Live, desk: Desk, times: int = 12) -> None:
 async def test_a_notebook_is_pushed_followed_and_submitted_as_files_are(run: Live) -> None:
     run.node(2, 0.5)
     pack(run, 2)
-    desk = run.desk()
-    assert (await decide(desk)).verdict == "send"
+    service = run.service()
+    assert (await decide(service)).verdict == "send"
     assert asked(run, "SaveKernel") == 0
-    await looked(run, desk)
+    await looked(run, service)
     run.site.settle()
-    await desk.scores.settle()
+    await service.scores.settle()
     (row,) = run.submissions()
     assert (row.status, row.prediction_source) == ("confirmed", "notebook")
     assert row.score is not None
@@ -85,11 +85,11 @@ async def test_a_notebook_is_pushed_followed_and_submitted_as_files_are(run: Liv
 async def test_the_notebook_of_a_blend_has_one_data_set_and_submits_what_its_scripts_predict_together(run) -> None:
     run.node(4, 0.5)
     pack_blend(run, 4, slopes={2: 0.2, 3: -0.1}, weights={2: 0.75, 3: 0.25})
-    desk = run.desk()
-    await desk.consider()
-    await looked(run, desk)
+    service = run.service()
+    await service.consider()
+    await looked(run, service)
     run.site.settle()
-    await desk.scores.settle()
+    await service.scores.settle()
     (row,) = run.submissions()
     assert (row.status, row.score is None) == ("confirmed", False)
     assert asked(run, "CreateDataset") == asked(run, "SaveKernel") == 1
@@ -123,11 +123,11 @@ async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_he
     with run.store.write() as tx:
         update_node(tx, RUN, 2, infer=code)
     strict = replace(run, context=replace(run.context, notebook_limits=NotebookLimits(hours=hours)))
-    desk = strict.desk()
-    decision = await decide(desk)
+    service = strict.service()
+    decision = await decide(service)
     assert decision.verdict == "never"
     assert why in decision.reason
-    await desk.send()
+    await service.send()
     assert run.submissions() == []
     assert not any(asked(run, name) for name in ("StartBlobUpload", "CreateDataset", "SaveKernel"))
     (notice,) = run.notices("notebook.failed")
@@ -148,9 +148,9 @@ async def test_what_the_dress_rehearsal_refuses_is_never_pushed_and_the_owner_he
 async def test_what_fails_at_kaggle_is_given_up_once_with_its_log(run: Live, code: str, why: str, log: str) -> None:
     run.node(2, 0.5)
     pack(run, 2, code)
-    desk = run.desk()
-    await desk.consider()
-    await looked(run, desk)
+    service = run.service()
+    await service.consider()
+    await looked(run, service)
     assert run.states() == [(2, "withdrawn")]
     (stand,) = stands(run)
     assert stand.stage == "failed" and why in stand.reason and log in stand.log
@@ -159,7 +159,7 @@ async def test_what_fails_at_kaggle_is_given_up_once_with_its_log(run: Live, cod
     (notice,) = run.notices("notebook.failed")
     assert why in notice.body
     run.clock.pass_by(days=2)
-    decision = await run.desk().consider()
+    decision = await run.service().consider()
     assert decision is None or decision.verdict == "never"
     assert asked(run, "SaveKernel") == 1
     assert len(run.notices("notebook.failed")) == 1
@@ -169,30 +169,30 @@ async def test_what_fails_at_kaggle_is_given_up_once_with_its_log(run: Live, cod
 async def test_a_better_node_does_not_replace_a_notebook_that_runs(run: Live) -> None:
     run.node(2, 0.3)
     pack(run, 2)
-    desk = await run.send_best()
+    service = await run.send_best()
     run.clock.pass_by(minutes=10)
-    await desk.send()
+    await service.send()
     assert [one.stage for one in stands(run)] == ["pushed"]
     run.node(3, 0.9)
     pack(run, 3, slope=0.3)
-    await desk.consider()
-    await looked(run, desk, 20)
+    await service.consider()
+    await looked(run, service, 20)
     assert (2, "confirmed") in run.states()
     assert all(count == 1 for count in Counter(one.ref for one in stands(run)).values())
 
 
-async def test_while_kaggle_works_nothing_is_held_and_the_desk_says_when_to_look(run: Live) -> None:
+async def test_while_kaggle_works_nothing_is_held_and_the_service_says_when_to_look(run: Live) -> None:
     run.node(2, 0.5)
     pack(run, 2)
-    desk = await run.send_best()
+    service = await run.send_best()
     before = run.clock.now()
-    due = desk.look_again()
+    due = service.look_again()
     assert due is not None and timedelta(0) < due - before <= timedelta(minutes=10)
     calls = sum(run.site.site.requests.values())
-    await desk.send()
+    await service.send()
     assert sum(run.site.site.requests.values()) == calls, "Kaggle was asked before it was time"
-    assert run.clock.now() == before, "the desk waited"
-    await desk.give_up("stopped by the owner")
+    assert run.clock.now() == before, "the submission service waited"
+    await service.give_up("stopped by the owner")
     assert run.states() == [(2, "withdrawn")]
 
 
@@ -201,12 +201,12 @@ async def test_gpu_time_is_asked_for_before_a_push(notebooks: Ground, tmp_path: 
     async with live(notebooks, tmp_path, worker, settings=site, sandbox=ProcessSandbox()) as run:
         run.node(2, 0.5)
         pack(run, 2, accelerator="NvidiaTeslaT4")
-        desk = run.desk()
-        await desk.consider()
-        await looked(run, desk, 6)
+        service = run.service()
+        await service.consider()
+        await looked(run, service, 6)
         assert asked(run, "GetAcceleratorQuotaStatistics") > 0
         assert asked(run, "SaveKernel") == 0
-        assert desk.look_again() is not None
+        assert service.look_again() is not None
 
 
 @pytest.mark.parametrize("method", ["CreateDataset", "SaveKernel", "CreateCodeSubmission"])
@@ -215,9 +215,9 @@ async def test_an_answer_that_is_lost_repeats_nothing(notebooks, tmp_path, worke
     async with live(notebooks, tmp_path, worker, settings=ALL_SHOWN, sandbox=ProcessSandbox(), faults=lost) as run:
         run.node(2, 0.5)
         pack(run, 2)
-        desk = run.desk()
-        await desk.consider()
-        await looked(run, desk, 30)
+        service = run.service()
+        await service.consider()
+        await looked(run, service, 30)
         assert run.states() == [(2, "confirmed")]
         assert len(run.site.site.kernels.pushed()) == 1
         assert len(run.site.site.submissions) == 1
@@ -225,18 +225,18 @@ async def test_an_answer_that_is_lost_repeats_nothing(notebooks, tmp_path, worke
 
 
 async def test_weights_that_nothing_needs_are_removed_once_two_others_count(run: Live) -> None:
-    desk = run.desk(SENDING)
+    service = run.service(SENDING)
     for node, quality in ((2, 0.2), (3, 0.5), (4, 0.9)):
         run.node(node, quality)
         pack(run, node, slope=node / 10)
-        await desk.consider()
-        await looked(run, desk)
+        await service.consider()
+        await looked(run, service)
         run.site.settle()
-        await desk.scores.settle()
-        await desk.tidy()
+        await service.scores.settle()
+        await service.tidy()
         run.clock.pass_by(days=1)
     assert [status for _, status in run.states()] == ["confirmed"] * 3
     assert sum(one.removed for one in stands(run)) == 1
     before = asked(run, "DeleteDataset")
-    await desk.tidy()
+    await service.tidy()
     assert asked(run, "DeleteDataset") == before == 1

@@ -6,7 +6,7 @@ from bot.evaluation.client.worker import Worker
 from bot.submission.files import Files, most_similar_kernel
 from state.progress import create_node
 from state.store import Store
-from tests.bot.submission.desk_parts import KERNEL, RUN, Live, add_kernel
+from tests.bot.submission.service_parts import KERNEL, RUN, Live, add_kernel
 from tests.state.conftest import StandingClock, clock, store
 
 __all__ = ["clock", "store"]

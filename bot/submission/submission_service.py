@@ -1,4 +1,4 @@
-"""The desk: everything that one live run submits, from the choice of a node to the proposal of the final files."""
+"""Everything that one live run submits, from the choice of a node to the proposal of the final files."""
 
 import asyncio
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class _Open:
         return self.approved or self.wish is not None
 
 
-class Desk:
+class SubmissionService:
     """Submits for one live run; all its state is stored, so that it may be killed at any point.
 
     Each method may be called repeatedly and concurrently with the others. None raises if the site cannot be asked;

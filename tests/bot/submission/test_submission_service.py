@@ -1,4 +1,4 @@
-"""The desk: from the best node to its public score, at the stand-in site, under the policy, and after any death."""
+"""From the best node to its public score, at the stand-in site, under the policy, and after any death."""
 
 import asyncio
 import shutil
@@ -18,7 +18,18 @@ from state.approvals import decide_approval, make_wish, open_wishes
 from state.errors import UsageError
 from state.tables import Approval
 from tests.bot.simulator.site.parts import DEADLINE, START, HandClock
-from tests.bot.submission.desk_parts import GRADED, KERNEL, RUN, SENDING, Ground, Live, add_kernel, decide, live, write
+from tests.bot.submission.service_parts import (
+    GRADED,
+    KERNEL,
+    RUN,
+    SENDING,
+    Ground,
+    Live,
+    add_kernel,
+    decide,
+    live,
+    write,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -29,12 +40,12 @@ ASKING = CompetitionSettings(submit=True, rules_read=True, approve="ask", approv
 async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None:
     run.node(2, 0.3)
     run.node(3, 0.6)
-    desk = run.desk()
-    decision = await decide(desk)
+    service = run.service()
+    decision = await decide(service)
     assert (decision.verdict, decision.reason) == ("send", "first submission")
-    assert await desk.consider() is None
-    await desk.send()
-    await desk.send()
+    assert await service.consider() is None
+    await service.send()
+    await service.send()
     (row,) = run.submissions()
     assert (row.node, row.status, row.prediction_source) == (3, "confirmed", "refit")
     (sent,) = run.site.site.submissions
@@ -44,11 +55,11 @@ async def test_the_best_node_is_refitted_sent_once_and_scored(run: Live) -> None
     ).read_bytes()
 
     run.site.settle()
-    await desk.scores.settle()
+    await service.scores.settle()
     (row,) = run.submissions()
     assert row.score == pytest.approx(run.site.site.submissions[0].public_score)
     assert [notice.kind for notice in run.notices("submission.scored")] == ["submission.scored"]
-    (pair,) = desk.scores.pairs()
+    (pair,) = service.scores.pairs()
     assert (pair.tag, pair.public) == (row.tag, row.score)
     run.assert_events_match_rows()
 
@@ -66,77 +77,77 @@ async def test_a_site_that_takes_nothing_of_a_new_team_is_believed_and_its_words
     async with live(the_ground, tmp_path, worker) as run:
         vars(run.site.competition.desk)["_daily"] = 0
         run.node(2, 0.3)
-        desk = await run.send_best()
-        await desk.send()
+        service = await run.send_best()
+        await service.send()
         assert run.states() == [(2, "intended")]
         assert run.site.site.requests["CreateSubmission"] == 1
         (notice,) = run.notices("submission.delayed")
         assert "daily Submission allowance" in notice.body
         run.clock.pass_by(hours=11)
-        await desk.send()
+        await service.send()
         assert run.site.site.requests["CreateSubmission"] == 1
         run.clock.pass_by(hours=2)
         vars(run.site.competition.desk)["_daily"] = 5
-        await desk.send()
+        await service.send()
         assert run.states() == [(2, "confirmed")]
 
 
 async def test_a_polled_reading_gives_the_score_without_asking(run: Live) -> None:
     run.node(2, 0.5)
-    desk = await run.send_best()
+    service = await run.send_best()
     (row,) = run.submissions()
     run.read("submission", str(row.ref), status="COMPLETE", public_score="0.4321")
     asked = run.site.site.requests["GetSubmission"]
-    await desk.scores.settle()
+    await service.scores.settle()
     assert run.submissions()[0].score == 0.4321
     assert run.site.site.requests["GetSubmission"] == asked
 
 
 async def test_a_file_that_the_site_finds_invalid_is_a_notice_and_counts_as_sent(run: Live) -> None:
     run.node(2, 0.5)
-    desk = await run.send_best()
+    service = await run.send_best()
     (row,) = run.submissions()
     run.read("submission", str(row.ref), status="ERROR", error_description="row 3 is odd")
-    await desk.scores.settle()
+    await service.scores.settle()
     assert run.states() == [(2, "refused")]
     assert "row 3 is odd" in run.notices("submission.refused")[0].body
-    assert await desk.consider() is None
+    assert await service.consider() is None
     run.assert_events_match_rows()
 
 
 async def test_nothing_is_sent_unless_submitting_is_on_and_the_site_is_not_even_asked(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk(CompetitionSettings())
-    decision = await decide(desk)
+    service = run.service(CompetitionSettings())
+    decision = await decide(service)
     assert decision.verdict == "never"
-    await desk.send()
+    await service.send()
     assert (run.submissions(), sum(run.site.site.requests.values())) == ([], 0)
     (event,) = run.events("submission.considered")
     assert (event.node, event.data["decision"]) == (2, "never")
-    assert (await decide(run.desk(SENDING))).verdict == "send"
+    assert (await decide(run.service(SENDING))).verdict == "send"
 
 
 async def test_a_node_is_considered_once_as_things_stand_also_by_another_process(run: Live) -> None:
     run.node(2, 0.6)
-    desk = await run.send_best()
+    service = await run.send_best()
     run.node(3, 0.605)
-    decision = await decide(desk)
+    decision = await decide(service)
     assert decision.verdict in ("wait", "never") and "standard errors" in decision.reason
-    for other in (desk, run.desk()):
+    for other in (service, run.service()):
         assert await other.consider() is None
     run.clock.pass_by(days=1)
-    assert await desk.consider() is not None
-    assert await desk.consider() is None
+    assert await service.consider() is not None
+    assert await service.consider() is None
     assert len(run.events("submission.considered")) == 3
 
 
 async def test_what_a_better_one_overtook_is_withdrawn_without_a_word(run: Live) -> None:
     run.node(2, 0.3)
-    desk = run.desk()
-    await desk.consider()
+    service = run.service()
+    await service.consider()
     run.node(3, 0.9)
-    await desk.consider()
-    await desk.send()
+    await service.consider()
+    await service.send()
     assert run.states() == [(2, "withdrawn"), (3, "confirmed")]
     assert [sent.tag for sent in run.site.site.submissions] == [run.submissions()[1].tag]
     assert run.notices("submission.failed") == []
@@ -146,37 +157,37 @@ async def test_what_a_better_one_overtook_is_withdrawn_without_a_word(run: Live)
 async def test_rules_that_change_stop_everything_until_their_owner_has_read_them(run: Live) -> None:
     run.read("page", "rules", content="be kind")
     run.node(2, 0.5)
-    desk = run.desk()
-    await desk.consider()
+    service = run.service()
+    await service.consider()
     run.clock.pass_by(minutes=1)
     run.read("page", "rules", content="be kinder")
-    await desk.send()
+    await service.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
-    assert "rules page has changed" in (await decide(desk)).reason
+    assert "rules page has changed" in (await decide(service)).reason
     (notice,) = run.notices("problem.rules")
     assert notice.urgent
     with run.store.write() as tx:
         accept_rules(tx, run.context.card.slug, "ada")
-    await desk.consider()
-    await desk.send()
+    await service.consider()
+    await service.send()
     assert run.states() == [(2, "withdrawn"), (2, "confirmed")]
 
 
 async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_there_are_none(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk(CompetitionSettings(submit=True))
-    assert "the rules are not confirmed" in (await decide(desk)).reason
+    service = run.service(CompetitionSettings(submit=True))
+    assert "the rules are not confirmed" in (await decide(service)).reason
     with run.store.write() as tx, pytest.raises(UsageError, match="have not been read yet"):
         accept_rules(tx, run.context.card.slug, "ada")
     run.read("page", "description", content="A competition without a page of rules.")
     with run.store.write() as tx:
         assert accept_rules(tx, run.context.card.slug, "ada") == (None, ())
-    await desk.consider()
-    await desk.send()
+    await service.consider()
+    await service.send()
     assert run.states() == [(2, "confirmed")]
     run.read("page", "rules", content="No bots.")
     run.node(3, 0.9)
-    assert "rules page has changed" in (await decide(desk)).reason
+    assert "rules page has changed" in (await decide(service)).reason
 
 
 @pytest.mark.integration
@@ -191,11 +202,11 @@ async def test_nothing_is_sent_before_the_owner_has_confirmed_the_rules_or_that_
 )
 async def test_what_is_known_of_the_site_forbids(run: Live, facts: dict[str, object], why: str) -> None:
     run.node(2, 0.5)
-    desk = run.desk()
-    await desk.consider()
+    service = run.service()
+    await service.consider()
     run.read("competition", **facts)
-    await desk.send()
-    assert why in (await decide(desk)).reason
+    await service.send()
+    assert why in (await decide(service)).reason
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
 
@@ -206,41 +217,41 @@ async def test_a_copy_of_a_public_file_is_never_sent_and_the_next_best_is(run: L
     outputs = run.folder / "outputs" / "ann-linear"
     outputs.mkdir(parents=True)
     (outputs / "submission.csv").write_bytes((run.run.executions / "n3-full-0" / "submission.csv").read_bytes())
-    desk = run.desk()
-    decision = await decide(desk)
+    service = run.service()
+    decision = await decide(service)
     assert (decision.verdict, decision.reason) == (
         "never",
         "the file is not our own: every value is that of the public file ann-linear/submission.csv",
     )
-    await desk.consider()
-    await desk.send()
+    await service.consider()
+    await service.send()
     assert run.states() == [(2, "confirmed")]
 
 
 async def test_a_file_that_becomes_a_copy_while_it_waits_is_not_sent(run: Live) -> None:
     run.node(2, 0.5)
-    desk = await run.send_best(ASKING)
+    service = await run.send_best(ASKING)
     outputs = run.folder / "outputs" / "bob__copied"
     outputs.mkdir(parents=True)
     (outputs / "21-0.csv").write_bytes((run.run.executions / "n2-full-0" / "submission.csv").read_bytes())
     decide_on_first(run, "approved")
-    await desk.send()
+    await service.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
 
 
 async def test_the_same_file_is_neither_asked_about_nor_sent_again_as_another_nodes(run: Live) -> None:
     run.node(2, 0.4)
-    desk = run.desk(ASKING)
-    await desk.consider()
+    service = run.service(ASKING)
+    await service.consider()
     decide_on_first(run, "refused")
-    await desk.send()
+    await service.send()
     run.node(3, 0.7)
     for view in ("holdout", "full"):
         for name in ("submission.csv", "validation_predictions.csv"):
             theirs = run.run.executions / f"n2-{view}-0" / name
             if theirs.exists():
                 shutil.copyfile(theirs, run.run.executions / f"n3-{view}-0" / name)
-    decision = await decide(desk)
+    decision = await decide(service)
     assert decision.verdict == "never"
     assert "you refused it as submission 1, of node 2" in decision.reason
     assert len(run.notices("approval.asked")) == 1
@@ -250,27 +261,27 @@ async def test_an_invalid_file_is_never_sent(run: Live) -> None:
     run.node(2, 0.4)
     for view in ("holdout", "full"):
         write(run.run.executions / f"n2-{view}-0" / "submission.csv", {"r0240": 0.5})
-    decision = await decide(run.desk())
+    decision = await decide(run.service())
     assert "is not valid" in decision.reason and decision.of_file
 
 
 async def test_a_script_that_is_nearly_a_public_kernel_is_held_and_names_it(run: Live) -> None:
     add_kernel(run.store, run.context.card.slug, KERNEL)
     run.node(2, 0.5, code=KERNEL + "\nprint('mine')\n")
-    desk = run.desk()
-    decision = await decide(desk)
+    service = run.service()
+    decision = await decide(service)
     assert decision.verdict == "hold"
     assert "the public kernel ann/strong" in decision.reason
-    await desk.send()
+    await service.send()
     assert run.site.site.submissions == []
     assert "ann/strong" in run.notices("approval.asked")[0].body
 
 
 async def test_what_a_guard_doubts_is_held_with_the_reason(run: Live) -> None:
     run.node(2, 0.5, found=suspicious("too good", "5% is left where the others left half"))
-    desk = run.desk()
-    assert (await decide(desk)).verdict == "hold"
-    await desk.send()
+    service = run.service()
+    assert (await decide(service)).verdict == "hold"
+    await service.send()
     assert run.site.site.submissions == []
     assert "5% is left where the others left half" in run.notices("approval.asked")[0].body
 
@@ -278,30 +289,30 @@ async def test_what_a_guard_doubts_is_held_with_the_reason(run: Live) -> None:
 async def test_what_nobody_approves_stays_held_and_is_announced_again_by_a_persons_clock(run: Live) -> None:
     run.node(2, 0.5)
     owners = HandClock(START)
-    desk = run.desk(ASKING, owner_clock=owners)
-    await desk.consider()
+    service = run.service(ASKING, owner_clock=owners)
+    await service.consider()
     run.clock.pass_by(days=1)  # of a rehearsal, which is a moment to a person
-    await desk.send()
+    await service.send()
     assert len(run.notices("approval.asked")) == 1
     run.node(3, 0.3)
-    assert await desk.consider() is None, "a worse file is not proposed"
+    assert await service.consider() is None, "a worse file is not proposed"
     owners.pass_by(hours=2)
     for _ in range(2):
-        await desk.send()
+        await service.send()
     assert len(run.notices("approval.asked")) == 2
     assert (run.states(), run.site.site.submissions, approval(run).decision) == ([(2, "intended")], [], None)
     decide_on_first(run, "approved")
-    await run.desk(ASKING).send()
+    await run.service(ASKING).send()
     assert run.states() == [(2, "confirmed")]
     run.assert_events_match_rows()
 
 
 async def test_what_is_held_at_the_end_of_the_competition_is_withdrawn(run: Live) -> None:
     run.node(2, 0.5)
-    desk = await run.send_best(ASKING.model_copy(update={"deadline": run.clock.now() + timedelta(hours=1)}))
+    service = await run.send_best(ASKING.model_copy(update={"deadline": run.clock.now() + timedelta(hours=1)}))
     assert run.states() == [(2, "intended")]
     run.clock.pass_by(hours=2)
-    await desk.send()
+    await service.send()
     assert run.states() == [(2, "withdrawn")]
     assert "you had not approved it when the competition ended" in run.notices("submission.failed")[0].body
 
@@ -309,10 +320,10 @@ async def test_what_is_held_at_the_end_of_the_competition_is_withdrawn(run: Live
 async def test_the_baseline_is_offered_only_once_something_else_was_tried(run: Live) -> None:
     run.node(1, 0.3)
     deadline = run.clock.now() + timedelta(days=3)
-    desk = run.desk(ASKING.model_copy(update={"deadline": deadline}))
-    assert await desk.consider() is None
+    service = run.service(ASKING.model_copy(update={"deadline": deadline}))
+    assert await service.consider() is None
     run.node(2, 0.2)
-    assert (await decide(desk)).verdict == "hold"
+    assert (await decide(service)).verdict == "hold"
     assert run.states() == [(1, "intended")]
 
 
@@ -324,23 +335,23 @@ async def test_shortly_before_the_deadline_even_the_baseline_is_offered(run: Liv
 
 async def test_what_the_owner_refuses_is_not_sent(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk(ASKING)
-    await desk.consider()
+    service = run.service(ASKING)
+    await service.consider()
     decide_on_first(run, "refused")
-    await desk.send()
+    await service.send()
     assert (run.states(), run.site.site.submissions) == ([(2, "withdrawn")], [])
     assert run.notices("submission.failed") == []
-    assert await desk.consider() is None
+    assert await service.consider() is None
 
 
 @pytest.mark.integration
 async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live) -> None:
     run.node(2, 0.3)
-    desk = run.desk(ASKING)
-    await desk.consider()
+    service = run.service(ASKING)
+    await service.consider()
     run.node(3, 0.9)
-    await desk.consider()
-    await desk.send()
+    await service.consider()
+    await service.send()
     assert run.states() == [(2, "withdrawn"), (3, "intended")]
     assert approval(run).decision == "moot"
     assert len(run.notices("approval.asked")) == 1, "it is announced when the first would have been again"
@@ -351,19 +362,19 @@ async def test_a_better_one_is_asked_about_in_place_of_one_that_waits(run: Live)
 async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -> None:
     run.node(2, 0.7)
     run.node(3, 0.5)
-    desk = run.desk(ASKING)
+    service = run.service(ASKING)
     with run.store.write() as tx:
         make_wish(tx, RUN, 3, "ann")
-    decision = await decide(desk)
+    decision = await decide(service)
     assert (decision.verdict, decision.reason) == ("send", "requested by its owner")
-    await desk.send()
+    await service.send()
     assert run.states() == [(3, "confirmed")]
     with run.store.read() as session:
         assert open_wishes(session, RUN) == []
     run.read("competition", submissions_disabled=True)
     with run.store.write() as tx:
         make_wish(tx, RUN, 2, "ann")
-    assert (await decide(desk)).verdict == "never"
+    assert (await decide(service)).verdict == "never"
     with run.store.read() as session:
         assert open_wishes(session, RUN) == []
 
@@ -374,16 +385,16 @@ async def test_the_days_quota_is_kept_and_the_rest_goes_tomorrow(the_ground, tmp
     settings = CompetitionSettings(submit=True, rules_read=True, submissions_per_day=1)
     async with live(the_ground, tmp_path, worker, settings=site) as run:
         run.node(2, 0.2)
-        desk = await run.send_best(settings)
+        service = await run.send_best(settings)
         run.node(3, 0.9)
-        decision = await decide(desk)
+        decision = await decide(service)
         assert decision.verdict == "wait"
         assert decision.until is not None and decision.until.hour == 0
-        await desk.send()
+        await service.send()
         assert len(run.site.site.submissions) == 1
         run.clock.time = decision.until
-        await desk.consider()
-        await desk.send()
+        await service.consider()
+        await service.send()
         assert run.states() == [(2, "confirmed"), (3, "confirmed")]
 
 
@@ -391,66 +402,66 @@ async def test_a_cap_of_the_budget_is_kept(the_ground: Ground, tmp_path: Path, w
     level = Level("competition", Caps(submissions=1))
     async with live(the_ground, tmp_path, worker, spending=level) as run:
         run.node(2, 0.2)
-        desk = await run.send_best()
+        service = await run.send_best()
         run.node(3, 0.9)
-        assert "cap on submissions is reached" in (await decide(desk)).reason
+        assert "cap on submissions is reached" in (await decide(service)).reason
         assert len(run.site.site.submissions) == 1
 
 
 async def test_a_site_that_cannot_be_asked_sends_nothing_and_is_asked_again_later(run: Live) -> None:
     run.node(2, 0.5)
-    desk = run.desk()
+    service = run.service()
     url = run.submitter.client.url  # type: ignore[attr-defined]
     run.submitter.client.url = url.replace("127.0.0.1", "127.0.0.2")  # type: ignore[attr-defined]
     assert url != run.submitter.client.url  # type: ignore[attr-defined]
-    assert (await decide(desk)).verdict == "wait"
-    assert await desk.consider() is None
+    assert (await decide(service)).verdict == "wait"
+    assert await service.consider() is None
     run.submitter.client.url = url  # type: ignore[attr-defined]
     run.clock.pass_by(hours=2)
-    assert (await decide(desk)).verdict == "send"
+    assert (await decide(service)).verdict == "send"
 
 
 @pytest.mark.integration
 async def test_the_final_selection_is_proposed_in_the_last_days_and_again_when_it_changes(run: Live) -> None:
-    desk = run.desk()
+    service = run.service()
     for number, (quality, test) in enumerate(((0.2, 0.9), (0.6, 0.5)), 2):
         run.node(number, quality, test=test)
-        await desk.consider()
-        await desk.send()
+        await service.consider()
+        await service.send()
     run.site.settle()
-    await desk.scores.settle()
-    desk.scores.propose()
+    await service.scores.settle()
+    service.scores.propose()
     assert run.notices("selection.proposed") == []
     run.clock.time = DEADLINE - timedelta(days=1)
     for _ in range(2):
-        desk.scores.propose()
+        service.scores.propose()
     (notice,) = run.notices("selection.proposed")
     first, second = run.submissions()
     assert notice.body.index(first.tag) < notice.body.index(second.tag), "the best by public score comes first"
     run.node(4, 0.95)
-    await desk.consider()
-    await desk.send()
+    await service.consider()
+    await service.send()
     run.site.settle()
-    await desk.scores.settle()
-    desk.scores.propose()
+    await service.scores.settle()
+    service.scores.propose()
     assert len(run.notices("selection.proposed")) == 2
     assert len(run.events("selection.proposed")) == 2
 
 
 @pytest.mark.integration
 async def test_that_validation_no_longer_predicts_the_board_is_a_notice_once(run: Live) -> None:
-    desk = run.desk()
+    service = run.service()
     for number in range(2, 9):
         run.node(number, number / 10, test=1.0 - number / 10)
         with run.store.write() as tx:
             make_wish(tx, RUN, number, "ann")
         run.clock.pass_by(days=1)
-        await desk.consider()
-        await desk.send()
+        await service.consider()
+        await service.send()
     run.site.settle()
-    await desk.scores.settle()
+    await service.scores.settle()
     for _ in range(2):
-        found = desk.scores.check_correlation()
+        found = service.scores.check_correlation()
         assert found.pairs == 7 and found.correlation is not None and found.correlation < -0.9
     assert len(run.notices("submission.disagree")) == len(run.events("submission.relation_broken")) == 1
 
@@ -469,8 +480,8 @@ def decide_on_first(run: Live, decision: Literal["approved", "refused"]) -> None
 async def test_all_of_it_may_be_called_side_by_side(run: Live) -> None:
     run.node(2, 0.4)
     run.node(3, 0.8)
-    desk = run.desk()
+    service = run.service()
     for _ in range(3):
-        await asyncio.gather(*(call() for call in (desk.consider, desk.send, desk.scores.settle) * 2))
+        await asyncio.gather(*(call() for call in (service.consider, service.send, service.scores.settle) * 2))
     assert run.states() == [(3, "confirmed")]
     assert len(run.site.site.submissions) == 1

@@ -1,4 +1,4 @@
-"""The desk killed at every point: whoever takes the run up again sends each file once, asks once and notifies once."""
+"""The service is killed at every point: the next one sends each file once, asks once and notifies once."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ import pytest
 from bot.configuration.competition import CompetitionSettings
 from state.approvals import decide_approval, undecided
 from state.steps import Steps
-from tests.bot.submission.desk_parts import RUN, SENDING, Live, live
 from tests.bot.submission.parts import Fate, Killed, MortalStore, MortalSubmitter
+from tests.bot.submission.service_parts import RUN, SENDING, Live, live
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.integration]
 
@@ -23,17 +23,17 @@ async def one_life(run: Live, settings: CompetitionSettings, fate: Fate) -> None
         steps = Steps(store, RUN)
         executor.store, executor.steps = store, steps  # this process's own
         context = replace(run.context, store=store, steps=steps)
-        desk = replace(run, context=context).desk(settings, MortalSubmitter(run.submitter, fate))
+        service = replace(run, context=context).service(settings, MortalSubmitter(run.submitter, fate))
         for _ in range(2):
-            await desk.consider()
-            await desk.send()
+            await service.consider()
+            await service.send()
             if settings.approve == "ask":
                 with store.write() as tx:
                     for held in undecided(tx.session):
                         decide_approval(tx, held.id or 0, "approved", "ann")
-        await desk.send()
+        await service.send()
         run.site.settle()
-        await desk.scores.settle()
+        await service.scores.settle()
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,9 @@ from bot.models.recorded import RecordedModel
 from bot.simulator.site.faults import Faults
 from bot.simulator.site.settings import SiteSettings
 from bot.submission import Submitter
-from bot.submission.desk import Desk
 from bot.submission.kaggle import KaggleSubmitter, NotebookSubmitter
 from bot.submission.policy import Decision
+from bot.submission.submission_service import SubmissionService
 from sandbox import ExitReason, Limits, Sandbox
 from sandbox.leases import Leases
 from sandbox.process import ProcessSandbox
@@ -128,22 +128,24 @@ class Live:
     def store(self) -> Store:
         return self.context.store
 
-    def desk(
+    def service(
         self,
         settings: CompetitionSettings = SENDING,
         submitter: Submitter | None = None,
         owner_clock: Clock | None = None,
-    ) -> Desk:
+    ) -> SubmissionService:
         client = self.client if self.context.takes_notebooks else None
         submitter = submitter or self.submitter
-        return Desk(self.context, self.folder, settings, submitter, self.worker, client=client, owner_clock=owner_clock)
+        return SubmissionService(
+            self.context, self.folder, settings, submitter, self.worker, client=client, owner_clock=owner_clock
+        )
 
-    async def send_best(self, settings: CompetitionSettings = SENDING) -> Desk:
-        """Have a desk consider the best node and send its file, if that may go; return the desk."""
-        desk = self.desk(settings)
-        await desk.consider()
-        await desk.send()
-        return desk
+    async def send_best(self, settings: CompetitionSettings = SENDING) -> SubmissionService:
+        """Have a new service consider the best node and send its file, if that may go; return the service."""
+        service = self.service(settings)
+        await service.consider()
+        await service.send()
+        return service
 
     def node(
         self,
@@ -263,9 +265,9 @@ async def live(
         yield Live(context, run, here, site, submitter, worker, answers, client)
 
 
-async def decide(desk: Desk) -> Decision:
-    """Return what a desk decides, which must be something."""
-    decision = await desk.consider()
+async def decide(service: SubmissionService) -> Decision:
+    """Return what a service decides, which must be something."""
+    decision = await service.consider()
     assert decision is not None
     return decision
 
