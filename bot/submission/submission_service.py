@@ -56,7 +56,7 @@ _OVERTAKEN, _UNWANTED = "replaced by a better file", "rejected by its owner"
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenSubmission:
     """A submission that is not settled, and the owner's decisions about it."""
 
     row: Submission
@@ -76,7 +76,7 @@ class _Open:
         return self.row.status in ("sending", "doubtful")
 
     @property
-    def settled_by_owner(self) -> bool:
+    def wanted_by_owner(self) -> bool:
         """Whether the owner wants it sent, so that no other replaces it."""
         return self.approved or self.wish is not None
 
@@ -326,11 +326,11 @@ class SubmissionService:
         facts = {**facts_of_row, "id": approval.id, "why": approval.why, "at": now}
         notify(tx, Notice("approval.asked", self._slug, facts), row.run_id)
 
-    def _open(self) -> list[_Open]:
+    def _open(self) -> list[_OpenSubmission]:
         rows, scores, run_id = self._reviewer.state().open, self._reviewer.scores(), self._context.run_id
         with self._context.store.read() as session:
             open_submissions = [
-                _Open(
+                _OpenSubmission(
                     row,
                     approval_of(session, run_id, row.id),
                     wish_for(session, run_id, row.id),
@@ -341,10 +341,10 @@ class SubmissionService:
             ]
         return sorted(
             open_submissions,
-            key=lambda s: (not s.begun, not s.pushed, not s.settled_by_owner, -s.score, int(s.row.id)),
+            key=lambda s: (not s.begun, not s.pushed, not s.wanted_by_owner, -s.score, int(s.row.id)),
         )
 
-    async def _advance(self, submission: _Open, open_submissions: Sequence[_Open]) -> None:
+    async def _advance(self, submission: _OpenSubmission, open_submissions: Sequence[_OpenSubmission]) -> None:
         """Send, hold, postpone or withdraw a submission, by one more decision right before it goes."""
         row = submission.row
         if (reason := self._reason_to_withdraw(submission, open_submissions)) is not None:
@@ -374,7 +374,9 @@ class SubmissionService:
         else:
             await self._withdraw(row, decision.reason)
 
-    def _reason_to_withdraw(self, submission: _Open, open_submissions: Sequence[_Open]) -> str | None:
+    def _reason_to_withdraw(
+        self, submission: _OpenSubmission, open_submissions: Sequence[_OpenSubmission]
+    ) -> str | None:
         """Return why a submission must not be sent, whatever the policy decides; None: it may be."""
         approval, deadline = submission.approval, self._reviewer.state().deadline
         if approval is not None and approval.decision == "refused":
@@ -384,7 +386,7 @@ class SubmissionService:
         if submission.begun:
             sends = self._sends(submission.row.id)
             return f"it was sent {sends} times, and the site does not list it" if sends >= _MOST_SENDS else None
-        if submission.pushed or submission.settled_by_owner:
+        if submission.pushed or submission.wanted_by_owner:
             return None
         if any(rival.score > submission.score for rival in open_submissions if not rival.begun):
             return _OVERTAKEN
@@ -432,7 +434,7 @@ class SubmissionService:
             self._postpone(row, error)
 
     def _postpone(self, row: Submission, error: Exception) -> None:
-        """Leave a submission alone for a while, longer each time; the owner gets the words of a site that does not take it."""
+        """Try a submission again later, after a longer pause each time; the owner reads why the site did not take it."""
         now = self._now()
         self._failures[row.id] = times = self._failures.get(row.id, 0) + 1
         self._not_before[row.id] = now + timedelta(seconds=back_off(times, _FIRST_PAUSE, _LONGEST_PAUSE))
@@ -460,13 +462,12 @@ class SubmissionService:
         if row.status == "confirmed" and row.score is not None:
             facts = {**facts_of_row, "public_score": row.score, "validation_score": _validation(tx, row)}
             notify(tx, Notice("submission.scored", self._slug, facts), row.run_id)
-        # The withdrawal of a submission that the owner never heard of is no news.
-        is_known = (
-            approval is not None or row.sent_at is not None or wish_for(tx.session, row.run_id, row.id) is not None
-        )
+        # A withdrawal is no news where the owner never heard of the submission, or has heard that its notebook failed.
+        wish = wish_for(tx.session, row.run_id, row.id)
         notebook = notebook_state(tx.session, row.run_id, str(row.file_sha))
-        is_known = is_known and (notebook is None or notebook.stage != "failed")  # of that the owner has heard
-        if row.status == "withdrawn" and is_known and row.message not in (_OVERTAKEN, _UNWANTED):
+        is_news = approval is not None or row.sent_at is not None or wish is not None
+        is_news = is_news and (notebook is None or notebook.stage != "failed")
+        if row.status == "withdrawn" and is_news and row.message not in (_OVERTAKEN, _UNWANTED):
             facts = {**facts_of_row, "reason": row.message or ""}
             notify(tx, Notice("submission.failed", self._slug, facts), row.run_id)
 
