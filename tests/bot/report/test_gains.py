@@ -46,7 +46,7 @@ def test_a_gain_has_the_time_the_money_and_the_grade_of_its_node(
     told = figures_of(found, grade(bronze=0.3), 60.0)
     assert told["best_over_time"] == [(10.0, 0.5, 0.2), (30.0, 0.4, 0.8), (40.0, 0.3, 0.9)]
     assert told["best_over_money"] == [(0.0, 0.2), (0.5, 0.8), (1.5, 0.9)]
-    assert told["seconds_to_bronze"] == 30.0, "the line itself is worth the medal"
+    assert told["seconds_to_bronze"] == 30.0, "the threshold itself is worth the medal"
 
 
 def test_nothing_is_said_of_money_from_a_call_of_unknown_price_on(
@@ -62,7 +62,7 @@ def test_a_run_that_never_reached_bronze_has_no_time_to_it(store: Store, clock: 
     assert figures_of(found, grade(bronze=None), 60.0)["seconds_to_bronze"] is None
 
 
-def test_a_medal_of_what_was_handed_in_counts_from_the_runs_end(
+def test_a_medal_of_what_was_submitted_counts_from_the_runs_end(
     store: Store, clock: StandingClock, run_id: str
 ) -> None:
     """An ensemble, or a file made on all rows, may be worth a medal that no node was."""
@@ -70,7 +70,7 @@ def test_a_medal_of_what_was_handed_in_counts_from_the_runs_end(
     assert figures_of(worked(store, clock, run_id, (0.0,) * 5), medal, 60.0)["seconds_to_bronze"] == 60.0
 
 
-def test_what_may_not_be_handed_in_is_no_gain(store: Store, clock: StandingClock, run_id: str) -> None:
+def test_what_may_not_be_submitted_is_no_gain(store: Store, clock: StandingClock, run_id: str) -> None:
     worked(store, clock, run_id, (0.0,) * 5)
     with store.read() as session:
         found = gains(RunRecord.load(session, run_id), HIDDEN, {2, 3})

@@ -35,10 +35,7 @@ DOUBT = {"node": 1, "guard": "copies", "verdict": "suspicious", "sentence": "it 
         ({"silver_medal": True}, "Scored 0.25: a silver medal, strictly better than 100.0% of 10 teams."),
         ({"above_median": True}, "Scored 0.25: above the median, no medal, strictly better than 100.0% of 10 teams."),
         ({"win_rate": 0.0}, "Scored 0.25: not above the median, no medal, strictly better than 0.0% of 10 teams."),
-        (
-            {"n_teams": 1, "gold_medal": True},
-            "Scored 0.25. No comparison: the leaderboard has 1 team.",
-        ),
+        ({"n_teams": 1, "gold_medal": True}, "Scored 0.25. No comparison: the leaderboard has 1 team."),
         (
             {"gold_medal": True, "guards": [DOUBT]},
             "Scored 0.25, strictly better than 100.0% of 10 teams. It counts for no medal: a guard warns (copies).",
@@ -90,26 +87,10 @@ def test_an_unknown_price_is_not_zero(usd: float | None, text: str):
     assert words.money(usd) == text
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        None,
-        "",
-        "javascript:alert(1)",
-        "JaVaScRiPt:alert(1)",
-        "data:text/html,x",
-        "//evil.example",
-        "http:",
-        "http://[",
-        "/etc",
-    ],
-)
-def test_what_is_no_web_address_is_no_link(url: str | None):
-    assert words.web_link(url) is None
-
-
-def test_a_web_address_is_a_link():
+def test_only_a_web_address_is_a_link():
     assert words.web_link(" https://example.org/a?b=c ") == "https://example.org/a?b=c"
+    for url in (None, "", "JaVaScRiPt:alert(1)", "data:text/html,x", "//evil.example", "http:", "http://[", "/etc"):
+        assert words.web_link(url) is None
 
 
 def test_a_cut_text_says_how_much_is_missing():

@@ -116,15 +116,9 @@ async def life(
     seconds: float = 10.0,
     act_seconds: float = 600.0,
 ) -> AsyncIterator[Life]:
-    """Open the run's database and a client of the site, as a process does at its start.
+    """Open the run's database and a client of the site, as a process does at its start; `fate` says when it dies.
 
-    Args:
-        folder: of the run.
-        site: where is submitted.
-        clock: by default one that does not wait.
-        fate: when this process dies.
-        seconds: for which a silent site is waited for.
-        act_seconds: for which a file may be sent.
+    A silent site is waited for as long as `seconds`, the end of an upload as long as `act_seconds`.
     """
     clock, fate = clock or HurriedClock(), fate or Fate()
     database = folder / "state.db"

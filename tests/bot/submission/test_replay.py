@@ -70,7 +70,7 @@ async def test_a_file_that_cannot_be_written_leaves_the_one_that_is_there(tmp_pa
     assert (tmp_path / "submission.csv").read_bytes() == other.read_bytes()
 
 
-async def test_a_run_that_is_resumed_hands_in_anew_under_the_next_number(tmp_path: Path) -> None:
+async def test_a_resumed_run_submits_again_under_the_next_number(tmp_path: Path) -> None:
     scored, refit = a_file(tmp_path), a_file(tmp_path, "id,label\n1,0.6\n", "refit.csv")
     for file, how, number in ((scored, "holdout", "1"), (scored, "holdout", "1"), (refit, "refit", "2")):
         with Store.open(tmp_path / "state.db", HurriedClock()) as store:

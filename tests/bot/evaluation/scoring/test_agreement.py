@@ -138,7 +138,7 @@ def test_a_scored_run_that_gave_every_row_one_answer_is_no_measure(tmp_path: Pat
 
 
 def test_a_refit_that_lost_its_best_models_is_not_trusted_though_it_ranks_alike(tmp_path: Path) -> None:
-    """As bike-sharing was handed in: the scored run's file had .412, the refit's .871, and its rank correlation was above .8."""
+    """As bike-sharing was submitted: the scored run's file had .412, the refit's .871, and its rank correlation was above .8."""
     rng = np.random.default_rng(0)
     truth = rng.normal(4.6, 1.4, 900)
     scored = truth + rng.normal(0, 0.41, 900)
