@@ -102,7 +102,12 @@ def open_export(folder: Path, report: Callable[[str, float], None]) -> Iterator[
         _convert_new(export, folder, report)
         for name, columns in _TABLES.items():
             if name in present:
-                _open(export, _parquet(folder, name), name)
+                path = _parquet(folder, name)
+                connection.execute(f"CREATE VIEW {name} AS FROM read_parquet({_quoted(path / '*.parquet')})")
+                facts = _read_about(path)
+                export.sha256[name] = facts["sha256"]
+                if facts["unreadable_dates"]:
+                    export.unreadable_dates[name] = facts["unreadable_dates"]
             else:
                 definition = ", ".join(f"{column} {_type_of(column)}" for column in columns.split())
                 connection.execute(f"CREATE TABLE {name} ({definition})")
@@ -139,19 +144,9 @@ def _value_of(column: str) -> str:
             time, day = (f"try_strptime(raw.{column}, '{form}')" for form in ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y"))
             return f"coalesce({time}, {day} + INTERVAL 1 DAY)"
         case "VARCHAR":
-            return (
-                f"replace(raw.{column}, chr(0), '')"  # exports have a few of them, and JSON and databases refuse them
-            )
+            return f"replace(raw.{column}, chr(0), '')"  # exports have a few NULs, which JSON and databases refuse
         case type_name:
             return f"CAST(raw.{column} AS {type_name})"
-
-
-def _open(export: Export, path: Path, table: str) -> None:
-    facts = _read_about(path)
-    export.connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({_quoted(path / '*.parquet')})")
-    export.sha256[table] = facts["sha256"]
-    if facts["unreadable_dates"]:
-        export.unreadable_dates[table] = facts["unreadable_dates"]
 
 
 def _read_about(path: Path) -> dict[str, Any]:
@@ -177,33 +172,34 @@ def _convert_new(export: Export, folder: Path, report: Callable[[str, float], No
     done_bytes, total = 0, sum(_size(folder, table) for table in new_tables)
     with importing_into(folder / _PARQUET):
         for number, table in enumerate(new_tables, start=1):
-            activity = (
-                f"converting {table}.csv ({number} of {len(new_tables)}, {_size(folder, table) / 1e6:,.0f} MB), once"
-            )
-
-            def advance(size: int, title: str = activity) -> None:
-                nonlocal done_bytes
-                report(title, done_bytes / total)
+            place = f"{number} of {len(new_tables)}, {_size(folder, table) / 1e6:,.0f} MB"
+            for size in _convert(export, folder, table):
+                report(f"converting {table}.csv ({place}), once", done_bytes / total)
                 done_bytes += size
 
-            _convert(export, folder, table, advance)
 
+def _convert(export: Export, folder: Path, table: str) -> Iterator[int]:
+    """Convert a CSV file piece by piece, and yield the size of each piece before. Raises SnapshotError if it is not a table."""
+    import duckdb
 
-def _convert(export: Export, folder: Path, table: str, advance: Callable[[int], None]) -> None:
-    """Convert a CSV file piece by piece; `advance` gets the size of a piece before it is converted."""
     source, target = folder / f"{table}.csv", _parquet(folder, table)
     header, version, digest, start = _read_header(source, table), _version(folder, table), hashlib.sha256(), 0
     with staging_folder(target) as place:
         piece_file = place / "piece.csv"
         for number, piece in enumerate(_read_pieces(source)):
-            advance(len(piece))
+            yield len(piece)
             digest.update(piece)
             piece_file.write_bytes(piece)
-            rows = (
-                f"SELECT {_selection(table, header)} FROM {_reader(piece_file, table, header, skip_header=number == 0)}"  # noqa: S608
-            )
-            pieces = f"(FROM ({rows}) WHERE {_ROWS.get(table, 'true')}) TO {_quoted(place / f'{number:04}.parquet')}"
-            _copy(export, f"COPY {pieces} (FORMAT parquet, COMPRESSION zstd)", source, start)
+            reader = _reader(piece_file, table, header, skip_header=number == 0)
+            rows = f"SELECT {_selection(table, header)} FROM {reader}"  # noqa: S608 - our own
+            converted_file = _quoted(place / f"{number:04}.parquet")
+            copy = f"COPY (FROM ({rows}) WHERE {_ROWS.get(table, 'true')}) TO {converted_file}"
+            try:
+                export.connection.execute(f"{copy} (FORMAT parquet, COMPRESSION zstd)")
+            except duckdb.Error as error:
+                sentence = str(error).split("\nPossible")[0].replace("\n", " ")[:500]
+                problem = f"cannot be read after byte {start:,}: {sentence} Download it again, or repair that row"
+                raise SnapshotError([Problem(source.name, None, problem)]) from error
             start += len(piece)
         piece_file.unlink()
         unreadable = _count_unreadable_dates(export, place, source)
@@ -273,25 +269,6 @@ def _reader(path: Path, table: str, header: list[str], *, skip_header: bool) -> 
         f"nullstr = '', strict_mode = true, parallel = false, max_line_size = {_LONGEST_ROW}, "
         f"buffer_size = {2 * _LONGEST_ROW}, columns = {{{columns}}}) AS raw"
     )
-
-
-def _copy(export: Export, statement: str, source: Path, start: int) -> None:
-    """Convert the piece of a file that starts at a byte. Raises SnapshotError if it is not a table."""
-    import duckdb
-
-    try:
-        export.connection.execute(statement)
-    except duckdb.Error as error:
-        sentence = str(error).split("\nPossible")[0].replace("\n", " ")[:500]
-        raise SnapshotError(
-            [
-                Problem(
-                    source.name,
-                    None,
-                    f"cannot be read after byte {start:,}: {sentence} Download it again, or repair that row",
-                )
-            ]
-        ) from error
 
 
 def _count_unreadable_dates(export: Export, place: Path, source: Path) -> int:

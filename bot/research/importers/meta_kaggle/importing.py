@@ -72,7 +72,7 @@ def import_competition(
             counts = write_community(export, folder, code, report)
             if not (folder / LEADERBOARD).exists():
                 write_leaderboard(export, folder)
-            content |= _facts(competition, export, content.get("sources", []), counts, left_out_counts)
+            content |= _facts(competition, export, content, counts, left_out_counts)
             (folder / MANIFEST).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
             report("checking")
             Snapshot.load(folder, metrics, community_only=task is None)
@@ -89,6 +89,7 @@ def _link_task(task: Path, folder: Path) -> dict[str, Any]:
     link_files(task, folder, lambda name: name.split("/")[0] not in _REPLACED, lambda count: None)
     content = json.loads((task / MANIFEST).read_text(encoding="utf-8"))
     content.pop("dated_at_deadline", None)
+    content["sources"] = [source for source in content.get("sources", ()) if not source.startswith("enabled_at")]
     hashes = content.get("sha256", {})
     content["sha256"] = {name: value for name, value in hashes.items() if name.split("/")[0] not in _REPLACED}
     return dict(content)
@@ -106,12 +107,15 @@ def _community_only(competition: MetaCompetition, folder: Path) -> dict[str, Any
         "title": title,
         "url": f"https://www.kaggle.com/competitions/{competition.slug}",
         "metric": {"name": competition.metric or "unknown", "direction": direction},
-        "max_daily_submissions": competition.max_daily_submissions,
     }
 
 
 def _facts(
-    competition: MetaCompetition, export: Export, sources: list[str], counts: Counts, left_out_counts: Mapping[str, int]
+    competition: MetaCompetition,
+    export: Export,
+    task: Mapping[str, Any],
+    counts: Counts,
+    left_out_counts: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return the fields of a manifest that come from Meta Kaggle."""
     files = ", ".join(f"{name}.csv {sha256[:12]}" for name, sha256 in sorted(export.sha256.items()))
@@ -128,5 +132,6 @@ def _facts(
         "deadline": competition.deadline and iso(competition.deadline),
         "collected_at": iso(exported_at(export)),
         "exact_dates": True,
-        "sources": [*sources, *notes],
+        "max_daily_submissions": task.get("max_daily_submissions") or competition.max_daily_submissions,
+        "sources": [*task.get("sources", ()), *notes],
     }

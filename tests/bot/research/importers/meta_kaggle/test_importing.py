@@ -175,6 +175,7 @@ def test_data_and_answers_come_from_a_snapshot_of_the_task(tables: Path, tmp_pat
     assert result.status == "imported", result.reason
     made = Snapshot.load(tmp_path / "out/tiny-cup", METRICS)
     assert (made.card.metric.name, made.card.deadline) == ("rmse", datetime(2024, 4, 10, 23, 59, tzinfo=UTC))
+    assert made.card.max_daily_submissions == 5
     assert (made.path / "leaderboard.csv").read_bytes() == (task / "leaderboard.csv").read_bytes()
     assert len(made.community.messages) == 7
     assert run(tables, tmp_path / "out").status == "already exists"
