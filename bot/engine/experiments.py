@@ -32,6 +32,8 @@ MOST_CHECKS = 100
 """Answers of the check against leaks that one run gives: each says a little about the labels of validation rows."""
 MOST_BLAMES = 3
 """Answers after which no more are given, as those that blame say more of the labels than others (measured by probing)."""
+STACK_SOURCE = "experiments/"
+"""Text in a logged file by which an experiment counts as a stack: one that reads what others predicted."""
 _MAX_EXPERIMENTS = 2_000
 """Of a run."""
 _KEPT_BYTES = 512_000_000
@@ -362,7 +364,7 @@ def _is_same(experiment: Experiment, name: str, arrays: Arrays) -> bool:
 
 def _is_stack(logged: Logged) -> bool:
     """Return whether it names other experiments, or its code reads what they predicted."""
-    return bool(logged.uses) or any("experiments/" in text for text in logged.sources.values())
+    return bool(logged.uses) or any(STACK_SOURCE in text for text in logged.sources.values())
 
 
 def _file_of(role: Role, path: Path) -> str:

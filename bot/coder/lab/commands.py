@@ -25,12 +25,13 @@ from bot.coder.lab.cards import answer, board, ensemble_line
 from bot.coder.lab.leases import LabLease
 from bot.coder.lab.scripts import ScoredScripts, ScriptRefused
 from bot.engine.context import RunContext
-from bot.engine.experiments import ROLES, LabPosition, Logged
+from bot.engine.experiments import ROLES, STACK_SOURCE, LabPosition, Logged
 from bot.engine.families import families_of
 from bot.engine.results import present_ensemble
 from bot.engine.sealed import retrainable_members
 from bot.evaluation.answers.board import thresholds
 from bot.models import Item
+from bot.models.quoting import in_quotes
 from state.errors import BudgetExceeded, InfrastructureFailure, InvalidSubmission
 from state.labs import add_note, keep_report, lab
 
@@ -157,6 +158,9 @@ class Commands:
         text = answer(context, experiment, verbose=arguments.verbose, checked=arguments.check)
         if binary := sorted(texts.keys() - sources.keys()):
             text += f"\nonly text is stored, so not {', '.join(map(repr, binary))}; `retrain` uses the files in work/"
+        if experiment.kind == "stack" and not arguments.uses:
+            files = ", ".join(in_quotes(name, 80) for name, source in sources.items() if STACK_SOURCE in source)
+            text += f"\ncounted as a stack, so no member of the ensemble, because {files} names {STACK_SOURCE}"
         if not experiment.has_score:
             return LabAnswer(0, text, LogScore(experiment.name))
         gain = experiment.result.gain

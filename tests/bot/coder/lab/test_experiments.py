@@ -134,7 +134,8 @@ async def test_what_is_built_on_others_is_a_stack_and_is_no_reference(tmp_path: 
         two, _ = await two_labs(context)
         await log(two, "base", 0.5)
         await log(two, "named", 0.8, uses=("base",))
-        await log(two, "read", 0.9, sources={"stack.py": "np.load('/lab/experiments/base/oof.npy')"})
+        read = await log(two, "read", 0.9, sources={"stack.py": "np.load('/lab/experiments/base/oof.npy')"})
+        assert "stack.py" in read.text, "its coder learns why"
         await log(two, "model", 0.7, sources={"fit.py": "import lightgbm"})
         kept = {one.name: one for one in experiments(context).all()}
         reference = experiments(context)._reference(list(kept.values()))
