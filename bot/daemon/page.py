@@ -44,7 +44,6 @@ async def keep_page(file: Path | None, say: Callable[[str], None]) -> None:
 
 
 async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
-    """End the page, in order if it can."""
     if process.returncode is not None:
         return
     process.terminate()

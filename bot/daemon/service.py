@@ -137,7 +137,6 @@ class _Daemon:
                 await self._deliver_the_last()
 
     def _configure(self, settings: Settings) -> None:
-        """Start new competitions, and pass changed settings to the others."""
         with self._shared.store.write() as tx:
             for problem in current(tx.session):
                 if problem.key.startswith(_CLAIM):
@@ -179,7 +178,6 @@ class _Daemon:
                 return
 
     async def _remove(self, slug: str) -> None:
-        """End the work on a competition whose table is gone, and let others work on it."""
         await self._supervisor.remove(_loop(slug))
         self._claims.release(slug)
 
@@ -208,7 +206,6 @@ class _Daemon:
         self._systemd.ready(self._status())
 
     async def _deliver(self) -> None:
-        """Send notices, again and again."""
         while True:
             await self._deliver_once()
             await asyncio.sleep(max(_MIN_ROUND_SECONDS, _DELIVER / self._shared.speed))
@@ -262,7 +259,6 @@ def _loop(slug: str) -> str:
 
 @contextmanager
 def _signals(stop: Callable[[], object], reload: Callable[[], None]) -> Iterator[None]:
-    """End in order on SIGTERM and Ctrl-C, and read the configuration again on SIGHUP."""
     loop = asyncio.get_running_loop()
     handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
     for number, handler in handlers.items():

@@ -74,8 +74,6 @@ class Systemd:
         # An abstract name begins with a zero byte, which no variable can hold.
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         message = "\n".join(line for line in lines if line).encode(errors="replace")
-        if not message:
-            return
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
                 sender.settimeout(_SEND_SECONDS)

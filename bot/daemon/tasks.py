@@ -199,7 +199,6 @@ class TaskHandlers:
                 put_task(tx, f"learn notes after {key}", "learn", competition=slug)
 
     async def _act_on(self, entry: LiveCompetition, news: News, key: str) -> None:
-        """Pass what a poll has found to the parts it concerns."""
         slug, shared = entry.slug, self.shared
         if (lower := entry.lower_is_better) is not None:
             before = standing_of(shared.store, slug)

@@ -56,7 +56,6 @@ class Watchdog:
         return True
 
     def _failure(self) -> str:
-        """Return why the proof fails, empty if all is well."""
         if self._turns() <= self._seen:
             return "the workers have stopped"
         try:

@@ -94,8 +94,6 @@ class WorkerSettings:
 
 @dataclass
 class _Run:
-    """A task that is being worked on, until its outcome is recorded."""
-
     task: Task
     outcome: TaskOutcome | None = None
     is_abandoned: bool = False
@@ -234,7 +232,6 @@ class Workers:
                 _record(tx, "task.died" if task_row.status == "dead" else "task.failed", task_row, outcome.error)
 
     def _pause(self, task: Task, outcome: TaskOutcome) -> float:
-        """Return the seconds of the clock until the next attempt."""
         settings, shortest = self._settings, self._settings.min_pause * self._speed
         if outcome.seconds is not None:
             return max(outcome.seconds, shortest)

@@ -64,7 +64,6 @@ def _check_node(
 def _node_problems(
     node: FleetNode, facts: SlotFacts, local: SandboxDescription, clock_error: float
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a node by what it says of itself, each with its fix."""
     if facts.problem:
         yield f"; is not used: {facts.problem}", "fix that on the node"
     if difference_found := difference(local, facts):

@@ -114,7 +114,6 @@ class FleetSandbox:
     def _fetched(
         self, slot: AcquiredSlot, request: ExecutionRequest, progress: SlotProgress, outcome: ExecutionOutcome
     ) -> ExecutionOutcome:
-        """Return the outcome with its files, which are now here."""
         kept_files = {}
         for name, (digest, size) in progress.files.items():
             partial = request.out / f".{name}.partial"

@@ -91,7 +91,6 @@ class LabProcess(Slot):
         return None
 
     def _watch(self) -> None:
-        """End the lab when the engine is gone."""
         while self._keeper.alive and time.monotonic() - self._heard < SILENCE:
             time.sleep(1)
         self._keeper.close()

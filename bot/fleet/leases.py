@@ -39,6 +39,7 @@ _KEPT_MEMORY = 0.9
 """Share of what Ray may give away of a node's memory, for scripts; the rest is for the slots themselves."""
 
 T = TypeVar("T")
+Say = Callable[[str], None] | None
 
 
 class Fleet(Leases):
@@ -112,7 +113,7 @@ class Fleet(Leases):
         gpus: int = 0,
         *,
         seconds: float,
-        say: Callable[[str], None] | None = None,
+        say: Say = None,
         memory_bytes: int = 0,
         lab: LabPlace | None = None,
         share_after: float = math.inf,
@@ -135,12 +136,7 @@ class Fleet(Leases):
             await self._give_back(slot, say, occupied=lab is not None)
 
     async def _get(
-        self,
-        plan: SlotPlan,
-        memory_bytes: int,
-        deadline: float,
-        say: Callable[[str], None] | None,
-        lab: LabPlace | None,
+        self, plan: SlotPlan, memory_bytes: int, deadline: float, say: Say, lab: LabPlace | None
     ) -> tuple[AcquiredSlot, Lease]:
         while True:
             slot = await self._find_slot(plan, memory_bytes, deadline, say, None if lab is None else lab.node)
@@ -164,12 +160,7 @@ class Fleet(Leases):
         return lease
 
     async def _find_slot(
-        self,
-        plan: SlotPlan,
-        memory_bytes: int,
-        deadline: float,
-        say: Callable[[str], None] | None,
-        lab_node: str | None,
+        self, plan: SlotPlan, memory_bytes: int, deadline: float, say: Say, lab_node: str | None
     ) -> AcquiredSlot:
         """Return a slot that can run scripts, an idle one if there is one; while a lab's node lives, it is there."""
         lost = 0
@@ -229,13 +220,7 @@ class Fleet(Leases):
         unused += [s.facts.node for s in self._held if s.lost]
         return unused if set(fit) - set(unused) else []
 
-    async def _facts(
-        self,
-        handle: Any,
-        request: SlotRequest,
-        deadline: float,
-        say: Callable[[str], None] | None,
-    ) -> SlotFacts | AcquiredSlot:
+    async def _facts(self, handle: Any, request: SlotRequest, deadline: float, say: Say) -> SlotFacts | AcquiredSlot:
         """Wait until a slot is there, and return what it says of its node; or another slot that was given meanwhile."""
         plan, memory_bytes, node = request.plan, request.memory_bytes, request.node
         answer, start, reported = self.cluster.begin(handle), time.monotonic(), False
@@ -269,7 +254,7 @@ class Fleet(Leases):
             is_given.cancel()
         return looking.done() and looking.result()
 
-    async def _give_back(self, slot: AcquiredSlot, say: Callable[[str], None] | None, *, occupied: bool) -> None:
+    async def _give_back(self, slot: AcquiredSlot, say: Say, *, occupied: bool) -> None:
         if occupied and not slot.lost:
             try:
                 await self._in_thread(self.cluster.call, slot.handle, Slot.vacate.__name__)
@@ -308,7 +293,7 @@ class Fleet(Leases):
             self._idle.remove(slot)
             await self._in_thread(self.cluster.end, slot.handle)
 
-    def _leave_alone(self, facts: SlotFacts, seconds: float, reason: str, say: Callable[[str], None] | None) -> None:
+    def _leave_alone(self, facts: SlotFacts, seconds: float, reason: str, say: Say) -> None:
         self._without[facts.node] = time.monotonic() + seconds
         if say:
             say(f"node {facts.host} of the fleet is skipped for {seconds:.0f} s: {reason}")

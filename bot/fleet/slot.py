@@ -100,8 +100,6 @@ class SlotProgress:
 
 
 class _Relay:
-    """The watch of an execution: keeps what the engine will ask for, and passes on what it answers."""
-
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.breach: Breach | None = None

@@ -236,7 +236,6 @@ class LiveCompetition:
         await report_live_so_far(so_far_run, self._shared.competition(self.slug) / FILES, machinery.worker)
 
     async def _attend(self, open_run: OpenRun, searching: "asyncio.Task[None]") -> None:
-        """Wait for a search to end, and show pauses meanwhile."""
         while not searching.done():
             changed = asyncio.create_task(self._wait_for_change())
             await asyncio.wait({searching, changed}, return_when=asyncio.FIRST_COMPLETED)
@@ -292,7 +291,6 @@ class LiveCompetition:
         return False
 
     async def _stop(self) -> None:
-        """End its run, as stopped by the owner; what was sent stays sent."""
         row = live_run_of(self._shared.store, self.slug)
         if row is not None and row.status == "running":
             await self._finish(row, "stopped by the owner")
@@ -353,7 +351,6 @@ class LiveCompetition:
         return None if row is None else TaskCard.model_validate(row.config["card"])
 
     def _set(self, state: State, reason: str) -> None:
-        """Record the state if it is new."""
         if (state, reason) == (self.state, self.reason):
             return
         self.state, self.reason = state, reason

@@ -225,7 +225,6 @@ def _board(shared: Shared, card: TaskCard) -> tuple[float, ...]:
 
 
 def _ensure_contained(shared: Shared, choice: ModelChoice) -> None:
-    """Refuse a model that was added to a daemon that runs without a sandbox, as its other models needed none."""
     isolated = shared.machinery.sandbox.describe().isolation != "none"
     if not isolated and choice.kind != "builtin" and shared.settings.run.sandbox != "process":
         raise UsageError(

@@ -81,7 +81,6 @@ async def prepare(shared: Shared, slug: str, settings: CompetitionSettings) -> P
 
 
 def _blocker_for(shared: Shared, slug: str, question: Question) -> tuple[PreparationBlocker, Notice]:
-    """Return what the owner is asked of the task, and the notice."""
     proposal, command = question.proposal, f"bot approve {slug} --card"
     lines = tuple(missing.line for missing in question.derived.missing) if proposal is None else proposal.lines
     facts = {

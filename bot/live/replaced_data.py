@@ -33,6 +33,5 @@ def report_replaced_data(shared: Shared, slug: str) -> None:
 
 
 def _totals(reading: Reading) -> tuple[int, int]:
-    """Return the number of files, and their bytes."""
     types = reading.data["types"].values()
     return sum(count for count, _ in types), sum(size for _, size in types)

@@ -68,7 +68,6 @@ def _new_folder(snapshot: Snapshot, settings: ReplaySettings, out: Path, now: da
 
 
 def _recorded(snapshot: Snapshot, settings: ReplaySettings, folder: RunFolder) -> PreparedRun:
-    """Write a run's config.json, after which it can be resumed."""
     name = folder.path.name
     write_whole(folder.config, json.dumps(config_record(name, settings), indent=1) + "\n")
     return PreparedRun(name, settings, snapshot, folder)

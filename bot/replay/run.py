@@ -123,7 +123,6 @@ async def _end(
     sandbox: Sandbox,
     stopwatch: Stopwatch,
 ) -> RunResult:
-    """Submit, grade and report."""
     submission = await _submit(run, context, search, worker)
     with context.store.write() as tx:
         end_run(tx, run.id, search.status, error=search.stopped_by)
@@ -148,7 +147,6 @@ async def _end(
 
 
 def _as_it_is(run: PreparedRun, context: RunContext, sandbox: Sandbox, stopwatch: Stopwatch) -> EndedRun:
-    """Return the run for a report while it goes on."""
     dated = run.snapshot.manifest.dated_at_deadline
     return EndedRun(
         run.folder,

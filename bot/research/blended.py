@@ -20,7 +20,6 @@ from bot.engine.heartbeat import beating, last_beat
 from bot.engine.services import Machinery
 from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import BASELINE, SEPARATE, Tree
-from bot.evaluation.answers import NodeScore
 from bot.evaluation.answers.experiments import Arrays, ScoredExperiment
 from bot.evaluation.answers.view_names import INFO
 from bot.evaluation.client.worker import Worker
@@ -199,7 +198,6 @@ def _withheld(folder: RunFolder) -> Mapping[str, str]:
 
 
 def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
-    """Yield a run's scored scripts and experiments, in order."""
     run_id = run.result.run_id
     with read_only(run.folder.database) as session:
         valid = select(Node).where(Node.run_id == run_id, Node.status == "valid", col(Node.action).not_in(SEPARATE))
@@ -207,21 +205,19 @@ def _nodes(run: StoredRun) -> Iterator[_StoredNode]:
             record, row = kept_execution(session, run_id, node.id), session.get(ExperimentRow, (run_id, node.id))
             if record is None or record.score is None or record.score.spoiled or record.score.submission is None:
                 continue
-            result = _experiment(record.score) if row is None else SCORED_EXPERIMENT.validate_python(row.result)
+            if row is None:  # a script has no predictions out of fold
+                score = record.score
+                arrays = Arrays(validation=score.predictions, test=score.submission)
+                result = ScoredExperiment(arrays, score.value, score.std_error, score.value, score.final)
+            else:
+                result = SCORED_EXPERIMENT.validate_python(row.result)
             code = None if node.code_sha is None else read_blob(session, node.code_sha).decode()
             plan = f"Node {node.id} of {run.settings.agent} with seed {run.settings.seed}. {node.plan}"
             kind = "model" if row is None else row.kind
             yield _StoredNode(run, node.id, plan, code, node.model, kind, result, node.seconds)
 
 
-def _experiment(score: NodeScore) -> ScoredExperiment:
-    """Return a script's score as that of an experiment without predictions out of fold."""
-    arrays = Arrays(validation=score.predictions, test=score.submission)
-    return ScoredExperiment(arrays, score.value, score.std_error, score.value, score.final)
-
-
 async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
-    """Make an experiment of each stored node, with the score and the predictions that it has."""
     if context.experiments is None or not nodes:
         raise UsageError("no node of these runs has predictions for the validation rows")
     # Recorded as decisions are, so that the blend's number comes after theirs.
@@ -251,8 +247,6 @@ async def _adopt(context: RunContext, nodes: Sequence[_StoredNode]) -> None:
 
 @dataclass(frozen=True)
 class _Actions:
-    """A policy whose actions are known."""
-
     actions: Sequence[Action]
 
     def next_actions(self, tree: Tree, budget: Remaining, free_slots: int, rng: random.Random) -> Sequence[Action]:

@@ -108,7 +108,6 @@ def check_coder(
 
 
 def _check_items(folder: RunFolder, run_id: str, model: ScriptedModel) -> Iterator[AgentCheckItem]:
-    """Yield what a run's database and the model say of the agent."""
     with Store.open(folder.database, SystemClock()) as store, store.read() as session:
         reason = next((lab.reason for lab in labs(store, run_id)), None)
         nodes = session.exec(

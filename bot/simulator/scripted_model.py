@@ -150,7 +150,6 @@ def _chat(answer: ScriptedAnswer) -> tuple[Json, list[Json]]:
 
 
 def _responses(answer: ScriptedAnswer) -> tuple[Json, list[Json]]:
-    """Return an answer of responses, whole and as the events of a stream."""
     content = [{"type": "output_text", "text": answer.text, "annotations": []}]
     item: Json = {"type": "message", "id": f"msg_{answer.turn}", "role": "assistant", "content": content}
     if answer.call:
@@ -176,7 +175,6 @@ def _responses(answer: ScriptedAnswer) -> tuple[Json, list[Json]]:
 
 
 def _messages(answer: ScriptedAnswer) -> tuple[Json, list[Json]]:
-    """Return an answer of messages, whole and as the events of a stream."""
     block: Json = {"type": "text", "text": answer.text}
     block_start, delta = {**block, "text": ""}, {"type": "text_delta", "text": answer.text}
     if answer.call:

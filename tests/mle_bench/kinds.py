@@ -81,25 +81,8 @@ def _shares(weights: Sequence[float]) -> Cells:
 
 
 _WORDS = [
-    "an",
-    "old",
-    "house",
-    "by",
-    "the",
-    "sea",
-    "has",
-    "three",
-    "red",
-    "doors",
-    "and",
-    "Two",
-    "windows",
-    "where",
-    "nobody",
-    "looks",
-    "out,",
-    "said",
-    "Ann",
+    *("an", "old", "house", "by", "the", "sea", "has", "three", "red", "doors", "and"),
+    *("Two", "windows", "where", "nobody", "looks", "out,", "said", "Ann"),
 ]
 
 

@@ -157,7 +157,6 @@ async def settle(shared: Shared, settings: CompetitionSettings, evidence: Eviden
 async def _read(
     shared: Shared, settings: CompetitionSettings, evidence: Evidence
 ) -> tuple[CardReading | None, str, str]:
-    """Return what the model reads on the pages and its name, or None and why there is nothing."""
     prompt = ReadCard.from_evidence(evidence, shared.clock.now())
     async with open_reader(shared, evidence.slug, settings) as asker:
         if asker is None or not prompt.pages:

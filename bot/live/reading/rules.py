@@ -92,7 +92,6 @@ async def ask_rules(shared: Shared, settings: CompetitionSettings, evidence: Evi
 async def _read(
     shared: Shared, settings: CompetitionSettings, evidence: Evidence, page: ReadPage
 ) -> tuple[tuple[RuleLine, ...], str]:
-    """Return what the model reads on the page, or why it reads nothing."""
     prompt = ReadRules(evidence.title, page, shared.clock.now())
     async with open_reader(shared, evidence.slug, settings) as asker:
         if asker is None:

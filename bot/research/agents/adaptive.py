@@ -96,8 +96,6 @@ class AdaptivePlaybook(ScriptPlaybook):
 
 @dataclass
 class _SubstepWriter:
-    """Writes one script in substeps."""
-
     context: RunContext
     settings: AdaptiveSettings
     assignment: Assignment

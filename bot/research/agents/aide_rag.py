@@ -95,7 +95,6 @@ class PostsByTitle:
         return [item for _, item in ranking[:TITLES]]
 
     async def _summary(self, document: Document, prompt: SummarisePost) -> str:
-        """Return a document's summary, asked for once a run; empty where no model gives one."""
         async with self._summarising[document.item]:
             try:
                 return await self._context.asker.ask(
@@ -106,7 +105,6 @@ class PostsByTitle:
 
 
 def _most_voted(documents: Iterable[Document]) -> list[str]:
-    """Return the most voted threads, then the most voted kernels."""
     by_votes = sorted(documents, key=lambda d: (-(d.votes or 0), d.opened, d.item))
     kinds = [[d.item for d in by_votes if d.item.startswith(f"{kind}/")][:TITLES] for kind in ("topic", "kernel")]
     return [item for kind in kinds for item in kind]

@@ -67,7 +67,6 @@ class BenchProgress:
 
 
 def _figures(results: Sequence[RunResult | Failed], planned: int) -> tuple[str, ...]:
-    """Return the cells of a row, after its name."""
     finished = [r for r in results if isinstance(r, RunResult)]
     costs = [r.llm.cost_usd for r in finished if r.llm.cost_usd is not None]
     return (

@@ -87,7 +87,6 @@ def _intended(planned: Bench) -> str:
 
 
 def _list(planned: Bench, *, json: bool) -> None:
-    """Print the runs in order."""
     rows = [(number, run, _state(run)) for number, run in enumerate(planned.runs, 1)]
     if json:
         for number, run, state in rows:

@@ -88,7 +88,6 @@ def _row(comparison: Comparison, pair: Pair) -> tuple[str, ...]:
 
 
 def _record(comparison: Comparison) -> dict[str, Any]:
-    """Return what `--json` prints."""
     return {
         "verdict": verdict(comparison),
         "conclusion": conclusion(comparison),

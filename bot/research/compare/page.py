@@ -98,7 +98,6 @@ def render(comparison: Comparison) -> str:
 
 
 def _cells(comparison: Comparison, competition: str) -> list[Cell]:
-    """Return what each contender reached in a competition, in the order of the rows."""
     cells = [cell for (name, _), cell in sorted(comparison.cells.items()) if name == competition]
     by_contender = [[r for cell in cells for r in cell.get(row.contender, ())] for row in comparison.rows]
     rates = [mean_of(results, win_rate) if results else None for results in by_contender]

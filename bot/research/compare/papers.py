@@ -38,7 +38,6 @@ def paper_tables(comparison: Comparison) -> tuple[PaperTable, ...]:
 
 
 def _select(comparison: Comparison, contender: Contender, competitions: Sequence[str]) -> dict[str, list[RunResult]]:
-    """Return a contender's results on these competitions, in the order of their seeds."""
     results: dict[str, list[RunResult]] = {}
     for c, result in comparison.runs.results:
         if c == contender and result.competition_id in competitions:
@@ -55,7 +54,6 @@ def _share(value: float) -> str:
 
 
 def _categories(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
-    """CoMind v1, table 1."""
     comind, contenders = published["comind"], [row.contender for row in comparison.rows]
     total = {**comind, "name": "all", "competitions": published["split"]["low"]}
     rows: list[tuple[Mark, tuple[str, ...]]] = []
@@ -80,7 +78,6 @@ def _categories(comparison: Comparison, published: dict[str, Any]) -> PaperTable
 
 
 def _tiers(comparison: Comparison, published: dict[str, Any]) -> PaperTable | None:
-    """AutoMind's table of win rates, best and mean of the runs."""
     tiers = published["automind"]["tier"]
     sets = [*tiers.values(), [name for names in tiers.values() for name in names]]
     rows: list[tuple[Mark, tuple[str, ...]]] = []

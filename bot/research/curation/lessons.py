@@ -109,7 +109,6 @@ def _end_time(store: Store, run: Run) -> datetime:
 
 
 def _measured_effects(store: Store, run: Run, card: TaskCard, known_at: datetime) -> Iterator[MeasuredEffect]:
-    """Yield what reports measured, then what scripts of no report gained over those they came from."""
     seen_gains = set[tuple[float, float]]()
     for report in reports(store, run.id, known_at):
         for part in report.components:

@@ -112,7 +112,6 @@ def _on_a_part(
 def _confirmed(
     grader: Path, answers: Path, all_rows: TrialTable, candidates: Sequence[Candidate], scratch: Path
 ) -> tuple[list[Candidate], str]:
-    """Keep the metrics that agree on all rows as well."""
     if not candidates:
         return [], ""
     with grader_of(grader, answers) as call, contextlib.suppress(SnapshotError):  # too slow or too large on all rows

@@ -159,7 +159,6 @@ def _of_texts(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmissio
 
 
 def _of_lists(truth: Cells, rng: np.random.Generator) -> Iterator[TrialSubmission]:
-    """The true words among others."""
     for length in (3, 5, 12, 30):
         among = partial(_among, pool=_words(truth), length=length, rng=rng)
         yield TrialSubmission(f"among {length} words in any order", _edit_cells(truth, among))

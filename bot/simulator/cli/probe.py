@@ -78,7 +78,6 @@ def probe(
 
 
 def _ask_site(section: KaggleSection, competition: str, folder: Path) -> tuple[ProbeExchange, ...]:
-    """Put the questions, keep the answers in the folder, and return them as they came."""
     key = find_credentials()
     with progress_line() as say:
         exchanges = asyncio.run(ask_all(section, competition, SystemClock(), key, say))

@@ -146,7 +146,6 @@ def _stopping() -> Iterator[threading.Event]:
 
 
 def _watch(site: "Site", clock: FastClock, stop: threading.Event, end: datetime | None) -> None:
-    """Show the progress line until it is stopped, or the end has come."""
     with progress_line(_LINE) as say:
         while not stop.is_set() and (end is None or clock.now() < end):
             say(progress(site, clock), (clock.now() - clock.start) / (site.last_deadline - clock.start))

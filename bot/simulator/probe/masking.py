@@ -79,7 +79,6 @@ class Masking:
 
 
 def _without_words(text: str) -> str:
-    """Return a text with its letters and digits replaced, and the attributes of its tags removed."""
     parts = _TAG.split(text)
     # Every third part is between two tags; the two after it are a tag's beginning and end.
     masked_parts = [part if place % 3 else _DIGIT.sub("0", _LETTER.sub("x", part)) for place, part in enumerate(parts)]

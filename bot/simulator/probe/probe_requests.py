@@ -107,8 +107,6 @@ class _WholeAnswer(ApiResponse):
 
 
 class _Recorder(KaggleClient):
-    """A client that keeps each answer, of refusals too."""
-
     def record_into(self, recorded: list[ProbeExchange], say: Callable[[str], None]) -> "_Recorder":
         """Keep what comes in a list, and name each question before it is put."""
         self._recorded, self._say, self._name = recorded, say, ""

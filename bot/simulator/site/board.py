@@ -109,7 +109,6 @@ def _make_teams(snapshot: Snapshot, settings: SiteSettings) -> list[Team]:
 
 
 def _possible(score: float, card: TaskCard) -> float:
-    """Keep a perturbed score within its metric's range."""
     facts = METRICS.get(card.metric.name)
     return score if facts is None else min(max(score, facts.minimum), facts.maximum)
 

@@ -98,7 +98,6 @@ class DataSetMethods:
         return data_set.folder if data_set and data_set.status(now) == "READY" else None
 
     def _store(self, tokens: Sequence[str], now: datetime) -> Path:
-        """Write uploaded files into a folder of their own."""
         uploads = [self._site.uploads.finished(token, now) for token in tokens]
         folder = self._site.storage.folder / f"data-set-{self._rng.getrandbits(64):016x}"
         folder.mkdir()

@@ -169,7 +169,6 @@ class Faults:
         return after if fault.at is None else max(after, fault.at)
 
     def _lasting(self, kind: Kind, now: datetime) -> Iterator[tuple[Fault, datetime]]:
-        """Yield the states of that kind that hold, and since when."""
         for number, fault in enumerate(self._script):
             timed = fault.at is not None or fault.after is not None
             start = self._due(fault) if timed else self._begun.get(number)

@@ -81,7 +81,6 @@ def open_grader(snapshot: Snapshot, *, seed: int, public_share: float) -> Grader
 
 
 def _usage(answers: Table, key: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """Return the part that each row belongs to, in the order of `ids`."""
     numbered_answers, numbered_ids = Repeats(), Repeats()
     usage_of = dict(zip(map(numbered_answers.numbered, answers.keys(key)), answers.column(USAGE), strict=True))
     return [usage_of[numbered_ids.numbered(id)] for id in ids]

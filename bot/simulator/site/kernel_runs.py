@@ -128,7 +128,6 @@ class KernelRuns:
         return {"message": f"Successfully submitted to {competition.card.title}", "ref": ref}
 
     def _rerun(self, version: Version, now: datetime, name: str) -> Callable[[], bytes]:
-        """Run a version again, on all rows; return what waits for its file."""
         run = self._run(version, now, hidden=True)
 
         def output_file() -> bytes:
@@ -140,7 +139,6 @@ class KernelRuns:
         return output_file
 
     def _run(self, version: Version, now: datetime, *, hidden: bool, seconds: int | None = None) -> NotebookRun:
-        """Start a version's run on the public data, or on all rows."""
         competitions = [c for c in self._site.competitions if c.slug in version.competition_sources]
         if self._site.runner is None:
             return _sample(competitions)

@@ -97,7 +97,6 @@ class Storage:
         return ServedFile(path, {"etag": f'"{etag}"', "last-modified": format_datetime(made_at, usegmt=True)})
 
     def _find(self, place: str) -> tuple[Path, datetime] | None:
-        """Return the file at a place, and when it was made."""
         area, _, path_in_area = place.partition("/")
         if area == "archive":
             zipped = self._data.get(path_in_area.removesuffix(".zip"))

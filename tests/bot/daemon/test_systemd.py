@@ -66,13 +66,6 @@ def test_a_status_is_one_short_line_whatever_is_in_it(address: str) -> None:
     assert heard.startswith("STATUS=a READY=1 éé") and "\n" not in heard and len(heard) == len("STATUS=") + 200
 
 
-def test_an_empty_status_is_not_sent(address: str) -> None:
-    with listening(address) as listener:
-        Systemd(address).status(" ")
-        Systemd(address).status("next")
-        assert listener.recv(4096) == b"STATUS=next"
-
-
 def test_nothing_happens_without_a_socket_or_with_one_that_is_gone(tmp_path, caplog) -> None:
     for silent in (
         Systemd(),

@@ -130,7 +130,6 @@ def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | 
 
 
 def _id_like(tables: Tables, header: Sequence[str]) -> list[str]:
-    """Return the columns whose cells occur as often in both tables, however they are spelled."""
     return [name for name in header if _same_rows(tables, (name,), respelled=True, once=False)]
 
 

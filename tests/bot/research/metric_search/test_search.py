@@ -86,16 +86,15 @@ AMOUNTS = [[round(2 + row * 0.61 % 7, 2)] for row in range(60)]
 LETTERS = [["abcd"[row * 7 % 4]] for row in range(60)]
 
 
-@pytest.mark.parametrize(("grade", "name"), [(mae, "mae"), (rmse, "rmse")])
-def test_a_regression_metric_is_found_by_its_scores(tmp_path: Path, grade: Grade, name: str) -> None:
-    looked = search(tmp_path, AMOUNTS, [0], grade)
-    result = search_result(looked, looked.run(), board_lower_is_better=True)
-    assert (result.name, result.direction, result.params) == (name, "minimize", {})
-
-
-def test_a_metric_of_labels_is_found_and_points_upwards(tmp_path: Path) -> None:
-    looked = search(tmp_path, LETTERS, ["a"], accuracy)
-    assert search_result(looked, looked.run(), board_lower_is_better=False).name == "accuracy"
+@pytest.mark.parametrize(
+    ("truth", "sample", "grade", "name"),
+    [(AMOUNTS, [0], mae, "mae"), (AMOUNTS, [0], rmse, "rmse"), (LETTERS, ["a"], accuracy, "accuracy")],
+)
+def test_a_metric_is_found_by_its_scores(tmp_path: Path, truth, sample, grade: Grade, name: str) -> None:
+    looked = search(tmp_path, truth, sample, grade)
+    direction = METRICS[name].direction
+    result = search_result(looked, looked.run(), board_lower_is_better=direction == "minimize")
+    assert (result.name, result.direction, result.params) == (name, direction, {})
 
 
 def test_a_formula_that_is_not_in_the_registry_is_left_to_the_grader_with_the_direction_of_its_scores(
@@ -132,15 +131,6 @@ def _worst_row(true: Values, predicted: Values) -> int:
     return int(np.abs(true.astype(float) - predicted.astype(float))[:, 0].argmax())
 
 
-def test_metrics_that_are_the_same_on_these_answers_are_all_named_and_the_first_is_taken(tmp_path: Path) -> None:
-    looked = search(tmp_path, AMOUNTS, [0], rmse)
-    result = search_result(looked, looked.run(), board_lower_is_better=True)
-    also = [note for note in result.notes if note.startswith("here the same as rmse")]
-    assert result.name == "rmse"
-    # With one column it is also that of columns, where the registry has it.
-    assert all("rmse" in note for note in also)
-
-
 def test_parameters_are_tried_too(tmp_path: Path) -> None:
     """scikit-learn clips at the double's own step, Kaggle at 1e-15: the difference shows in sure and wrong rows."""
 
@@ -154,15 +144,13 @@ def test_parameters_are_tried_too(tmp_path: Path) -> None:
     assert (result.name, result.params) == ("log_loss", {"eps": float(np.finfo(float).eps)})
 
 
-def test_a_board_in_the_other_order_is_a_contradiction(tmp_path: Path) -> None:
-    looked = search(tmp_path, AMOUNTS, [0], rmse)
-    with pytest.raises(SnapshotError, match="the leaderboard's order says maximize, but rmse is to minimize"):
-        search_result(looked, looked.run(), board_lower_is_better=False)
-
-
-def test_a_board_in_the_other_order_than_the_grader_is_a_contradiction_too(tmp_path: Path) -> None:
-    looked = search(tmp_path, AMOUNTS, [0], squared_with_a_twist)
-    with pytest.raises(SnapshotError, match="contradicts"):
+@pytest.mark.parametrize(
+    ("grade", "sentence"),
+    [(rmse, "the leaderboard's order says maximize, but rmse is to minimize"), (squared_with_a_twist, "contradicts")],
+)
+def test_a_board_in_the_other_order_is_a_contradiction(tmp_path: Path, grade: Grade, sentence: str) -> None:
+    looked = search(tmp_path, AMOUNTS, [0], grade)
+    with pytest.raises(SnapshotError, match=sentence):
         search_result(looked, looked.run(), board_lower_is_better=False)
 
 

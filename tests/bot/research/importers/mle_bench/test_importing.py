@@ -194,13 +194,6 @@ def test_a_gold_submission_is_the_truth_where_the_answers_have_the_columns_in_an
     assert (tmp_path / "out/pages/private/answers.csv").read_text().splitlines()[1] == "p0,A 1 1"
 
 
-def test_a_configuration_of_some_thousand_characters_is_read(tmp_path: Path) -> None:
-    numbers("sums", tmp_path)
-    with (tmp_path / "competitions/sums/config.yaml").open("a") as file:
-        file.write(f"notes: {'long ' * 500}\n")
-    assert imported(tmp_path)["sums"].status == "imported"
-
-
 def test_a_sample_submission_that_is_the_answers_fails(tmp_path: Path) -> None:
     prepared = numbers("sums", tmp_path) / "prepared"
     shutil.copyfile(prepared / "private/answers.csv", prepared / "public/sample_submission.csv")
