@@ -27,7 +27,7 @@ def test_nothing_is_settled_wrongly_and_all_but_a_few_answers_are_proposed() -> 
         derived = derive(case.evidence, METRIC_DIRECTIONS)
         # Where the reader gave no answer it was null.
         reply = json.dumps(answers.get(case.name, {"metric": None}))
-        reading = ReadCard.of(case.evidence, READ_AT).parse(reply)
+        reading = ReadCard.from_evidence(case.evidence, READ_AT).parse(reply)
         found = question_of(case.evidence, CompetitionSettings(), derived, reading, "the reader")
         if found.proposal is None:
             counted["lines to write" if not case.answerable else "lines to write, though there is an answer"] += 1
