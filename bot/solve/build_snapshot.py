@@ -194,8 +194,7 @@ def _sample_key(sample: UserTable, test: UserTable | None) -> tuple[str, ...]:
     shared_names = () if test is None else tuple(name for name in sample.header[:-1] if name in test.header)
     if test is None or len(shared_names) < 2:
         return sample.header[:1]
-    places = [test.header.index(name) for name in shared_names]
-    keys = [tuple(cells[i] for i in places) for cells in test.rows()]
+    keys = [tuple(cells) for cells in test.columns(shared_names)]
     return shared_names if len(set(keys)) == len(keys) > len({key[0] for key in keys}) else sample.header[:1]
 
 
@@ -212,10 +211,7 @@ def _write_data(rows: _Rows, folder: Path) -> None:
         header = [name for name in _header(rows, files.test) if name not in rows.targets]
         write_table(data / "test.csv", header, _cells(rows, files.test, answers=False, first=train.length))
     if (sample := files.sample) is not None and rows.has_sample and not rows.key and not _is_short(sample, files.test):
-        columns = [sample.header.index(name) for name in (rows.id, *rows.task.columns)]
-        write_table(
-            folder / SAMPLE, [rows.id, *rows.task.columns], ([cells[i] for i in columns] for cells in sample.rows())
-        )
+        write_table(folder / SAMPLE, (rows.id, *rows.task.columns), sample.columns((rows.id, *rows.task.columns)))
     else:
         with open_table(data / "test.csv") as tests:
             place = next(tests)[1].index(rows.id)
@@ -246,12 +242,9 @@ def _is_short(sample: UserTable, test: UserTable | None) -> bool:
 def _write_form(rows: _Rows, sample: UserTable, test: UserTable, out: Path) -> None:
     """Write the person's key of each test row beside its number, in the order of a sample that has them all."""
     test, sample = (table.without_formats(rows.key) for table in (test, sample))
-    places = [test.header.index(name) for name in rows.key]
-    number_of = {
-        tuple(cells[i] for i in places): number for number, cells in enumerate(test.rows(), rows.files.train.length)
-    }
-    at_sample = [sample.header.index(name) for name in rows.key]
-    keys = [tuple(cells[i] for i in at_sample) for cells in sample.rows()]
+    first = rows.files.train.length
+    number_of = {tuple(cells): number for number, cells in enumerate(test.columns(rows.key), first)}
+    keys = [tuple(cells) for cells in sample.columns(rows.key)]
     if set(keys) != set(number_of):
         keys = list(number_of)
     write_table(out, [rows.id, *rows.key], ([str(number_of[key]), *key] for key in keys))

@@ -1,6 +1,5 @@
 """Which files of a person's data are the training rows, the test rows and the sample submission."""
 
-import csv
 import json
 import math
 import re
@@ -85,9 +84,9 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
     test_names = [options.test] if options.test else [name for name in names if _tokens(name) & _TEST]
     train_names = [options.train] if options.train else [name for name in names if _tokens(name) & _TRAIN]
     test_names = [name for name in test_names if name not in train_names]
-    answers: set[str] = set()
-    if len(test_names) > 1:
-        test_names, answers = _without_answers(test_names)
+    answers = {name for name in test_names if _tokens(name) & _LABELS}  # y_test.csv
+    answers = answers if len(answers) < len(test_names) else set()
+    test_names = [name for name in test_names if name not in answers]
     if not train_names and options.target is not None:
         with_target = [name for name in names if options.target in tables.header(name) and name not in test_names]
         train_names = with_target if len(with_target) == 1 else []
@@ -97,7 +96,9 @@ def find_tables(collected: CollectedFiles, options: SolveOptions, detected: Dete
         train_names = names
     train, training_names = _training_table(tables, train_names or names, collected, options, detected)
     if not test_names:
-        test_names = [name for name in names if name not in training_names and _lacks_a_column(tables, name, train)][:2]
+        columns_of = {name: set(tables.header(name)) for name in names if name not in training_names}
+        likely_names = [name for name, columns in columns_of.items() if 2 <= len(columns) == len(train.header) - 1]
+        test_names = [name for name in likely_names if columns_of[name] < {*train.header}][:2]
     test_name = options.choose("test", "test", test_names, source) if test_names else None
     test = None
     if test_name is not None:
@@ -235,14 +236,6 @@ def _samples(tables: _Tables, options: SolveOptions) -> list[str]:
     ]
 
 
-def _without_answers(names: Sequence[str]) -> tuple[list[str], set[str]]:
-    """Part test tables from those that hold their labels (`y_test.csv`)."""
-    answers = {name for name in names if _tokens(name) & _LABELS}
-    if len(answers) == len(names):
-        return list(names), set()
-    return [name for name in names if name not in answers], answers
-
-
 def _by_contents(tables: _Tables, names: Sequence[str], tests: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the training and the test table where one has all columns of the other and one or more in addition."""
     if len(names) > _MOST_TABLES:
@@ -257,21 +250,13 @@ def _by_contents(tables: _Tables, names: Sequence[str], tests: Sequence[str]) ->
     return ([pairs[0][0]], [pairs[0][1]]) if len(pairs) == 1 else ([], list(tests))
 
 
-def _lacks_a_column(tables: _Tables, name: str, train: UserTable) -> bool:
-    """Whether a table holds test rows by its contents: the training columns, without one."""
-    header = set(tables.header(name))
-    return len(header) >= 2 and header < set(train.header) and len(set(train.header) - header) == 1
-
-
 def _training_table(
     tables: _Tables, names: Sequence[str], collected: CollectedFiles, options: SolveOptions, detected: DetectedTask
 ) -> tuple[UserTable, list[str]]:
     """Return the training table and the files of which it is made: one, or features and labels, which are joined."""
     if len(names) == 2:
-        other_names = (
-            name for name in tables.names if name not in names and _tokens(name) & _TEST and not _tokens(name) & _LABELS
-        )
-        known_features = {column for name in other_names for column in tables.header(name)}
+        tests = [name for name in tables.names if _tokens(name) & _TEST and not _tokens(name) & _LABELS]
+        known_features = {column for name in tests if name not in names for column in tables.header(name)}
         for features, labels in (names, names[::-1]):
             if _tokens(features) & _LABELS and not _tokens(labels) & _LABELS:
                 continue
@@ -280,9 +265,8 @@ def _training_table(
             joined = _join(feature_table, label_table, known_features, out, detected)
             if joined is not None:
                 return joined, [features, labels]
-    largest_first = sorted(
-        names, key=lambda name: -collected.files[name].stat().st_size if name in collected.files else 0
-    )
+    sizes = {name: collected.files[name].stat().st_size if name in collected.files else 0 for name in names}
+    largest_first = sorted(names, key=lambda name: -sizes[name])
     name = options.choose("training", "train", largest_first, collected.source)
     return tables.read(name), [name]
 
@@ -301,22 +285,14 @@ def _join(
     added = [name for name in labels.header if name not in key and name not in index_columns]
     if not added or len(key) == len(features.header) or not known_features.isdisjoint(added):
         return None
-    if not key and features.length != labels.length:
+    if not key and (features.length != labels.length or not _tokens(labels.name) & _LABELS):
         return None
-    if not key and not _tokens(labels.name) & _LABELS:
-        return None
-    places = [labels.header.index(name) for name in added]
-    key_places = [labels.header.index(name) for name in key]
     by_key: dict[tuple[str, ...], list[str]] = {}
-    for number, cells in enumerate(labels.rows()):
-        row_key = tuple(cells[i] for i in key_places) if key else (str(number),)
+    for row_key, cells in zip(_row_keys(labels, key), labels.columns(added), strict=True):
         if row_key in by_key:
             return None
-        by_key[row_key] = [cells[i] for i in places]
-    of_features = [features.header.index(name) for name in key]
-    keys = [
-        tuple(cells[i] for i in of_features) if key else (str(number),) for number, cells in enumerate(features.rows())
-    ]
+        by_key[row_key] = cells
+    keys = _row_keys(features, key)
     labelled_count = sum(row_key in by_key for row_key in keys)
     if len(set(keys)) < len(keys) or labelled_count < max(len(keys), len(by_key)) / 2:
         return None
@@ -327,6 +303,11 @@ def _join(
     lost = f"; {plural(len(keys) - labelled_count, 'row')} without a label" if labelled_count < len(keys) else ""
     detected.add("joined", f"{features.name} and {labels.name} {join_words}{lost}", "likely")
     return UserTable.read(out, has_header=True)
+
+
+def _row_keys(table: UserTable, key: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return what tells each row: its key, or else its number."""
+    return [tuple(cells) for cells in table.columns(key)] if key else [(str(row),) for row in range(table.length)]
 
 
 @contextmanager
@@ -511,16 +492,11 @@ def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _write_records(out: Path, records: Sequence[Mapping[str, Any]]) -> Path:
     names = list(dict.fromkeys(name for record in records for name in record))
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        for record in records:
-            writer.writerow([_json_cell(record.get(name)) for name in names])
+    values = ([record.get(name) for name in names] for record in records)
+    write_table(
+        out, names, ([json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r] for r in values)
+    )
     return out
-
-
-def _json_cell(value: object) -> object:
-    return "" if value is None else json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
 
 
 def _files(source: Path, out: Path) -> Iterator[Path]:

@@ -160,15 +160,15 @@ class UserTable:
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows in order: numbers are plain, cells that hold nothing are empty."""
-        return self._read(range(len(self.header)))
+        return self.columns(self.header)
 
     def column(self, name: str) -> Iterator[str]:
         """Yield a column's cells in order."""
-        return (cells[0] for cells in self._read([self.header.index(name)]))
+        return (cells[0] for cells in self.columns([name]))
 
-    def _read(self, columns: Sequence[int]) -> Iterator[list[str]]:
+    def columns(self, names: Iterable[str]) -> Iterator[list[str]]:
         """Yield these columns' cells of each row."""
-        sources = [(self._places[i], self.formats.get(self.header[i])) for i in columns]
+        sources = [(self._places[self.header.index(name)], self.formats.get(name)) for name in names]
         joined = next((number for number, (place, _) in enumerate(sources) if place == _JOINED), None)
         if joined is None or self._row_time is None:
             yield from self._cells(sources)
