@@ -30,8 +30,8 @@ _LONGEST_CELL = 16_000_000
 _BLOCK_BYTES = 1 << 18
 _MIN_BYTES, _MEASURED_BYTES, _MEASURED_SHARE = 2_000_000, 4_000_000, 1 / 8
 """Those of a file that are read in any case; and at most those, and the share, by which its speed is measured."""
-_PACKED_BYTES, _PASSES = 4, 10
-"""Bytes in a packed byte, and how often a table is read until its rows are written for scripts."""
+_PACKED_BYTES, _PASSES = 4, 25
+"""Bytes in a packed byte; and how many times as long as its records all takes until its rows are written for scripts."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
