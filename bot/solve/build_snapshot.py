@@ -102,6 +102,9 @@ def _rows(files: InputFiles, options: SolveOptions, sampled: Path, detected: Det
     number_column = next(name for name in NUMBER_COLUMNS if name not in train.header)
     if sample is not None and (options.target is None or options.target in sample.header):
         key = _sample_key(sample, test)
+        for name in sample.header[1:]:
+            train = _with_plain_target(train, name)
+        files = replace(files, train=train)
         task = task_of_sample(train, test, sample, key, options.metric, detected)
         for name in task.columns:
             if test is not None and name in test.header:

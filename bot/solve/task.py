@@ -100,7 +100,7 @@ def _note_codes(values: Counter[str], target: str, detected: DetectedTask) -> No
     for code, nearest in ((numbers[0], numbers[1]), (numbers[-1], numbers[-2])):
         rows = sum(count for cell, count in values.items() if float(cell) == code)
         spread = numbers[-2] - numbers[1]
-        if rows >= _CODE_ROWS and spread and abs(code - nearest) > 2 * spread:
+        if rows >= _CODE_ROWS and spread > 0 and abs(code - nearest) > 2 * spread:
             sentence = f"`{target}` is {code:g} in {rows:,} rows, far from all other values: "
             detected.add("caution", f"{sentence}empty these cells if it means missing", "a guess")
 
@@ -126,15 +126,13 @@ def kind_of(values: Counter[str], name: str, target: str, *, metric_name: str | 
         )
     numbers = [finite_number(cell) for cell in values]
     named_metric = None if metric_name is None else METRICS.get(metric_name)
+    if None not in numbers and named_metric is not None and _of_quantities(named_metric):
+        return "quantity"
     if len(values) == 2:
-        return (
-            "quantity"
-            if named_metric is not None and _of_quantities(named_metric) and None not in numbers
-            else "two classes"
-        )
+        return "two classes"
     if None not in numbers:
         if named_metric is not None:
-            return "quantity" if _of_quantities(named_metric) else "classes"
+            return "classes"
         are_integers = all(number == int(number) for number in numbers if number is not None)
         has_few = len(values) <= _MOST_WHOLE and values.total() >= _OF_EACH * len(values)
         return "classes" if are_integers and has_few else "quantity"
@@ -252,10 +250,7 @@ def _of_several(
         values += counts
     of_words = [name for name in columns if any(finite_number(cell) is None for cell in by_column[name])]
     kind: Kind = "two classes" if {cell.lower() for cell in values} <= _TRUTH else "classes" if of_words else "quantity"
-    if kind == "classes" and metric is None:
-        metric_name: str | None = "mean_columnwise_accuracy"
-    else:
-        metric_name = metric
+    metric_name = "mean_columnwise_accuracy" if kind == "classes" and metric is None else metric
     chosen_metric = metric_of(metric_name, kind, values, (of_words or columns)[0])
     detected.add(
         "task",

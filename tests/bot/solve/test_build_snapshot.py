@@ -728,3 +728,11 @@ def test_of_a_table_that_takes_long_to_read_a_sample_is_learned_from_and_all_is_
     assert len(test) == unlabelled or not unlabelled
     assert float(train[-1]["y"]) > 1000 and ".5" in train[0]["x"]
     assert json.loads((snapshot.path / FORMATS).read_text())["formats"]["x"][0] == ","
+
+
+def test_words_among_the_numbers_that_a_sample_asks_for_are_refused_too(folder, tmp_path):
+    lines = [[*row[:3], "n.d." if n == 7 else f"{n}.5"] for n, row in enumerate(rows(40))]
+    write(folder / "train.csv", ["person_id", "visits", "colour", "pays"], lines)
+    write(folder / "sample_submission.csv", ["person_id", "pays"], [[f"p{n}", "0"] for n in range(40, 50)])
+    with pytest.raises(UsageError, match=r"holds numbers, but 'n\.d\.'"):
+        grown(folder, tmp_path)
