@@ -85,7 +85,7 @@ class TextRecords:
         lines = [line for line in head.splitlines() if line.strip()][skipped:]
         quoted = bool(lines) and all(part.strip().startswith('"') for part in lines[0].split(delimiter))
         records = cls(path, marked or "utf-8", delimiter, escape, skipped, quoted, ())
-        if marked is None and not any("\n" in cell for cells in rows for cell in cells):
+        if marked in (None, "utf-8-sig") and not any("\n" in cell for cells in rows for cell in cells):
             records = records._in_time(max_seconds)
         encoding, notes = (marked, ()) if marked else _encoding(path, records.stride)
         if skipped > bool(forced):
