@@ -19,7 +19,9 @@ SCALED = re.compile(r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?)([kKMB])?")
 _SCALES = {"k": 1_000, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000}
 _CURRENCY = r"(?:(?:US|CA|AU|A|C|R|S)?\$|[€£¥₹₽₩₺₪]|USD|EUR|GBP|CHF|INR|PLN|SEK|NOK|DKK|BRL|Rs\.?|[Kk]r\.?|zł)"
 _MARKS = re.compile(rf"^([-+(]?)\s*{_CURRENCY}\s*|\s*(?:{_CURRENCY}|%)\s*(\)?)$")
-_SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2019": "'"})
+_SPACES = str.maketrans(
+    {"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-", "\u2013": "-", "\x1a": None, "\u2019": "'"}
+)
 _BOUND = re.compile(r"[<>≤≥~] *=? *(?=[-+]?\.?\d)")
 """In front of a number that is a limit of what can be measured: <0.1."""
 _DURATION = re.compile(r"\d{1,3}(?::[0-5]\d){1,2}(?:\.\d+)?")

@@ -136,7 +136,8 @@ def _among_words(column: Sequence[str]) -> tuple[NumberFormat, str] | None:
         plain = {cell: number_format.plain(cell) for cell in full_cells}
         words = [cell for cell, number in plain.items() if not number]
         min_numbers = _MIN_NUMBERS if any("." in number for number in plain.values()) else 2 * _MIN_NUMBERS
-        if len(plain) - len(words) < min_numbers or len(words) > _MAX_WORDS:
+        are_codes = any(map(str.isdigit, "".join(words)))  # 136A
+        if are_codes or len(plain) - len(words) < min_numbers or len(words) > _MAX_WORDS:
             continue
         if sum(plain[cell] != "" for cell in full_cells) >= _MIN_NUMBER_SHARE * len(full_cells):
             limit = next((f"{cell} is read as {plain[cell]}" for cell in plain if cell[0] in "<>≤≥~"), "")

@@ -69,6 +69,11 @@ READ = {
         "a,b\n" + "".join(f"0.{n},{n}\n" for n in range(10, 22)) + "n.d.,x\n<0.1,y\n",
         [*([f"0.{n}", str(n)] for n in range(10, 22)), ["", "x"], ["0.1", "y"]],
     ),
+    "codes among numbers": (
+        "a,b\n" + "".join(f"0.{n},x\n" for n in range(10, 30)) + "0.136A,y\n",
+        [*([f"0.{n}", "x"] for n in range(10, 30)), ["0.136A", "y"]],
+    ),
+    "a long dash, and the end of a file of DOS": ("a,b\n–1.50,x\n7\x1a,y\n", [["-1.50", "x"], ["7", "y"]]),
     "a minus behind": ("a,b\n1.50-,x\n7,y\n", [["-1.50", "x"], ["7", "y"]]),
     "points of thousands beside decimal commas": ("a;b\n1.234;0,5\n12;1,5\n", [["1234", "0.5"], ["12", "1.5"]]),
     "percent": ("a,b\n12%,x\n7.5%,y\n", [["12", "x"], ["7.5", "y"]]),
