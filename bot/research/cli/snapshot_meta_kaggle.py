@@ -97,8 +97,8 @@ def import_meta_kaggle(
         raise UsageError(f"--code: no such folder: {code}")
     slugs = [slug_of(name) for name in competition or ()]
     results: list[ImportResult] = []
-    with importing_into(out), staging_folder(out / "tasks") as place:
-        tasks = _read_tasks(data, package, slugs, place) if data else {}
+    with importing_into(out), staging_folder(out / "tasks") as task_folder:
+        tasks = _read_tasks(data, package, slugs, task_folder) if data else {}
         with _open(folder, slugs or sorted(tasks)) as (export, competitions, say):
 
             def report(activity: str) -> None:
@@ -117,18 +117,17 @@ def import_meta_kaggle(
         raise typer.Exit(1)
 
 
-def _read_tasks(data: Path, package: Path | None, slugs: Sequence[str], place: Path) -> Mapping[str, TaskSnapshot]:
-    """Return the snapshots of a folder, or those that are made in `place` of what MLE-bench prepared there."""
+def _read_tasks(data: Path, package: Path | None, slugs: Sequence[str], folder: Path) -> Mapping[str, TaskSnapshot]:
+    """Return the snapshots in `data`, or those that are made in `folder` of what MLE-bench prepared there."""
     if (data / MANIFEST).is_file() or next(data.glob(f"*/{MANIFEST}"), None):
         return read_tasks(data)
-    places = find_places([data], package, slugs)
-    new = [place_found for place_found in places if not (place.parent / place_found.slug).exists()]
-    outcomes = import_places(new, place, None)
-    broken = {
-        outcome.slug: TaskSnapshot(place, None, outcome.problems) for outcome in outcomes if outcome.status == "failed"
-    }
-    existing = {place_found.slug: TaskSnapshot(place, None) for place_found in places if place_found not in new}
-    return {**existing, **broken, **(read_tasks(place) if len(broken) < len(new) else {})}
+    competitions = find_places([data], package, slugs)
+    new_competitions = [c for c in competitions if not (folder.parent / c.slug).exists()]
+    tasks = {competition.slug: TaskSnapshot(folder, None) for competition in competitions}
+    results = import_places(new_competitions, folder, None)
+    if any(result.status != "failed" for result in results):
+        tasks |= read_tasks(folder)
+    return tasks | {r.slug: TaskSnapshot(folder, None, r.problems) for r in results if r.status == "failed"}
 
 
 @contextmanager

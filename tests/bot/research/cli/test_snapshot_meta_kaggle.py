@@ -24,16 +24,16 @@ def bot(*arguments: object) -> Result:
 
 
 def slugs(tables: Path, *filters: object) -> list[str]:
-    done = bot("list", "meta-kaggle", tables, "--json", *filters)
-    return [one["slug"] for one in json.loads(done.stdout)["competitions"]]
+    result = bot("list", "meta-kaggle", tables, "--json", *filters)
+    return [competition["slug"] for competition in json.loads(result.stdout)["competitions"]]
 
 
 def test_the_list_counts_what_came_before_the_deadline(tables: Path) -> None:
-    done = bot("list", "meta-kaggle", tables)
-    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
+    result = bot("list", "meta-kaggle", tables)
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in result.stdout.splitlines() if "│" in line]
     assert ["tiny-cup", "2024-04-10", "3", "6", "3", "3", "Root Mean Squared Error", ""] in lines
-    assert "2 of 4 competitions\n" in done.stdout
-    assert "not listed: 1, because its deadline is before its start" in done.stdout
+    assert "2 of 4 competitions\n" in result.stdout
+    assert "not listed: 1, because its deadline is before its start" in result.stdout
 
 
 def test_the_list_can_be_filtered(tables: Path) -> None:
@@ -52,9 +52,9 @@ def test_a_competition_of_mle_bench_is_known_by_its_slug(tmp_path: Path) -> None
 
 
 def test_an_import_can_be_checked_and_says_that_it_has_no_data(tables: Path, tmp_path: Path) -> None:
-    done = bot("import", "meta-kaggle", tables, "--competition", "tiny-cup", "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    assert "tiny-cup: no data or answers, so the snapshot can be read but not replayed" in done.stdout
+    result = bot("import", "meta-kaggle", tables, "--competition", "tiny-cup", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "tiny-cup: no data or answers, so the snapshot can be read but not replayed" in result.stdout
     checked = bot("check", tmp_path / "tiny-cup")
     assert checked.exit_code == 0, checked.output
     assert "dates: exact" in checked.stdout
@@ -62,9 +62,11 @@ def test_an_import_can_be_checked_and_says_that_it_has_no_data(tables: Path, tmp
 
 def test_a_failure_is_shown_by_the_exit_status(tables: Path, tmp_path: Path) -> None:
     chosen = ("--competition", "endless-cup", "--competition", "tiny-cup")
-    done = bot("import", "meta-kaggle", tables, *chosen, "--out", tmp_path, "--json")
-    assert done.exit_code == 1
-    assert {one["slug"]: one["status"] for one in json.loads(done.stdout)["competitions"]} == {
+    result = bot("import", "meta-kaggle", tables, *chosen, "--out", tmp_path, "--json")
+    assert result.exit_code == 1
+    assert {
+        competition["slug"]: competition["status"] for competition in json.loads(result.stdout)["competitions"]
+    } == {
         "endless-cup": "failed",
         "tiny-cup": "imported",
     }
@@ -79,9 +81,9 @@ def test_a_failure_is_shown_by_the_exit_status(tables: Path, tmp_path: Path) -> 
     ],
 )
 def test_a_mistake_is_named(tables: Path, tmp_path: Path, chosen: list[str], message: str) -> None:
-    done = bot("import", "meta-kaggle", tables, *chosen, "--out", tmp_path)
-    assert isinstance(done.exception, UsageError)
-    assert message in str(done.exception)
+    result = bot("import", "meta-kaggle", tables, *chosen, "--out", tmp_path)
+    assert isinstance(result.exception, UsageError)
+    assert message in str(result.exception)
 
 
 PLAN = """
@@ -99,15 +101,15 @@ sandbox = "process"
 def test_tables_and_what_mle_bench_prepared_become_a_bench(tables: Path, tmp_path: Path) -> None:
     numbers("tiny-cup", tmp_path)
     prepared = ("--data", tmp_path / "data", "--package", tmp_path / "competitions")
-    done = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
-    assert done.exit_code == 0, done.output
+    result = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
+    assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (tmp_path / "snapshots").iterdir()) == [".import.lock", "tiny-cup"]
     assert bot("check", tmp_path / "snapshots/tiny-cup").exit_code == 0
     (tmp_path / "plan.toml").write_text(PLAN)
-    done = CliRunner().invoke(app, ["bench", str(tmp_path / "plan.toml"), "--json"])
-    assert done.exit_code == 0, done.output
-    result = json.loads(done.stdout)
-    assert (result["competition_id"], result["valid_submission"]) == ("tiny-cup", True)
+    result = CliRunner().invoke(app, ["bench", str(tmp_path / "plan.toml"), "--json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert (report["competition_id"], report["valid_submission"]) == ("tiny-cup", True)
     again = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
     assert "already exists" in again.stdout
 
@@ -116,6 +118,6 @@ def test_what_mle_bench_did_not_prepare_well_is_named(tables: Path, tmp_path: Pa
     numbers("tiny-cup", tmp_path)
     (tmp_path / "competitions/tiny-cup/leaderboard.csv").write_text(POINTER)
     prepared = ("--data", tmp_path / "data", "--package", tmp_path / "competitions")
-    done = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
-    assert done.exit_code == 1
-    assert "tiny-cup: leaderboard.csv: is a Git LFS pointer" in done.stdout
+    result = bot("import", "meta-kaggle", tables, *prepared, "--out", tmp_path / "snapshots")
+    assert result.exit_code == 1
+    assert "tiny-cup: leaderboard.csv: is a Git LFS pointer" in result.stdout
