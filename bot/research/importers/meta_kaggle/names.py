@@ -41,9 +41,9 @@ _CAPITAL_WORD = rf"(?![a-z]){_WORD}"
 _FULL_NAMES = re.compile(rf"\b{_CAPITAL_WORD}(?: {_CAPITAL_WORD})+")
 _ADDRESSEE = re.compile(rf"\b(?!and\b)({_WORD})((?: {_CAPITAL_WORD})?)")
 _GREETING = re.compile(
-    r"(\b(?i:hi|hello|hey|dear|thanks|thank you|thx|congrats|congratulations|kudos|props|shout-?out|welcome|well done|merci"
-    r"|gracias|danke|obrigad[oa]|grazie|спасибо|привет|my name is|professor|prof\.?|dr\.?"
-    r"|(?:great|good|nice|awesome|amazing|excellent) (?:work|job|notebook|kernel|post|solution))"
+    r"(\b(?i:hi|hello|hey|dear|thanks|thank you|thx|congrats|congratulations|kudos|props|shout-?out|welcome|well done|sorry"
+    r"|merci|gracias|danke|obrigad[oa]|grazie|спасибо|привет|my name is|professor|prof\.?|dr\.?"
+    r"|(?:great|good|nice|awesome|amazing|excellent) (?:catch|point|question|work|job|notebook|kernel|post|solution))"
     rf"(?i: again| a lot| a ton| so much| very much| goes| to| dr\.?| prof\.?| professor)*,? @?)"
     rf"({_WORD}(?:(?:,? and|,? &)? {_CAPITAL_WORD})*)"
 )
@@ -55,10 +55,10 @@ _SIGN_OFF = re.compile(
 _NAME_ENDS = re.compile(r"[ \t]*(?:[^\w \t]|\Z|and\b|for\b)")
 """What follows a name that is also a word; before another word it is not one."""
 _NEAR_CUE = re.compile(
-    r"(?:\b(?i:as|ask|by|cc|colleague|credits? to|friend|from|i am|i'm|like|per|ping|see|teammates?|than|this is|to|via|with)"
+    r"(?:\b(?i:and|as|ask|by|cc|colleague|credits? to|friend|from|i am|i'm|like|per|ping|see|teammates?|than|this is|to|via|with)"
     rf",? @?)({_WORD})\b(?! {_CAPITAL_WORD})"
-    rf"|(?<![\w.@/])({_WORD})\b(?=['’]s\b|,? (?i:agrees?|and i|can|did|does|found|got|had|has|here|is|made|mentioned|noted"
-    r"|pointed|posted|ran|said|says|shared|showed|suggested|thank you|thanks|thinks|tried|used|was|will|wrote)\b"
+    rf"|(?<![\w.@/])({_WORD})\b(?=['’]s\b|,? (?i:agrees?|and i|are|can|did|does|found|from|got|had|has|here|is|made|mentioned"
+    r"|noted|pointed|posted|ran|said|says|shared|showed|suggested|thank you|thanks|thinks|tried|used|was|will|wrote)\b"
     r"|, (?:you|your|can|could|did|do|are|have|i|it|please|what|why|how)\b)"
     rf"|, ({_WORD})\b(?=[.!?]*[ \t\r]*$)",
     re.MULTILINE,
