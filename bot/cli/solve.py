@@ -30,7 +30,7 @@ _USUAL = {"time": 600.0}
 _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 """Options on a community, or on a past leaderboard."""
 
-_SHORTEST_SEARCH, _MAX_SLOWNESS = 30.0, 8.0
+_SHORTEST_SEARCH, _MAX_SLOWNESS = 30.0, 12.0
 """Seconds of a free core that are left for the search in any case, and how many times as long that may take on a busy one."""
 _LARGE_BYTES, _SECONDS_PER_MB, _READING_SHARE = 20_000_000, 0.3, 1 / 4
 """Of data from which on reading takes a while, how long on one core, and the share of --time after which rows are sampled."""

@@ -24,8 +24,9 @@ REFITS, REFITS_SHARE = 3, 0.1
 EXECUTION_SHARE = 1 / 6
 """Most of a run's time that one execution may take (in the papers: 1 h of 5 h)."""
 SHORTEST_EXECUTION = 5.0
-LEAST_BASELINE = 60.0
-"""Seconds for the baseline in a short run, as its libraries take long on a busy machine; at most a third of what is left."""
+LEAST_BASELINE, BUSY_BASELINE = 60.0, 0.9
+"""Seconds for the baseline in a short run, as its libraries take long: at most a third of what is left; on a busy machine more,
+up to this share."""
 SHORTEST_SHARE = 0.5
 """A new script that gets less than this share of the best one's seconds can hardly beat it."""
 SAMPLE_SHARE = 1 / 3
@@ -127,7 +128,7 @@ class RunBudget:
         It may cut into the time for the refit and the exit: without it there is nothing to hand in.
         """
         slowness = self.slowness()
-        min_seconds = min(LEAST_BASELINE * slowness, self.seconds_left() * min(1 / 2, slowness / 3))
+        min_seconds = min(LEAST_BASELINE * slowness, self.seconds_left() * min(BUSY_BASELINE, slowness / 3))
         return max(self.execution_seconds(None) or max(SHORTEST_EXECUTION, self.seconds_left() / 2), min_seconds)
 
     def reserved_seconds(self, best_seconds: float | None) -> float:

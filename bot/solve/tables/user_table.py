@@ -211,7 +211,8 @@ class _Rows:
     def is_filler(self, cells: Sequence[str]) -> bool:
         """Whether a record is no row; where blocks are left out, one may be cut."""
         is_odd = len(cells) < self.usual or any(cells[self.width :]) or any("\n" in cell for cell in cells)
-        return (is_odd and self.records.stride > 1) or not any(cells) or (len(cells) == 1 and self.width > 2) or self.repeats_header(cells)
+        is_filler = not any(cells) or (len(cells) == 1 and self.width > 2) or self.repeats_header(cells)
+        return is_filler or (is_odd and self.records.stride > 1)
 
     def repeats_header(self, cells: Sequence[str]) -> bool:
         """Whether a record names the columns once more, as where files were put one behind the other."""
