@@ -1,7 +1,8 @@
 """Sealed runs: an experiment's own command, run on all labelled rows in the idle time of labs.
 
 It runs in a copy of its lab's `work/`, as a lab of its own without an engine to ask. There the module `lab` writes the test
-predictions that it is given into a file. Only these leave, and nobody but the final selection learns anything of them.
+predictions that it is given into a file. Only these leave, also where the command fails later, and nobody but the final
+selection learns anything of them.
 It shares no file with its lab: by a pipe, a socket, a lock or a watch on one, it could tell labels to a process there.
 
 A stack was fitted on its members' predictions out of fold, which cover the lab's rows alone. So it runs on these rows, after
@@ -12,7 +13,7 @@ import asyncio
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -218,35 +219,39 @@ class SealedRuns:
             mounts = await self._mounts(experiment, folder)
             request = replace(copying, mounts=mounts, environment={_SEALED: f"/lab/work/{_KEPT_FOLDER}"})
             end = await self._command(experiment, copying, request)
-            if end.out_of_memory and not labs_ended:
+            # Logged again it has the number that it has in the run, or none.
+            names = (experiment.name, _first_name(experiment.name))
+            file = await _copied_array(names, folder, beside_scripts=end.reason is None)
+            if file is None and end.out_of_memory and not labs_ended:
                 raise _Postponed
-            if end.reason is not None:
-                return Retrained(None, end.reason)
             for sibling in self._siblings(experiment):
                 await self._take_logged(sibling, folder)
-            return await self._keep(experiment, await _copied_array(experiment.name, folder, logged_only=False))
+            if file is None and end.reason is not None:
+                return Retrained(None, end.reason)
+            return await self._keep(experiment, file)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, True)
 
     def _siblings(self, experiment: Experiment) -> list[Experiment]:
-        """Return the other experiments that the same command of the same lab makes, as far as they are due."""
+        """Return the other experiments with the same command in the same lab, as far as they are due.
+
+        Their files may differ, such as a table of parameters that grows from one to the next; a name that was used again
+        is then another experiment's.
+        """
         log, run_nodes = self.context.experiments, {key.node for key in self.context.steps.all(SEALED_RUN)}
-        siblings = (
-            []
-            if log is None
-            else [
-                e
-                for e in log.all()
-                if (e.lab, e.retrain, e.sources) == (experiment.lab, experiment.retrain, experiment.sources)
-            ]
-        )
-        return [e for e in siblings if e.kind == experiment.kind and e.node not in {*run_nodes, experiment.node}]
+        return [
+            e
+            for e in ([] if log is None else log.all())
+            if (e.lab, e.retrain, e.kind) == (experiment.lab, experiment.retrain, experiment.kind)
+            and (e.sources == experiment.sources or _first_name(e.name) != _first_name(experiment.name))
+            and e.node not in {*run_nodes, experiment.node}
+        ]
 
     async def _take_logged(self, sibling: Experiment, folder: Path) -> None:
         """Keep what the command of another experiment has logged for this one; without that it is run by itself later."""
-        file = await _copied_array(sibling.name, folder, logged_only=True)
-        if file is not None:
-            await self.context.steps.once(SEALED_RUN, partial(self._keep, sibling, file), Key(sibling.node))
+        file = await _copied_array((sibling.name,), folder, beside_scripts=False)
+        if file is not None and (outcome := await self._keep(sibling, file)).file is not None:
+            await self.context.steps.once(SEALED_RUN, partial(asyncio.sleep, 0, outcome), Key(sibling.node))
 
     async def _mounts(self, experiment: Experiment, folder: Path) -> dict[str, Path]:
         """Return what a sealed run finds: data, folds, and for a stack the experiments."""
@@ -324,6 +329,11 @@ class SealedRuns:
         return Retrained(name, "")
 
 
+def _first_name(name: str) -> str:
+    """Return the name under which an experiment was logged, before it was numbered."""
+    return re.sub(r"-\d+$", "", name)
+
+
 def _may_run(experiment: Experiment) -> bool:
     return bool(experiment.retrain) or experiment.kind == "portfolio"
 
@@ -335,22 +345,19 @@ def _lay_out(experiments: Path, refits: Path, target: Path) -> None:
         shutil.copyfile(file, target / file.relative_to(refits))
 
 
-async def _copied_array(name: str, folder: Path, *, logged_only: bool) -> Path | None:
-    """Return the test predictions that a sealed run left for an experiment, copied out of its `work/`."""
-    place = folder / "taken" / name
+async def _copied_array(names: Sequence[str], folder: Path, *, beside_scripts: bool) -> Path | None:
+    """Return the test predictions that a sealed run logged under a name, or left beside its scripts, copied out of `work/`."""
+    place, work = folder / "taken" / names[0], folder / "work"
     place.mkdir(parents=True)
-    return await asyncio.to_thread(_test_array, name, folder / "work", place, logged_only=logged_only)
+    places = [*(work / _KEPT_FOLDER / name for name in names), *([work] if beside_scripts else [])]
+    return await asyncio.to_thread(_test_array, places, place)
 
 
-def _test_array(name: str, work: Path, place: Path, *, logged_only: bool = False) -> Path | None:
-    """Return the array that a sealed run left, copied to a place of ours: as it was logged there, or beside the scripts."""
-    # Logged again it has the number that it has in the run, or none.
-    logged = [work / _KEPT_FOLDER / name, work / _KEPT_FOLDER / re.sub(r"-\d+$", "", name)]
-    for folder in logged[:1] if logged_only else [*logged, work]:
-        if folder.is_dir():
-            files = collect(folder, _ARRAYS, place, cap=_ARRAY_BYTES).kept
-            if files:
-                return next(iter(files.values()))
+def _test_array(places: Sequence[Path], target: Path) -> Path | None:
+    """Return the first array that is in one of these places, copied to a folder of ours."""
+    for place in places:
+        if place.is_dir() and (files := collect(place, _ARRAYS, target, cap=_ARRAY_BYTES).kept):
+            return next(iter(files.values()))
     return None
 
 

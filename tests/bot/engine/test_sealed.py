@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,9 +21,10 @@ from bot.engine.sealed import (
     SEALED_RUN,
     Retrained,
     SealedRuns,
+    _copied_array,
     _copying,
+    _first_name,
     _Postponed,
-    _test_array,
     retrainable_members,
     retrained,
 )
@@ -125,10 +127,10 @@ async def test_a_command_that_makes_several_experiments_is_run_once(
         )
         runs = SealedRuns(context)
         siblings = runs._siblings(known[0])
-        assert [one.node for one in siblings] == [3, 6], "4 has other files, 5 another command"
+        assert [one.node for one in siblings] == [3, 4, 6], "5 has another command"
         for one in siblings:
             await runs._take_logged(one, tmp_path)
-        assert retrained(context, 3) == Retrained("e3", "")
+        assert (retrained(context, 3), retrained(context, 4)) == (Retrained("e3", ""), Retrained("e4", ""))
         assert retrained(context, 6) is None, "the command logged nothing for it, so it is run by itself"
         assert [one.node for one in runs._siblings(known[0])] == [6]
 
@@ -263,34 +265,34 @@ def test_work_is_copied_before_an_experiments_own_files_which_no_later_change_of
     )
 
 
-def test_test_predictions_are_taken_as_logged_under_the_name_or_beside_the_scripts_and_never_by_a_link(
+async def test_test_predictions_are_taken_as_logged_under_the_name_or_beside_the_scripts_and_never_by_a_link(
     tmp_path: Path,
 ) -> None:
     work, outside = tmp_path / "work", tmp_path / "labels.npy"
     outside.write_bytes(b"labels")
 
-    def taken(name: str) -> bytes | None:
-        place = tmp_path / f"place-{len(list(tmp_path.iterdir()))}"
-        place.mkdir()
-        found = _test_array(name, work, place)
-        return None if found is None else found.read_bytes()
+    async def taken(name: str, *, beside_scripts: bool = True) -> bytes | None:
+        shutil.rmtree(tmp_path / "taken", ignore_errors=True)
+        file = await _copied_array((name, _first_name(name)), tmp_path, beside_scripts=beside_scripts)
+        return None if file is None else file.read_bytes()
 
     (work / ".sealed").mkdir(parents=True)
-    assert taken("trees-2") is None
+    assert await taken("trees-2") is None
     (work / "test.npy").symlink_to(outside)
-    assert taken("trees-2") is None
+    assert await taken("trees-2") is None
     (work / "test.npy").unlink()
     (work / "test.npy").write_bytes(b"beside")
-    assert taken("trees-2") == b"beside"
+    assert await taken("trees-2") == b"beside"
+    assert await taken("trees-2", beside_scripts=False) is None, "a command that failed may have left an old one"
     (work / ".sealed" / "trees").mkdir()
     (work / ".sealed" / "trees" / "test.csv").write_bytes(b"as logged")
-    assert taken("trees-2") == b"as logged", "in the run it had a number, as the name was taken"
+    assert await taken("trees-2") == b"as logged", "in the run it had a number, as the name was taken"
     (work / ".sealed" / "trees-2").mkdir()
     (work / ".sealed" / "trees-2" / "test.npy").write_bytes(b"with its number")
-    assert taken("trees-2") == b"with its number"
+    assert await taken("trees-2") == b"with its number"
     (work / ".sealed" / "trees-3").symlink_to(tmp_path)
     with pytest.raises(NotADirectoryError):
-        taken("trees-3")
+        await taken("trees-3")
 
 
 @pytest.mark.parametrize(
@@ -357,7 +359,7 @@ async def test_predictions_of_all_rows_are_used_where_they_agree_and_nothing_of_
     )
     few_rows = "[ $(wc -l < data/train.csv) -lt 238 ] && [ $(wc -l < /lab/folds.csv) -lt 238 ]"
     other = "! cmp -s /lab/experiments/good/test.npy logged.npy && cp /lab/experiments/good/test.npy test.npy"
-    again = f"{all_rows} && python fit.py 0.92 && lab log good --validation validation.npy --test test.npy"
+    again = f"{all_rows} && python fit.py 0.92 && lab log good --validation validation.npy --test test.npy && exit 3"
     ids = "cut -d, -f1 data/train.csv data/validation.csv | sort"
     joins = f'[ $(wc -l < data/validation.csv) = 4 ] && [ "$({ids} | uniq -d)" = id ] && cp logged.npy test.npy'
     opposite = PREDICT.replace("-float(sys.argv[1])", "float(sys.argv[1])")
