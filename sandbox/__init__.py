@@ -9,21 +9,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from state.redaction import Redactor
 
-__all__ = [
-    "BACK_ENDS",
-    "BackEndChoice",
-    "Breach",
-    "ExecutionOutcome",
-    "ExecutionRequest",
-    "ExitReason",
-    "Lease",
-    "Limits",
-    "ResourceUsage",
-    "Sandbox",
-    "SandboxDescription",
-    "Watch",
-]
-
 BACK_ENDS = {
     "docker": "sandbox.docker:DockerSandbox",
     "bubblewrap": "sandbox.bubblewrap:BubblewrapSandbox",
@@ -60,7 +45,7 @@ class ExitReason(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one execution; the defaults are the documented ones."""
+    """The limits of one execution."""
 
     seconds: float
     memory_bytes: int = 4 * 1024**3
@@ -84,12 +69,12 @@ class Lease:
 
     @property
     def lost(self) -> bool:
-        """Whether the machine that it is of is lost, as a fleet's may be."""
+        """Whether its machine is lost, as a fleet's may be."""
         return False
 
 
 _IDLE_PATIENCE = 20
-"""An idle execution may last so many times its limit, as it gets the processor late."""
+"""An idle execution may last this many times its limit, as it often waits for the processor."""
 
 
 @dataclass(frozen=True)

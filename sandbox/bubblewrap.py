@@ -16,7 +16,7 @@ from sandbox.lab import LabRequest
 from sandbox.lab.agent import WORK as LAB_WORK
 from sandbox.lab.layout import AGENT, FILTER, limits_of, readable
 from sandbox.launch import choose_cpus, clean_environment, path_of, shell_command, under_limits
-from sandbox.mounts import CODE, TMPFS, WORK, Visible, file_arguments, visible_paths
+from sandbox.mounts import CODE, TMPFS, WORK, VisiblePaths, file_arguments, visible_paths
 from sandbox.running import LocalProgram
 from sandbox.seccomp import seccomp_program
 from sandbox.tree import NamespaceTree, ProcessTree
@@ -45,7 +45,7 @@ class BubblewrapSandbox(LocalSandbox):
     isolates = True
 
     @cached_property
-    def _visible(self) -> Visible:
+    def _visible(self) -> VisiblePaths:
         return visible_paths(self._environment)
 
     def problem(self) -> str | None:
@@ -74,7 +74,7 @@ class BubblewrapSandbox(LocalSandbox):
             gaps.append("no system call filter: libseccomp is missing (Debian package libseccomp2)")
         if not choose_identity().counted:
             gaps.append("only the watcher limits the number of processes")
-        return self._described("bubblewrap", tuple(gaps))
+        return self._describe("bubblewrap", tuple(gaps))
 
     def start(self, request: ExecutionRequest, workspace: Workspace) -> LocalProgram:
         """Start bwrap, and the script in it."""
@@ -159,7 +159,6 @@ class BubblewrapSandbox(LocalSandbox):
 
 
 def _tree(pid: int, *, idle: bool = False) -> ProcessTree:
-    """Return the processes below bwrap."""
     tree = NamespaceTree(pid, TMPFS)
     return IdleTree(tree) if idle else tree
 
@@ -177,7 +176,7 @@ def bubblewrap_command(
     stack: ExitStack,
     command: Sequence[str],
     identity: Identity,
-    visible: Visible,
+    visible: VisiblePaths,
     *,
     writable: Mapping[str, Path],
     readable: Mapping[str, Path],

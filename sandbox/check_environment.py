@@ -21,7 +21,7 @@ _TRIALS = "trials.jsonl"
 class EnvironmentTrial:
     """One import or one fit."""
 
-    what: str
+    trial: str
     seconds: float
     error: str | None
 

@@ -19,16 +19,16 @@ from sandbox.idle import USUAL_SHARES
 from sandbox.image.engine import ENGINE_FAILURES, EngineError, attach, say
 from sandbox.launch import TASK_SLACK
 from sandbox.profile import INSTANCE
-from sandbox.running import Reaped
+from sandbox.running import ProcessExit
 from sandbox.watcher import Watcher
 
 _KILLED = 137
 _CONFLICT = 409
-_ASKED_EVERY = 0.2
-"""Seconds between two requests for its usage."""
+_POLL_SECONDS = 0.2
+"""Pause between two requests for its usage."""
 _CROWDED = 2
-_LAST = 5.0
-"""Seconds for our threads to end once the container is gone."""
+_JOIN_SECONDS = 5.0
+"""For our threads to end once the container is gone."""
 
 
 class Container:
@@ -55,13 +55,13 @@ class Container:
         self._engine = engine
         self._limits = limits
         self._watcher = watcher
-        self._lost: Exception | None = None
-        self._last = ResourceUsage(0.0)
+        self._failure: Exception | None = None
+        self._usage = ResourceUsage(0.0)
         self._peak = 0
-        self._used: Mapping[str, Any] = {}
+        self._stats: Mapping[str, Any] = {}
         self._inside: psutil.Process | None = None
         self._over = threading.Event()
-        self._asked = threading.Event()
+        self._requested = threading.Event()
         self._crowded = 0
         self._name = str(options["name"])
         self._idle = "cpu_shares" in options
@@ -81,13 +81,13 @@ class Container:
             raise EngineError(f"Cannot start the container: {say(error)}") from error
         self.input = self._stream if talks else None
         self._resources = resources.pop_all()
-        self._began = time.monotonic()
+        self._start = time.monotonic()
         self.output, output_end = os.pipe()
         self.engine, engine_end = os.pipe()
         os.close(engine_end)  # the engine reports problems as errors
         self.ended = os.eventfd(0)
         self._threads = [
-            threading.Thread(target=self._ask, name=f"{self._name}-usage", daemon=True),
+            threading.Thread(target=self._poll, name=f"{self._name}-usage", daemon=True),
             threading.Thread(target=self._pump, args=(output_end,), name=f"{self._name}-output", daemon=True),
             threading.Thread(target=self._await_end, name=f"{self._name}-end", daemon=True),
         ]
@@ -96,16 +96,16 @@ class Container:
 
     def measure(self) -> tuple[ResourceUsage, Breach | None]:
         """Use the engine's last report on memory, CPU and tasks; measure the folders ourselves."""
-        self._asked.set()
-        stats, self._used = self._used, {}
+        self._requested.set()
+        stats, self._stats = self._stats, {}
         cpu = stats.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
         memory = _memory(stats.get("memory_stats", {}))
         breach = self._watcher.check_written(self._members())
         self._peak = max(self._peak, memory or 0)
-        self._last = ResourceUsage(
-            seconds=time.monotonic() - self._began,
-            cpu_seconds=cpu / 1e9 if cpu else self._last.cpu_seconds,
-            memory_bytes=memory or self._last.memory_bytes,
+        self._usage = ResourceUsage(
+            seconds=time.monotonic() - self._start,
+            cpu_seconds=cpu / 1e9 if cpu else self._usage.cpu_seconds,
+            memory_bytes=memory or self._usage.memory_bytes,
             written_bytes=self._watcher.written_bytes,
         )
         if stats:
@@ -114,45 +114,39 @@ class Container:
         if self._crowded >= _CROWDED:
             self._crowded = 0
             detail = f"It ran more than {self._limits.processes} processes and threads at once."
-            return self._last, Breach(ExitReason.PROCESS_LIMIT, detail)
-        return self._last, breach
+            return self._usage, Breach(ExitReason.PROCESS_LIMIT, detail)
+        return self._usage, breach
 
-    def _ask(self) -> None:
-        """Ask the engine for its usage, as often as somebody measures it.
+    def _poll(self) -> None:
+        """Ask the engine for the usage and for pauses, whenever that was requested.
 
         In a thread of its own: at a container's end the engine answers only after all output has been read, which is
-        done by the thread that measures. The same goes for a pause.
+        done by the thread that measures.
         """
-        while self._asked.wait() and not self._over.is_set():
-            self._asked.clear()
+        while self._requested.wait() and not self._over.is_set():
+            self._requested.clear()
             with contextlib.suppress(*ENGINE_FAILURES):
-                self._heed_pause()
+                if (is_wanted := self._pause_wanted) != self._paused:
+                    (self._api.pause if is_wanted else self._api.unpause)(self._name)
+                    self._paused = is_wanted
             with contextlib.suppress(*ENGINE_FAILURES, psutil.Error):  # where it has ended, another thread sees it
                 if self._inside is None:
                     self._inside = psutil.Process(self._api.inspect_container(self._name)["State"]["Pid"])
-                self._used = self._api.stats(self._name, stream=False, one_shot=True)
-            self._over.wait(_ASKED_EVERY)
+                self._stats = self._api.stats(self._name, stream=False, one_shot=True)
+            self._over.wait(_POLL_SECONDS)
 
     def pause(self) -> None:
         """Have the engine freeze it."""
         self._pause_wanted = True
-        self._asked.set()
+        self._requested.set()
 
     def resume(self) -> None:
         """Have the engine let it go on."""
         self._pause_wanted = False
-        self._asked.set()
-
-    def _heed_pause(self) -> None:
-        if (is_wanted := self._pause_wanted) != self._paused:
-            (self._api.pause if is_wanted else self._api.unpause)(self._name)
-            self._paused = is_wanted
+        self._requested.set()
 
     def kill(self) -> None:
-        """Kill it with all its processes; its output must be read meanwhile.
-
-        The engine answers only after all output has been read, which is the caller's task.
-        """
+        """Kill it with all its processes; the caller must read its output meanwhile, or the engine does not answer."""
         if self._threads[-1].is_alive():
             self._threads.insert(0, threading.Thread(target=self._kill, name=f"{self._name}-kill", daemon=True))
             self._threads[0].start()
@@ -165,34 +159,34 @@ class Container:
         with contextlib.suppress(*ENGINE_FAILURES):
             self._api.kill(self._name)
 
-    def reap(self) -> Reaped:
+    def reap(self) -> ProcessExit:
         """Ask the engine how it ended."""
         try:
             state = self._api.inspect_container(self._name)["State"]
         except ENGINE_FAILURES as error:
             state = {"Running": True, "Error": say(error)}
         if state["Running"]:
-            reason = state["Error"] or (say(self._lost) if self._lost else "the container was lost")
-            return Reaped(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {reason}"))
+            reason = state["Error"] or (say(self._failure) if self._failure else "the container was lost")
+            return ProcessExit(_KILLED, breach=Breach(ExitReason.INFRASTRUCTURE, f"The Docker engine failed: {reason}"))
         killed = bool(state["OOMKilled"])
-        return Reaped(
+        return ProcessExit(
             exit_code=state["ExitCode"],
-            cpu_seconds=self._last.cpu_seconds,
+            cpu_seconds=self._usage.cpu_seconds,
             peak_memory_bytes=self._limits.memory_bytes if killed else self._peak or None,
             breach=self._watcher.check_disk(),
             out_of_memory=killed,
         )
 
     def close(self) -> None:
-        """Remove the container, and give the descriptors back."""
+        """Remove the container, and close the descriptors."""
         self._over.set()
-        self._asked.set()
+        self._requested.set()
         os.close(self.output)  # the pump then throws away what still comes
         _remove(self._engine, self._name)
         with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)  # should the engine not have
         for thread in self._threads:
-            thread.join(_LAST)
+            thread.join(_JOIN_SECONDS)
         self._stream.close()
         os.close(self.engine)
         if not self._threads[-1].is_alive():
@@ -200,7 +194,7 @@ class Container:
         self._resources.close()
 
     def _pump(self, pipe: int) -> None:
-        """Pass its output on, and go on reading when nobody wants it any more: unread, the container would stand still."""
+        """Pass its output on, and keep reading when nobody wants it any more: unread output would block the container."""
         is_open = True
         with contextlib.suppress(*ENGINE_FAILURES, ValueError):
             for kind, chunk in frames_iter(self._stream, tty=False):
@@ -212,10 +206,10 @@ class Container:
         try:
             self._api.wait(self._name)
         except ENGINE_FAILURES as error:
-            self._lost = error
+            self._failure = error
         finally:
             self._over.set()
-            self._asked.set()
+            self._requested.set()
             os.eventfd_write(self.ended, 1)
 
     def _members(self) -> list[psutil.Process]:
@@ -232,7 +226,7 @@ def _remove(engine: DockerClient, name: str) -> None:
 
 
 def _create(engine: DockerClient, options: Mapping[str, Any]) -> None:
-    """Create it; its name is the key of the execution: what an earlier attempt of ours left under it goes."""
+    """Create it; its name is the key of the execution: a container that an earlier attempt of ours left is removed."""
     try:
         try:
             engine.containers.create(**options)

@@ -42,7 +42,7 @@ class DockerSandbox(LocalSandbox):
 
     isolates = True
 
-    _found: tuple[str, str, Mapping[str, str]] | None = None
+    _image_facts: tuple[str, str, Mapping[str, str]] | None = None
     """Image, version of its Python, and its packages, set by `problem`."""
 
     def problem(self) -> str | None:
@@ -63,12 +63,12 @@ class DockerSandbox(LocalSandbox):
                 f"The environment {self._environment.name} is for Python {self._environment.record.python}, and the image has "
                 f"{facts['python']}: run `make image`."
             )
-        self._found = f"{', '.join(image.tags)} {image.id}", facts["python"], facts["packages"]
+        self._image_facts = f"{', '.join(image.tags)} {image.id}", facts["python"], facts["packages"]
         return None
 
     def describe(self) -> SandboxDescription:
         """Return what it cannot contain, and (after `problem`) what is installed in its image."""
-        image, python, packages = self._found or (None, None, None)
+        image, python, packages = self._image_facts or (None, None, None)
         return SandboxDescription(
             name="docker",
             gaps=(

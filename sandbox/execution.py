@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sandbox import ExecutionOutcome, ExecutionRequest, ExitReason, Lease, Limits, SandboxDescription, Watch
-from sandbox.collect import Collected, collect, collect_folder
+from sandbox.collect import CollectedFiles, collect, collect_folder
 from sandbox.environments import ScriptEnvironment
 from sandbox.gpu import metered
 from sandbox.idle_probe import SMALL_SHARE, idle_share
@@ -78,13 +78,12 @@ def reach_verdict(ending: Ending, limits: Limits, *, host_oom: bool, disk_full: 
     tail = ending.output.text()[-_TAIL:]
     no_gpu_memory = _lacks_gpu_memory(tail)
     if ending.breach is not None:
-        killed = ["One of its processes was killed for memory earlier."] if ending.reaped.out_of_memory else []
-        return Verdict(ending.breach.reason, ending.breach.detail, killed)
+        notes = ["One of its processes was killed for memory earlier."] if ending.reaped.out_of_memory else []
+        return Verdict(ending.breach.reason, ending.breach.detail, notes)
     if ending.reaped.exit_code == 0:
-        is_spent = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
-        return Verdict(
-            ExitReason.FINISHED, None, ["Part of it ran out of memory, but it exited normally."] if is_spent else []
-        )
+        ran_out = ending.reaped.out_of_memory or _NO_MEMORY.search(tail) or no_gpu_memory
+        notes = ["Part of it ran out of memory, but it exited normally."] if ran_out else []
+        return Verdict(ExitReason.FINISHED, None, notes)
     if ending.reaped.out_of_memory:
         detail = f"It or a process that it started was killed for memory; {limits.memory_bytes} bytes allowed."
         return Verdict(ExitReason.OUT_OF_MEMORY, detail)
@@ -106,8 +105,8 @@ def _error(code: int, tail: str, limits: Limits, *, host_oom: bool, disk_full: b
         return Verdict(ExitReason.DISK_LIMIT, f"It may write {limits.written_bytes} bytes of files.")
     if _NO_PROCESS.search(tail):
         return Verdict(ExitReason.PROCESS_LIMIT, f"It may run {limits.processes} processes and threads at once.")
-    if code > 128:
-        return Verdict(ExitReason.ERROR, f"It was killed by {_signal_name(code - 128)}.")
+    if code - 128 in set(signal.Signals):
+        return Verdict(ExitReason.ERROR, f"It was killed by {signal.Signals(code - 128).name}.")
     return Verdict(ExitReason.ERROR)
 
 
@@ -117,13 +116,6 @@ def _lacks_gpu_memory(tail: str) -> bool:
     error = _BOOSTING.search(tail)
     message = error[0].lower() if error else ""
     return "cuda" in message and any(words in message for words in ("out of memory", "bad_alloc", "allocation error"))
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"exit status {128 + number}"
 
 
 _FULL_DISK = 16 * 1024**2
@@ -145,11 +137,7 @@ class LocalSandbox(ABC):
         settings: SandboxSettings | None = None,
         environment: ScriptEnvironment | None = None,
     ) -> None:
-        """Take what its kinds need.
-
-        By the instance its processes and containers are recognised after a crash. Packages for scripts are those of the
-        environment.
-        """
+        """Prepare; `instance` identifies its containers after a crash, `environment` holds the packages of scripts."""
         self._instance = instance
         self._settings = settings or SandboxSettings()
         self._environment = environment
@@ -166,13 +154,10 @@ class LocalSandbox(ABC):
 
     @property
     def _python(self) -> Path:
-        """The Python that scripts run with, where it is one of this machine's."""
         return self._environment.executable if self._environment else Path(sys.executable)
 
-    def _described(self, name: str, gaps: tuple[str, ...]) -> SandboxDescription:
-        """Describe it with the packages of the environment, or the bot's own if there is none."""
-        environment = self._environment
-        if environment is None:
+    def _describe(self, name: str, gaps: tuple[str, ...]) -> SandboxDescription:
+        if (environment := self._environment) is None:
             return SandboxDescription(name, gaps, isolates=self.isolates)
         python, packages = environment.record.python, environment.packages()
         return SandboxDescription(name, gaps, python, packages, environment.name, isolates=self.isolates)
@@ -275,25 +260,17 @@ def execute(
             return _failure(f"No such folder: {folder}.")
     try:
         with fresh_workspace(request) as workspace, metered(request.lease.gpus) as meter:
-            supervisor = Supervisor(request, stop, watch, meter, pause)
-            return _execute(sandbox, request, workspace, supervisor)
+            supervisor, ooms = Supervisor(request, stop, watch, meter, pause), oom_kills()
+            ending = supervisor.follow(sandbox.start(request, workspace))
+            full = shutil.disk_usage(request.out).free < _FULL_DISK
+            verdict = reach_verdict(ending, request.limits, host_oom=oom_kills() > ooms, disk_full=full)
+            if verdict.reason is ExitReason.INFRASTRUCTURE:
+                return _failure(verdict.detail, ending.seconds)
+            text = ending.output.text()
+            write_whole(request.out / LOG_NAME, text)
+            collected = _collect(workspace, request)
     except OSError as error:
         return _failure(f"The sandbox failed: {error}")
-
-
-def _execute(
-    sandbox: LocalSandbox, request: ExecutionRequest, workspace: Workspace, supervisor: Supervisor
-) -> ExecutionOutcome:
-    ooms = oom_kills()
-    running = sandbox.start(request, workspace)
-    ending = supervisor.follow(running)
-    full = shutil.disk_usage(request.out).free < _FULL_DISK
-    verdict = reach_verdict(ending, request.limits, host_oom=oom_kills() > ooms, disk_full=full)
-    if verdict.reason is ExitReason.INFRASTRUCTURE:
-        return _failure(verdict.detail, ending.seconds)
-    text = ending.output.text()
-    write_whole(request.out / LOG_NAME, text)
-    collected = _collect(workspace, request)
     return ExecutionOutcome(
         reason=verdict.reason,
         exit_code=ending.reaped.exit_code,
@@ -308,9 +285,9 @@ def _execute(
     )
 
 
-def _collect(workspace: Workspace, request: ExecutionRequest) -> Collected:
+def _collect(workspace: Workspace, request: ExecutionRequest) -> CollectedFiles:
     if workspace.work.is_symlink() or not workspace.work.is_dir():
-        return Collected(notes=["It removed its working folder."])
+        return CollectedFiles(notes=["It removed its working folder."])
     collected = collect(workspace.work, request.keep, request.out)
     for name in request.keep_folders:
         if (problem := collect_folder(workspace.work, name, request.out, request.mounts)) is not None:

@@ -107,7 +107,6 @@ def _has_capabilities() -> bool:
 
 
 def _mapped(user: int) -> bool:
-    """Return whether this user id exists in our own user namespace."""
     lines = Path("/proc/self/uid_map").read_text().splitlines()
     ranges = [tuple(int(part) for part in line.split()) for line in lines]
     return any(start <= user < start + count for start, _, count in ranges)

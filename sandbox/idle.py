@@ -42,7 +42,6 @@ class IdleTree:
     """
 
     def __init__(self, tree: ProcessTree) -> None:
-        """Take the processes."""
         self._tree = tree
 
     def members(self) -> list[psutil.Process]:

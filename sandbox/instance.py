@@ -63,7 +63,7 @@ class OwnedFolder:
         write_whole(self._file, owner())  # another bot that cleans up must not find it empty
 
     @property
-    def is_left(self) -> bool:
+    def is_orphaned(self) -> bool:
         """Whether it exists although the process that made it is gone."""
         try:
             return not is_alive(self._file.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ import psutil
 from sandbox import Lease, Sandbox
 from sandbox.gpu import Gpus
 from sandbox.lab import LabPlace
-from sandbox.locks import Lock, WaitingLine, holders, take
+from sandbox.locks import Lock, WaitingLine, holders, try_lock
 from sandbox.settings import SandboxSettings
 from sandbox.share import Share, share_of
 from state.errors import InfrastructureFailure
@@ -188,10 +188,10 @@ class Leases:
                 while not line.is_first(place) or (holding := attempt()) is None:
                     now = time.monotonic()
                     if now >= deadline:
-                        raise NoneFree(f"{subject} did not come free in {now - start:.0f} s{self._why(kind)}.")
+                        raise NoneFree(f"{subject} did not come free in {now - start:.0f} s{self._shortage(kind)}.")
                     if say and now >= report_at:
                         since = datetime.now().astimezone() - timedelta(seconds=now - start)
-                        say(f"waiting since {since:%H:%M:%S} for {subject}{self._why(kind)}")
+                        say(f"waiting since {since:%H:%M:%S} for {subject}{self._shortage(kind)}")
                         report_at = now + _SAY_AGAIN
                     await asyncio.sleep(min(_PAUSE, deadline - now))
                 return holding
@@ -200,7 +200,7 @@ class Leases:
 
     def _try_cores(self, count: int) -> HeldLocks[int] | None:
         def attempt(core: int) -> Sequence[Lock] | None:
-            lock = take(self._folder / f"cpu-{core}")
+            lock = try_lock(self._folder / f"cpu-{core}")
             return None if lock is None else [lock]
 
         return _all_or_none(self._cores, attempt, count)
@@ -213,11 +213,11 @@ class Leases:
         """Take a GPU, or a share of one: shares hold the GPU's own lock together, which keeps others from having it alone."""
         if self._shares == 1 and self._gpus.processes(uuid):
             return None
-        whole_gpu = take(self._folder / f"gpu-{uuid}", shared=self._shares > 1)
+        whole_gpu = try_lock(self._folder / f"gpu-{uuid}", shared=self._shares > 1)
         if whole_gpu is None or self._shares == 1:
             return None if whole_gpu is None else [whole_gpu]
         for share in range(self._shares):
-            if lock := take(self._folder / f"gpu-{uuid}.{share}"):
+            if lock := try_lock(self._folder / f"gpu-{uuid}.{share}"):
                 return [whole_gpu, lock]
         whole_gpu.release()
         return None
@@ -245,7 +245,7 @@ class Leases:
                 _release({uuid: locks})
         return set(self._withheld)
 
-    def _why(self, kind: str) -> str:
+    def _shortage(self, kind: str) -> str:
         """Return which other process has the cores, or why a GPU without a lease is not to be had, as the end of a sentence."""
         if kind == "cpu":
             holder_pids = holders(self._folder / f"cpu-{core}" for core in self._cores)

@@ -25,7 +25,7 @@ _PROBE = re.compile(r"bot-(\d+-\d+-[0-9a-f]{8})-\w+")
 
 
 @dataclass(frozen=True)
-class Leftover:
+class OrphanedResource:
     """One thing that a killed bot has left."""
 
     name: str
@@ -35,12 +35,12 @@ class Leftover:
     """Removes it with all that belongs to it; returns a sentence on what was removed, or why it was not."""
 
 
-def left_by_killed(state: Path) -> list[Leftover]:
+def find_orphaned_resources(state: Path) -> list[OrphanedResource]:
     """Return what killed bots left that kept their state in this folder, in the order in which it must go."""
     return [*_containers(instance_of(state)), *_folders(state), *_probes()]
 
 
-def _containers(instance: str) -> list[Leftover]:
+def _containers(instance: str) -> list[OrphanedResource]:
     try:
         with connect() as engine:
             filters = {"label": f"{INSTANCE}={instance}"}
@@ -48,7 +48,7 @@ def _containers(instance: str) -> list[Leftover]:
             names = [str(container.name) for container in containers if not is_alive(container.labels.get(OWNER, ""))]
     except ENGINE_FAILURES:
         return []  # without an engine there are no containers to be seen
-    return [Leftover(f"container {name}", lambda: 0, partial(_remove_container, name)) for name in names]
+    return [OrphanedResource(f"container {name}", lambda: 0, partial(_remove_container, name)) for name in names]
 
 
 def _remove_container(name: str) -> str:
@@ -60,19 +60,19 @@ def _remove_container(name: str) -> str:
     return f"removed container {name}"
 
 
-def _folders(state: Path) -> Iterator[Leftover]:
+def _folders(state: Path) -> Iterator[OrphanedResource]:
     for path in _work_folders(state, _LEVELS):
         folder = OwnedFolder(path.parent)
-        if folder.is_left:
+        if folder.is_orphaned:
             parts = [folder.path, *_temporary_folders(folder.out)]
-            yield Leftover(str(path), partial(own_bytes, parts), partial(remove_left, folder))
+            yield OrphanedResource(str(path), partial(own_bytes, parts), partial(remove_orphaned_folder, folder))
 
 
-def _probes() -> Iterator[Leftover]:
+def _probes() -> Iterator[OrphanedResource]:
     for path in _own_folders(Path(tempfile.gettempdir()).glob("bot-*")):
         match = _PROBE.fullmatch(path.name)
         if match and not is_alive(match[1]):
-            yield Leftover(str(path), partial(own_bytes, [path]), partial(_remove_probe, path))
+            yield OrphanedResource(str(path), partial(own_bytes, [path]), partial(_remove_probe, path))
 
 
 def _remove_probe(path: Path) -> str:
@@ -80,7 +80,7 @@ def _remove_probe(path: Path) -> str:
     return f"removed {path}"
 
 
-def remove_left(folder: OwnedFolder) -> str:
+def remove_orphaned_folder(folder: OwnedFolder) -> str:
     """End what still runs for a work folder whose bot is gone, then remove it with its temporary folders."""
     label = label_of(folder.out)
     killed = kill_all(lambda: [process for process in psutil.process_iter() if _mark(process).startswith(f"{label}.")])
@@ -129,7 +129,6 @@ def _temporary_folders(out: Path) -> list[Path]:
 
 
 def _own_folders(paths: Iterable[Path]) -> list[Path]:
-    """Return the folders among them that are this user's."""
     return [path for path in paths if path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.geteuid()]
 
 

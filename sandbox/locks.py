@@ -32,7 +32,7 @@ class Lock:
         os.close(self._descriptor)
 
 
-def take(path: Path, *, shared: bool = False) -> Lock | None:
+def try_lock(path: Path, *, shared: bool = False) -> Lock | None:
     """Take the lock on a file, which is made if it is absent; None if somebody else holds it.
 
     Nothing is ever written to the file. `shared`: it is held beside others that hold it in this way.
@@ -57,7 +57,7 @@ def take(path: Path, *, shared: bool = False) -> Lock | None:
         os.close(descriptor)
 
 
-def take_soon(path: Path) -> Lock | None:
+def lock_within_seconds(path: Path) -> Lock | None:
     """Take the lock as soon as a dead holder has let go of it; None if a living one does not within seconds.
 
     A process that is killed while it starts another leaves a copy of its descriptors there, until that one runs its program.
@@ -66,7 +66,7 @@ def take_soon(path: Path) -> Lock | None:
         OSError: As `take` does.
     """
     until = time.monotonic() + _LETTING_GO
-    while (lock := take(path)) is None and time.monotonic() < until:
+    while (lock := try_lock(path)) is None and time.monotonic() < until:
         time.sleep(0.05)
     return lock
 
@@ -118,7 +118,7 @@ class WaitingLine:
         place = None
         while place is None:  # another process that checks the line may hold the file for a moment, before we lock it
             ticket = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(self._turns)}"
-            place = take(self._folder / (self._prefix + ticket))
+            place = try_lock(self._folder / (self._prefix + ticket))
         try:
             yield place
         finally:

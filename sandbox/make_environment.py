@@ -15,7 +15,7 @@ from typing import Literal
 
 from sandbox.environments import LISTS, PLAIN_NAME, PYTHON, VERSIONS, Group, Record, ScriptEnvironment, environments_in
 from sandbox.launch import ended_with_us
-from sandbox.locks import take_soon
+from sandbox.locks import lock_within_seconds
 from state.errors import InfrastructureFailure, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -142,7 +142,6 @@ def _make(path: Path, recipe: Recipe) -> ScriptEnvironment:
 
 
 def _requirements(recipe: Recipe) -> list[str]:
-    """Return the names of the packages in its groups."""
     names = [name for group in recipe.groups for name, _ in _entries(LISTS / f"{group}.in")]
     if "tabular" in recipe.groups:
         names.append("xgboost" if recipe.cuda else "xgboost-cpu")
@@ -187,8 +186,7 @@ def _run(command: Sequence[str], folder: Path) -> None:
 
 @contextmanager
 def _exclusive(folder: Path, name: str) -> Iterator[None]:
-    """Keep other processes from making or removing it meanwhile."""
-    lock = take_soon(folder / f".{name}.lock")
+    lock = lock_within_seconds(folder / f".{name}.lock")
     if lock is None:
         raise UsageError(f"another `bot env` is working on the environment {name}: wait until it ends, or stop it")
     try:

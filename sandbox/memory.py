@@ -12,7 +12,7 @@ _PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
-class Unlinked:
+class UnlinkedFiles:
     """Open files without a name: no folder shows them, and they occupy space until they are closed."""
 
     disk_bytes: int = 0
@@ -50,7 +50,9 @@ def exact_memory(members: Iterable[psutil.Process], file_backed: int) -> int:
     return private + max(shared, file_backed)
 
 
-def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted_devices: Collection[int]) -> Unlinked:
+def unlinked_files(
+    members: Iterable[psutil.Process], work_device: int, counted_devices: Collection[int]
+) -> UnlinkedFiles:
     """Measure the open files that have no name any more. `counted` are devices whose whole usage is measured otherwise."""
     sizes: dict[tuple[int, int], int] = {}
     for member in members:
@@ -67,7 +69,7 @@ def unlinked_files(members: Iterable[psutil.Process], work_device: int, counted_
             if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and status.st_dev not in counted_devices:
                 sizes[status.st_dev, status.st_ino] = status.st_blocks * 512
     disk = sum(size for (device, _), size in sizes.items() if device == work_device)
-    return Unlinked(disk, sum(sizes.values()) - disk)
+    return UnlinkedFiles(disk, sum(sizes.values()) - disk)
 
 
 @dataclass(frozen=True)

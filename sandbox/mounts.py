@@ -21,7 +21,7 @@ _ETC_FILES = ("/etc/ld.so.cache", "/etc/localtime")
 _OWN_PACKAGES = ("state", "scrapers", "sandbox", "bot")
 
 
-class Visible:
+class VisiblePaths:
     """What of the host a script sees: folders mounted read-only where they lie, and copies of small files."""
 
     def __init__(self, paths: Iterable[Path], hidden: Iterable[Path] = (), files: Iterable[Path] = ()) -> None:
@@ -38,7 +38,7 @@ class Visible:
         return next((visible for visible, real in pairs if resolved.is_relative_to(real)), None)
 
 
-def visible_paths(environment: ScriptEnvironment | None = None) -> Visible:
+def visible_paths(environment: ScriptEnvironment | None = None) -> VisiblePaths:
     """Return the system's programs and libraries, and the environment of scripts; None: that of the running Python."""
     if environment is None:
         prefix, executable = Path(sys.prefix), Path(sys.executable).resolve()
@@ -52,11 +52,11 @@ def visible_paths(environment: ScriptEnvironment | None = None) -> Visible:
     own_packages = [home / name for name in _OWN_PACKAGES if (home / name).is_dir()]
     hidden = [path for path in own_packages if any(path.is_relative_to(visible.resolve()) for visible in paths)]
     files = [prefix / "pyvenv.cfg", *map(Path, _ETC_FILES)]
-    return Visible(paths, hidden, [file for file in files if file.is_file()])
+    return VisiblePaths(paths, hidden, [file for file in files if file.is_file()])
 
 
 def file_arguments(
-    visible: Visible,
+    visible: VisiblePaths,
     *,
     files: Mapping[str, int],
     writable: Mapping[str, Path],
@@ -91,7 +91,7 @@ def file_arguments(
 
 
 @lru_cache(maxsize=8)
-def _fixed_arguments(visible: Visible, points: tuple[str, ...]) -> list[str]:
+def _fixed_arguments(visible: VisiblePaths, points: tuple[str, ...]) -> list[str]:
     """Return the arguments that are the same for all executions: parents, and what is mounted where it lies."""
     all_paths = [*visible.paths, *map(Path, points)]
     arguments = []

@@ -21,7 +21,7 @@ class ProcessSandbox(LocalSandbox):
 
     def describe(self) -> SandboxDescription:
         """Return what a plain process cannot contain."""
-        return self._described(
+        return self._describe(
             "process",
             (
                 "it can read and write whatever the bot's user can: labels, other views, secrets, and data/ itself",

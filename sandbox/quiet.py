@@ -23,7 +23,6 @@ class QuietCores:
     """The cores that commands of labs have for themselves, and the idle executions that wait for them."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._lock = threading.Lock()
         self._leases: list[tuple[Lease, bool]] = []
         self._events: set[int] = set()

@@ -4,9 +4,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sandbox import Breach, ExecutionRequest, ExitReason, ResourceUsage
+from state.closed import ClosedModel
 
 _CPU_SECONDS = 1.0
 _BUSY = 0.01
@@ -16,15 +17,11 @@ _MIN_WRITTEN_BYTES = 50_000_000
 _DISK_EVERY = 2.0
 
 
-class RuleSettings(BaseModel):
+class RuleSettings(ClosedModel):
     """Thresholds of the rules; a false end costs more than a late one."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     silent_minutes: float = Field(
-        default=10.0,
-        ge=0,
-        description="stop a script after this many minutes without output or CPU time (0: never)",
+        default=10.0, ge=0, description="stop a script after this many minutes without output or CPU time (0: never)"
     )
     free_disk_bytes: int = Field(
         default=500_000_000,

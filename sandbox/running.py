@@ -18,7 +18,7 @@ from sandbox.watcher import Watcher
 
 
 @dataclass(frozen=True)
-class Reaped:
+class ProcessExit:
     """Facts about a program after its end."""
 
     exit_code: int | None
@@ -55,7 +55,7 @@ class Running(Protocol):
     def kill(self) -> None:
         """Kill it and all its descendants, paused or not; no error if it has ended."""
 
-    def reap(self) -> Reaped:
+    def reap(self) -> ProcessExit:
         """Return how it ended, once `ended` is readable."""
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class LocalProgram:
         """Kill the tree. The program is reaped last, so that its process id, also its group's, cannot be another's yet."""
         self._tree.kill()
 
-    def reap(self) -> Reaped:
+    def reap(self) -> ProcessExit:
         """Wait for the program, which has ended, and measure once more what it left."""
         _, status, usage = os.wait4(self._process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -147,7 +147,7 @@ class LocalProgram:
         # The kernel also counts the moment before exec, when the child was still our own image.
         if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
             peak = max(peak, usage.ru_maxrss * 1024)
-        return Reaped(
+        return ProcessExit(
             exit_code=128 - code if code < 0 else code,
             # Bubblewrap ends without waiting for what ran in it, whose time the kernel then does not count.
             cpu_seconds=max(usage.ru_utime + usage.ru_stime, self._watcher.cpu_seconds),

@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sandbox.environments import PLAIN_NAME
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.settings_paths import SettingsPath
 
@@ -16,10 +17,8 @@ NO_FLEET = "none"
 """The address that stands for this machine alone."""
 
 
-class SandboxSettings(BaseModel):
+class SandboxSettings(ClosedModel):
     """The back end, packages and limits of scripts; the owner's choice, never a model's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     environment: str | None = Field(
         default=None,
@@ -64,18 +63,14 @@ class SandboxSettings(BaseModel):
         return (self.environments or data / "kaggle-bot" / "environments").expanduser().absolute()
 
 
-class LeaseSettings(BaseModel):
+class LeaseSettings(ClosedModel):
     """The table `[leases]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     gpu_shares: int = Field(default=1, ge=1, le=64, description="maximum number of executions per GPU")
 
 
-class FleetSettings(BaseModel):
+class FleetSettings(ClosedModel):
     """The table `[fleet]` of bot.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     address: str | None = Field(
         default=None,

@@ -11,7 +11,7 @@ from sandbox import Breach, ExecutionRequest, ExitReason, Watch
 from sandbox.gpu import GpuMeter
 from sandbox.output import CappedOutput, LiveLog
 from sandbox.quiet import PauseSignal
-from sandbox.running import Reaped, Running
+from sandbox.running import ProcessExit, Running
 from sandbox.workspace import LOG_NAME
 
 _INTERVAL = 0.2
@@ -28,7 +28,7 @@ _LAST_OUTPUT = 1.0
 class Ending:
     """How a program ended."""
 
-    reaped: Reaped
+    reaped: ProcessExit
     seconds: float
     output: CappedOutput
     engine: str
@@ -70,7 +70,6 @@ class Supervisor:
         meter: GpuMeter | None = None,
         pause: PauseSignal | None = None,
     ) -> None:
-        """Take what is run, whose log shows its output, redacted, while it runs, and who asks and watches."""
         self._wall_seconds = request.wall_seconds
         self._cpu_seconds = request.limits.seconds if request.idle else float("inf")
         self._meter = meter
@@ -84,7 +83,7 @@ class Supervisor:
         self._log = LiveLog(request.out / LOG_NAME, self._output)
         self._engine = CappedOutput(_ENGINE_BYTES)
         self._selector = selectors.DefaultSelector()
-        self._reaped = Reaped(exit_code=None)
+        self._reaped = ProcessExit(exit_code=None)
 
     def follow(self, running: Running) -> Ending:
         """Return when the program and all its descendants are gone; its descriptors are closed then."""

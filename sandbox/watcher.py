@@ -11,7 +11,7 @@ import psutil
 
 from sandbox import Breach, ExitReason, Limits, ResourceUsage
 from sandbox.disk import DEEPEST, DiskUsage, folder_usage
-from sandbox.memory import TmpfsUsage, Unlinked, exact_memory, resident_memory, unlinked_files
+from sandbox.memory import TmpfsUsage, UnlinkedFiles, exact_memory, resident_memory, unlinked_files
 from sandbox.tree import ProcessTree
 
 _SLACK = DiskUsage(1024**2, 100)
@@ -46,7 +46,7 @@ class Watcher:
         self._folders = folders
         self._device = folders[0].stat().st_dev
         self._free = self._free_disk()
-        self._unlinked = Unlinked()
+        self._unlinked = UnlinkedFiles()
         self._disk_due = 0.0
         self._allowed = DiskUsage(limits.written_bytes, limits.files)
         self._began = time.monotonic()
@@ -82,9 +82,9 @@ class Watcher:
                 self._cpu[member.pid, member.create_time()] = times.user + times.system
         self.cpu_seconds = sum(self._cpu.values())
 
-    def check_disk(self, unlinked: Unlinked | None = None, tmpfs_files: int = 0) -> Breach | None:
+    def check_disk(self, unlinked: UnlinkedFiles | None = None, tmpfs_files: int = 0) -> Breach | None:
         """Measure the folders alone, as after the end."""
-        usage = self._written(self._allowed.files) + DiskUsage(unlinked.disk_bytes if unlinked else 0, tmpfs_files)
+        usage = self._disk_usage(self._allowed.files) + DiskUsage(unlinked.disk_bytes if unlinked else 0, tmpfs_files)
         self._allow(usage, self._allowed)
         self.written_bytes = usage.bytes
         if usage.too_deep:
@@ -101,17 +101,17 @@ class Watcher:
 
     def tolerate(self) -> None:
         """Allow what lies in the folders now, should it be too much, but no more; and less as soon as there is less."""
-        usage = self._written(_MOST_FILES)
+        usage = self._disk_usage(_MOST_FILES)
         self._allow(usage, DiskUsage(_MOST_BYTES, _MOST_FILES))
         self.written_bytes, self._disk_due = usage.bytes, 0.0
 
     def overfull(self) -> bool:
         """Whether more lies in the folders than the limit, which was tolerated; measured again only if it was so last."""
         if self.written_bytes > self._limits.written_bytes:
-            self.written_bytes = self._written(_MOST_FILES).bytes
+            self.written_bytes = self._disk_usage(_MOST_FILES).bytes
         return self.written_bytes > self._limits.written_bytes
 
-    def _written(self, enough_files: int) -> DiskUsage:
+    def _disk_usage(self, enough_files: int) -> DiskUsage:
         return sum((folder_usage(folder, enough_files=enough_files) for folder in self._folders), DiskUsage())
 
     def _allow(self, usage: DiskUsage, at_most: DiskUsage) -> None:

@@ -1,4 +1,4 @@
-"""Approvals and wishes: what the owner is asked and answers, each change with its event in one transaction."""
+"""Approvals and submission requests: what the owner is asked and asks for, each change with its event in one transaction."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -7,11 +7,11 @@ from sqlmodel import Session, col, select
 
 from state.errors import UsageError
 from state.store import Transaction
-from state.tables import Approval, Submission, Wish
+from state.tables import Approval, Submission, SubmissionRequest
 
 Verdict = Literal["approved", "refused", "moot"]
 """moot: no decision is needed any more, as another file goes instead or the site has this one already."""
-WishState = Literal["open", "intended", "refused"]
+RequestState = Literal["open", "intended", "refused"]
 
 
 def ask_approval(tx: Transaction, run_id: str, submission: str, *, reason: str) -> Approval:
@@ -24,7 +24,7 @@ def ask_approval(tx: Transaction, run_id: str, submission: str, *, reason: str) 
         return approval
     announced = [row.announce_at for row in undecided(tx.session, run_id) if row.announce_at is not None]
     row = Approval(
-        run_id=run_id, submission=submission, asked_at=tx.now(), announce_at=max(announced, default=None), why=reason
+        run_id=run_id, submission=submission, asked_at=tx.now(), announce_at=max(announced, default=None), reason=reason
     )
     tx.add(row)
     tx.session.flush()
@@ -54,10 +54,9 @@ def _decided(session: Session, row: Approval) -> str:
     submission = session.get(Submission, (row.run_id, row.submission))
     if submission is None or submission.status != "withdrawn":
         return f"submission {row.id} needs no decision: Kaggle has already answered"
-    next_one = "".join(
-        f"; `bot approve {approval.id}` submits the current file" for approval in undecided(session, row.run_id)[-1:]
-    )
-    return f"submission {row.id} was withdrawn{f': {submission.message}' if submission.message else ''}{next_one}"
+    reason = f": {submission.message}" if submission.message else ""
+    advice = [f"; `bot approve {approval.id}` submits the current file" for approval in undecided(session, row.run_id)]
+    return f"submission {row.id} was withdrawn{reason}{''.join(advice[-1:])}"
 
 
 def approval_of(session: Session, run_id: str, submission: str) -> Approval | None:
@@ -88,35 +87,33 @@ def find_approval(session: Session, name: str) -> Approval | None:
     return None if submission is None else approval_of(session, submission.run_id, submission.id)
 
 
-def make_wish(tx: Transaction, run_id: str, node: int, requester: str) -> Wish:
-    """Ask for a node to be submitted; where a wish for it is open already, return that one unchanged."""
-    query = select(Wish).where(Wish.run_id == run_id, Wish.node == node, Wish.state == "open")
-    wish = tx.session.exec(query).first()
-    if wish is not None:
-        return wish
-    row = Wish(run_id=run_id, node=node, wished_at=tx.now(), by=requester)
+def request_submission(tx: Transaction, run_id: str, node: int, requester: str) -> SubmissionRequest:
+    """Ask for a node to be submitted; an open request for it is returned unchanged."""
+    for request in open_requests(tx.session, run_id):
+        if request.node == node:
+            return request
+    row = SubmissionRequest(run_id=run_id, node=node, requested_at=tx.now(), by=requester)
     tx.add(row)
     tx.session.flush()
-    tx.record("submission.wished", run_id=run_id, node=node, wish=row.id, by=requester)
+    tx.record("submission.requested", run_id=run_id, node=node, request=row.id, by=requester)
     return row
 
 
-def open_wishes(session: Session, run_id: str) -> Sequence[Wish]:
-    """Return a run's wishes that are neither fulfilled nor refused, the earliest first."""
-    query = select(Wish).where(Wish.run_id == run_id, Wish.state == "open")
-    return session.exec(query.order_by(col(Wish.id))).all()
+def open_requests(session: Session, run_id: str) -> Sequence[SubmissionRequest]:
+    """Return a run's requests that are neither fulfilled nor refused, the earliest first."""
+    query = select(SubmissionRequest).where(SubmissionRequest.run_id == run_id, SubmissionRequest.state == "open")
+    return session.exec(query.order_by(col(SubmissionRequest.id))).all()
 
 
-def wish_for(session: Session, run_id: str, submission: str) -> Wish | None:
-    """Return the wish that became a submission, None where the bot chose it by itself."""
-    query = select(Wish).where(Wish.run_id == run_id, Wish.submission == submission)
-    return session.exec(query).first()
+def request_of(session: Session, run_id: str, submission: str) -> SubmissionRequest | None:
+    """Return the request that became a submission, None where the bot chose it by itself."""
+    is_its = (SubmissionRequest.run_id == run_id, SubmissionRequest.submission == submission)
+    return session.exec(select(SubmissionRequest).where(*is_its)).first()
 
 
-def answer_wish(tx: Transaction, id: int, state: WishState, reason: str, submission: str | None = None) -> Wish:
-    """Record a daemon's answer to a wish, or what became of it."""
-    row = tx.session.get_one(Wish, id)
-    row.seen_at, row.state, row.why, row.submission = tx.now(), state, reason, submission
+def answer_request(tx: Transaction, id: int, state: RequestState, reason: str, submission: str | None = None) -> None:
+    """Record a daemon's answer to a request, or what became of it."""
+    row = tx.session.get_one(SubmissionRequest, id)
+    row.seen_at, row.state, row.reason, row.submission = tx.now(), state, reason, submission
     tx.add(row)
-    tx.record("submission.wish_seen", run_id=row.run_id, node=row.node, wish=id, state=state, reason=reason)
-    return row
+    tx.record("submission.request_answered", run_id=row.run_id, node=row.node, request=id, state=state, reason=reason)

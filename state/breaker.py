@@ -6,20 +6,22 @@ from datetime import datetime
 
 from state.clock import Clock
 
-FIRST_REST = 30.0
+INITIAL_COOLDOWN = 30.0
 """Seconds; a failed call has used up its own retries by then."""
-LONGEST_REST = 900.0
+MAX_COOLDOWN = 900.0
 
 
 class Breaker:
-    """Closed: all calls go through. Open: none, until the rest is over. Half-open: one goes through, and decides."""
+    """Closed: all calls go through. Open: none, until the cooldown is over. Half-open: one goes through, and decides."""
 
-    def __init__(self, clock: Clock, *, first: float = FIRST_REST, longest: float = LONGEST_REST) -> None:
-        """Start closed; the first rest and the longest one are in seconds."""
+    def __init__(
+        self, clock: Clock, *, initial_cooldown: float = INITIAL_COOLDOWN, max_cooldown: float = MAX_COOLDOWN
+    ) -> None:
+        """Start closed; cooldowns are in seconds."""
         self._clock = clock
-        self._first, self._longest = first, longest
+        self._initial_cooldown, self._max_cooldown = initial_cooldown, max_cooldown
         self._opened: datetime | None = None
-        self._rest = 0.0
+        self._cooldown = 0.0
         self._openings = 0
         self._trying = False
 
@@ -30,16 +32,16 @@ class Breaker:
 
     def admits(self) -> bool:
         """Return whether a call may go through now."""
-        return not (self._opened and self._trying) and not self.left
+        return not (self._opened and self._trying) and not self.remaining_seconds
 
     @property
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Seconds until a call may go through, unless another one is tried first."""
         if self._opened is None:
             return 0.0
-        rested = (self._clock.now() - self._opened).total_seconds()
-        # A clock that was set back must not lengthen the rest.
-        return self._rest - rested if 0.0 <= rested < self._rest else 0.0
+        elapsed = (self._clock.now() - self._opened).total_seconds()
+        # A clock that was set back must not lengthen the cooldown.
+        return self._cooldown - elapsed if 0.0 <= elapsed < self._cooldown else 0.0
 
     @contextmanager
     def call(self) -> Iterator[int]:
@@ -57,16 +59,17 @@ class Breaker:
 
     def succeed(self) -> None:
         """Close: there was an answer."""
-        self._opened, self._rest = None, 0.0
+        self._opened, self._cooldown = None, 0.0
 
     def fail(self, call: int, *, lasting: bool = False, at_least: float = 0.0) -> None:
-        """Open, or stay open, with twice the rest, or `at_least` the seconds that were asked for.
+        """Open, or stay open, with twice the cooldown, or `at_least` the seconds that were asked for.
 
-        If the failure is `lasting`, only a person can fix the cause, and the rest is the longest at once. The number is
-        that from `call`: calls that were in progress when it opened change nothing.
+        A `lasting` failure, whose cause only a person can fix, takes the longest cooldown at once. The number is that from
+        `call`: calls that were in progress when it opened change nothing.
         """
         if call != self._openings:
             return
         self._openings += 1
         self._opened = self._clock.now()
-        self._rest = self._longest if lasting else min(max(self._first, 2 * self._rest, at_least), self._longest)
+        seconds = self._max_cooldown if lasting else max(self._initial_cooldown, 2 * self._cooldown, at_least)
+        self._cooldown = min(seconds, self._max_cooldown)

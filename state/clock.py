@@ -79,7 +79,7 @@ class StreamClock(SystemClock):
         """Return the time it has reached."""
         return self._as_of
 
-    def at(self, share: float) -> datetime:
+    def time_at(self, share: float) -> datetime:
         """Return the time at a share (0 to 1) of the way to the cutoff, in whole seconds as posts have them."""
         if share >= 1.0:
             return self.cutoff
@@ -97,7 +97,7 @@ class FastClock:
     """Runs faster than the machine's clock, for a rehearsal; processes with the same arguments have the same time."""
 
     def __init__(self, start: datetime, speed: float, start_time: float | None = None) -> None:
-        """Start at a time, with `speed` seconds per second of the machine; `began` is its `time.time()` then (None: now)."""
+        """Start at a time, with `speed` seconds per second of the machine; `start_time` is its time then (None: now)."""
         if start.tzinfo is None:
             raise ValueError("the start must be an aware time")
         if not speed > 0:

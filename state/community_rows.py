@@ -107,9 +107,8 @@ def _add_observations(session: Session, competition: str, rows: Sequence[Observa
 
 
 def _insert(session: Session, table: type[CommunityRow], rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows as they are: objects would take four times as long."""
     if rows:
-        session.execute(insert(table), rows)
+        session.execute(insert(table), rows)  # objects would take four times as long
 
 
 def _at_these_times(competition: str, rows: Sequence[Observation]) -> Iterator[SelectOfScalar[Observation]]:

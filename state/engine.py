@@ -44,9 +44,9 @@ def writing(path: Path, *, busy_seconds: float = BUSY_SECONDS, redactor: Redacto
 
 
 def _hide_secrets(engine: Engine, redactor: Redactor) -> None:
-    def hidden(values: Any) -> Any:
+    def redacted(values: Any) -> Any:
         if isinstance(values, list):
-            return [hidden(value) for value in values]
+            return [redacted(value) for value in values]
         # One search through all texts of a row, as hardly any row holds a secret.
         items = values.values() if isinstance(values, dict) else values
         if not redactor.may_hold_own("\n".join(item for item in items if isinstance(item, str))):
@@ -58,7 +58,7 @@ def _hide_secrets(engine: Engine, redactor: Redactor) -> None:
     def before_execute(
         _: Connection, __: object, statement: str, parameters: Any, ___: object, ____: bool
     ) -> tuple[str, Any]:
-        return statement, hidden(parameters)
+        return statement, redacted(parameters)
 
     event.listen(engine, "before_cursor_execute", before_execute, retval=True)
 

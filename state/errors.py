@@ -129,7 +129,7 @@ class Unparsable(BotError):
     """Set by the model that got the reply: its text and cost, so that it is charged nevertheless."""
 
 
-class CutOff(Unparsable):
+class TruncatedAnswer(Unparsable):
     """An answer cut off at the length limit of the call or of the model."""
 
 

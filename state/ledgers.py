@@ -41,8 +41,8 @@ class Ledger:
     competition: str
     unpriced: int
     """Calls whose price is unknown; their cost is in no sum."""
-    spent: dict[str, float]
-    """Amounts by kind, named and measured as in `bot.budgets.kinds`; wall time goes up to the run's last event."""
+    amounts: dict[str, float]
+    """By kind, named and measured as in `bot.budgets.kinds`; wall time goes up to the run's last event."""
 
 
 @contextmanager
@@ -71,10 +71,8 @@ def read_ledger(session: Session, since: datetime | None = None, until: datetime
     """Return the ledger of each run in a database: of what was spent from `since` on, and before `until`."""
     connection = session.connection()
     start, end = as_stored(since) if since else "", as_stored(until) if until else _NO_END
-    spending = {
-        row.pop("run_id"): row
-        for row in map(dict, connection.exec_driver_sql(_SELECT_SPENDING, (start, end)).mappings())
-    }
+    rows = map(dict, connection.exec_driver_sql(_SELECT_SPENDING, (start, end)).mappings())
+    spending = {row.pop("run_id"): row for row in rows}
     ledgers = []
     runs = connection.exec_driver_sql("SELECT id, competition, created_at, gaps FROM run")
     for id, competition, created_at, gaps in runs.all():

@@ -72,20 +72,20 @@ def notebook_state(session: Session, run_id: str, package: str) -> NotebookState
 
 def notebook_states(session: Session, run_id: str, package: str | None = None) -> Mapping[str, NotebookState]:
     """Return where a run's packages stand, or one of them, by their sha256."""
-    of_it = func.json_extract(col(Event.data), "$.package")
     query = select(Event).where(Event.run_id == run_id, col(Event.type).in_((*_TYPES, REMOVED)))
-    query = query if package is None else query.where(of_it == package)
+    if package is not None:
+        query = query.where(func.json_extract(col(Event.data), "$.package") == package)
     facts: dict[str, dict[str, Any]] = {}
     states: dict[str, NotebookState] = {}
     for event in session.exec(query.order_by(col(Event.seq))):
-        of = str(event.data["package"])
-        facts_so_far = facts.setdefault(of, {})
+        key = str(event.data["package"])
         if event.type == REMOVED:
-            states[of] = replace(states[of], removed=True)
+            states[key] = replace(states[key], removed=True)
             continue
-        facts_so_far.update({name: value for name, value in event.data.items() if name != "package"})
+        known_facts = facts.setdefault(key, {})
+        known_facts.update({name: value for name, value in event.data.items() if name != "package"})
         stage = cast(Stage, event.type.removeprefix("notebook."))
-        states[of] = NotebookState(event.node or 0, stage, event.at, **facts_so_far)
+        states[key] = NotebookState(event.node or 0, stage, event.at, **known_facts)
     return states
 
 

@@ -1,8 +1,9 @@
 """Keys that a user keeps for the bot: files named as the variables, like systemd's credentials, which they stand in for."""
 
-import os
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
+
+from state.files import replacing
 
 DIRECTORY = "CREDENTIALS_DIRECTORY"
 
@@ -21,11 +22,10 @@ def use_own_keys(variables: MutableMapping[str, str]) -> None:
         variables[DIRECTORY] = str(folder)
 
 
-def keep(file: Path, key: str) -> None:
+def save_key(file: Path, key: str) -> None:
     """Write a key to a file that only its owner can read; an earlier one is replaced at once, or not at all."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = file.with_name(f".{file.name}.new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as key_file:
-        key_file.write(f"{key}\n")
-    fresh.replace(file)
+    with replacing(file) as partial:
+        partial.unlink(missing_ok=True)
+        partial.touch(mode=0o600, exist_ok=False)
+        partial.write_text(f"{key}\n", encoding="utf-8")

@@ -67,7 +67,7 @@ class RequestMeter:
         self._store = store
 
     def admit(self, day: date, family: str, limit: int) -> bool:
-        """Count one more request of a family, unless the day has seen `most` in all; return whether. Raises StateUnavailable."""
+        """Count one more request of a family, unless the day has seen `limit` in all; return whether. Raises StateUnavailable."""
         # A power cut may lose the last few; a flush to the disk for each request would cost more than they are worth.
         with self._store.write(durable=False) as tx:
             total: int = tx.connection.exec_driver_sql(_TOTAL, (day.isoformat(),)).scalar_one()

@@ -111,15 +111,12 @@ def restart_node(tx: Transaction, run_id: str, node: int) -> int:
 
     Return the number of restarts in a row without a step of the node finishing in between, this one included.
     """
-    step_count: int = tx.session.exec(
-        select(func.count())
-        .select_from(Step)
-        .where(Step.run_id == run_id, Step.node == node, Step.status == "finished")
-    ).one()
-    earlier = tx.session.exec(
-        select(Event).where(Event.run_id == run_id, Event.node == node, Event.type == "node.restarted")
-    ).all()
-    times = 1 + len([event for event in earlier if event.data["steps"] == step_count])
+    is_finished = (Step.run_id == run_id, Step.node == node, Step.status == "finished")
+    step_count = tx.session.exec(select(func.count()).select_from(Step).where(*is_finished)).one()
+    is_restart = (Event.run_id == run_id, Event.node == node, Event.type == "node.restarted")
+    times: int = 1 + sum(
+        event.data["steps"] == step_count for event in tx.session.exec(select(Event).where(*is_restart))
+    )
     tx.record("node.restarted", run_id=run_id, node=node, steps=step_count, times=times)
     return times
 
@@ -156,12 +153,10 @@ def end_node(
     return row
 
 
-def start_execution(tx: Transaction, run_id: str, id: str, *, node: int, view: str, attempt: int = 0) -> Execution:
+def start_execution(tx: Transaction, run_id: str, id: str, *, node: int, view: str) -> Execution:
     """Begin an execution; one that began before and never ended starts again under its id."""
-    row = tx.session.merge(
-        Execution(run_id=run_id, id=id, node=node, view=view, attempt=attempt, started_at=tx.now()),
-    )
-    tx.record("execution.started", run_id=run_id, node=node, execution=id, view=view, attempt=attempt)
+    row = tx.session.merge(Execution(run_id=run_id, id=id, node=node, view=view, started_at=tx.now()))
+    tx.record("execution.started", run_id=run_id, node=node, execution=id, view=view)
     return row
 
 

@@ -55,11 +55,9 @@ class SecretPattern:
     any_of: tuple[str, ...] = ()
     """Every match contains one of these, which are faster to search for; empty: the pattern is always tried."""
 
-    def mask(self, text: str) -> str:
-        """Return a text with each match masked."""
-        if self.any_of and not any(word in text for word in self.any_of):
-            return text
-        return self.pattern.sub(MASK, text)
+    def may_match(self, text: str) -> bool:
+        """Return whether a text may hold a match; a quick check."""
+        return not self.any_of or any(word in text for word in self.any_of)
 
 
 class Redactor:
@@ -76,9 +74,7 @@ class Redactor:
         self._forms_bytes = encoded = [form.encode(errors="surrogatepass") for form in forms]
         self._own_bytes = re.compile(b"|".join(map(re.escape, encoded))) if encoded else None
         # Where none of these is, no form is; looking for each by itself is five times as fast as the pattern.
-        self._cores = tuple(
-            form for form in forms if not any(other_form in form for other_form in forms if other_form != form)
-        )
+        self._cores = tuple(form for form in forms if not any(core in form for core in forms if core != form))
         self._cores_bytes = tuple(core.encode(errors="surrogatepass") for core in self._cores)
         self._patterns = tuple(patterns)
         self._warned: set[tuple[str, str]] = set()
@@ -97,9 +93,7 @@ class Redactor:
 
     def may_hold_any(self, text: str) -> bool:
         """Return whether `text` may change a text, or a value whose JSON it is; a quick check."""
-        return self.may_hold_own(text) or any(
-            not look.any_of or any(word in text for word in look.any_of) for look in self._patterns
-        )
+        return self.may_hold_own(text) or any(pattern.may_match(text) for pattern in self._patterns)
 
     def own(self, text: str, place: str = "") -> str:
         """Return a text without the process's own secrets; for the texts of others, which may look like anything.
@@ -129,7 +123,7 @@ class Redactor:
             return data
         return self._own_bytes.sub(MASK.encode(), data)
 
-    def begun(self, data: bytes) -> int:
+    def partial_bytes(self, data: bytes) -> int:
         """Return how many bytes at the end of a body may be the beginning of a secret."""
         lengths = (
             length
@@ -143,7 +137,8 @@ class Redactor:
         """Return a text of ours without its own secrets and without what looks like one."""
         text = self.own(text)
         for pattern in self._patterns if len(text) >= SHORTEST else ():
-            text = pattern.mask(text)
+            if pattern.may_match(text):
+                text = pattern.pattern.sub(MASK, text)
         return text
 
     def value(self, value: Any) -> Any:
@@ -167,7 +162,7 @@ class RedactedStream:
     def pass_on(self, piece: bytes, *, last: bool = False) -> bytes:
         """Return what comes next of the redacted stream; what may be the beginning of a secret is held back till the last."""
         data = self._redactor.own_bytes(self._held + piece)
-        held_bytes = 0 if last else self._redactor.begun(data)
+        held_bytes = 0 if last else self._redactor.partial_bytes(data)
         self._held = data[len(data) - held_bytes :]
         return data[: len(data) - held_bytes]
 
@@ -182,10 +177,10 @@ def _forms(secret: str) -> Iterator[str]:
         escaped = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
         yield escaped
         yield json.dumps(escaped, ensure_ascii=ascii_only)[1:-1]
-    shown = html.escape(secret)
-    yield shown
+    in_html = html.escape(secret)
+    yield in_html
     # As Jinja writes quotes.
-    yield shown.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+    yield in_html.replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
     yield from _base64_forms(secret.encode(errors="surrogatepass"))
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from state.backup import back_up, drop_backups
 from state.errors import UsageError
-from state.store import Store, Transaction
+from state.store import Store
 
 BY_COMPETITION = (
     *("observation", "likeness", "keptsketch", "message", "topic", "kernelversion"),
@@ -43,7 +43,7 @@ _BODIES = """
     )
 """
 _BANDS = "sketchband WHERE sketch IN (SELECT id FROM keptsketch WHERE competition = :competition)"
-_WIPED = (
+_WIPES = (
     "UPDATE node SET plan = '' WHERE run_id IN ({runs})",
     # The results of decisions, executions and guards record what the run did; all other results hold a model's answer.
     "UPDATE step SET result = json_object() WHERE result IS NOT NULL AND name <> 'decision'"
@@ -105,7 +105,11 @@ def prune_community(store: Store, competition: str) -> Pruned:
                 f"a run on {competition} has not ended: {running[0]}; stop it, or resume it to its end, first"
             )
         if pruned.posts or pruned.readings or pruned.derived or pruned.bodies:
-            _remove(tx, competition)
+            deleted = [(_BODIES, "blob"), (_BANDS, "sketchband")]
+            deleted += [(_COMPETITIONS, table) for table in BY_COMPETITION] + [(_ITS_RUNS, table) for table in BY_RUN]
+            statements = [_sql("DELETE FROM", condition, table) for condition, table in deleted]
+            for statement in (*statements, *map(_sql, _WIPES)):
+                tx.connection.exec_driver_sql(statement, {"competition": competition})
             for run in pruned.runs:
                 counts = {"posts": pruned.posts, "derived": pruned.derived, "bodies": pruned.bodies}
                 tx.record("community.pruned", run_id=run, competition=competition, **counts)
@@ -155,14 +159,5 @@ def _count_posts(connection: Connection, competition: str) -> Pruned:
     )
 
 
-def _remove(tx: Transaction, competition: str) -> None:
-    deleted = [(_BODIES, "blob"), (_BANDS, "sketchband")]
-    deleted += [(_COMPETITIONS, table) for table in BY_COMPETITION] + [(_ITS_RUNS, table) for table in BY_RUN]
-    statements = [_sql("DELETE FROM", condition, table) for condition, table in deleted]
-    for statement in (*statements, *(_sql(wiped) for wiped in _WIPED)):
-        tx.connection.exec_driver_sql(statement, {"competition": competition})
-
-
 def _sql(start: str, condition: str = "", table: str = "") -> str:
-    """Compose a statement from constants."""
     return " ".join((start, condition)).format(table=table, runs=_RUNS)

@@ -53,14 +53,8 @@ def charge(
 
     `LedgerEntry` lists the kinds and the meaning of `amount` for each.
     """
-    amounts: dict[str, Any] = {
-        "prompt_tokens": prompt_tokens,
-        "cached_tokens": cached_tokens,
-        "completion_tokens": completion_tokens,
-        "cost_usd": cost_usd,
-        "seconds": seconds,
-        "amount": amount,
-    }
+    tokens = {"prompt_tokens": prompt_tokens, "cached_tokens": cached_tokens, "completion_tokens": completion_tokens}
+    amounts: dict[str, Any] = {**tokens, "cost_usd": cost_usd, "seconds": seconds, "amount": amount}
     row = LedgerEntry(run_id=run_id, at=tx.now(), kind=kind, node=node, role=role, model=model, **amounts)
     tx.add(row)
     tx.record("ledger.charged", run_id=run_id, node=node, kind=kind, role=role, model=model, **amounts)
@@ -78,7 +72,7 @@ def log_model_call(tx: Transaction, row: ModelCall) -> None:
 
 
 def add_up(total: Spending, entry: Mapping[str, Any]) -> Spending:
-    """Return the total with one more entry, given by the fields of a `ledger.charged` event."""
+    """Return the total with one more entry, given by the fields of a `ledger.charged` event; a model call has no amount."""
     tokens = entry["prompt_tokens"] + entry["completion_tokens"]
     return Spending(
         entries=total.entries + 1,
@@ -88,7 +82,6 @@ def add_up(total: Spending, entry: Mapping[str, Any]) -> Spending:
         cost_usd=total.cost_usd + (entry["cost_usd"] or 0.0),
         seconds=total.seconds + (entry["seconds"] or 0.0),
         unpriced=total.unpriced + (tokens > 0 and entry["cost_usd"] is None),
-        # Events written before amounts existed have none.
         amount=total.amount + (entry.get("amount") or 0.0),
     )
 

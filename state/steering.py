@@ -56,19 +56,10 @@ def set_control(tx: Transaction, competition: str, state: ControlState, author: 
 def _cleaned(text: str) -> str:
     """Return the text as it is stored; errors as of `add_note`."""
     text = text.replace("\r\n", "\n")
-    cleaned = "".join(
-        character for character in text if unicodedata.category(character) != "Cf" or character in _JOINERS
-    ).strip()
-    wrong = next(
-        (
-            character
-            for character in cleaned
-            if character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs")
-        ),
-        None,
-    )
-    if wrong is not None:
-        raise UsageError(f"the note contains the control character U+{ord(wrong):04X}: remove it")
+    cleaned = "".join(char for char in text if unicodedata.category(char) != "Cf" or char in _JOINERS).strip()
+    controls = (char for char in cleaned if char not in "\n\t" and unicodedata.category(char) in ("Cc", "Cs"))
+    if (control := next(controls, None)) is not None:
+        raise UsageError(f"the note contains the control character U+{ord(control):04X}: remove it")
     if not cleaned.strip(_JOINERS):
         raise UsageError("the note is empty: pass a text, or - to read it from stdin")
     if len(cleaned) > LONGEST_NOTE:

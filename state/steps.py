@@ -22,7 +22,9 @@ _LONGEST_PAUSE = 15.0
 ResultT = TypeVar("ResultT")
 
 
-async def patiently(store: Store, work: Callable[[Transaction], ResultT], *, seconds: float = PATIENCE) -> ResultT:
+async def write_with_retry(
+    store: Store, work: Callable[[Transaction], ResultT], *, seconds: float = PATIENCE
+) -> ResultT:
     """Do work in one transaction; while the database is unavailable, wait and try again.
 
     `work` may be called several times; a failed try leaves nothing behind. The pauses take `seconds` in all.
@@ -143,7 +145,7 @@ class Steps:
                 finish_step(tx, self._run_id, kind, result, key)
 
             # It was paid for: a database that is unavailable for some minutes must not lose it.
-            await patiently(self._store, keep)
+            await write_with_retry(self._store, keep)
             return result
         finally:
             self._in_flight.discard(step_id)

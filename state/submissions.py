@@ -46,13 +46,8 @@ def intend_submission(tx: Transaction, run_id: str, *, node: int, prediction_sou
     last = tx.session.exec(select(func.max(cast(col(Submission.id), Integer))).where(Submission.run_id == run_id)).one()
     id = str((last or 0) + 1)
     tag = f"{run_id}-{id}-{file_sha[:_TAG_CHARACTERS]}"
-    facts: dict[str, Any] = {
-        "tag": tag,
-        "status": "intended",
-        "prediction_source": prediction_source,
-        "score": None,
-        "file_sha": file_sha,
-    }
+    facts: dict[str, Any] = {"tag": tag, "status": "intended", "prediction_source": prediction_source}
+    facts |= {"score": None, "file_sha": file_sha}
     row = Submission(run_id=run_id, id=id, node=node, at=tx.now(), **facts)
     tx.add(row)
     tx.record("submission.added", run_id=run_id, node=node, submission=id, **facts)
@@ -98,8 +93,8 @@ def update_submission(tx: Transaction, run_id: str, id: str, *, score: float) ->
 def choose_final(tx: Transaction, run_id: str, tags: Sequence[str], chooser: str) -> None:
     """Record which of a run's submissions are to count in the end; none: the bot proposes. Raises UsageError for others."""
     confirmed_tags = [row.tag for row in submissions_of(tx.session, run_id) if row.status == "confirmed"]
-    if wrong := next((tag for tag in tags if tag not in confirmed_tags), None):
-        raise UsageError(f"{wrong} is not a submission of this run that Kaggle accepted")
+    if unknown := next((tag for tag in tags if tag not in confirmed_tags), None):
+        raise UsageError(f"{unknown} is not a submission of this run that Kaggle accepted")
     if len(set(tags)) > MOST_FINAL:
         raise UsageError(f"{MOST_FINAL} submissions count at most, but you named {len(set(tags))}")
     tx.record(FINAL_CHOSEN, run_id=run_id, tags=list(dict.fromkeys(tags)), by=chooser)

@@ -7,7 +7,7 @@ when it starts, and not because a time is over: clocks are set back, and machine
 import json
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import delete
 from sqlmodel import Session, col, select
@@ -27,8 +27,8 @@ _MOST_WORDS = 500
 
 # Plain SQL, at a fraction of the cost: a worker runs these in every cycle.
 _INSERT_TASK = (
-    "INSERT INTO task (key, kind, competition, payload, created_at, due_at, status, tries, interruptions) "
-    "VALUES (?, ?, ?, ?, ?, ?, 'queued', 0, 0) ON CONFLICT (key) DO NOTHING"
+    "INSERT INTO task (key, kind, competition, created_at, due_at, status, tries, interruptions) "
+    "VALUES (?, ?, ?, ?, ?, 'queued', 0, 0) ON CONFLICT (key) DO NOTHING"
 )
 # A task tried or created in the future means that the clock was set back since: a task that was due once does not wait for
 # that time again.
@@ -42,22 +42,14 @@ _FIRST = """
 """
 
 
-def put_task(
-    tx: Transaction,
-    key: str,
-    kind: str,
-    *,
-    competition: str = "",
-    due_at: datetime | None = None,
-    payload: dict[str, Any] | None = None,
-) -> bool:
+def put_task(tx: Transaction, key: str, kind: str, *, competition: str = "", due_at: datetime | None = None) -> bool:
     """Put a task into the queue, due now without `due_at`, and return whether it is new.
 
     A task with a known key is left as it is, even if it has ended.
     """
     now = as_stored(tx.now())
     due = now if due_at is None else as_stored(due_at)
-    values = (key, kind, competition, json.dumps(payload or {}), now, due)
+    values = (key, kind, competition, now, due)
     return tx.connection.exec_driver_sql(_INSERT_TASK, values).rowcount == 1
 
 
@@ -98,7 +90,7 @@ def finish_task(tx: Transaction, key: str, owner: str) -> bool:
 def retry_task(
     tx: Transaction, key: str, owner: str, *, due_at: datetime, error: str, limit: int, counted: bool = True
 ) -> Task | None:
-    """Put a task back after a try that failed, or give it up after `most` tries that counted.
+    """Put a task back after a try that failed, or give it up after `limit` tries that counted.
 
     Return it, queued or dead; None if the lease is not the owner's, and nothing was changed.
     """
@@ -117,9 +109,8 @@ def retry_task(
 
 def release_tasks(tx: Transaction, owner: str, keys: Collection[str]) -> int:
     """Put back tasks that their owner could not finish, as though they had not begun; return how many."""
-    rows = tx.session.exec(
-        select(Task).where(Task.status == "leased", Task.owner == owner, col(Task.key).in_(keys))
-    ).all()
+    query = select(Task).where(Task.status == "leased", Task.owner == owner, col(Task.key).in_(keys))
+    rows = tx.session.exec(query).all()
     for row in rows:
         _let_go(tx, row, "queued")
     return len(rows)
@@ -131,8 +122,7 @@ def recover_tasks(tx: Transaction, *, running: Collection[str] = ()) -> list[Tas
     The first interruptions cause no delay; after further ones a task waits for a growing time, so that one which kills
     the process leaves time for others, and in the end it is dead.
     """
-    query = select(Task).where(Task.status == "leased", col(Task.key).not_in(running))
-    rows = list(tx.session.exec(query).all())
+    rows = list(tx.session.exec(select(Task).where(Task.status == "leased", col(Task.key).not_in(running))))
     for row in rows:
         row.interruptions += 1
         if row.interruptions >= MOST_INTERRUPTIONS:
@@ -170,14 +160,11 @@ def _first(
     session: Session, now: datetime, kinds: Collection[str], busy: Iterable[tuple[str, str]]
 ) -> tuple[str, datetime] | None:
     """Return the key and the due time of the next task that may begin."""
-    parameters = {"now": as_stored(now), "kinds": json.dumps(list(kinds)), "busy": _as_json(busy)}
+    # In the form of SQLite's json_array(), with which they are compared.
+    busy_pairs = json.dumps([list(pair) for pair in busy], separators=(",", ":"), ensure_ascii=False)
+    parameters = {"now": as_stored(now), "kinds": json.dumps(list(kinds)), "busy": busy_pairs}
     row = session.connection().exec_driver_sql(_FIRST, parameters).first()
     return None if row is None else (row.key, datetime.fromisoformat(row.due).replace(tzinfo=UTC))
-
-
-def _as_json(pairs: Iterable[tuple[str, str]]) -> str:
-    # In the form of SQLite's json_array(), with which they are compared.
-    return json.dumps([list(pair) for pair in pairs], separators=(",", ":"), ensure_ascii=False)
 
 
 def _leased(tx: Transaction, key: str, owner: str) -> Task | None:

@@ -150,11 +150,7 @@ def repeats() -> Select[*tuple[Any, ...]]:
 
 
 def _visible_topic() -> Sequence[ColumnElement[bool]]:
-    return (
-        col(Topic.competition) == _competition(),
-        col(Topic.posted_at) <= as_of(),
-        col(Topic.deleted).is_(False),
-    )
+    return (col(Topic.competition) == _competition(), col(Topic.posted_at) <= as_of(), col(Topic.deleted).is_(False))
 
 
 def _visible_message() -> Sequence[ColumnElement[bool]]:

@@ -51,7 +51,7 @@ def open_budget(
     # Its own wall time is left to its stopwatch.
     for ledger in (*ever, *this_day):
         if ledger.run_id == run_id:
-            ledger.spent[Kind.WALL_SECONDS] = 0.0
+            ledger.amounts[Kind.WALL_SECONDS] = 0.0
 
     def today() -> date:
         return clock.now().date()
@@ -76,4 +76,4 @@ def wall_limit(level: Level, seconds: float) -> float:
 
 def total(ledgers: Collection[Ledger]) -> dict[Kind, float]:
     """Return what several runs have spent, by kind."""
-    return {kind: sum(ledger.spent.get(kind, 0) for ledger in ledgers) for kind in Kind}
+    return {kind: sum(ledger.amounts.get(kind, 0) for ledger in ledgers) for kind in Kind}

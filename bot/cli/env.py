@@ -57,7 +57,9 @@ def create(
         err=True,
     )
     environment = make_environment(folder, name, recipe)
-    line = f"{name}: {environment.about()}, made in {environment.record.seconds:.0f} s; `bot env check {name}` tests it"
+    line = (
+        f"{name}: {environment.summary()}, made in {environment.record.seconds:.0f} s; `bot env check {name}` tests it"
+    )
     print_result(_record(environment), line, json=json)
 
 
@@ -72,7 +74,7 @@ def list_environments(config: Config = None, json: Json = False) -> None:
     if json:
         print_json({"dir": str(folder), "environments": [_record(e) for e in complete], "incomplete": incomplete})
         return
-    rows = [(e.name, e.about(), f"{e.record.made:%Y-%m-%d}") for e in complete]
+    rows = [(e.name, e.summary(), f"{e.record.made:%Y-%m-%d}") for e in complete]
     rows += [(name, f"incomplete: `bot env create {name}` finishes it", "") for name in incomplete]
     print_table(("name", "contents", "created"), rows, title=str(folder))
 
@@ -97,7 +99,7 @@ def check(
     ok = all(t.error is None for t in result.trials) and result.error is None
     back_end_name = back_end.describe().name
     lines = [
-        f"{'ok' if t.error is None else 'fails':6} {t.seconds:6.2f} s  {t.what}  {t.error or ''}".rstrip()
+        f"{'ok' if t.error is None else 'fails':6} {t.seconds:6.2f} s  {t.trial}  {t.error or ''}".rstrip()
         for t in result.trials
     ]
     lines += [result.error] if result.error else []

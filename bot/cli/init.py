@@ -26,7 +26,7 @@ from scrapers.kaggle.settings import KAGGLE as SITE
 from scrapers.kaggle.settings import KaggleSection
 from state.clock import SystemClock
 from state.errors import UsageError
-from state.own_keys import keep
+from state.own_keys import save_key
 from state.words import did_you_mean, slug_of
 
 if TYPE_CHECKING:
@@ -106,14 +106,14 @@ def _credentials(*, asks: bool) -> Credentials:
         if not asks:
             raise UsageError(f"{error} `bot keys set {KAGGLE}` does it.") from None
     typer.echo("No Kaggle key yet: create one at kaggle.com/settings/api.")
-    keep(place_of(KAGGLE), ask_for_key(KAGGLE))
+    save_key(place_of(KAGGLE), ask_for_key(KAGGLE))
     return find_credentials()
 
 
 async def _entered_competitions(section: KaggleSection, credentials: Credentials) -> "list[KaggleCompetition]":
     """Return the competitions that this user has entered and that still run, the next deadline first."""
     async with open_client(section, SystemClock(), Tally(), lambda: credentials) as client:
-        entered_ones = [c async for c in Competitions(client).entered()]
+        entered_ones = [c async for c in Competitions(client).list_entered()]
     running = [c for c in entered_ones if not (c.deadline and c.served_at and c.deadline <= c.served_at)]
     return sorted(running, key=lambda c: (c.deadline is None, str(c.deadline)))
 

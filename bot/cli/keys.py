@@ -12,7 +12,7 @@ from bot.cli.options import Config, Json
 from bot.cli.output import print_result
 from bot.service.files import CREDENTIALS
 from state.errors import UsageError
-from state.own_keys import DIRECTORY, keep, own_folder
+from state.own_keys import DIRECTORY, own_folder, save_key
 from state.words import did_you_mean
 
 KAGGLE = "KAGGLE_API_TOKEN"
@@ -40,7 +40,7 @@ def set_key(
         suggestion = did_you_mean(name, names)
         raise UsageError(f"unknown key {name} ({suggestion}); name it in bot.toml first, or use one of these")
     place = CREDENTIALS / name if service else place_of(name)
-    keep(place, ask_for_key(name))
+    save_key(place, ask_for_key(name))
     typer.echo(f"{name}: kept in {place}")
     if os.environ.get(name) and not service:
         typer.echo(f"the environment variable {name} is also set and may take precedence: unset it", err=True)

@@ -18,7 +18,7 @@ from bot.report.result import RunResult
 from bot.report.words import beside_simple, disbelief, duration, interval, medal, money, percent, unbeaten
 from bot.report.words import verdict as verdict_of
 from sandbox.leases import Leases
-from sandbox.leftovers import left_by_killed
+from sandbox.leftovers import find_orphaned_resources
 from state.words import plural
 
 _COLUMNS = (
@@ -66,7 +66,7 @@ def outcome_line(result: RunResult | Failed) -> str:
 
 def remove_leftovers(out: Path) -> None:
     """Remove what killed bots left behind in a folder of runs, and tell it."""
-    for orphan in left_by_killed(out):
+    for orphan in find_orphaned_resources(out):
         typer.echo(f"cleaned up after a killed bot: {orphan.remove()}", err=True)
 
 

@@ -9,11 +9,11 @@ from bot.cli.daemon_store import daemon_is_running, open_daemon_store
 from bot.cli.options import Competition, Config, Json
 from bot.cli.output import print_result
 from bot.status.orders import login_name
-from state.approvals import make_wish
+from state.approvals import request_submission
 from state.errors import UsageError
 from state.live import latest_runs
 from state.store import Store
-from state.tables import Node, Wish
+from state.tables import Node, SubmissionRequest
 from state.words import did_you_mean
 
 _PAUSE = 0.2
@@ -35,15 +35,16 @@ def submit(
     with open_daemon_store(config) as store:
         run_id = _run_of(store, competition, node)
         with store.write() as tx:
-            wish = make_wish(tx, run_id, node, login_name())
-        wish = _awaited(store, wish, wait)
+            request = request_submission(tx, run_id, node, login_name())
+        request = _awaited(store, request, wait)
         running = daemon_is_running(store)
     record = {
-        **{"competition": competition, "node": node, "wish": wish.id, "state": wish.state, "why": wish.why},
-        **{"seen": wish.seen_at is not None, "submission": wish.submission, "daemon_runs": running},
+        **{"competition": competition, "node": node, "request": request.id, "state": request.state},
+        **{"reason": request.reason, "seen": request.seen_at is not None, "submission": request.submission},
+        "daemon_runs": running,
     }
-    print_result(record, _sentence(competition, wish, running=running), json=json)
-    raise typer.Exit(int(wish.seen_at is None or wish.state == "refused"))
+    print_result(record, _sentence(competition, request, running=running), json=json)
+    raise typer.Exit(int(request.seen_at is None or request.state == "refused"))
 
 
 def _run_of(store: Store, competition: str, node: int) -> str:
@@ -59,25 +60,25 @@ def _run_of(store: Store, competition: str, node: int) -> str:
     return run.id
 
 
-def _awaited(store: Store, wish: Wish, seconds: float) -> Wish:
-    """Return the wish once a daemon has answered it, or when the time is over."""
+def _awaited(store: Store, request: SubmissionRequest, seconds: float) -> SubmissionRequest:
+    """Return the request once a daemon has answered it, or when the time is over."""
     end = time.monotonic() + seconds
-    while wish.seen_at is None and time.monotonic() < end:
+    while request.seen_at is None and time.monotonic() < end:
         time.sleep(_PAUSE)
         with store.read() as session:
-            wish = session.get_one(Wish, wish.id)
-    return wish
+            request = session.get_one(SubmissionRequest, request.id)
+    return request
 
 
-def _sentence(competition: str, wish: Wish, *, running: bool) -> str:
-    subject = f"node {wish.node} on {competition}"
-    if wish.seen_at is None:
+def _sentence(competition: str, request: SubmissionRequest, *, running: bool) -> str:
+    subject = f"node {request.node} on {competition}"
+    if request.seen_at is None:
         reason = (
             "the daemon has not answered yet"
             if running
             else "no daemon is running: `bot run` will decide when it starts"
         )
         return f"{subject} is requested; {reason}"
-    if wish.state == "intended":
-        return f"{subject} is submission {wish.submission} of its run: {wish.why}; `bot submissions` shows its progress"
-    return f"{subject} is not sent: {wish.why}" if wish.state == "refused" else f"{subject} waits: {wish.why}"
+    if request.state == "intended":
+        return f"{subject} is submission {request.submission} of its run: {request.reason}; `bot submissions` shows its progress"
+    return f"{subject} {'is not sent' if request.state == 'refused' else 'waits'}: {request.reason}"

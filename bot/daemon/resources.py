@@ -20,8 +20,8 @@ from bot.status.lock import LOCK, works_already
 from sandbox.choose import choose
 from sandbox.environments import chosen_environment
 from sandbox.instance import instance_of
-from sandbox.leftovers import left_by_killed
-from sandbox.locks import take_soon
+from sandbox.leftovers import find_orphaned_resources
+from sandbox.locks import lock_within_seconds
 from scrapers.kaggle.client import open_client, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
@@ -42,7 +42,7 @@ _WORKER_IDLE = 300.0
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, which the kernel frees when this process dies. Raises UsageError: another daemon holds it."""
-    lock = take_soon(folder / LOCK)
+    lock = lock_within_seconds(folder / LOCK)
     if lock is None:
         raise UsageError(works_already(folder))
     try:
@@ -59,7 +59,7 @@ async def find_clock(settings: Settings, say: Callable[[str, str], None]) -> Clo
     if not settings.daemon.rehearsal:
         return SystemClock()
     until, is_waiting = asyncio.get_running_loop().time() + _SITE_SECONDS, False
-    async with open_http(settings.kaggle.patience) as http:
+    async with open_http(settings.kaggle.timeouts) as http:
         while True:
             try:
                 clock: FastClock = await extension("clocks", "rehearsal")(http, settings.kaggle.url)
@@ -95,7 +95,7 @@ async def open_shared(
         settings=settings.sandbox,
         environment=chosen_environment(settings.sandbox.environments_folder, settings.sandbox.environment),
     )
-    for leftover in await asyncio.to_thread(left_by_killed, runs):
+    for leftover in await asyncio.to_thread(find_orphaned_resources, runs):
         say("", f"cleaned up after a killed bot: {leftover.remove()}")
     meter = RequestMeter(store)
     async with AsyncExitStack() as stack:

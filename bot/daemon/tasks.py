@@ -178,7 +178,7 @@ class TaskHandlers:
                 _LOG.error("%s", error)
             entry.changed()
             return
-        if cycle.ran:  # where nothing was due, nothing is known of the key
+        if cycle.finished:  # where nothing was due, nothing is known of the key
             with store.write() as tx:
                 end(tx, _KEY_REFUSED)
         for part, failure in cycle.failed.items():

@@ -7,7 +7,7 @@ from bot.daemon.systemd import Systemd
 from bot.status.presence import PULSE
 from state.errors import StateUnavailable
 from state.store import Store
-from state.tables import Pulse
+from state.tables import Heartbeat
 
 _INTERVAL = 60.0
 """Real seconds between two proofs if systemd does not wait for them."""
@@ -61,7 +61,7 @@ class Watchdog:
         try:
             # It proves that the file can be written to; a power cut may undo the write.
             with self._store.write(durable=False) as tx:
-                tx.session.merge(Pulse(name=PULSE, at=tx.now(), text=self._status()))
+                tx.session.merge(Heartbeat(name=PULSE, at=tx.now(), text=self._status()))
         except StateUnavailable as error:
             return str(error)
         return ""

@@ -23,7 +23,7 @@ from scrapers.kaggle.competitions import Competitions, KaggleCompetition
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, Patience
+from scrapers.kaggle.settings import KaggleSection, Timeouts
 from state.clock import Clock, SystemClock
 from state.errors import Forbidden, KaggleError, NotFound, SiteUnavailable, UsageError
 from state.words import did_you_mean, plural
@@ -31,7 +31,7 @@ from state.words import did_you_mean, plural
 _MAX_NAMES, _MAX_FIELDS = 5, 3
 _OF_DATA = frozenset(("id_column", "key_columns", "prediction_columns", "sample_submission"))
 """Fields that the data settles, which a check does not fetch."""
-_PATIENCE = Patience(attempts=1, connect=5.0, silence=10.0, whole=15.0)
+_TIMEOUTS = Timeouts(attempts=1, connect=5.0, read=10.0, total=15.0)
 
 
 def check_kaggle(
@@ -55,12 +55,12 @@ def check_kaggle(
         return
 
     async def ask() -> list[Finding]:
-        patient = section.model_copy(update={"patience": _PATIENCE})
-        async with open_client(patient, SystemClock(), Tally(), lambda: credentials) as client:
+        quick = section.model_copy(update={"timeouts": _TIMEOUTS})
+        async with open_client(quick, SystemClock(), Tally(), lambda: credentials) as client:
             account = await _account(client, credentials)
             site, now_by = Competitions(client), clock or SystemClock()
             if rehearsal and clock is None:
-                async with open_http(_PATIENCE) as http:
+                async with open_http(_TIMEOUTS) as http:
                     now_by = await extension("clocks", "rehearsal")(http, section.url)
             findings = [await _check_competition(site, *table, now_by, state) for table in competitions.items()]
             return [account, *findings]
@@ -81,7 +81,7 @@ async def _account(client: KaggleClient, credentials: Credentials) -> Finding:
     if credentials.user is None and credentials.refresh is None:  # the client renews that one by itself
         with suppress(KaggleError):  # Kaggle does not know the user of some tokens that work
             name = (await who_am_i(client, credentials.secret)).username or name
-    entered = [competition.slug async for competition in Competitions(client).entered()]
+    entered = [competition.slug async for competition in Competitions(client).list_entered()]
     names = ", ".join(entered[:_MAX_NAMES]) + (" and more" if len(entered) > _MAX_NAMES else "")
     found = f"the key from {credentials.source}: {name}, who has entered {plural(len(entered), 'competition')}"
     return Finding("kaggle", "ok", f"{found} ({names})" if entered else found)
@@ -140,8 +140,8 @@ async def _check_card(site: Competitions, slug: str, settings: CompetitionSettin
         return Finding(slug, "ok", finding)
     if settings.metric is None and {gap.field for gap in unknown} == {"metric"}:
         fix = f"confirm it when asked, or add to bot.toml: {unknown[0].brief or unknown[0].line}"
-        return Finding(slug, "warning", f"entered; please confirm how it is scored: {unknown[0].why}", fix)
-    reasons = "; ".join(f"{gap.field}: {gap.why}" for gap in unknown[:_MAX_FIELDS])
+        return Finding(slug, "warning", f"entered; please confirm how it is scored: {unknown[0].reason}", fix)
+    reasons = "; ".join(f"{gap.field}: {gap.reason}" for gap in unknown[:_MAX_FIELDS])
     fix = f"add to bot.toml, under [competitions.{slug}]: {', '.join(gap.line for gap in unknown)}"
     return Finding(slug, "fails", f"its task spec is uncertain: {reasons}", fix)
 
@@ -149,7 +149,7 @@ async def _check_card(site: Competitions, slug: str, settings: CompetitionSettin
 async def _meant(site: Competitions, slug: str) -> str:
     """Return the entered competition that was meant, or else all of them; nothing where they cannot be listed."""
     try:
-        entered_slugs = [competition.slug async for competition in site.entered()]
+        entered_slugs = [competition.slug async for competition in site.list_entered()]
     except (KaggleError, SiteUnavailable):
         return ""
     return f" (of those that you have entered: {did_you_mean(slug, entered_slugs)})"

@@ -19,7 +19,7 @@ from sandbox.execution import LocalSandbox
 from sandbox.gpu import Gpus, device_files
 from sandbox.image.engine import ENGINE_FAILURES, connect
 from sandbox.leases import leases_folder
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from sandbox.settings import SandboxSettings
 from sandbox.share import share_of, usable_cpus, usable_memory
 from state.clock import SystemClock
@@ -133,7 +133,7 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
 
 def _environment_finding(environment: ScriptEnvironment | None) -> Finding:
     if environment is not None:
-        return Finding("environment", "ok", f"{environment.name}: {environment.about()}")
+        return Finding("environment", "ok", f"{environment.name}: {environment.summary()}")
     found = "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
     return Finding("environment", "warning", found, "bot env create --with text, or tabular, vision, audio, all")
 
@@ -162,7 +162,7 @@ def check_leases() -> Iterator[Finding]:
     """Acquire and release a lock in the folder of all the machine's leases."""
     try:
         folder = leases_folder()
-        if lock := take(folder / f"doctor-{os.getpid()}"):
+        if lock := try_lock(folder / f"doctor-{os.getpid()}"):
             lock.release(remove=True)
     except OSError as error:
         yield Finding("leases", "fails", str(error), "set BOT_LEASES to a writable folder on a local disk")

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bot.execution.folder import RunFolder
-from sandbox.locks import is_held, take_soon
+from sandbox.locks import is_held, lock_within_seconds
 from state.errors import UsageError
 
 
 @contextmanager
 def running(folder: RunFolder) -> Iterator[None]:
     """Hold the run's lock, which others can see. Raises UsageError: another process runs it."""
-    lock = take_soon(folder.config)
+    lock = lock_within_seconds(folder.config)
     if lock is None:
         raise UsageError(f"{folder.path} is in use by another process")
     try:

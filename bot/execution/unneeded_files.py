@@ -12,9 +12,9 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from bot.execution.folder import RunFolder, lower_is_better
 from bot.execution.record import PREDICTIONS
-from sandbox.leftovers import left_by_killed, own_bytes
+from sandbox.leftovers import find_orphaned_resources, own_bytes
 from sandbox.workspace import remove_tree
-from state.approvals import open_wishes
+from state.approvals import open_requests
 from state.tables import Execution, Node, Run, Submission
 
 BEST = 100
@@ -59,7 +59,7 @@ def _needed_nodes(session: Session, run: Run, best: int) -> set[int] | None:
         *session.exec(scored_nodes.order_by(score, col(Node.id)).limit(best)),
         *session.exec(running),
         *session.exec(submitted_nodes),
-        *(wish.node for wish in open_wishes(session, run.id)),
+        *(request.node for request in open_requests(session, run.id)),
     }
     return nodes.union(*(blend.parents for blend in session.exec(_blends(run).where(col(Node.id).in_(nodes)))))
 
@@ -95,7 +95,7 @@ def prune(folder: Path, keep_days: float, now: datetime, *, dry_run: bool) -> li
     Views of a finished run stay for `keep_days`; a run without a result may still be resumed, so that its views stay, too.
     """
     prunable = []
-    for orphan in left_by_killed(folder):
+    for orphan in find_orphaned_resources(folder):
         size = orphan.size()
         prunable.append(
             Prunable("left", orphan.name, size, f"would remove {orphan.name}" if dry_run else orphan.remove())

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.locks import Lock, take
+from sandbox.locks import Lock, try_lock
 from sandbox.workspace import remove_tree
 from state.files import sha256_of
 
@@ -82,7 +82,7 @@ class NodeCache:
 
     def use(self, digest: str) -> Lock | None:
         """Return a lock by which a folder stays, to be released after use; None if it is not there."""
-        lock = take(self._folders / f"{digest}.lock", shared=True)
+        lock = try_lock(self._folders / f"{digest}.lock", shared=True)
         if lock is None:
             return None
         if not self.folder(digest).is_dir():
@@ -133,7 +133,7 @@ class NodeCache:
         locks = sorted(self._folders.glob("*.lock"), key=lambda p: p.stat().st_mtime)
         while locks and sum(entry.stat().st_size for entry in os.scandir(self._files)) > self._max_bytes:
             path = locks.pop(0)
-            if (lock := take(path)) is None:
+            if (lock := try_lock(path)) is None:
                 continue
             remove_tree(path.with_suffix(""))
             lock.release(remove=True)

@@ -19,8 +19,8 @@ from bot.fleet.untrusted_folder import UntrustedFolder
 from sandbox.execution import LocalSandbox
 from sandbox.lab import CommandResult, LabDied, LabRequest
 from sandbox.lab.keeper import Keeper
+from sandbox.lab.lab_socket import listen
 from sandbox.lab.layout import prepare
-from sandbox.lab.listening import listen
 from sandbox.lab.session import SearchPaths, order_of
 from state.errors import BotError
 from state.files import replacing
@@ -100,7 +100,7 @@ class LabProcess(Slot):
         order = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
         try:
             self._keeper.run(order)
-            return order.done.result()
+            return order.result.result()
         except LabDied as died:
             return CommandResult("", None, 0.0, False, str(died), 0)
 

@@ -15,8 +15,8 @@ from bot.fleet.lab_files import LabFiles
 from bot.fleet.lab_process import SOCKET, LabProcess
 from bot.fleet.slot_lease import AcquiredSlot
 from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
+from sandbox.lab.lab_socket import connected, receive
 from sandbox.lab.layout import check_lab
-from sandbox.lab.listening import connected, receive
 from sandbox.thread_join import join_thread
 
 _LOG = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class RemoteLab:
         with suppress(SlotLost):
             await asyncio.get_running_loop().run_in_executor(self._threads, wait_remotely)
 
-    async def bring_home(self) -> None:
+    async def sync_work_folder(self) -> None:
         """See `LabHandle`."""
         if self._alive:
             await self._reached(self._files.bring)

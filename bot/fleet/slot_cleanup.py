@@ -16,10 +16,10 @@ def main() -> None:
         return
     sys.stdin.buffer.read()
     # Only now, as a slot waits until this process is there, and it takes half a second to import them.
-    from sandbox.leftovers import left_by_killed
+    from sandbox.leftovers import find_orphaned_resources
     from sandbox.workspace import remove_tree
 
-    for orphan in left_by_killed(folder):
+    for orphan in find_orphaned_resources(folder):
         orphan.remove()
     remove_tree(folder)
 

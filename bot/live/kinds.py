@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.competitions import KaggleCompetition
-from scrapers.kaggle.kinds import KindName, Recognised, recognise
+from scrapers.kaggle.kinds import DetectedKind, KindName, detect_kinds
 
 _ONLY_READS = "the bot reads its forum and public notebooks but does not compete"
 SENTENCES: Mapping[KindName, str] = {
@@ -48,10 +48,10 @@ async def kinds_of(
     client: KaggleClient, competition: KaggleCompetition, free: int | None
 ) -> tuple[CompetitionKind, ...]:
     """Ask Kaggle for the kinds that a competition is of; `free` is bytes of disk, None where its data is here already."""
-    return tuple(in_words(kind, free) for kind in await recognise(client, competition))
+    return tuple(in_words(kind, free) for kind in await detect_kinds(client, competition))
 
 
-def in_words(recognised: Recognised, free: int | None) -> CompetitionKind:
+def in_words(recognised: DetectedKind, free: int | None) -> CompetitionKind:
     """Return a kind that was recognised with its sentence; `free` is as above."""
     size = round(recognised.bytes / _GB)
     if recognised.kind == "huge-data" and free is not None and recognised.bytes > free:

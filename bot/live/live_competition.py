@@ -125,7 +125,7 @@ class LiveCompetition:
         """Fetch new files that public kernels have written."""
         # The run is not kept open for this: it takes long, and needs nothing of the run.
         if self._open is not None:
-            await self._open.outputs.collect(self._shared.settings.polling.outputs_at_once)
+            await self._open.outputs.collect(self._shared.settings.polling.max_outputs_per_cycle)
 
     @property
     def is_open(self) -> bool:
@@ -151,7 +151,7 @@ class LiveCompetition:
         return None if card is None else deadline_of(self._shared, card, self.settings)
 
     def changed(self) -> None:
-        """Check again the owner's wishes, what was read, and the deadline."""
+        """Check again the owner's requests, what was read, and the deadline."""
         self._changed.set()
         if (open_run := self._open) is None:
             return

@@ -135,9 +135,9 @@ class _ProgressLog:
 
     def __call__(self, progress: DownloadProgress) -> None:
         """Log new progress; may be called from any thread."""
-        tenth = 10 * progress.done // progress.total if progress.total else progress.done // 100_000_000
-        if (progress.doing, tenth) != self._last:
-            self._last = (progress.doing, tenth)
+        tenth = 10 * progress.bytes // progress.total if progress.total else progress.bytes // 100_000_000
+        if (progress.activity, tenth) != self._last:
+            self._last = (progress.activity, tenth)
             self._shared.say(self._slug, str(progress).removeprefix(f"{self._slug}: "))
 
 

@@ -22,10 +22,10 @@ from bot.models.passing import ProxiedPrompt
 from bot.models.recorded import Bindable
 from bot.models.tools import tool_of
 from state.clock import Clock
-from state.errors import BotError, BrokenOff, BudgetExceeded, CutOff, ModelError, ModelRefused, Unparsable
+from state.errors import BotError, BrokenOff, BudgetExceeded, ModelError, ModelRefused, TruncatedAnswer, Unparsable
 from state.redaction import Redactor
 from state.spending import Spending, add_up, charge, log_model_call, read_spending
-from state.steps import patiently
+from state.steps import write_with_retry
 from state.store import Store, Transaction, put_blob
 from state.tables import ModelCall
 from state.words import iso
@@ -235,7 +235,7 @@ class Calls:
             log_model_call(tx, row)
             charge(tx, self.run_id, _LEDGER, seconds=seconds, **fields)
 
-        await patiently(self.store, write)
+        await write_with_retry(self.store, write)
         self._spent = add_up(self._spent, {**usage_fields, "seconds": seconds})
 
 
@@ -276,7 +276,7 @@ async def _outcome(model: Model, prompt: Prompt[Any], role: str, limits: CallLim
     try:
         completion = await model.complete(prompt, role=role, limits=limits)
     except Unparsable as error:
-        return Outcome(_charged(error.reply), fault=str(error), cut=isinstance(error, CutOff))
+        return Outcome(_charged(error.reply), fault=str(error), cut=isinstance(error, TruncatedAnswer))
     except ModelRefused as error:
         return Outcome(_charged(error.reply), refused=str(error))
     except ModelError as error:

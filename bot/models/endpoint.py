@@ -25,13 +25,13 @@ from scrapers.http.responses import retry_after
 from state.clock import Clock
 from state.errors import (
     BrokenOff,
-    CutOff,
     EmptyAnswer,
     EndpointSilent,
     ModelError,
     ModelMisconfigured,
     ModelRefused,
     ModelUnavailable,
+    TruncatedAnswer,
 )
 from state.redaction import Redactor
 
@@ -178,8 +178,8 @@ class OpenAIModel:
 
         All tries together take at most `limits.seconds`. After an empty answer, or one that broke off, the request is sent
         once more, and both are charged; if that brings nothing, EmptyAnswer or BrokenOff carries the cost. An answer that
-        reached the token limit raises CutOff, so that it is charged and continued; for a prompt with a tool it is returned
-        as it is. A foreign program's own request is passed on.
+        reached the token limit raises TruncatedAnswer, so that it is charged and continued; for a prompt with a tool it
+        is returned as it is. A foreign program's own request is passed on.
         """
         if isinstance(prompt, ProxiedPrompt):
             return await self._pass_on(prompt, prompt, role, limits)
@@ -203,7 +203,7 @@ class OpenAIModel:
         cost, cut = self._pricing.cost(model, reply.usage), reply.finish == "length"
         charged = Completion(None, reply.text, reply.usage, model, cost, cut)
         if cut and question.tool is None:
-            unfinished = CutOff(CUT_OFF_REASONING if reply.blank and reply.reasoned else CUT_OFF)
+            unfinished = TruncatedAnswer(CUT_OFF_REASONING if reply.blank and reply.reasoned else CUT_OFF)
             # What is no answer is not continued.
             unfinished.reply = replace(charged, text="") if reply.blank else charged
             raise unfinished

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bot.models import CallLimits, Completion, Message, Model, Prompt, Usage
 from bot.models.completion import completed
 from state.closed import ClosedModel
-from state.errors import CutOff, ModelMisconfigured, ModelRefused, Unparsable
+from state.errors import ModelMisconfigured, ModelRefused, TruncatedAnswer, Unparsable
 
 AnswerT = TypeVar("AnswerT")
 
@@ -93,7 +93,7 @@ class RecordedModel:
             refusal.reply = free
             raise refusal
         if call.fault is not None:
-            unreadable = CutOff(call.fault) if call.cut else Unparsable(call.fault)
+            unreadable = TruncatedAnswer(call.fault) if call.cut else Unparsable(call.fault)
             unreadable.reply = free
             raise unreadable
         return completed(prompt, call.text, usage=call.usage, model=call.model, cost_usd=0.0, cut=call.cut)

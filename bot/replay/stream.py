@@ -89,7 +89,7 @@ class Stream(Unpaced):
 
     def _move(self, number: int, tree: Tree) -> bool:
         """Move the clock, if it has not arrived; the move is recorded before anything later can be known."""
-        context, target = self._context, self._clock.at(self._progress(tree))
+        context, target = self._context, self._clock.time_at(self._progress(tree))
         if target <= self._clock.as_of():
             return False
         node = max((node_view.id for node_view in tree.all), default=0) + 1

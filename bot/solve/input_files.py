@@ -20,7 +20,7 @@ from bot.solve.tables.user_table import UserTable
 from scrapers.kaggle.samples import find_samples
 from scrapers.snapshots.files import walk
 from scrapers.snapshots.tables import write_table
-from scrapers.snapshots.unpacking import Unpacking
+from scrapers.snapshots.unpacking import ZipExtractor
 from state.errors import DownloadFailed, NoRoom, UsageError
 from state.words import plural
 
@@ -370,7 +370,7 @@ def _expanded(path: Path, scratch: Path, *, depth: int) -> Iterator[tuple[str, P
 def _unpack(path: Path, folder: Path) -> None:
     try:
         if path.suffix.lower() == ".zip":
-            Unpacking(path.name, path, folder).run()
+            ZipExtractor(path.name, path, folder).run()
         elif path.suffix.lower() == ".7z":
             _unpack_7z(path, folder)
         else:

@@ -89,7 +89,7 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
     (ledger,) = [row for row in read_ledger(session) if row.run_id == run_id]
     record = RunRecord(session, run)
     nodes = record.counts
-    wall = ledger.spent[Kind.WALL_SECONDS]
+    wall = ledger.amounts[Kind.WALL_SECONDS]
     if status == "running":
         last = select(Event.at).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
         wall += max(0.0, (now - session.exec(last).one()).total_seconds())

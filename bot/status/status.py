@@ -20,7 +20,7 @@ from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
 from state.live import latest_runs
 from state.store import NO_RUN, Store
-from state.tables import Event, Pulse, Run
+from state.tables import Event, Heartbeat, Run
 
 EntryState = Literal["not begun", "waiting", "working", "paused", "stopped", "over"]
 _ENTRY_EVENTS = tuple(f"entry.{state}" for state in get_args(EntryState) if state != "not begun")
@@ -139,7 +139,7 @@ def entries(session: Session) -> dict[str, Event]:
 
 
 def _daemon(session: Session, database: Path, now: datetime, daemon: Presence | None, today: Account) -> DaemonStatus:
-    folder, pulse = database.parent, session.get(Pulse, PULSE)
+    folder, pulse = database.parent, session.get(Heartbeat, PULSE)
     files = (database, database.with_name(f"{database.name}-wal"))
     return DaemonStatus(
         folder=str(folder),

@@ -61,7 +61,7 @@ def _submission_shown(session: Session, run: RunRecord, row: Submission, reason:
     node, approval = run.nodes.get(row.node), approval_of(session, run.id, row.id)
     waits = approval is not None and approval.decision is None and row.status == "intended"
     if waits and approval is not None:
-        reason = approval.why
+        reason = approval.reason
     return SubmissionShown(
         at=row.sent_at or row.at,
         competition=run.row.competition,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bot.submission import Submitter
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from scrapers.http.responses import SLOWEST
 from state.clock import Clock
 from state.errors import (
@@ -249,7 +249,7 @@ class ExactlyOnce:
     @asynccontextmanager
     async def _own_turn(self) -> AsyncIterator[None]:
         """Wait until nobody else submits for this run, in any process."""
-        while (lock := take(self._lock)) is None:
+        while (lock := try_lock(self._lock)) is None:
             await self._clock.sleep(_TURN)
         try:
             yield

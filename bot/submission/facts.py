@@ -74,7 +74,7 @@ class Proposal:
     """None: the file does not exist yet."""
     row: Submission | None = None
     """Its own submission, which counts neither as sent nor as one to beat."""
-    wished: bool = False
+    requested: bool = False
     approved: bool = False
 
 
@@ -106,7 +106,7 @@ class Reviewer:
         if early.verdict in ("never", "wait"):
             return early
         try:
-            if bar is not None and not proposal.wished:
+            if bar is not None and not proposal.requested:
                 facts = replace(facts, noise=await self._files.noise(proposal.node, best))
             facts = await self._with_quota(await self._with_file(facts, proposal, state))
         except (SiteUnavailable, KaggleError, InfrastructureFailure) as error:
@@ -154,7 +154,7 @@ class Reviewer:
             capped_today=str(cap) if cap is not None and cap.renews else None,
             doubts=doubts_of(node_findings(self._context.store, self._context.run_id, proposal.node)),
             approved=proposal.approved,
-            wished=proposal.wished,
+            requested=proposal.requested,
             self_reported=self._context.executor.self_reported is not None,
         )
 

@@ -139,7 +139,7 @@ class KaggleSubmitter:
             upload = await self._submissions.start_upload(self._file_name, size, modified)
             if not upload.token or not upload.create_url:
                 raise UnknownAnswer("Kaggle gave no address for the upload")
-            await self.client.put(upload.create_url, file)
+            await self.client.upload(upload.create_url, file)
         except (SubmissionRefused, QuotaReached):
             raise
         except (KaggleError, SiteUnavailable, OSError) as error:

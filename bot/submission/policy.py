@@ -79,7 +79,7 @@ class DecisionInputs:
     """Whether scripts report their own scores: nobody has checked them, so a file is sent only at the owner's request."""
     approved: bool = False
     """Whether the owner has approved this file."""
-    wished: bool = False
+    requested: bool = False
     """Whether the owner has asked for this node: then it needs no gain, and no turn of the day."""
     quota_known: bool = True
     """Whether the site has said how many submissions it takes."""
@@ -130,7 +130,7 @@ def per_day(facts: DecisionInputs, settings: CompetitionSettings) -> int | None:
 
     What a person asks for may be among those that people keep.
     """
-    if settings.submissions_per_day is not None or facts.daily is None or facts.wished or facts.daily < _SHARED_FROM:
+    if settings.submissions_per_day is not None or facts.daily is None or facts.requested or facts.daily < _SHARED_FROM:
         return settings.submissions_per_day
     return facts.daily - max(1, facts.daily // _KEPT_SHARE)
 
@@ -154,9 +154,9 @@ def _forbidden(facts: DecisionInputs, settings: CompetitionSettings) -> Decision
         return Decision("never", f"the file is not valid: {facts.invalid}", of_file=True)
     if facts.copied is not None:
         return Decision("never", f"the file is not our own: {facts.copied}", of_file=True)
-    if facts.repetition is not None and not facts.wished:
+    if facts.repetition is not None and not facts.requested:
         return Decision("never", f"the file is known already: {facts.repetition}", of_file=True)
-    if facts.self_reported and not facts.wished:
+    if facts.self_reported and not facts.requested:
         reason = "its score is self-reported, as no labels could be withheld; `bot submit` sends it anyway"
         return Decision("never", reason)
     return None
@@ -190,7 +190,7 @@ def _used_up(facts: DecisionInputs, settings: CompetitionSettings) -> Decision |
 
 
 def _not_worth_it(facts: DecisionInputs, settings: CompetitionSettings) -> Decision | None:
-    if facts.wished or facts.best_sent is None:
+    if facts.requested or facts.best_sent is None:
         return None
     if facts.score is None:
         return Decision("never", "it has no validation score", of_file=True)
@@ -211,7 +211,7 @@ def _not_its_turn(facts: DecisionInputs, settings: CompetitionSettings) -> Decis
     """Spread the day's files over the day, so that a discovery in the evening can still be sent."""
     site = None if facts.remaining_today is None else facts.sent_today + facts.remaining_today
     daily_count = _minimum(site, per_day(facts, settings))
-    if facts.wished or daily_count is None or facts.sent_today == 0:
+    if facts.requested or daily_count is None or facts.sent_today == 0:
         return None
     gain = _gain(facts)
     if gain is None or facts.noise is None or (gain > 0 and gain > LARGE * facts.noise):
@@ -234,14 +234,14 @@ def _needs_approval(facts: DecisionInputs, settings: CompetitionSettings) -> Dec
         return Decision("hold", f"{reason}: check that it is our own work; {_worth(facts)}")
     if facts.doubts is not None:
         return Decision("hold", f"check it first, {facts.doubts}; {_worth(facts)}")
-    if settings.approve == "ask" and not facts.wished:
+    if settings.approve == "ask" and not facts.requested:
         return Decision("hold", _worth(facts))
     return None
 
 
 def _worth(facts: DecisionInputs) -> str:
     gain = _gain(facts)
-    if facts.wished:
+    if facts.requested:
         return "requested by its owner"
     if gain is None:
         return "first submission"

@@ -16,7 +16,7 @@ from scrapers.kaggle.account import own_name
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.datasets import DataSets, DataSetStatus
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, SessionStatus
-from scrapers.kaggle.outputs import bring
+from scrapers.kaggle.outputs import download_output
 from state.errors import InvalidSubmission, KaggleError, NotEntered, NotFound, NotSent, SiteUnavailable
 from state.notebooks import REMOVED, NotebookState, Stage, notebook_state, notebook_states, record_stage
 from state.tables import Submission
@@ -158,8 +158,8 @@ class Pushes:
         pushed = await self._notebooks.push(
             PushedKernel(ref, name, package.notebook(sha), slug, sources, package.accelerator, package.image)
         )
-        if pushed.left_out:
-            raise self._failed(row, f"Kaggle pushed it without {', '.join(pushed.left_out)}")
+        if pushed.unknown_sources:
+            raise self._failed(row, f"Kaggle pushed it without {', '.join(pushed.unknown_sources)}")
         if not pushed.version_number:
             raise SiteUnavailable(f"Kaggle took {ref}, and gave no version")
         return self._confirmed(row, ref, pushed.version_number, data_set)
@@ -193,7 +193,7 @@ class Pushes:
         if url is None:
             raise self._failed(row, f"its notebook wrote no {name} at Kaggle", output.log)
         output_file = self._files.output_path(str(row.file_sha))
-        if not await bring(self._client, url, output_file, _LARGEST):
+        if not await download_output(self._client, url, output_file, _LARGEST):
             raise SiteUnavailable(f"Kaggle does not provide the {name} of {notebook.ref}")
         checked = await self._files.check(output_file)
         if reason := checked.invalid or checked.copied or "":
@@ -207,10 +207,10 @@ class Pushes:
         quotas = await self._notebooks.accelerator_quota()
         needed_seconds = _MARGIN * package.seconds
         quota = quotas.gpu_quota if package.accelerator.startswith("Nvidia") else quotas.tpu_quota
-        if quota is not None and quota.left < needed_seconds:
-            now, hours = self._context.clock.now(), needed_seconds / 3600
+        if quota is not None and quota.remaining_seconds < needed_seconds:
+            now, hours, needed_hours = self._context.clock.now(), quota.remaining_seconds / 3600, needed_seconds / 3600
             quota_words = (
-                f"{quota.left / 3600:.1f} h of accelerators are left this week, and its notebook may need {hours:.1f} h"
+                f"{hours:.1f} h of accelerators are left this week, and its notebook may need {needed_hours:.1f} h"
             )
             raise NotebookRuns(quota_words, min(quotas.quota_refresh_time or now + _NO_TIME, now + _NO_TIME))
 

@@ -27,21 +27,21 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.settings import KaggleSection
 from state import errors
 from state.approvals import (
-    WishState,
-    answer_wish,
+    RequestState,
+    answer_request,
     approval_of,
     ask_approval,
     decide_approval,
-    open_wishes,
+    open_requests,
     refused_submissions,
-    wish_for,
+    request_of,
 )
 from state.clock import Clock, SystemClock, back_off, midnight
 from state.errors import InfrastructureFailure, InvalidSubmission, KaggleError, SiteUnavailable, SubmissionInDoubt
 from state.notebooks import notebook_state, record_stage
 from state.store import Transaction
 from state.submissions import CONSIDERED
-from state.tables import Approval, Event, Node, Submission, Wish
+from state.tables import Approval, Event, Node, Submission, SubmissionRequest
 from state.words import iso
 
 _LOCK = ".submission.lock"
@@ -61,7 +61,7 @@ class _OpenSubmission:
 
     row: Submission
     approval: Approval | None
-    wish: Wish | None
+    request: SubmissionRequest | None
     score: float
     pushed: bool = False
     """Whether its notebook is being brought to Kaggle, so that no better one replaces it before it has run."""
@@ -78,7 +78,7 @@ class _OpenSubmission:
     @property
     def wanted_by_owner(self) -> bool:
         """Whether the owner wants it sent, so that no other replaces it."""
-        return self.approved or self.wish is not None
+        return self.approved or self.request is not None
 
 
 class SubmissionService:
@@ -116,7 +116,7 @@ class SubmissionService:
         self._pushes = None if client is None else Pushes(context, self._files, client)
         self._owner_clock = owner_clock or SystemClock()
         self._choosing, self._sending = asyncio.Lock(), asyncio.Lock()
-        self._wishes: dict[int | None, dict[str, Any]] = {}
+        self._requests: dict[int | None, dict[str, Any]] = {}
         self._not_before: dict[str, datetime] = {}
         self._failures: dict[str, int] = {}
 
@@ -130,10 +130,10 @@ class SubmissionService:
         async with self._choosing:
             state = self._reviewer.state()
             with self._context.store.read() as session:
-                wishes = open_wishes(session, self._context.run_id)
-            for wish in wishes:
-                if not self._still_holds(self._wishes.get(wish.id), state):
-                    return await self._grant(wish, state)
+                requests = open_requests(session, self._context.run_id)
+            for request in requests:
+                if not self._still_holds(self._requests.get(request.id), state):
+                    return await self._grant(request, state)
             node = self._next_node(state)
             if node is None:
                 return None
@@ -156,7 +156,7 @@ class SubmissionService:
                     await self._advance(submission, open_submissions)
 
     async def give_up(self, reason: str) -> None:
-        """Send nothing more: withdraw what is not at the site, and refuse wishes.
+        """Send nothing more: withdraw what is not at the site, and refuse requests.
 
         Raises SiteUnavailable, KaggleError: the site cannot be asked what it has; SubmissionInDoubt if it may have a file.
         """
@@ -167,8 +167,8 @@ class SubmissionService:
                 if self._pushes is not None and row.status == "withdrawn":
                     await self._pushes.cancel(row)
             with self._context.store.write() as tx:
-                for wish in open_wishes(tx.session, self._context.run_id):
-                    answer_wish(tx, wish.id or 0, "refused", reason)
+                for request in open_requests(tx.session, self._context.run_id):
+                    answer_request(tx, request.id or 0, "refused", reason)
 
     async def tidy(self) -> None:
         """Remove from Kaggle the weights of notebooks that are neither under way nor may count in the end, once others count."""
@@ -246,7 +246,7 @@ class SubmissionService:
             return Decision("never", str(error), of_file=True), None
         except InfrastructureFailure as error:
             return Decision("wait", str(error), self._now() + RETRY), None
-        decision = await self._reviewer.decide(Proposal(proposal.node, candidate.sha256, wished=proposal.wished))
+        decision = await self._reviewer.decide(Proposal(proposal.node, candidate.sha256, requested=proposal.requested))
         return decision, candidate if decision.verdict in _ACCEPTED else None
 
     def _report_delay(self, node: int, refusal: str | None) -> None:
@@ -255,20 +255,20 @@ class SubmissionService:
             facts = {"node": node, "words": refusal, "day": self._now().date()}
             self._notify(Notice("submission.delayed", self._slug, facts))
 
-    async def _grant(self, wish: Wish, state: SubmissionState) -> Decision:
+    async def _grant(self, request: SubmissionRequest, state: SubmissionState) -> Decision:
         """Decide on what the owner asked for, under the same rules, but whatever its gain."""
-        row = next((row for row in state.rows if row.node == wish.node and row.status != "withdrawn"), None)
+        row = next((row for row in state.rows if row.node == request.node and row.status != "withdrawn"), None)
         submission, candidate = None, None
         if row is not None:
-            decision = Decision("never", f"node {wish.node} is already {row.status} as {row.tag}")
+            decision = Decision("never", f"node {request.node} is already {row.status} as {row.tag}")
             submission = row.id if row in state.open else None
-        elif wish.node not in self._reviewer.scores():
-            decision = Decision("never", f"node {wish.node} has no validation score")
+        elif request.node not in self._reviewer.scores():
+            decision = Decision("never", f"node {request.node} has no validation score")
         else:
-            decision, candidate = await self._decide(Proposal(wish.node, wished=True))
-        record = self._record_decision(wish.node, decision, state, candidate, wish=wish, submission=submission)
+            decision, candidate = await self._decide(Proposal(request.node, requested=True))
+        record = self._record_decision(request.node, decision, state, candidate, request=request, submission=submission)
         if candidate is None:
-            self._wishes[wish.id] = record
+            self._requests[request.id] = record
         return decision
 
     def _record_decision(
@@ -278,18 +278,18 @@ class SubmissionService:
         state: SubmissionState,
         candidate: SubmissionFile | None,
         *,
-        wish: Wish | None = None,
+        request: SubmissionRequest | None = None,
         submission: str | None = None,
     ) -> dict[str, Any]:
-        """Record the decision on a node; with a file, also the intent, a request for approval and the wish's answer."""
+        """Record the decision on a node; with a file, also the intent, a request for approval and the request's answer."""
         run_id, until = self._context.run_id, None if decision.until is None else iso(decision.until)
         decision_facts = {"decision": decision.verdict, "until": until, "of_file": decision.of_file, "state": state.key}
 
-        def record(tx: Transaction, reason: str, submission: str | None, answer: WishState) -> None:
+        def record(tx: Transaction, reason: str, submission: str | None, answer: RequestState) -> None:
             tx.record(CONSIDERED, run_id=run_id, node=node, reason=reason, submission=submission, **decision_facts)
-            if wish is not None:
+            if request is not None:
                 later = "" if until is None else f"; next decision at {until}"
-                answer_wish(tx, wish.id or 0, answer, reason + later, submission)
+                answer_request(tx, request.id or 0, answer, reason + later, submission)
             if self._settings.submit and (state.has_entered is False or state.rules.changed):
                 url = self._kaggle.page_of(self._slug, "rules")
                 notify(tx, Notice("problem.rules", self._slug, {"url": url, "rules_sha": state.rules.sha}), run_id)
@@ -303,7 +303,7 @@ class SubmissionService:
             self._context.say(f"node {node} is to be submitted: {decision.reason}")
             self._once.intend(candidate.file, node=node, source=candidate.source, on_change=intended)
         else:
-            answer: WishState = "intended" if submission else "open" if decision.verdict == "wait" else "refused"
+            answer: RequestState = "intended" if submission else "open" if decision.verdict == "wait" else "refused"
             with self._context.store.write() as tx:
                 record(tx, decision.reason, submission, answer)
         return decision_facts
@@ -323,7 +323,7 @@ class SubmissionService:
         approval.announce_at = now + timedelta(hours=self._settings.approval_hours)
         tx.add(approval)
         facts_of_row = {"tag": row.tag, "node": row.node, "validation_score": _validation(tx, row)}
-        facts = {**facts_of_row, "id": approval.id, "why": approval.why, "at": now}
+        facts = {**facts_of_row, "id": approval.id, "why": approval.reason, "at": now}
         notify(tx, Notice("approval.asked", self._slug, facts), row.run_id)
 
     def _open(self) -> list[_OpenSubmission]:
@@ -333,7 +333,7 @@ class SubmissionService:
                 _OpenSubmission(
                     row,
                     approval_of(session, run_id, row.id),
-                    wish_for(session, run_id, row.id),
+                    request_of(session, run_id, row.id),
                     scores.get(row.node, float("-inf")),
                     self._pushes is not None and self._pushes.state(row) is not None,
                 )
@@ -356,7 +356,7 @@ class SubmissionService:
                     self._announce(tx, row, tx.session.merge(submission.approval))
             return
         proposal = Proposal(
-            row.node, row.file_sha, row, wished=submission.wish is not None, approved=submission.approved
+            row.node, row.file_sha, row, requested=submission.request is not None, approved=submission.approved
         )
         decision = await self._reviewer.decide(proposal)
         if decision.verdict == "send":
@@ -463,9 +463,9 @@ class SubmissionService:
             facts = {**facts_of_row, "public_score": row.score, "validation_score": _validation(tx, row)}
             notify(tx, Notice("submission.scored", self._slug, facts), row.run_id)
         # A withdrawal is no news where the owner never heard of the submission, or has heard that its notebook failed.
-        wish = wish_for(tx.session, row.run_id, row.id)
+        request = request_of(tx.session, row.run_id, row.id)
         notebook = notebook_state(tx.session, row.run_id, str(row.file_sha))
-        is_news = approval is not None or row.sent_at is not None or wish is not None
+        is_news = approval is not None or row.sent_at is not None or request is not None
         is_news = is_news and (notebook is None or notebook.stage != "failed")
         if row.status == "withdrawn" and is_news and row.message not in (_OVERTAKEN, _UNWANTED):
             facts = {**facts_of_row, "reason": row.message or ""}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.weights.catalog import OWN_LIST, WeightFile, Weights, load_catalog
-from sandbox.locks import take_soon
+from sandbox.locks import lock_within_seconds
 from scrapers.http.download import Download, Opener, Pin
 from state.errors import UsageError
 from state.files import write_whole
@@ -50,7 +50,7 @@ class WeightsFolder:
         folder = self._folder(weights)
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)  # a script may run as another user
-        lock = take_soon(folder / ".lock")
+        lock = lock_within_seconds(folder / ".lock")
         if lock is None:
             raise UsageError(f"{weights.name} is being fetched by another process")
         try:

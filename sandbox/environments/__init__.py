@@ -7,25 +7,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from state.closed import ClosedModel
 from state.errors import UsageError
 from state.files import write_whole
-
-__all__ = [
-    "DEFAULT",
-    "GROUPS",
-    "LISTS",
-    "PLAIN_NAME",
-    "PYTHON",
-    "VERSIONS",
-    "Group",
-    "Record",
-    "ScriptEnvironment",
-    "chosen_environment",
-    "environment_named",
-    "environments_in",
-]
 
 Group = Literal["tabular", "text", "vision", "audio"]
 GROUPS: Sequence[Group] = get_args(Group)
@@ -39,10 +25,8 @@ DEFAULT = "default"
 PLAIN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
-class Record(BaseModel):
+class Record(ClosedModel):
     """The record of a complete environment."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     groups: tuple[Group, ...]
     cuda: bool
@@ -85,10 +69,10 @@ class ScriptEnvironment:
     def packages(self) -> Mapping[str, str]:
         """Return what is installed, version by name."""
         distributions = metadata.distributions(path=[str(self.packages_folder)])
-        descriptions = (distribution.metadata for distribution in distributions)  # each is read anew by each look
+        descriptions = (distribution.metadata for distribution in distributions)  # each access reads the file again
         return {description["Name"]: description["Version"] for description in descriptions}
 
-    def about(self) -> str:
+    def summary(self) -> str:
         """Describe it in a few words."""
         kind = "CUDA" if self.record.cuda else "CPU"
         size = f"{self.record.bytes / 1e9:.1f} GB"

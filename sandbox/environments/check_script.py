@@ -80,7 +80,7 @@ def main() -> None:
                 trial()
             except Exception as raised:  # reporting whatever a foreign package raises is the purpose
                 error = f"{type(raised).__name__}: {raised}"
-            results.write(json.dumps({"what": label, "seconds": time.monotonic() - start, "error": error}) + "\n")
+            results.write(json.dumps({"trial": label, "seconds": time.monotonic() - start, "error": error}) + "\n")
             results.flush()
 
 

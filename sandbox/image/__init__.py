@@ -7,8 +7,6 @@ from docker.models.images import Image
 from sandbox.environments import PYTHON
 from sandbox.image.engine import EngineError
 
-__all__ = ["IMAGE", "find_image"]
-
 IMAGE = f"kaggle-bot-sandbox:python{PYTHON[0]}.{PYTHON[1]}"
 
 

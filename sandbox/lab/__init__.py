@@ -9,8 +9,6 @@ from sandbox import Lease
 from state.errors import InfrastructureFailure
 from state.redaction import Redactor
 
-__all__ = ["CommandResult", "LabDied", "LabHandle", "LabLimits", "LabPlace", "LabRequest"]
-
 
 class LabDied(InfrastructureFailure):
     """A lab has ended, or could not be opened; its files stay, and it may be opened again."""
@@ -104,7 +102,7 @@ class LabHandle(Protocol):
     async def wait_idle(self) -> None:
         """Return when no process runs any more; at once where the lab has ended."""
 
-    async def bring_home(self) -> None:
+    async def sync_work_folder(self) -> None:
         """Have `work` in the lab's folder be as it is now, where the lab lives on another machine.
 
         Raises LabDied: That machine is lost.

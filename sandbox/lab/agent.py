@@ -15,7 +15,7 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -67,8 +67,6 @@ class _Process(NamedTuple):
 
 @dataclass
 class _Output:
-    """The output of a command and of what it left in the background."""
-
     number: int
     pipe: int
     keep: int
@@ -79,7 +77,6 @@ class _Output:
 
 @dataclass
 class _Command:
-    number: int
     shell: int
     output: _Output
 
@@ -104,14 +101,14 @@ class LabAgent:
         self._libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._selector = selectors.DefaultSelector()
         self._watch(orders, self._read_orders)
-        woken, wake = os.pipe()
-        for end in (woken, wake):
+        wake_pipe, wake = os.pipe()
+        for end in (wake_pipe, wake):
             os.set_blocking(end, False)
         for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
             signal.signal(ignored, signal.SIG_IGN)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        self._watch(woken, lambda: self._reap(woken))
+        self._watch(wake_pipe, lambda: self._reap(wake_pipe))
 
     def serve(self) -> None:
         """Carry out orders until their end."""
@@ -169,13 +166,12 @@ class LabAgent:
             if shell == 0:
                 self._become(order, pipe_end)
         os.close(pipe_end)
-        self._command = _Command(number, shell, output)
+        self._command = _Command(shell, output)
         if not shell:
             self._finish(_EXIT_REFUSED)
             self._reap()
 
     def _become(self, order: dict[str, Any], output: int) -> NoReturn:
-        """Be the command's shell from now on."""
         try:
             os.setsid()
             for target in (1, 2):
@@ -251,11 +247,11 @@ class LabAgent:
         while remaining > 0 and output.number in self._outputs and self._pass_on(output, remaining):
             remaining -= CHUNK
 
-    def _reap(self, woken: int | None = None) -> None:
+    def _reap(self, wake_pipe: int | None = None) -> None:
         """Take note of ended processes; orphans are our children, too."""
-        if woken is not None:
+        if wake_pipe is not None:
             with contextlib.suppress(BlockingIOError):
-                os.read(woken, CHUNK)
+                os.read(wake_pipe, CHUNK)
         with contextlib.suppress(ChildProcessError):
             while True:
                 process, status = os.waitpid(-1, os.WNOHANG)
@@ -277,15 +273,16 @@ class LabAgent:
         if command is None:
             return
         self._drain(command.output)
-        if command.number in self._outputs:
+        number = command.output.number
+        if number in self._outputs:
             self._flush(command.output)
         processes = _processes()
         facts = {"code": code, "jobs": len(processes), "running": _process_names(processes)}
-        self._send(EXITED, command.number, json.dumps(facts).encode())
+        self._send(EXITED, number, json.dumps(facts).encode())
 
     def _kill_session(self, number: int) -> None:
         """Kill what the running command has started, but for what has left its session."""
-        if self._command is None or self._command.number != number:
+        if self._command is None or self._command.output.number != number:
             return
         for _ in range(_ROUNDS):
             members = [process for process in _processes() if self._command.shell in (process.session, process.pid)]
@@ -328,20 +325,15 @@ def _enter_work() -> None:
 
 def _processes() -> list[_Process]:
     """Return all that live but the first process and ourselves."""
-    return list(_scan())
-
-
-def _scan() -> Iterator[_Process]:
-    own_pids = {1, os.getpid()}
+    own_pids, processes = {1, os.getpid()}, []
     for name in os.listdir("/proc"):  # noqa: PTH208 - names are enough
         if not name.isdecimal() or int(name) in own_pids:
             continue
-        try:
+        with contextlib.suppress(OSError):
             fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if fields[0] not in {b"Z", b"X"}:
-            yield _Process(int(name), int(fields[2]), int(fields[3]), int(fields[19]))
+            if fields[0] not in {b"Z", b"X"}:
+                processes.append(_Process(int(name), int(fields[2]), int(fields[3]), int(fields[19])))
+    return processes
 
 
 def _process_names(processes: list[_Process]) -> list[str]:

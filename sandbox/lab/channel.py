@@ -1,13 +1,14 @@
-"""The channel to a lab's agent, seen from outside: what comes over it is foreign."""
+"""The channel to a lab's agent, seen from outside: what comes over it is untrusted."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from sandbox.lab import agent
+from state.closed import ClosedModel
 
 
 class NotUnderstood(Exception):
@@ -16,43 +17,29 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """One piece of news."""
+    """One message of the agent."""
 
     kind: int
     number: int
     content: bytes
 
 
-class Exited(BaseModel):
+class CommandExit(ClosedModel, strict=True):
     """How a command ended."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     code: int = Field(ge=0, le=255)
     jobs: int = Field(ge=0, le=1_000_000)
     running: list[Annotated[str, Field(max_length=agent.NAME + 30)]] = Field(max_length=agent.NAMES)
 
 
-def order(do: str, **details: Any) -> bytes:
+def encode_order(do: str, **details: Any) -> bytes:
     """Return an order to the agent."""
     content = json.dumps({"do": do, **details}).encode()
     return agent.LENGTH.pack(len(content)) + content
 
 
-def run_order(
-    number: int, command: str, environment: Mapping[str, str], cpus: list[int], keep: int, file_bytes: int | None
-) -> bytes:
-    """Return the order to run a command, of whose output `keep` bytes are wanted before its end.
-
-    Its files may have `file_bytes` at the most; None: what the lab's files may have.
-    """
-    readable = command.encode(errors="replace").decode()
-    details = {"environment": dict(environment), "cpus": cpus, "keep": keep, "file_bytes": file_bytes}
-    return order("run", number=number, command=readable, **details)
-
-
 class FrameReader:
-    """Cuts what comes into frames; holds no more than one."""
+    """Splits received bytes into frames; holds no more than one."""
 
     def __init__(self) -> None:
         self._received = bytearray()
@@ -73,10 +60,10 @@ class FrameReader:
         del self._received[:start]
 
 
-def read_exited(content: bytes) -> Exited:
+def read_exit(content: bytes) -> CommandExit:
     """Read how a command ended; raises NotUnderstood."""
     try:
-        return Exited.model_validate_json(content)
+        return CommandExit.model_validate_json(content)
     except ValidationError as error:
         raise NotUnderstood(f"{error.error_count()} mistakes in how a command ended") from None
 

@@ -1,4 +1,4 @@
-"""What keeps a lab from outside, in a thread of its own: passes orders on, takes in what it prints, and holds its limits."""
+"""What keeps a lab from outside, in a thread of its own: passes orders on, reads its output, and enforces its limits."""
 
 import os
 import queue
@@ -14,7 +14,7 @@ from typing import Any
 
 from sandbox import Breach, ExitReason
 from sandbox.lab import CommandResult, LabDied, LabRequest, agent
-from sandbox.lab.channel import Exited, Frame, FrameReader, NotUnderstood, order, read_count, read_exited, run_order
+from sandbox.lab.channel import CommandExit, Frame, FrameReader, NotUnderstood, encode_order, read_count, read_exit
 from sandbox.lab.layout import DEEP, TMP, limits_of
 from sandbox.lab.log import CommandLog
 from sandbox.memory import oom_kills
@@ -27,9 +27,9 @@ from state.redaction import Redactor
 _INTERVAL = 0.2
 _FIRST_CHECK = 0.05
 _DUTY = 20
-"""Of the time, what looking at the disk may take: a lab may be busy for hours, and hold many files."""
+"""Checks of the disk take at most one of so many parts of the time: a lab may be busy for hours, and hold many files."""
 _QUICK = 0.03
-"""A look at the disk that takes less is taken at the end of each command."""
+"""Seconds; a check of the disk that takes no longer is made at the end of each command."""
 _CHUNK = 1 << 18
 _ENGINE_BYTES = 4_000
 _OPENING = 60.0
@@ -53,16 +53,27 @@ class _Over(Exception):
     """The lab is over; its text says why, and is empty if it was asked to close."""
 
 
+@dataclass(frozen=True)
+class RunOrder:
+    """Run a command."""
+
+    number: int
+    command: str
+    environment: Mapping[str, str]
+    cpus: Sequence[int]
+    seconds: float
+    result: "Future[CommandResult]" = field(default_factory=Future)
+
+
 @dataclass
 class _Command:
-    number: int
+    order: RunOrder
     log: CommandLog
-    done: "Future[CommandResult]"
-    began: float
+    started: float
     deadline: float
     killed: bool = False
     """Whether it was told to end for its time, or because nobody wants it any more."""
-    exited: Exited | None = None
+    exit: CommandExit | None = None
     seconds: float = 0.0
     ended: bool = False
     """Whether a limit ended it."""
@@ -75,18 +86,6 @@ class _Ending:
     deadline: float
     breach: Breach | None
     cleaned: bool = False
-
-
-@dataclass(frozen=True)
-class RunOrder:
-    """Run a command."""
-
-    number: int
-    command: str
-    environment: Mapping[str, str]
-    cpus: Sequence[int]
-    seconds: float
-    done: "Future[CommandResult]" = field(default_factory=Future)
 
 
 class Keeper:
@@ -109,24 +108,20 @@ class Keeper:
         self._busy = False
         self._runs = 0
         self._due = 0.0
-        self._looked = 0.0
-        self._look_seconds = 0.0
+        self._disk_checked_at = 0.0
+        self._disk_check_seconds = 0.0
         self._notice: str | None = None
         self._ooms = oom_kills()
-        self._waiting: list[Future[None]] = []
+        self._idle_futures: list[Future[None]] = []
         self._jobs = 0
-        self._alive = False
+        self.alive = False
+        """Whether it can run commands."""
         self._lock = threading.Lock()
         self.opened: Future[None] = Future()
         """Set once it can run commands; its error is LabDied."""
         self.closed: Future[None] = Future()
         """Set once all of it is gone."""
-        self._thread = threading.Thread(target=self._last, name=request.lab_id, daemon=True)
-
-    @property
-    def alive(self) -> bool:
-        """Whether it can run commands."""
-        return self._alive
+        self._thread = threading.Thread(target=self._keep, name=request.lab_id, daemon=True)
 
     def open(self) -> None:
         """Start it; `opened` tells when that is done."""
@@ -134,7 +129,7 @@ class Keeper:
 
     def run(self, run_order: RunOrder) -> None:
         """Have a command run; raises LabDied."""
-        if not self._ask(lambda: self._run(run_order), run_order.done):
+        if not self._ask(lambda: self._run(run_order), run_order.result):
             raise LabDied("The lab has ended.")
 
     def stop(self, number: int) -> None:
@@ -153,7 +148,7 @@ class Keeper:
         self._ask(self._close)
 
     def _ask(self, act: Callable[[], None], future: "Future[Any] | None" = None) -> bool:
-        """Have something done in our thread; return whether there is one. Who waits learns if it was not done."""
+        """Have our thread do something; return whether there is one. The future fails if it is not done."""
         with self._lock:
             if self._wake < 0:
                 return False
@@ -161,8 +156,7 @@ class Keeper:
             os.eventfd_write(self._wake, 1)
             return True
 
-    def _last(self) -> None:
-        """Be the thread."""
+    def _keep(self) -> None:
         reason = "The lab failed."
         try:
             running = self._start(self._watcher)
@@ -171,15 +165,15 @@ class Keeper:
             finally:
                 self._take_down(running)
         except _Over as over:
-            reason = self._died(str(over))
+            reason = self._death_notice(str(over))
         except BotError as error:
             self.opened.set_exception(error)
         except (OSError, NotUnderstood) as error:
-            reason = self._died(str(error))
+            reason = self._death_notice(str(error))
         finally:
-            self._forget(reason)
+            self._answer_all(reason)
 
-    def _died(self, reason: str) -> str:
+    def _death_notice(self, reason: str) -> str:
         output = self._engine.text().strip()
         return f"The lab's sandbox ended: {reason or 'it was closed'}" + (f" ({output})." if output else ".")
 
@@ -190,52 +184,39 @@ class Keeper:
         opening = time.monotonic() + _OPENING
         while True:
             now = time.monotonic()
-            if self._alive:
-                self._hold(running, now)
+            if self.alive:
+                self._enforce_limits(running, now)
             elif now > opening:
                 raise _Over("it did not start in time")
-            self._read(running, self._next(opening) - time.monotonic())
+            self._read(running, self._next_event(opening) - time.monotonic())
 
-    def _next(self, opening: float) -> float:
+    def _next_event(self, opening: float) -> float:
         """Return when there is something to do at the latest; an idle lab costs nothing."""
-        times = [opening] if not self._alive else []
+        times = [opening] if not self.alive else []
         if self._busy:
             times.append(self._due)
-        if self._command and not self._command.exited:
+        if self._command and not self._command.exit:
             times.append(self._command.deadline)
         if self._ending:
             times.append(self._ending.deadline)
         return min(times, default=float("inf"))
 
-    def _hold(self, running: Running, now: float) -> None:
+    def _enforce_limits(self, running: Running, now: float) -> None:
         command = self._command
         if self._ending and now >= self._ending.deadline:
             raise _Over("it did not carry out a request")
-        if command and not command.exited and now >= command.deadline:
+        if command and not command.exit and now >= command.deadline:
             if command.killed:
                 raise _Over("it did not carry out a request")
-            self._stop(command.number)
+            self._stop(command.order.number)
         if self._busy and now >= self._due:
             if not self._ending:
-                self._measure(running)
+                usage, breach = running.measure()
+                if self._command is None and usage.processes is not None:
+                    self._jobs = max(0, usage.processes - 1)
+                if breach:
+                    self._end(breach)
             self._due = time.monotonic() + _INTERVAL
-
-    def _measure(self, running: Running) -> None:
-        usage, breach = running.measure()
-        if self._command is None and usage.processes is not None:
-            self._jobs = max(0, usage.processes - 1)
-        if breach:
-            self._end(breach)
-
-    def _look(self) -> Breach | None:
-        """Look at the disk once more at a command's end, if that does not take long."""
-        start = time.monotonic()
-        if self._look_seconds > _QUICK and start - self._looked < _DUTY * self._look_seconds:
-            return None
-        breach = self._watcher.check_disk()
-        self._looked = time.monotonic()
-        self._look_seconds = self._looked - start
-        return breach
 
     def _read(self, running: Running, timeout: float) -> None:
         events = selectors.EVENT_WRITE if self._outgoing else 0
@@ -245,9 +226,10 @@ class Keeper:
         if "input" in ready:
             self._send(running)
         if "engine" in ready:
-            self._take(running.engine, self._engine.add)
+            self._engine.add(self._chunk(running.engine))
         if "output" in ready:
-            self._take(running.output, lambda chunk: self._hear(running, chunk))
+            for frame in self._frames.feed(self._chunk(running.output)):
+                self._receive(running, frame)
         elif "exit" in ready:  # all that it said has been read
             raise _Over("its first process ended")
         if "wake" in ready:
@@ -255,12 +237,10 @@ class Keeper:
             while not self._requests.empty():
                 self._requests.get()[0]()
 
-    def _take(self, descriptor: int, take: Callable[[bytes], None]) -> None:
-        chunk = os.read(descriptor, _CHUNK)
-        if chunk:
-            take(chunk)
-        else:
+    def _chunk(self, descriptor: int) -> bytes:
+        if not (chunk := os.read(descriptor, _CHUNK)):
             self._selector.unregister(descriptor)
+        return chunk
 
     def _writable(self, stream: socket.socket | None, events: int) -> None:
         if stream is None:
@@ -280,16 +260,12 @@ class Keeper:
             raise _Over(f"it accepts no requests ({error.strerror})") from error
         del self._outgoing[:sent_bytes]
 
-    def _hear(self, running: Running, chunk: bytes) -> None:
-        for frame in self._frames.feed(chunk):
-            self._heard(running, frame)
-
-    def _heard(self, running: Running, frame: Frame) -> None:
+    def _receive(self, running: Running, frame: Frame) -> None:
         log = self._logs.get(frame.number)
         command = self._command
         match frame.kind:
-            case agent.READY if not self._alive:
-                self._alive = True
+            case agent.READY if not self.alive:
+                self.alive = True
                 self._watcher.tolerate()
                 self.opened.set_result(None)
             case agent.OUTPUT if log:
@@ -299,37 +275,38 @@ class Keeper:
             case agent.CLOSED if log:
                 log.close()
                 del self._logs[frame.number]
-            case agent.EXITED if command and command.number == frame.number and not command.exited:
-                self._exited(command, read_exited(frame.content))
+            case agent.EXITED if command and command.order.number == frame.number and not command.exit:
+                self._note_exit(command, read_exit(frame.content))
             case agent.IDLE if frame.number < self._runs:
                 pass  # another command was on its way
             case agent.IDLE if self._busy and frame.number == self._runs:
                 self._busy = False
                 self._jobs = 0
-                self._tell_idle()
+                self._report_idle()
             case agent.ENDED if self._ending:
-                self._all_ended(running, self._ending)
+                self._finish_ending(running, self._ending)
             case _:
                 raise NotUnderstood(f"it sent an unexpected answer ({frame.kind})")
 
     def _run(self, order: RunOrder) -> None:
-        if not order.done.set_running_or_notify_cancel():
+        if not order.result.set_running_or_notify_cancel():
             return
         if self._command:
-            order.done.set_exception(RuntimeError("a lab runs one command at a time"))
+            order.result.set_exception(RuntimeError("a lab runs one command at a time"))
             return
         limits = self._request.limits
         log = CommandLog(self._request.folder / "logs", order.number, limits, self._redactor)
         self._logs[order.number] = log
         now = time.monotonic()
-        self._command = _Command(order.number, log, order.done, now, now + order.seconds)
-        self._outgoing += run_order(
-            order.number,
-            order.command,
-            order.environment,
-            list(order.cpus),
-            limits.output_bytes,
-            FULL_FILE_BYTES if self._watcher.overfull() else None,
+        self._command = _Command(order, log, now, now + order.seconds)
+        self._outgoing += encode_order(
+            "run",
+            number=order.number,
+            command=order.command.encode(errors="replace").decode(),
+            environment=dict(order.environment),
+            cpus=list(order.cpus),
+            keep=limits.output_bytes,
+            file_bytes=FULL_FILE_BYTES if self._watcher.overfull() else None,
         )
         self._busy = True
         self._runs += 1
@@ -337,31 +314,31 @@ class Keeper:
 
     def _stop(self, number: int) -> None:
         command = self._command
-        if command and command.number == number and not command.exited and not command.killed:
+        if command and command.order.number == number and not command.exit and not command.killed:
             command.killed = True
             command.deadline = time.monotonic() + _ANSWER
-            self._outgoing += order("kill", number=number)
+            self._outgoing += encode_order("kill", number=number)
 
     def _when_idle(self, future: "Future[None]") -> None:
-        self._waiting.append(future)
+        self._idle_futures.append(future)
         if not self._busy and not self._ending:
-            self._tell_idle()
+            self._report_idle()
 
-    def _tell_idle(self) -> None:
-        futures, self._waiting = self._waiting, []
+    def _report_idle(self) -> None:
+        futures, self._idle_futures = self._idle_futures, []
         for future in futures:
             if future.set_running_or_notify_cancel():
                 future.set_result(None)
 
     def _end(self, breach: Breach | None, cleaning: Sequence[Sequence[str]] = ()) -> None:
         """Have all processes ended; what was cleaned up says so in the result."""
-        if self._command and not self._command.exited:
+        if self._command and not self._command.exit:
             self._command.ended = True
         before = self._ending
         self._ending = _Ending(time.monotonic() + _ANSWER, breach or (before and before.breach) or None, bool(cleaning))
-        self._outgoing += order("end", cleaning=[list(entry) for entry in cleaning])
+        self._outgoing += encode_order("end", cleaning=[list(entry) for entry in cleaning])
 
-    def _all_ended(self, running: Running, ending: _Ending) -> None:
+    def _finish_ending(self, running: Running, ending: _Ending) -> None:
         if ending.breach:
             if ending.breach.reason is ExitReason.DISK_LIMIT:
                 self._watcher.tolerate()
@@ -377,24 +354,27 @@ class Keeper:
             self._note(notice)
         self._ending = None
         if not self._busy:
-            self._tell_idle()
+            self._report_idle()
         self._reply()
 
-    def _exited(self, command: _Command, exited: Exited) -> None:
-        command.exited = exited
-        command.seconds = time.monotonic() - command.began
-        self._jobs = exited.jobs
-        if not self._ending and (breach := self._look()):
-            self._end(breach)
-        self._note_oom(command, exited)
-        self._reply()
-
-    def _note_oom(self, command: _Command, exited: Exited) -> None:
-        """Say it where the kernel seems to have killed a command for memory, as it does in a container."""
+    def _note_exit(self, command: _Command, exit: CommandExit) -> None:
+        command.exit = exit
+        start = time.monotonic()
+        command.seconds = start - command.started
+        self._jobs = exit.jobs
+        is_quick = self._disk_check_seconds <= _QUICK
+        if not self._ending and (is_quick or start - self._disk_checked_at >= _DUTY * self._disk_check_seconds):
+            breach = self._watcher.check_disk()
+            self._disk_checked_at = time.monotonic()
+            self._disk_check_seconds = self._disk_checked_at - start
+            if breach:
+                self._end(breach)
         before, self._ooms = self._ooms, oom_kills()
-        if self._ooms > before and exited.code == _KILLED and not command.killed and not command.ended:
+        # As the kernel does in a container.
+        if self._ooms > before and exit.code == _KILLED and not command.killed and not command.ended:
             limit = self._request.limits.memory_bytes
             self._note(f"The kernel killed a process for memory; {limit} bytes allowed.")
+        self._reply()
 
     def _note(self, sentence: str) -> None:
         self._notice = f"{self._notice} {sentence}" if self._notice else sentence
@@ -402,29 +382,28 @@ class Keeper:
     def _reply(self) -> None:
         """Give the result of the command that has exited, unless processes are just being ended."""
         command = self._command
-        if command is None or command.exited is None or self._ending:
+        if command is None or command.exit is None or self._ending:
             return
         self._command = None
-        killed = command.killed and command.exited.code == _KILLED
-        is_killed = killed or (command.ended and command.exited.code == _KILLED)
+        was_killed = command.exit.code == _KILLED and (command.killed or command.ended)
         notice, self._notice = self._notice, None
         result = CommandResult(
-            output=command.log.shown(ENGINE_MARK),
-            exit_code=None if is_killed else command.exited.code,
+            output=command.log.excerpt(ENGINE_MARK),
+            exit_code=None if was_killed else command.exit.code,
             seconds=command.seconds,
-            timed_out=killed and not command.ended,
+            timed_out=was_killed and not command.ended,
             ended=notice,
             jobs=self._jobs,
-            running=tuple(command.exited.running) if self._jobs else (),
+            running=tuple(command.exit.running) if self._jobs else (),
         )
-        command.done.set_result(result)
+        command.order.result.set_result(result)
 
     def _close(self) -> None:
         raise _Over("")
 
     def _take_down(self, running: Running) -> None:
         """Kill all of it, reading what comes, and reap it."""
-        self._alive = False
+        self.alive = False
         self._writable(running.input, 0)
         running.kill()
         deadline = time.monotonic() + _DEATH
@@ -441,9 +420,8 @@ class Keeper:
             running.reap()
         running.close()
 
-    def _forget(self, reason: str) -> None:
-        """Answer all who wait."""
-        self._alive = False
+    def _answer_all(self, reason: str) -> None:
+        self.alive = False
         self._jobs = 0
         with self._lock:
             os.close(self._wake)
@@ -454,11 +432,11 @@ class Keeper:
         for log in self._logs.values():
             log.close()
         if command := self._command:
-            seconds = time.monotonic() - command.began
-            command.done.set_result(CommandResult(command.log.shown(ENGINE_MARK), None, seconds, False, reason, 0))
+            seconds, output = time.monotonic() - command.started, command.log.excerpt(ENGINE_MARK)
+            command.order.result.set_result(CommandResult(output, None, seconds, False, reason, 0))
         while not self._requests.empty():
             _, future = self._requests.get()
             if future and future.set_running_or_notify_cancel():
                 future.set_exception(LabDied(reason))
-        self._tell_idle()
+        self._report_idle()
         self.closed.set_result(None)

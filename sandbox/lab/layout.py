@@ -3,13 +3,12 @@
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from sandbox import Limits
 from sandbox.disk import DEEPEST, folder_usage, open_folder
 from sandbox.lab import LabRequest, agent
-from sandbox.launch import base_environment
 from sandbox.seccomp import pinning_program
 from state.files import replacing
 
@@ -25,7 +24,8 @@ DEEP = ("-mindepth", str(DEEPEST))
 """What finds all that lies deeper than is measured."""
 
 _MOST_FILES = 1_000_000
-_PRELUDE = f"{HOME}/.code/prelude.sh"
+PRELUDE = f"{HOME}/.code/prelude.sh"
+"""What bash runs before each command."""
 _BESIDE_SCRIPTS = ("data", "weights")
 """What a script finds in its working folder when it is scored, and so here."""
 _RESERVED_FOLDERS = {"work", "logs", "bin", ".engine", ".code"}
@@ -60,16 +60,16 @@ def prepare(request: LabRequest) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o755)
     code.chmod(0o755)
-    here = Path(__file__).parent
+    package_folder = Path(__file__).parent
     _write(code / "agent.py", Path(agent.__file__).read_bytes())
     _write(code / "pinned.bpf", pinning_program() or b"")
-    _write(code / "prelude.sh", (here / "prelude.sh").read_bytes())
+    _write(code / "prelude.sh", (package_folder / "prelude.sh").read_bytes())
     # Coders type `python`, which Debian does not have.
     _write(code / "bin" / "python", b'#!/bin/sh\nexec python3 "$@"\n', 0o755)
-    _write(code / "bin" / "gateway", (here / "forwarder.py").read_bytes(), 0o755)
+    _write(code / "bin" / "gateway", (package_folder / "forwarder.py").read_bytes(), 0o755)
     # Isolated, as work/ and the environment are the coder's own.
     _write(code / "bin" / "lab", f'#!/bin/sh\nexec python3 -I {MODULES}/lab "$@"\n'.encode(), 0o755)
-    _write_modules(code / "modules", here / "client")
+    _write_modules(code / "modules", package_folder / "client")
     _real_folder(work)
     os.close(open_folder(str(work)))
     work.chmod(0o755)
@@ -104,19 +104,6 @@ def limits_of(request: LabRequest) -> Limits:
         written_bytes=lab_limits.disk_bytes,
         output_bytes=lab_limits.output_bytes,
     )
-
-
-def command_environment(
-    request: LabRequest, path: str, packages: str | None, *, seconds: float, cpus: int, gpus: Sequence[str]
-) -> dict[str, str]:
-    """Return the environment of a command.
-
-    `packages` are a folder of what Python does not find by itself. The request's own variables are added last.
-    """
-    environment = base_environment(tmp=TMP, cpus=cpus, path=f"{HOME}/bin:{path}", seconds=seconds, gpus=gpus)
-    environment["BASH_ENV"] = _PRELUDE
-    environment["PYTHONPATH"] = ":".join(filter(None, (MODULES, packages)))
-    return {**environment, **request.environment}
 
 
 def _found_in_work(request: LabRequest) -> list[str]:

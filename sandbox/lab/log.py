@@ -21,7 +21,7 @@ class CommandLog:
     """Takes in the output of a command and of what it leaves in the background."""
 
     def __init__(self, folder: Path, number: int, limits: LabLimits, redactor: Redactor) -> None:
-        """Begin a log in this folder; one of that number that is there already makes way."""
+        """Start a log in this folder, in place of any of that number."""
         self._name = f"{number}.txt"
         self._limits = limits
         self._output = CappedOutput(max(_HELD_BYTES, 8 * limits.shown_characters), redactor)
@@ -51,16 +51,21 @@ class CommandLog:
         self._write(self._stream.pass_on(b"", last=True))
         self._write(f"\n[... {size} bytes left out ...]\n".encode())
 
-    def shown(self, mark: str = "") -> str:
-        """Return what a result shows, with `ours` before each line that is none of the output."""
+    def excerpt(self, mark: str = "") -> str:
+        """Return the part for a result, with `mark` before each line that is none of the output."""
+
+        def repetition_note(match: re.Match[str]) -> str:
+            return f"{match[1]}{mark}[{len(match[0]) // len(match[1]) - 1} times more]\n"
+
         head, cut, tail = self._output.parts()
         room = self._limits.shown_characters
-        head, tail = (_without_repetitions(plain_text(part), mark) for part in (head, tail))
+        head, tail = (_REPETITION.sub(repetition_note, plain_text(part)) for part in (head, tail))
         if cut or len(head) > room:
             end = tail if cut else head
             first, last = _until_line_end(head[: room // 2]), _from_line_start(end[-(room - room // 2) :])
-            omitted = cut + len(head) + len(tail) - len(first) - len(last)
-            head = f"{first}\n{mark}[... {omitted} characters left out; {self._where()} ...]\n{last}"
+            omitted, place = cut + len(head) + len(tail) - len(first) - len(last), f"/lab/logs/{self._name}"
+            remainder = f"{place} has all but {self._left_out} bytes" if self._left_out else f"the whole is in {place}"
+            head = f"{first}\n{mark}[... {omitted} characters left out; {remainder} ...]\n{last}"
         if self._problem:
             head += f"\n{mark}[the log could not be written: {self._problem}]"
         return head
@@ -70,10 +75,6 @@ class CommandLog:
         self._write(self._stream.pass_on(b"", last=True))
         if self._file:
             self._file.close()
-
-    def _where(self) -> str:
-        place = f"/lab/logs/{self._name}"
-        return f"{place} holds all but {self._left_out} bytes" if self._left_out else f"the whole is in {place}"
 
     def _write(self, content: bytes) -> None:
         if self._file and content and not self._problem:
@@ -86,10 +87,6 @@ class CommandLog:
             yield
         except OSError as error:  # the disk is full, say: no reason to end anything
             self._problem = error.strerror or str(error)
-
-
-def _without_repetitions(text: str, mark: str) -> str:
-    return _REPETITION.sub(lambda match: f"{match[1]}{mark}[{len(match[0]) // len(match[1]) - 1} times more]\n", text)
 
 
 def _until_line_end(text: str) -> str:

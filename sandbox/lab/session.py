@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sandbox.lab import CommandResult, LabDied, LabHandle, LabRequest
 from sandbox.lab.keeper import Keeper, RunOrder
-from sandbox.lab.layout import check_lab, command_environment, prepare
+from sandbox.lab.layout import HOME, MODULES, PRELUDE, TMP, check_lab, prepare
+from sandbox.launch import base_environment
 from sandbox.running import Running
 from sandbox.thread_join import join_thread
 from sandbox.watcher import Watcher
@@ -60,7 +61,7 @@ class OpenLab:
         """See `LabHandle`."""
         run_order = order_of(self._request, self._paths, number, command, seconds, cpus, gpus)
         self._keeper.run(run_order)
-        return await join_thread(asyncio.wrap_future(run_order.done), partial(self._keeper.stop, number))
+        return await join_thread(asyncio.wrap_future(run_order.result), partial(self._keeper.stop, number))
 
     async def wait_idle(self) -> None:
         """See `LabHandle`."""
@@ -69,7 +70,7 @@ class OpenLab:
         except LabDied:
             return
 
-    async def bring_home(self) -> None:
+    async def sync_work_folder(self) -> None:
         """See `LabHandle`: it lives on this machine."""
 
     async def close(self) -> None:
@@ -99,7 +100,7 @@ def order_of(
 ) -> RunOrder:
     """Return the order to run a command; see `LabHandle.run`."""
     cores = tuple(cpus) or tuple(sorted(os.sched_getaffinity(0)))
-    environment = command_environment(
-        request, paths.programs, paths.packages, seconds=seconds, cpus=len(cores), gpus=gpus
-    )
-    return RunOrder(number, command, environment, cores, seconds)
+    path = f"{HOME}/bin:{paths.programs}"
+    environment = base_environment(tmp=TMP, cpus=len(cores), path=path, seconds=seconds, gpus=gpus)
+    environment |= {"BASH_ENV": PRELUDE, "PYTHONPATH": ":".join(filter(None, (MODULES, paths.packages)))}
+    return RunOrder(number, command, {**environment, **request.environment}, cores, seconds)

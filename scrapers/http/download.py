@@ -53,7 +53,7 @@ class _Version:
         return self.etag if self.etag.startswith('"') else self.modified
 
     @classmethod
-    def of(cls, response: httpx2.Response, total: int | None) -> "_Version":
+    def from_response(cls, response: httpx2.Response, total: int | None) -> "_Version":
         return cls(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""), total)
 
 
@@ -111,17 +111,17 @@ class Download:
             OSError: it cannot be written.
             Also whatever `address` raises; the part is kept.
         """
-        furthest, failures = self._have(), 0
+        furthest, failures = self._part_bytes(), 0
         while True:
             asked_now = self._url is None
             url = self._url = self._url or await self.address()
-            began_anew = self._have() == 0
+            began_anew = self._part_bytes() == 0
             try:
                 await self._fetch(url, asked_now)
                 return await self._finish(began_anew)
             except (TransientFailure, SiteUnavailable, httpx2.TransportError) as error:
-                failures = 0 if self._have() >= furthest + _WORTH else failures + 1
-                furthest = max(furthest, self._have())
+                failures = 0 if self._part_bytes() >= furthest + _WORTH else failures + 1
+                furthest = max(furthest, self._part_bytes())
                 if failures == ATTEMPTS:
                     reason = str(error) or type(error).__name__
                     raise DownloadFailed(
@@ -129,7 +129,7 @@ class Download:
                     ) from error
                 await self.sleep(2.0 ** max(0, failures - 1))
 
-    def _have(self) -> int:
+    def _part_bytes(self) -> int:
         try:
             return self.part.stat().st_size
         except FileNotFoundError:
@@ -149,7 +149,7 @@ class Download:
 
     async def _fetch(self, url: str, asked_now: bool) -> None:
         """Fetch what is missing of the part; on return it is whole."""
-        version, size = self._known(), self._have()
+        version, size = self._stored_version(), self._part_bytes()
         if self.pin is None and size and (version is None or not version.validator):
             self.discard()
             version, size = None, 0
@@ -167,7 +167,7 @@ class Download:
             self._check_size(total, start)
             if start == 0:
                 self.part.write_bytes(b"")  # before the note, which would otherwise describe another file's bytes
-                self._note.write_text(json.dumps(asdict(_Version.of(response, total))), encoding="utf-8")
+                self._note.write_text(json.dumps(asdict(_Version.from_response(response, total))), encoding="utf-8")
             await self._write(response, start, total)
 
     def _check_status(self, response: httpx2.Response, *, asked_now: bool, size: int) -> None:
@@ -192,7 +192,7 @@ class Download:
             return 0, int(length) if length.isdecimal() else None
         match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         total = int(match[2]) if match and match[2] != "*" else None
-        now = _Version.of(response, total)
+        now = _Version.from_response(response, total)
         is_same = version is None or (
             (not now.etag or not version.etag or now.etag == version.etag) and version.total in (None, total)
         )
@@ -230,7 +230,7 @@ class Download:
         if expected is not None and size < expected:
             raise TransientFailure(f"it ended after {size} of {expected} bytes")
 
-    def _known(self) -> _Version | None:
+    def _stored_version(self) -> _Version | None:
         try:
             return _Version(**json.loads(self._note.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):

@@ -15,7 +15,7 @@ from scrapers.http.responses import ATTEMPTS, RETRY_STATUSES, SLOWEST, Transient
 from state.errors import SiteUnavailable
 
 _CHUNK = 1 << 18
-_STORED = (200, 201)
+_SUCCESS_STATUSES = (200, 201)
 _INCOMPLETE = 308
 _ARRIVED = re.compile(r"bytes=0-(\d+)")
 
@@ -64,7 +64,7 @@ class Upload:
         headers = {"Content-Length": str(size - start), "Content-Type": "application/octet-stream"}
         if start:
             headers["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
-        async with self.http.stream("PUT", self.url, content=self._rest(start), headers=headers) as response:
+        async with self.http.stream("PUT", self.url, content=self._read_from(start), headers=headers) as response:
             await self._check(response)
             if response.status_code == _INCOMPLETE:
                 raise TransientFailure("only a part has arrived")
@@ -74,7 +74,7 @@ class Upload:
         async with self.http.stream("PUT", self.url, headers=headers) as response:
             await self._check(response)
             match = _ARRIVED.fullmatch(response.headers.get("Range", ""))
-            if response.status_code in _STORED:
+            if response.status_code in _SUCCESS_STATUSES:
                 return size
             return min(int(match[1]) + 1, size) if match else 0
 
@@ -85,10 +85,10 @@ class Upload:
             raise TransientFailure(f"the answer was {status} and a web page")
         if status in RETRY_STATUSES:
             raise TransientFailure(f"the answer was {status}")
-        if status not in (*_STORED, _INCOMPLETE):
+        if status not in (*_SUCCESS_STATUSES, _INCOMPLETE):
             raise SiteUnavailable(f"the answer to the upload was {status}")
 
-    async def _rest(self, start: int) -> AsyncIterator[bytes]:
+    async def _read_from(self, start: int) -> AsyncIterator[bytes]:
         with self.file.open("rb") as content:
             content.seek(start)
             while chunk := content.read(_CHUNK):

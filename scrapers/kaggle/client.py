@@ -22,7 +22,7 @@ from scrapers.http.upload import Upload
 from scrapers.kaggle.credentials import Credentials, find_credentials
 from scrapers.kaggle.failures import code_and_words, failure
 from scrapers.kaggle.pacing import Meter, Pacing
-from scrapers.kaggle.settings import KaggleSection, Patience
+from scrapers.kaggle.settings import KaggleSection, Timeouts
 from scrapers.kaggle.wire import ApiResponse, Int, Text, first_fault
 from state.clock import Clock
 from state.errors import (
@@ -58,7 +58,7 @@ class ResponseReader:
     largest: int
     redirect: bool = False
     raw: bool = False
-    says_why: bool = False
+    gives_reason: bool = False
     """Whether an error without a code is a refusal; else it is no answer, whatever it may say."""
 
     async def read(self, response: httpx2.Response, now: datetime) -> ApiAnswer:
@@ -87,7 +87,7 @@ class ResponseReader:
         if code is not None and code >= 400:
             raise self._failure(code, text, None)
         if isinstance(content, dict) and content.get("error"):
-            has_reason = self.says_why and isinstance(content["error"], str)
+            has_reason = self.gives_reason and isinstance(content["error"], str)
             raise self._failure(_REFUSED if has_reason else 200, text, None)
         return content
 
@@ -122,7 +122,7 @@ class Method:
     """Whether it changes nothing, and so may be repeated."""
     open: bool = False
     """Whether it is called without the key."""
-    says_why: bool = False
+    gives_reason: bool = False
     """Whether it refuses by the answer's field `error` under status 200; of others, such an answer is no reliable one."""
 
 
@@ -131,9 +131,9 @@ _LIFE = 43_200
 """Seconds for which a renewed token is good, as those of `kaggle auth login` are."""
 
 
-def open_http(patience: Patience) -> httpx2.AsyncClient:
+def open_http(timeouts: Timeouts) -> httpx2.AsyncClient:
     """Return connections to Kaggle, through the proxies that the environment names."""
-    timeout = httpx2.Timeout(patience.silence, connect=patience.connect)
+    timeout = httpx2.Timeout(timeouts.read, connect=timeouts.connect)
     return httpx2.AsyncClient(timeout=timeout, headers={"User-Agent": _AGENT}, follow_redirects=False)
 
 
@@ -173,7 +173,7 @@ class KaggleClient:
         self.clock = clock
         self.url = section.url.rstrip("/")
         self._check = kaggle_addresses(section.url, section.hosts)
-        self._patience = section.patience
+        self._timeouts = section.timeouts
         self._pacing = Pacing(section.pace, clock, meter)
         self._rng = rng or random.Random()  # noqa: S311 - of waiting
 
@@ -184,8 +184,7 @@ class KaggleClient:
 
         The body has camelCase fields; those that are None are left out. Errors name the subject.
         """
-        reading = ResponseReader(method.name, subject, self._patience.largest, says_why=method.says_why)
-        response = await self._asked(method, body, subject, reading)
+        response = await self._request(method, body, subject)
         try:
             return answer.read(response.content, response.served_at)  # type: ignore[return-value]
         except ValidationError as error:
@@ -193,23 +192,21 @@ class KaggleClient:
 
     async def location(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> str:
         """Call a method that answers with the address of a download."""
-        reading = ResponseReader(method.name, subject, self._patience.largest, redirect=True)
-        address = (await self._asked(method, body, subject, reading)).location
-        if not address:
+        answer = await self._request(method, body, subject, redirect=True)
+        if not answer.location:
             raise UnknownAnswer(f"Kaggle answered {method.name} without an address")
-        return address
+        return answer.location
 
     async def content(self, method: Method, body: Mapping[str, Any], *, subject: str = "") -> tuple[bytes, datetime]:
         """Call a method that answers with a small file, or with its address; return its bytes, and the server's time."""
-        reading = ResponseReader(method.name, subject, self._patience.largest, raw=True)
-        answered = await self._asked(method, body, subject, reading)
-        if not answered.location:
-            return answered.raw, answered.served_at
+        answer = await self._request(method, body, subject, raw=True)
+        if not answer.location:
+            return answer.raw, answer.served_at
         try:
-            async with asyncio.timeout(self._patience.whole), self.stream(answered.location) as response:
+            async with asyncio.timeout(self._timeouts.total), self.stream(answer.location) as response:
                 if not response.is_success:
                     raise SiteUnavailable(f"the download of {method.name} was answered with {response.status_code}")
-                return await receive(response, self._patience.largest), answered.served_at
+                return await receive(response, self._timeouts.max_response_bytes), answer.served_at
         except TimeoutError:
             raise SiteUnavailable(f"the download of {method.name} did not end in time") from None
 
@@ -227,22 +224,27 @@ class KaggleClient:
         except httpx2.HTTPError as error:
             raise SiteUnavailable(f"the download broke off: {_words(error)}") from error
 
-    async def put(self, url: str, file: Path) -> None:
+    async def upload(self, url: str, file: Path) -> None:
         """Upload a file to an address that Kaggle gave, without our key; see `Upload.run`."""
         try:
             await self._check(httpx2.URL(url))
         except httpx2.InvalidURL as error:
             raise UnknownAnswer(f"{url[:200]!r} is not an address: {error}") from error
-        await Upload(self._http, url, file, self._patience.whole, self.clock.sleep).run()
+        await Upload(self._http, url, file, self._timeouts.total, self.clock.sleep).run()
 
-    async def _asked(self, method: Method, body: Mapping[str, Any], subject: str, reading: ResponseReader) -> ApiAnswer:
+    async def _request(
+        self, method: Method, body: Mapping[str, Any], subject: str, *, redirect: bool = False, raw: bool = False
+    ) -> ApiAnswer:
+        reader = ResponseReader(
+            method.name, subject, self._timeouts.max_response_bytes, redirect, raw, method.gives_reason
+        )
         if self._refusal is not None and not self._pacing.breaker(_LOGIN).admits():
             raise NotAuthenticated(self._refusal)  # the reason for the rest, which callers act on
         for family in (_LOGIN, method.family):
             self._pacing.ensure_admitted(family)
         with self._pacing.breaker(method.family).call() as number, self._pacing.breaker(_LOGIN).call() as login:
             try:
-                response = await self._repeated(method, body, reading)
+                response = await self._retry(method, body, reader)
             except NotAuthenticated as error:
                 self._credentials = None  # its owner may have replaced it
                 self._refusal = str(error)
@@ -263,31 +265,31 @@ class KaggleClient:
         self._pacing.breaker(method.family).succeed()
         self._pacing.breaker(_LOGIN).succeed()
 
-    async def _repeated(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> ApiAnswer:
+    async def _retry(self, method: Method, body: Mapping[str, Any], reader: ResponseReader) -> ApiAnswer:
+        if not method.reads:
+            return await self._once(method, body, reader)
         attempts = AsyncRetrying(
             sleep=self.clock.sleep,
-            stop=lambda state: stop_after_attempt(self._patience.attempts)(state) or self._too_long(state),
+            stop=lambda state: stop_after_attempt(self._timeouts.attempts)(state) or self._too_long(state),
             wait=self._wait,
             retry=retry_if_exception_type(SiteUnavailable),
             reraise=True,
         )
-        if not method.reads:
-            return await self._once(method, body, reading)
-        response: ApiAnswer = await attempts(self._once, method, body, reading)
+        response: ApiAnswer = await attempts(self._once, method, body, reader)
         return response
 
     def _too_long(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
-        return isinstance(error, RateLimited) and error.wait > self._patience.longest_wait
+        return isinstance(error, RateLimited) and error.wait > self._timeouts.max_wait
 
     def _wait(self, state: RetryCallState) -> float:
         """Wait at random, longer each time, and at least as long as Kaggle asks, which is often too short."""
         error = state.outcome.exception() if state.outcome else None
         requested = error.wait if isinstance(error, RateLimited) else 0.0
-        backoff = self._rng.uniform(0.0, self._patience.backoff * 2.0 ** (state.attempt_number - 1))
+        backoff = self._rng.uniform(0.0, self._timeouts.backoff * 2.0 ** (state.attempt_number - 1))
         return max(requested, backoff)
 
-    async def _once(self, method: Method, body: Mapping[str, Any], reading: ResponseReader) -> ApiAnswer:
+    async def _once(self, method: Method, body: Mapping[str, Any], reader: ResponseReader) -> ApiAnswer:
         credentials = await self.key(renewed=not method.open)
         headers = {"Content-Type": "application/json", "Accept-Encoding": CODING}
         if not method.open:
@@ -297,10 +299,10 @@ class KaggleClient:
         async with self._pacing.request(method.family):
             try:
                 async with (
-                    asyncio.timeout(self._patience.whole),
+                    asyncio.timeout(self._timeouts.total),
                     self._http.stream("POST", url, content=content, headers=headers) as response,
                 ):
-                    return await reading.read(response, self.clock.now())
+                    return await reader.read(response, self.clock.now())
             except TimeoutError:
                 raise SiteUnavailable(f"Kaggle did not answer {method.name} in time") from None
             except httpx2.HTTPError as error:
@@ -314,7 +316,9 @@ class KaggleClient:
             return credentials
         body = {"refreshToken": credentials.refresh, "apiVersion": "API_VERSION_V1", "expirationDuration": f"{_LIFE}s"}
         try:
-            response = await self._once(_RENEWAL, body, ResponseReader(_RENEWAL.name, "", self._patience.largest))
+            response = await self._once(
+                _RENEWAL, body, ResponseReader(_RENEWAL.name, "", self._timeouts.max_response_bytes)
+            )
             new = _Renewed.model_validate(response.content)
             credentials = self._credentials = credentials.renewed(new.token, self.clock.now(), new.expires_in)
         except (KaggleError, ValidationError, UsageError) as error:
@@ -327,8 +331,6 @@ class KaggleClient:
 
 
 class _Renewed(ApiResponse):
-    """A new token for one that expires."""
-
     token: Text = ""
     expires_in: Int = 0
 
@@ -342,5 +344,5 @@ async def open_client(
     section: KaggleSection, clock: Clock, meter: Meter, credentials: Callable[[], Credentials] = find_credentials
 ) -> AsyncIterator[KaggleClient]:
     """Open a client; nothing is asked yet. Raises UsageError where the key would travel in the clear."""
-    async with open_http(section.patience) as http:
+    async with open_http(section.timeouts) as http:
         yield KaggleClient(http, credentials, clock, meter, section)

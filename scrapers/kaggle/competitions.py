@@ -142,7 +142,7 @@ class Competitions:
 
     client: KaggleClient
 
-    def entered(self) -> AsyncIterator[KaggleCompetition]:
+    def list_entered(self) -> AsyncIterator[KaggleCompetition]:
         """Yield the competitions that this user has entered."""
 
         async def ask(place: dict[str, Any]) -> _Competitions:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +19,7 @@ from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.samples import SAMPLE, find_samples
 from scrapers.snapshots.fields import UtcTime
 from scrapers.snapshots.files import DATA
-from scrapers.snapshots.unpacking import Unpacking, members_of
+from scrapers.snapshots.unpacking import ZipExtractor, members_of
 from state.closed import ClosedModel
 from state.errors import DataChanged, DownloadFailed, NoRoom, SiteUnavailable, UnknownAnswer, UsageError
 from state.files import write_whole
@@ -65,16 +66,14 @@ class DownloadProgress:
     """The progress of fetching data."""
 
     competition: str
-    doing: Literal["downloading", "unpacking"]
-    done: int
-    """Bytes."""
+    activity: Literal["downloading", "unpacking"]
+    bytes: int
+    """So far."""
     total: int | None
 
     def __str__(self) -> str:
-        total_text = (
-            f" of {self.total / 1e6:,.1f} MB ({100 * self.done // max(1, self.total)}%)" if self.total else " MB"
-        )
-        return f"{self.competition}: {self.doing} data, {self.done / 1e6:,.1f}{total_text}"
+        total = f" of {self.total / 1e6:,.1f} MB ({100 * self.bytes // max(1, self.total)}%)" if self.total else " MB"
+        return f"{self.competition}: {self.activity} data, {self.bytes / 1e6:,.1f}{total}"
 
 
 @dataclass
@@ -130,9 +129,11 @@ class CompetitionData:
             with self._locked():
                 record = read_record(self._record)
                 if record is None:
-                    record = await self._bring()
-                else:
-                    await self._check(record)
+                    record = await self._fetch()
+                elif damaged := await asyncio.to_thread(record.damaged, self.data):
+                    raise DataChanged(
+                        f"{self.data / damaged} has changed since the download: move {self.folder} away to download it again"
+                    )
                 self._zip.unlink(missing_ok=True)
                 self._place_sample(record)
         except OSError as error:
@@ -141,16 +142,9 @@ class CompetitionData:
             ) from error
         return self.data
 
-    async def _check(self, record: DataRecord) -> None:
-        """Raise DataChanged if a file is not as it was fetched."""
-        if damaged := await asyncio.to_thread(record.damaged, self.data):
-            raise DataChanged(
-                f"{self.data / damaged} has changed since the download: move {self.folder} away to download it again"
-            )
-
-    async def _bring(self) -> DataRecord:
-        self._begin()
-        sizes = await self._listed()
+    async def _fetch(self) -> DataRecord:
+        self._clear_partial()
+        sizes = await self._listed_sizes()
         pin = await self._download(sizes)
         try:
             self._compare(sizes)
@@ -171,7 +165,7 @@ class CompetitionData:
         write_whole(self._record, record.model_dump_json(indent=1))
         return record
 
-    async def _listed(self) -> dict[str, int]:
+    async def _listed_sizes(self) -> dict[str, int]:
         """Return the sizes in bytes that the site lists, by name; empty if it lists nothing now."""
         sizes: dict[str, int] = {}
         try:
@@ -183,27 +177,24 @@ class CompetitionData:
             self.warn(f"cannot read the list of files: {error}")
         return sizes
 
-    def _begin(self) -> None:
-        """Remove what an earlier attempt left half done, but for the zip and its part: a download goes on where it was."""
+    def _clear_partial(self) -> None:
+        """Remove what an earlier attempt left half done, but for the zip and its part: a download continues there."""
         if self.data.exists() and not self._zip.exists():
             raise DataChanged(
                 f"the files in {self.data} are of unknown origin: move them away to download the data of {self.slug}"
             )
-        for half in (self._unpacking, self.data):  # without a record neither is known to be whole
-            if half.exists():
-                shutil.rmtree(half)
+        for folder in (self._unpacking, self.data):  # without a record neither is known to be whole
+            if folder.exists():
+                shutil.rmtree(folder)
 
     async def _download(self, sizes: dict[str, int]) -> Pin:
         if self._zip.exists():
             return await asyncio.to_thread(pin_of, self._zip)
 
-        async def address() -> str:
-            return await self._competitions.data_address(self.slug)
-
         def progress(received: int, total: int | None) -> None:
             self.progress(DownloadProgress(self.slug, "downloading", received, total))
 
-        name = f"the data of {self.slug}"
+        name, address = f"the data of {self.slug}", partial(self._competitions.data_address, self.slug)
         spare, sleep = self.spare + sum(sizes.values()), self.client.clock.sleep
         return await Download(name, address, self._zip, self.client.stream, None, progress, spare, sleep).run()
 
@@ -232,7 +223,7 @@ class CompetitionData:
             self.progress(DownloadProgress(self.slug, "unpacking", unpacked_bytes, total))
 
         self._unpacking.mkdir()
-        work = Unpacking(
+        work = ZipExtractor(
             f"the zip with the data of {self.slug}", self._zip, self._unpacking, progress, stop.is_set, self.spare
         )
         task = asyncio.create_task(asyncio.to_thread(work.run))
@@ -245,7 +236,6 @@ class CompetitionData:
             raise
 
     def _place_sample(self, record: DataRecord) -> None:
-        """Put a copy of the sample submission under its standard name."""
         if SAMPLE in record.files and self.sample in (None, SAMPLE):
             return
         if self.sample is not None and self.sample not in record.files:
@@ -265,7 +255,6 @@ class CompetitionData:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep other processes from fetching the same."""
         with (self.folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

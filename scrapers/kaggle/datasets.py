@@ -103,7 +103,7 @@ class DataSets:
         }
         return await self._call("CreateDataset", body, DataSetVersion, ref, reads=False)
 
-    def mine(self) -> AsyncIterator[DataSet]:
+    def own_data_sets(self) -> AsyncIterator[DataSet]:
         """Yield this user's data sets, private ones too."""
 
         async def ask(place: dict[str, Any]) -> OwnDataSets:
@@ -129,14 +129,14 @@ class DataSets:
             }
             method = Method("blobs.BlobApiService", "StartBlobUpload", "datasets")
             blob = await self.client.call(method, body, UploadTarget, subject=name)
-            await self.client.put(blob.create_url, path)
+            await self.client.upload(blob.create_url, path)
             tokens.append({"token": blob.token})
         return tokens
 
     async def _call(
         self, name: str, body: Mapping[str, Any], answer: type[AnswerT], subject: str, *, reads: bool = True
     ) -> AnswerT:
-        method = Method(_SERVICE, name, "datasets", reads, says_why=not reads)
+        method = Method(_SERVICE, name, "datasets", reads, gives_reason=not reads)
         return await self.client.call(method, body, answer, subject=subject)
 
 

@@ -71,7 +71,7 @@ class Kernels:
 
     client: KaggleClient
 
-    async def of(self, slug: str, page: int = 1, token: str = "") -> KernelPage:
+    async def list_page(self, slug: str, page: int = 1, token: str = "") -> KernelPage:
         """Return a page of a competition's kernels, the last run first, by number (from 1) or, if one was given, by token."""
         body = {
             "competition": slug,

@@ -70,7 +70,7 @@ _QUOTED = 200
 
 
 @dataclass(frozen=True)
-class Recognised:
+class DetectedKind:
     """A kind, and what says so."""
 
     kind: KindName
@@ -80,7 +80,7 @@ class Recognised:
     """Of the data, where that is what makes the kind."""
 
 
-async def recognise(client: KaggleClient, competition: KaggleCompetition) -> tuple[Recognised, ...]:
+async def detect_kinds(client: KaggleClient, competition: KaggleCompetition) -> tuple[DetectedKind, ...]:
     """Ask for what tells a competition's kinds, and return them; most have none.
 
     Three requests besides the one for the competition itself. The search lags, and is not needed: where it fails, or does
@@ -97,32 +97,32 @@ async def recognise(client: KaggleClient, competition: KaggleCompetition) -> tup
 
 def kinds_of(
     competition: KaggleCompetition, facts: CompetitionFacts | None, pages: Sequence[CompetitionPage], size: int
-) -> Iterator[Recognised]:
+) -> Iterator[DetectedKind]:
     """Yield the kinds, each once, of a competition with `size` bytes of data."""
     if competition.is_kernels_submissions_only:
-        yield Recognised("notebooks", "Kaggle's isKernelsSubmissionsOnly")
+        yield DetectedKind("notebooks", "Kaggle's isKernelsSubmissionsOnly")
     if kind := _unscored(competition, facts, pages):
         yield kind
     if quote := _quoted("two-stages", _WORDS["two-stages"], pages):
-        yield Recognised("two-stages", quote)
+        yield DetectedKind("two-stages", quote)
     if size > HUGE_BYTES:
-        yield Recognised("huge-data", "Kaggle's summary of the data", size)
+        yield DetectedKind("huge-data", "Kaggle's summary of the data", size)
 
 
 def _unscored(
     competition: KaggleCompetition, facts: CompetitionFacts | None, pages: Sequence[CompetitionPage]
-) -> Recognised | None:
+) -> DetectedKind | None:
     """Return the kind of a competition in which no file is scored against hidden answers, None if one is."""
     if facts is not None and facts.is_environment_evaluation:
-        return Recognised("simulation", "Kaggle's isEnvironmentEvaluation")
+        return DetectedKind("simulation", "Kaggle's isEnvironmentEvaluation")
     for kind in _WITHOUT_METRIC:
         patterns = [_WORDS[kind]] if not competition.evaluation_metric else []
         for pattern in (*patterns, *([_WITH_METRIC[kind]] if kind in _WITH_METRIC else [])):
             if quote := _quoted(kind, pattern, pages):
-                return Recognised(kind, quote)
+                return DetectedKind(kind, quote)
     if competition.evaluation_metric:
         return None
-    return Recognised("judged", f"Kaggle's category {_ANALYTICS}") if competition.category == _ANALYTICS else None
+    return DetectedKind("judged", f"Kaggle's category {_ANALYTICS}") if competition.category == _ANALYTICS else None
 
 
 def _quoted(kind: KindName, pattern: re.Pattern[str], pages: Sequence[CompetitionPage]) -> str | None:

@@ -51,7 +51,7 @@ class PushedVersion(ApiResponse):
     invalid_competition_sources: Annotated[tuple[str, ...], Items] = ()
 
     @property
-    def left_out(self) -> tuple[str, ...]:
+    def unknown_sources(self) -> tuple[str, ...]:
         """Sources that Kaggle does not know, without which it runs."""
         return (*self.invalid_dataset_sources, *self.invalid_competition_sources)
 
@@ -65,7 +65,7 @@ class AcceleratorQuota(Wire):
     total_time_allowed: Seconds = 0.0
 
     @property
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Seconds that may still be asked for."""
         return max(0.0, self.total_time_allowed - self.time_used - self.time_reserved)
 
@@ -120,7 +120,7 @@ class Notebooks:
         """Save a new version, which then runs; tried once, so that after SiteUnavailable its outcome is unknown.
 
         KaggleError has Kaggle's own words for what is wrong with the notebook; RateLimited is raised where too many run.
-        Look at `left_out`: a source that Kaggle does not know keeps no version from being made.
+        Look at `unknown_sources`: a source that Kaggle does not know keeps no version from being made.
         """
         body = {
             "slug": kernel.ref,
@@ -182,7 +182,7 @@ class Notebooks:
     async def _call(
         self, name: str, body: Mapping[str, Any], answer: type[AnswerT], subject: str, *, reads: bool = True
     ) -> AnswerT:
-        method = Method(_SERVICE, name, "notebooks", reads, says_why=not reads)
+        method = Method(_SERVICE, name, "notebooks", reads, gives_reason=not reads)
         return await self.client.call(method, body, answer, subject=subject)
 
 

@@ -37,16 +37,16 @@ class PublicOutputs:
     folder: Path
     """Receives `<owner>__<kernel>/<version>-<name>.csv`."""
     submission_file: str
-    largest: int
-    """Bytes of one file; a larger one is not fetched."""
-    most: int
-    """Bytes of all that is kept; beyond it the oldest go."""
+    max_file_bytes: int
+    """A larger file is not fetched."""
+    max_bytes: int
+    """Bytes of all files; beyond it the oldest are removed."""
 
     async def collect(self, limit: int) -> int:
-        """Fetch what kernels' current versions wrote that were not looked at yet, the last ones run first; return how many.
+        """Fetch what current versions of kernels wrote that were not looked at yet, the latest runs first; return how many.
 
-        A kernel that shows nothing is not asked again before it is run anew; one that cannot be read keeps no other from being
-        read, and is given up for the time being when it has failed `_TRIES` times.
+        A kernel without output is not asked again before its next run. One that cannot be read does not stop the others, and is
+        skipped until its next run once it has failed `_TRIES` times.
 
         Raises:
             NotAuthenticated, RateLimited: nothing more can be read now; what was read stays.
@@ -56,7 +56,7 @@ class PublicOutputs:
         for kernel, failed in due:
             result: dict[str, Any] = {"version": kernel.current_id, "files": []}
             try:
-                result["files"] = await self._fetched(kernel)
+                result["files"] = await self._fetch(kernel)
             except (NotAuthenticated, RateLimited):
                 raise
             except SiteUnavailable as error:
@@ -65,7 +65,7 @@ class PublicOutputs:
                 result["why"] = str(error)
             with self.store.write(durable=False) as tx:
                 take_reading(tx, self.competition, "output", kernel.id, result)
-            self._bound()
+            self._remove_oldest()
         return len(due)
 
     def _due(self) -> list[tuple[PolledKernel, int]]:
@@ -88,9 +88,8 @@ class PublicOutputs:
                 due.append((kernel, failed))
         return due
 
-    async def _fetched(self, kernel: PolledKernel) -> list[str]:
-        """Fetch a kernel's files, and return their names here."""
-        files = await self._listed(kernel)
+    async def _fetch(self, kernel: PolledKernel) -> list[str]:
+        files = await self._list_files(kernel)
         submissions = [file for file in files if PurePosixPath(file.file_name).name == self.submission_file]
         likely = [
             file for file in files if file not in submissions and _LIKELY.search(PurePosixPath(file.file_name).name)
@@ -99,13 +98,13 @@ class PublicOutputs:
         for number, file in enumerate([*submissions, *likely][:_FILES]):
             name = f"{_safe(kernel.ref.replace('/', '__'))}/{_safe(kernel.current_id or '')}-{number}.csv"
             target = self.folder / name
-            if await bring(self.client, file.url, target, min(self.largest, self.most)):
+            if await download_output(self.client, file.url, target, min(self.max_file_bytes, self.max_bytes)):
                 names.append(name)
                 if kernel.last_run_at is not None:  # by which the oldest go
                     os.utime(target, (kernel.last_run_at.timestamp(),) * 2)
         return names
 
-    async def _listed(self, kernel: PolledKernel) -> list[OutputFile]:
+    async def _list_files(self, kernel: PolledKernel) -> list[OutputFile]:
         files: list[OutputFile] = []
         token = ""
         with self.store.read() as session:
@@ -118,20 +117,19 @@ class PublicOutputs:
                 break
         return files
 
-    def _bound(self) -> None:
-        """Remove the oldest files beyond what may be kept."""
+    def _remove_oldest(self) -> None:
         files = sorted(self.folder.rglob("*.csv"), key=lambda path: path.stat().st_mtime, reverse=True)
         total = 0
         for path in files:
             total += path.stat().st_size
-            if total > self.most:
+            if total > self.max_bytes:
                 path.unlink()
-                with suppress(OSError):  # it holds others
+                with suppress(OSError):  # it has other files
                     path.parent.rmdir()
 
 
-async def bring(client: KaggleClient, url: str, target: Path, largest: int) -> bool:
-    """Write what lies at an address, and return True, unless it has more bytes than `largest`, or is not there any more.
+async def download_output(client: KaggleClient, url: str, target: Path, max_bytes: int) -> bool:
+    """Download what lies at an address, and return True; return False if it is gone, or larger than `max_bytes`.
 
     Raises SiteUnavailable, UnknownAnswer: see `KaggleClient.stream`; OSError: it cannot be written.
     """
@@ -147,7 +145,7 @@ async def bring(client: KaggleClient, url: str, target: Path, largest: int) -> b
             with partial.open("wb") as file:
                 async for chunk in steady_chunks(response):
                     size += len(chunk)
-                    if size > largest:
+                    if size > max_bytes:
                         return False
                     file.write(chunk)
         partial.rename(target)

@@ -39,8 +39,6 @@ class Tally:
 
 @dataclass
 class _Bucket:
-    """A token bucket: `burst` at most, refilled by time."""
-
     per_second: float
     burst: float
     tokens: float
@@ -71,8 +69,7 @@ class Pacing:
     _last: datetime | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Make what is shared by all families."""
-        self._places = asyncio.Semaphore(self.pace.at_once)
+        self._places = asyncio.Semaphore(self.pace.max_concurrent)
         self._turn = asyncio.Lock()
 
     def breaker(self, family: str) -> Breaker:
@@ -87,7 +84,7 @@ class Pacing:
             async with self._turn:
                 if self._last is not None:
                     since = (self.clock.now() - self._last).total_seconds()
-                    await self._sleep(self.pace.apart - since if since >= 0 else 0.0)
+                    await self._sleep(self.pace.min_interval - since if since >= 0 else 0.0)
                 self._count(family)
                 self._last = self.clock.now()
             yield
@@ -96,8 +93,10 @@ class Pacing:
         """Raise RateLimited while the family's breaker is open."""
         breaker = self.breaker(family)
         if not breaker.admits():
-            error = RateLimited(f"Kaggle's {family}: pausing requests for {breaker.left:.0f} s, as they did not answer")
-            error.wait = breaker.left
+            error = RateLimited(
+                f"Kaggle's {family}: pausing requests for {breaker.remaining_seconds:.0f} s, as they did not answer"
+            )
+            error.wait = breaker.remaining_seconds
             raise error
 
     def _count(self, family: str) -> None:
@@ -114,7 +113,7 @@ class Pacing:
         if name not in self._families:
             pace = self.pace
             bucket = _Bucket(pace.per_minute / 60.0, float(pace.burst), float(pace.burst), self.clock.now())
-            breaker = Breaker(self.clock, first=pace.first_rest, longest=pace.longest_rest)
+            breaker = Breaker(self.clock, initial_cooldown=pace.initial_cooldown, max_cooldown=pace.max_cooldown)
             self._families[name] = _Family(bucket, breaker)
         return self._families[name]
 

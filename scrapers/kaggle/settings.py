@@ -19,29 +19,28 @@ class Pace(ClosedModel):
         default=3_000, ge=1, description="maximum number of requests per UTC day, all families together"
     )
     reserved: float = Field(
-        default=0.2,
-        ge=0,
-        lt=1,
-        description="share of them reserved for submissions, leaderboards and pages",
+        default=0.2, ge=0, lt=1, description="share of them reserved for submissions, leaderboards and pages"
     )
-    at_once: int = Field(default=2, ge=1, le=8, description="maximum number of concurrent requests")
-    apart: float = Field(default=1.0, ge=0, description="minimum seconds between the starts of two requests")
-    first_rest: float = Field(default=30.0, gt=0, description="pause of a family after a failure, in seconds")
-    longest_rest: float = Field(default=1_800.0, gt=0, description="maximum pause, in seconds")
+    max_concurrent: int = Field(default=2, ge=1, le=8, description="maximum number of concurrent requests")
+    min_interval: float = Field(default=1.0, ge=0, description="minimum seconds between the starts of two requests")
+    initial_cooldown: float = Field(default=30.0, gt=0, description="pause of a family after a failure, in seconds")
+    max_cooldown: float = Field(default=1_800.0, gt=0, description="maximum pause, in seconds")
 
 
-class Patience(ClosedModel):
+class Timeouts(ClosedModel):
     """Time limits of answers, in seconds, and retries."""
 
     connect: float = Field(default=10.0, gt=0, description="time limit of connecting")
-    silence: float = Field(default=30.0, gt=0, description="time limit without a byte")
-    whole: float = Field(default=120.0, gt=0, description="time limit of an answer, except downloads")
+    read: float = Field(default=30.0, gt=0, description="time limit without a byte")
+    total: float = Field(default=120.0, gt=0, description="time limit of an answer, except downloads")
     attempts: int = Field(default=3, ge=1, le=10, description="maximum number of attempts of a request")
     backoff: float = Field(
         default=2.0, gt=0, description="maximum wait before the second attempt; doubled each time, at random"
     )
-    longest_wait: float = Field(default=60.0, gt=0, description="maximum wait within one call")
-    largest: int = Field(default=80_000_000, gt=0, description="maximum bytes of an answer, except downloads")
+    max_wait: float = Field(default=60.0, gt=0, description="maximum wait within one call")
+    max_response_bytes: int = Field(
+        default=80_000_000, gt=0, description="maximum bytes of an answer, except downloads"
+    )
 
 
 class KaggleSection(ClosedModel):
@@ -49,15 +48,10 @@ class KaggleSection(ClosedModel):
 
     url: str = Field(default=KAGGLE, description="API address; for a rehearsal that of `bot rehearse`")
     hosts: tuple[str, ...] = Field(
-        default=(),
-        description="additional hosts allowed for downloads and uploads",
-        examples=[["storage.example"]],
+        default=(), description="additional hosts allowed for downloads and uploads", examples=[["storage.example"]]
     )
     pace: Pace = Field(default=Pace(), description="Rate limits of requests to Kaggle.")
-    patience: Patience = Field(
-        default=Patience(),
-        description="Time limits of answers, in seconds, and retries.",
-    )
+    timeouts: Timeouts = Field(default=Timeouts(), description="Time limits of answers, in seconds, and retries.")
 
     def page_of(self, competition: str, page: str = "") -> str:
         """Return the address of a competition's page for people: Kaggle's, or in a rehearsal the rehearsal's."""

@@ -79,14 +79,14 @@ class Submissions:
 
     async def limits(self) -> SubmissionQuota:
         """Return the quota."""
-        return await self.client.call(_method("GetSubmissionLimits"), self._about(), SubmissionQuota, subject=self.slug)
+        return await self.client.call(_method("GetSubmissionLimits"), self._body(), SubmissionQuota, subject=self.slug)
 
     def all(self) -> AsyncIterator[KaggleSubmission]:
         """Yield the submissions, latest first."""
 
         async def ask(place: dict[str, Any]) -> SentFiles:
             order = {"sortBy": "SUBMISSION_SORT_BY_DATE", "group": "SUBMISSION_GROUP_ALL"}
-            body = {**self._about(), **order, **place}
+            body = {**self._body(), **order, **place}
             return await self.client.call(_method("ListSubmissions"), body, SentFiles, subject=self.slug)
 
         return all_pages(ask, lambda page: page.stamped(page.submissions), lambda submission: submission.ref)
@@ -97,12 +97,12 @@ class Submissions:
 
     async def start_upload(self, name: str, size: int, modified: int) -> UploadTarget:
         """Request an address for an upload of `size` bytes, last changed `modified` seconds after 1970."""
-        body = {**self._about(), "fileName": name, "contentLength": size, "lastModifiedEpochSeconds": modified}
+        body = {**self._body(), "fileName": name, "contentLength": size, "lastModifiedEpochSeconds": modified}
         return await self.client.call(_method("StartSubmissionUpload"), body, UploadTarget, subject=self.slug)
 
     async def create(self, token: str, description: str) -> Created:
         """Submit the uploaded file; tried once, so that after SiteUnavailable its outcome is unknown."""
-        body = {**self._about(), "blobFileTokens": token, "submissionDescription": description}
+        body = {**self._body(), "blobFileTokens": token, "submissionDescription": description}
         method = _method("CreateSubmission", reads=False)
         return await self.client.call(method, body, Created, subject=self.slug)
 
@@ -113,7 +113,7 @@ class Submissions:
         """
         owner, _, slug = ref.partition("/")
         body = {
-            **self._about(),
+            **self._body(),
             "kernelOwner": owner,
             "kernelSlug": slug,
             "kernelVersion": version,
@@ -123,7 +123,7 @@ class Submissions:
         method = _method("CreateCodeSubmission", reads=False)
         return await self.client.call(method, body, Created, subject=self.slug)
 
-    def _about(self) -> dict[str, str]:
+    def _body(self) -> dict[str, str]:
         return {"competitionName": self.slug}
 
 

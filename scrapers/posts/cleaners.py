@@ -39,7 +39,7 @@ class RawPost:
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class CleanText:
     """A text that can be stored, and its sketch for recognition."""
 
     text: str
@@ -97,7 +97,7 @@ class Cleaners:
         """Process ids of the children that live."""
         return [pid for child in self._children if (pid := child.pid) is not None]
 
-    async def clean(self, sources: Sequence[RawPost]) -> list[Cleaned]:
+    async def clean(self, sources: Sequence[RawPost]) -> list[CleanText]:
         """Clean some texts in one child, in order; meant for many small ones or a large one at a time."""
         if not sources:
             return []
@@ -113,7 +113,7 @@ class Cleaners:
         finally:
             self._idle.put_nowait(child)
 
-    async def _exchange(self, child: LineChild, sources: Sequence[RawPost]) -> list[Cleaned] | None:
+    async def _exchange(self, child: LineChild, sources: Sequence[RawPost]) -> list[CleanText] | None:
         """Return a child's answer; None if it died of the texts or took too long, in which case it ends itself."""
         requests = [asdict(source) | {"text": both_ends(source.text, LARGEST_SOURCE)} for source in sources]
         try:
@@ -123,15 +123,15 @@ class Cleaners:
         return [_cleaned(entry) for entry in json.loads(answer)]
 
 
-def _cleaned(answer: dict[str, Any]) -> Cleaned:
+def _cleaned(answer: dict[str, Any]) -> CleanText:
     sketch = None
     if answer["sha256"] is not None:
         code, prose = (answer[part] and bytes.fromhex(answer[part]) for part in ("code", "prose"))
         sketch = Sketch(answer["sha256"], code, prose)
-    return Cleaned(answer["text"], sketch, answer["problem"])
+    return CleanText(answer["text"], sketch, answer["problem"])
 
 
-def _cut_down(source: RawPost) -> Cleaned:
+def _cut_down(source: RawPost) -> CleanText:
     """Return a shortened text that no child could clean, by quick and safe means."""
     text = readable(both_ends(source.text, 2 * LARGEST_TEXT))
-    return Cleaned(text, None, "cleaning it crashed or took too long")
+    return CleanText(text, None, "cleaning it crashed or took too long")

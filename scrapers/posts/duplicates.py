@@ -126,8 +126,6 @@ def band_digests(sketch: Sketch, competition: str, kind: str) -> list[int]:
 
 
 class _Book:
-    """The likenesses of one kind of posts of a competition."""
-
     def __init__(self, connection: Connection, competition: str, kind: str) -> None:
         # Statements without objects, and where possible one for many posts, as each post needs several.
         self._connection = connection
@@ -157,15 +155,17 @@ class _Book:
         rows = [
             (self._competition, self._kind, id, numbers[sketch.sha256], time) for id, (sketch, time) in places.items()
         ]
-        self._many("INSERT INTO likeness (competition, kind, post_id, sketch, known_at) VALUES (?, ?, ?, ?, ?)", rows)
-        likeness = self._alike({numbers[sketch.sha256]: sketch for sketch, _ in places.values()})
+        self._execute(
+            "INSERT INTO likeness (competition, kind, post_id, sketch, known_at) VALUES (?, ?, ?, ?, ?)", rows
+        )
+        likeness = self._near_duplicates({numbers[sketch.sha256]: sketch for sketch, _ in places.values()})
         repeats = {row[0] for row in self._in(_SELECT_REPEATED, list(likeness))}
         for _, _, id, sketch, time in rows:
             # Most texts are unique and unlike any other.
             if sketch in repeats or len(likeness[sketch]) > 1:
                 self._match(id, time, likeness[sketch])
                 later = [(id, time, share, number, time, id, time, id) for number, share in likeness[sketch].items()]
-                self._many(_LATER, later)
+                self._execute(_LATER, later)
 
     def _keep(self, sketches: dict[str, Sketch]) -> dict[str, int]:
         """Return the numbers of sketches by the hash of their texts, storing missing ones."""
@@ -173,7 +173,7 @@ class _Book:
         last = self._connection.exec_driver_sql("SELECT coalesce(max(id), 0) FROM keptsketch").scalar_one()
         new = {sha256: sketch for sha256, sketch in sketches.items() if sha256 not in numbers}
         numbers |= {sha256: last + place for place, sha256 in enumerate(new, 1)}
-        self._many(
+        self._execute(
             "INSERT INTO keptsketch (id, competition, kind, sha256, code, prose) VALUES (?, ?, ?, ?, ?, ?)",
             [
                 (numbers[sha256], self._competition, self._kind, sha256, sketch.code, sketch.prose)
@@ -183,16 +183,15 @@ class _Book:
         bands = [(digest, numbers[sketch.sha256]) for sketch in new.values() for digest in self._digests(sketch)]
         full = {row[0] for row in self._in(_FULL, {digest for digest, _ in bands}, after=(FULL,))}
         bands = [band for band in bands if band[0] not in full]
-        self._many("INSERT INTO sketchband (digest, sketch) VALUES (?, ?)", bands)
+        self._execute("INSERT INTO sketchband (digest, sketch) VALUES (?, ?)", bands)
         return numbers
 
     def _match(self, id: str, time: str, likeness: dict[int, float]) -> None:
-        """Record what a post repeats, if anything."""
         earliest = self._in(_EARLIEST, list(likeness), after=(time, id))
         original = (earliest[0][0], earliest[0][1], likeness[earliest[0][2]]) if earliest else (None, None, None)
-        self._many(_MATCHED, [(*original, self._competition, self._kind, id)])
+        self._execute(_MATCHED, [(*original, self._competition, self._kind, id)])
 
-    def _alike(self, sketches: dict[int, Sketch]) -> dict[int, dict[int, float]]:
+    def _near_duplicates(self, sketches: dict[int, Sketch]) -> dict[int, dict[int, float]]:
         """Return, for each sketch, the near-duplicates including itself, with their similarity."""
         likeness = {number: {number: 1.0} for number in sketches}
         holders: dict[int, list[int]] = {}
@@ -215,25 +214,25 @@ class _Book:
     def _forget(self, id: str, sketch: int) -> None:
         """Remove a post, and its sketch if no other post has it; posts that repeated it are matched again."""
         (sketch_itself,) = (Sketch(*row[1:]) for row in self._in(_SELECT_SKETCHES, [sketch]))
-        likeness = self._alike({sketch: sketch_itself})[sketch]
+        likeness = self._near_duplicates({sketch: sketch_itself})[sketch]
         key = (self._competition, self._kind, id)
-        self._many("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", [key])
+        self._execute("DELETE FROM likeness WHERE competition = ? AND kind = ? AND post_id = ?", [key])
         orphans = self._in(_ORPHANS, list(likeness), after=(id,))
         if not self._in("SELECT 1 FROM likeness WHERE sketch IN ({}) LIMIT 1", [sketch]):
             bands = [(digest, sketch) for digest in self._digests(sketch_itself)]
-            self._many("DELETE FROM sketchband WHERE digest = ? AND sketch = ?", bands)
-            self._many("DELETE FROM keptsketch WHERE id = ?", [(sketch,)])
+            self._execute("DELETE FROM sketchband WHERE digest = ? AND sketch = ?", bands)
+            self._execute("DELETE FROM keptsketch WHERE id = ?", [(sketch,)])
         orphan_sketches = {
             row[0]: Sketch(*row[1:]) for row in self._in(_SELECT_SKETCHES, sorted({row[2] for row in orphans}))
         }
-        orphan_likeness = self._alike(orphan_sketches)
+        orphan_likeness = self._near_duplicates(orphan_sketches)
         for orphan, time, number in orphans:
             self._match(orphan, time, orphan_likeness[number])
 
     def _digests(self, sketch: Sketch) -> set[int]:
         return set(band_digests(sketch, self._competition, self._kind))
 
-    def _many(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _execute(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if rows:
             self._connection.exec_driver_sql(sql, list(rows))
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
+from scrapers.posts.cleaners import Cleaners, CleanText, RawPost
 from scrapers.posts.duplicates import Sketched, note_sketches, sketched
 from state.community_rows import add_community
 from state.store import Store
@@ -32,7 +32,7 @@ class Raw:
 
 
 @dataclass(frozen=True)
-class Ready:
+class StorableRow:
     """A row that can be stored."""
 
     row: CommunityRow
@@ -73,9 +73,9 @@ async def cleaned_rows(raws: Iterable[Raw]) -> list[CommunityRow]:
         return [ready.row async for chunk in chunks for ready in chunk]
 
 
-async def cleaned(raws: Iterable[Raw], cleaners: Cleaners) -> AsyncGenerator[list[Ready]]:
+async def cleaned(raws: Iterable[Raw], cleaners: Cleaners) -> AsyncGenerator[list[StorableRow]]:
     """Yield rows with their texts in their order, cleaned in parallel, a few chunks ahead."""
-    running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]] = deque()
+    running: deque[tuple[list[Raw], asyncio.Task[list[CleanText]]]] = deque()
     try:
         chunks = _chunks(raws)
         # Making rows takes time, and may wait for a disk or a site: other tasks run meanwhile.
@@ -92,22 +92,22 @@ async def cleaned(raws: Iterable[Raw], cleaners: Cleaners) -> AsyncGenerator[lis
         await asyncio.gather(*(task for _, task in running), return_exceptions=True)
 
 
-async def _first(running: deque[tuple[list[Raw], asyncio.Task[list[Cleaned]]]]) -> list[Ready]:
+async def _first(running: deque[tuple[list[Raw], asyncio.Task[list[CleanText]]]]) -> list[StorableRow]:
     chunk, task = running[0]
     texts = iter(await task)
     running.popleft()
     return [_ready(raw, next(texts) if raw.source is not None else None) for raw in chunk]
 
 
-def _ready(raw: Raw, text: Cleaned | None) -> Ready:
+def _ready(raw: Raw, text: CleanText | None) -> StorableRow:
     row, sketch = raw.row, text.sketch if text else None
     if isinstance(row, PostedMessage):
         row.markdown = text.text if text else ""
     elif isinstance(row, KernelVersion):
         row.text = text.text if text else ""
     else:
-        return Ready(row, None)
-    return Ready(row, sketched(row, sketch), text.problem if text else None)
+        return StorableRow(row, None)
+    return StorableRow(row, sketched(row, sketch), text.problem if text else None)
 
 
 def _chunks(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
@@ -124,7 +124,7 @@ def _chunks(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
         yield chunk
 
 
-def _keep(store: Store, competition: str, chunk: list[Ready], problems: dict[str, str]) -> None:
+def _keep(store: Store, competition: str, chunk: list[StorableRow], problems: dict[str, str]) -> None:
     # Rows lost in a power cut are collected again: the mark of how far a source was read is durable, and written after this.
     with store.write(durable=False) as tx:
         add_community(tx, competition, (ready.row for ready in chunk))

@@ -36,8 +36,6 @@ class _LeftOut(Exception):
 
 @dataclass(frozen=True)
 class _Facts:
-    """What front matter says."""
-
     at: datetime | None
     title: str | None
     author: str | None
@@ -83,7 +81,6 @@ def _files(root: Path, unread: list[OSError]) -> Iterator[Path]:
 def _change(
     root: Path, path: Path, key: str, competition: str, before: Mapping[str, Any], now: datetime
 ) -> Change | None:
-    """Return what has changed in a file since it was left in the state `before`, if anything."""
     try:
         info = path.stat()
         stamp = [info.st_size, info.st_mtime_ns]
@@ -154,7 +151,6 @@ class _Note:
         return [Raw(row, RawPost("kernel", text, language, kind)), self._reading("kernel", row.id)]
 
     def _reading(self, target: str, id: str) -> Raw:
-        """Return what a clock shows of a post's votes and of its author's tier."""
         time, votes = self.edited or self.first, self.facts.votes
         row = Observation(competition=self.competition, target=target, target_id=id, at=time, votes=votes, tier=TEAM)
         return Raw(row)

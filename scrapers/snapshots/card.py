@@ -3,7 +3,9 @@
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
+
+from state.closed import ClosedModel
 
 Direction = Literal["minimize", "maximize"]
 
@@ -11,20 +13,16 @@ OWN_GRADER = "grade.py"
 """The metric's name if it is not one of ours, but a file that defines `grade(submission, answers)`."""
 
 
-class MetricSpec(BaseModel):
+class MetricSpec(ClosedModel):
     """The official metric by its registry name, its direction, and its parameters."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     direction: Direction
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
 
 
-class TaskCard(BaseModel):
+class TaskCard(ClosedModel):
     """The engine's knowledge of a task; an agent never sets or changes it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     slug: str
     title: str
@@ -41,7 +39,7 @@ class TaskCard(BaseModel):
     deadline: datetime
     max_daily_submissions: int | None = None
     split: str | None = None
-    sources: dict[str, str] = {}
+    sources: dict[str, str] = Field(default_factory=dict)
 
     @property
     def row_columns(self) -> tuple[str, ...]:

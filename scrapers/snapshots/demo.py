@@ -98,7 +98,6 @@ def make_digits() -> tuple[Digits, Digits]:
 
 
 def _write_tables(folder: Path) -> None:
-    """Write `data/` and `private/answers.csv` into the folder."""
     train, test = make_digits()
     (folder / "data").mkdir()
     (folder / "private").mkdir()

@@ -29,9 +29,9 @@ def walk(folder: Path) -> Iterator[Path]:
     """Yield every file and link below `folder`, also to folders, in order; links are not followed. Raises OSError."""
     for place, folders, files in os.walk(folder, onerror=_raise):
         folders.sort()
-        here = Path(place)
-        yield from (here / name for name in folders if (here / name).is_symlink())
-        yield from (here / name for name in sorted(files))
+        current_folder = Path(place)
+        yield from (current_folder / name for name in folders if (current_folder / name).is_symlink())
+        yield from (current_folder / name for name in sorted(files))
 
 
 def check_links(root: Path, problems: Problems) -> None:

@@ -115,7 +115,7 @@ class _Key:
         self._repeats = Repeats()
         self._ids: set[str] = set()
         """Shared ids so far, at most as many as are needed."""
-        self._possible = {place: mask for place in range(len(header)) if (mask := self._held(place))}
+        self._possible = {place: mask for place in range(len(header)) if (mask := self._initial_bits(place))}
         """By place, a bit for each prediction column that may be there, and one for the name of the column that is 1."""
         self._seen: dict[int, set[Value]] = {place: set() for place in self._possible}
         """At most two different answers: one is a constant."""
@@ -151,17 +151,17 @@ class _Key:
         """Yield the columns that hold the answers."""
         is_enough = len(self._ids) >= _FEWEST_IDS
         for place, mask in self._possible.items():
-            if len(self._seen[place]) > 1 and (is_enough or (self._named and mask & self._own(place))):
+            if len(self._seen[place]) > 1 and (is_enough or (self._named and mask & self._name_bits(place))):
                 yield self._header[place]
 
-    def _held(self, place: int) -> int:
+    def _initial_bits(self, place: int) -> int:
         """Return the bits that a column may hold at first."""
         if place in self._places:
             return 0
         mask = (1 << len(self._answers.columns)) - 1 if self._answers.predicted else 0
-        return mask | self._own(place)
+        return mask | self._name_bits(place)
 
-    def _own(self, place: int) -> int:
+    def _name_bits(self, place: int) -> int:
         """Return the bits for a column's own name, or for the name of a class: beside the key's own name few ids suffice."""
         columns, name = self._answers.columns, self._header[place]
         if name in self._answers.rows:

@@ -4,12 +4,13 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from scrapers.snapshots.card import MetricSpec, TaskCard
 from scrapers.snapshots.fields import UtcTime, sentences
 from scrapers.snapshots.leaderboard import LEADERBOARD
 from scrapers.snapshots.problems import Problems, json_object
+from state.closed import ClosedModel
 from state.files import sha256_of
 
 MANIFEST = "snapshot.json"
@@ -20,20 +21,16 @@ _LARGEST_MANIFEST = 16_000_000  # bytes; a manifest is small even with a hash fo
 Column = Annotated[str, Field(min_length=1)]
 
 
-class CountedRows(BaseModel):
+class RowCounts(ClosedModel, strict=True):
     """How many rows there are of each kind."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     topics: Annotated[int, Field(ge=0)] = 0
     messages: Annotated[int, Field(ge=0)] = 0
     kernels: Annotated[int, Field(ge=0)] = 0
 
 
-class Manifest(BaseModel):
+class Manifest(ClosedModel, strict=True):
     """All fields of `snapshot.json`; times are aware UTC, hashes are lower-case hexadecimal by relative path."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     format: Literal[1]
     slug: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
@@ -43,8 +40,8 @@ class Manifest(BaseModel):
     metric: MetricSpec
     id_column: str = ""
     """Empty, as the prediction columns, where the snapshot has a community only."""
-    key_columns: list[Column] = []
-    prediction_columns: list[Column] = []
+    key_columns: list[Column] = Field(default_factory=list)
+    prediction_columns: list[Column] = Field(default_factory=list)
     submission_file: str = "submission.csv"
     enabled_at: UtcTime
     deadline: UtcTime
@@ -52,9 +49,9 @@ class Manifest(BaseModel):
     kind: Literal["csv", "code"] = "csv"
     collected_at: UtcTime
     split: str | None = None
-    sources: list[str] = []
-    sha256: dict[str, str] = {}
-    dated_at_deadline: CountedRows | None = None
+    sources: list[str] = Field(default_factory=list)
+    sha256: dict[str, str] = Field(default_factory=dict)
+    dated_at_deadline: RowCounts | None = None
     """Rows without a time to which an import gave the deadline's; None: it did not do so."""
     exact_dates: bool = False
     """Whether the community claims to show nothing before its time, which `check.py` checks."""

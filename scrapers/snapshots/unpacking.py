@@ -1,4 +1,4 @@
-"""Unpacking a zip of foreign data: nothing leaves its folder, nothing exceeds its declared size, checksums are verified."""
+"""ZipExtractor a zip of foreign data: nothing leaves its folder, nothing exceeds its declared size, checksums are verified."""
 
 import errno
 import hashlib
@@ -25,7 +25,7 @@ _OF_NAMES = (None, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG
 
 
 @dataclass
-class Unpacking:
+class ZipExtractor:
     """Unpacks one zip into an empty folder; call `run` in a thread; it ends soon after `stopped` returns True."""
 
     name: str
@@ -39,8 +39,8 @@ class Unpacking:
     """Bytes that must stay free on the disk."""
     files: dict[str, Pin] = field(default_factory=dict, init=False)
     """The unpacked files, by path relative to the folder."""
-    _done: int = field(default=0, init=False)
-    _total: int = field(default=0, init=False)
+    _unpacked_bytes: int = field(default=0, init=False)
+    _total_bytes: int = field(default=0, init=False)
 
     def run(self) -> dict[str, Pin]:
         """Unpack all members, read-only, and return their identities.
@@ -56,8 +56,8 @@ class Unpacking:
         try:
             with zipfile.ZipFile(self.archive) as archive:
                 members = self._checked(archive)
-                self._total = sum(member.file_size for member in members)
-                self._ask_for_room(self._total)
+                self._total_bytes = sum(member.file_size for member in members)
+                self._ask_for_room(self._total_bytes)
                 for member in members:
                     self._member(archive, member, PurePosixPath(member.filename))
         except BROKEN as error:
@@ -102,15 +102,14 @@ class Unpacking:
                 size += len(chunk)
                 digest.update(chunk)
                 file.write(chunk)
-                self._done += len(chunk)
-                self.progress(self._done, self._total)
+                self._unpacked_bytes += len(chunk)
+                self.progress(self._unpacked_bytes, self._total_bytes)
         if size != member.file_size:
             raise DownloadFailed(f"{self.name}: {path} has {size:,} bytes, not the declared {member.file_size:,}")
         target.chmod(0o444)
         self.files[str(path)] = Pin(size, digest.hexdigest())
 
     def _replace_by_table(self, inner: str) -> None:
-        """Replace a zip that holds nothing but a table by the table; any other zip stays."""
         path = self.folder / inner
         try:
             with zipfile.ZipFile(path) as archive:
@@ -149,7 +148,6 @@ def members_of(archive: Path) -> dict[str, int]:
 
 
 def _wrong(members: Sequence[zipfile.ZipInfo]) -> Iterator[str]:
-    """Describe the members that may not be unpacked."""
     paths: set[str] = set()
     for member in members:
         name, mode = member.filename, member.external_attr >> 16

@@ -15,7 +15,7 @@ from state.tables.community import (
     Topic,
 )
 from state.tables.ideas import Analysis, Draft, Idea, IdeaUse, Report, Reproduction
-from state.tables.operation import Control, Letter, LetterPart, Note, Notification, Pulse, Task
+from state.tables.operation import Control, Heartbeat, Letter, LetterPart, Note, Notification, Task
 from state.tables.polling import Author, PolledKernel, PolledTopic, Reading, RequestCount, Watermark
 from state.tables.runs import (
     Blob,
@@ -30,4 +30,4 @@ from state.tables.runs import (
     Run,
     Step,
 )
-from state.tables.submissions import Approval, Submission, Wish
+from state.tables.submissions import Approval, Submission, SubmissionRequest

@@ -79,7 +79,6 @@ class Draft(SQLModel, table=True):
     codebase_node: int | None = None
     share: float | None = None
     """Of the run's budget (its time, or its scripts where they are counted) that it may use; None: as the settings have it."""
-    novel: bool = False
     round: int = 0
     known_at: datetime
     created_at: datetime

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, Index
+from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 
@@ -66,8 +66,6 @@ class Task(SQLModel, table=True):
     """Selects the worker that can do it."""
     competition: str = ""
     """Its slug; empty if it belongs to none."""
-    payload: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
-    """Further parameters; small JSON."""
     created_at: datetime
     due_at: datetime
     """The earliest time to begin."""
@@ -86,7 +84,7 @@ class Task(SQLModel, table=True):
     """The error of the last try."""
 
 
-class Pulse(SQLModel, table=True):
+class Heartbeat(SQLModel, table=True):
     """The last sign of life of a process."""
 
     name: str = Field(primary_key=True)

@@ -109,7 +109,6 @@ class Execution(SQLModel, table=True):
     id: str = Field(primary_key=True)
     node: int
     view: str
-    attempt: int = 0
     reason: str | None = None
     exit_code: int | None = None
     seconds: float | None = None

@@ -43,7 +43,7 @@ class Approval(SQLModel, table=True):
     asked_at: datetime
     announce_at: datetime | None = None
     """By the machine's clock, whatever the run's is: when the owner is to be told of it again; None: not told yet."""
-    why: str = ""
+    reason: str = ""
     """Why it is to be sent, and what to look at."""
     decision: str | None = None
     """See `state.approvals.Verdict`; None: undecided."""
@@ -52,19 +52,19 @@ class Approval(SQLModel, table=True):
     """Who decided: a user of the machine, or `bot` if no decision is needed any more."""
 
 
-class Wish(SQLModel, table=True):
+class SubmissionRequest(SQLModel, table=True):
     """A node whose file a person wants submitted."""
 
     id: int | None = Field(default=None, primary_key=True)
     run_id: str = Field(index=True)
     node: int
-    wished_at: datetime
+    requested_at: datetime
     by: str
     seen_at: datetime | None = None
     """When a daemon last looked at it."""
     state: str = "open"
     """`open`, `intended` (it became a submission) or `refused`."""
-    why: str = ""
+    reason: str = ""
     """The daemon's answer."""
     submission: str | None = None
     """The submission it became."""

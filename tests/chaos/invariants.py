@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from bot.execution.folder import run_folders
-from sandbox.leftovers import left_by_killed
+from sandbox.leftovers import find_orphaned_resources
 from state.clock import SystemClock
 from state.store import Store
 from tests.chaos.world import World
@@ -111,7 +111,7 @@ def _outward_acts(told: Sequence[Event]) -> None:
 
 def nothing_left(world: World) -> None:
     """No process, no work folder, nothing that the next start would have to clean up."""
-    assert left_by_killed(world.out) == []
+    assert find_orphaned_resources(world.out) == []
     assert list(world.out.glob("*/executions/*/.execution")) == []
     assert [p.pid for p in _processes_in(world.place)] == []
 

@@ -23,7 +23,7 @@ import psutil
 from sandbox import ExecutionOutcome, ExitReason, Limits, Sandbox
 from sandbox.collect import collect
 from sandbox.lab import LabLimits, LabRequest
-from sandbox.lab.remains import KEPT_BYTES, tidy_work
+from sandbox.lab.lab_archive import KEPT_BYTES, tidy_work
 from tests.hostile.attack import Attack
 from tests.hostile.world import World
 from tests.source_tree import ROOT

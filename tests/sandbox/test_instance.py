@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from sandbox.instance import OwnedFolder, instance_of, is_alive, label_of, owner
-from sandbox.leftovers import left_by_killed, own_bytes, remove_left
+from sandbox.leftovers import find_orphaned_resources, own_bytes, remove_orphaned_folder
 from sandbox.tree import MARKER
 from tests import needs
 
@@ -45,7 +45,7 @@ def bot(place: Path) -> tuple[psutil.Popen, psutil.Process]:
 
 
 def left_folders(state: Path) -> list[Path]:
-    return [Path(left.name) for left in left_by_killed(state) if left.name.endswith(".execution")]
+    return [Path(left.name) for left in find_orphaned_resources(state) if left.name.endswith(".execution")]
 
 
 def temporary_folders(out: Path) -> list[Path]:
@@ -64,7 +64,7 @@ def test_what_a_killed_bot_left_is_removed_and_what_another_one_has_is_not(tmp_p
         assert temporary_folders(out)
         assert left_folders(tmp_path / "alive" / "runs") == []
         assert left_folders(tmp_path / "dead" / "runs") == [out / ".execution"]
-        assert any("ended 1 process" in left.remove() for left in left_by_killed(tmp_path / "dead" / "runs"))
+        assert any("ended 1 process" in left.remove() for left in find_orphaned_resources(tmp_path / "dead" / "runs"))
         assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
         assert list(out.iterdir()) == []
         assert temporary_folders(out) == []
@@ -75,7 +75,7 @@ def test_what_a_killed_bot_left_is_removed_and_what_another_one_has_is_not(tmp_p
             if process.is_running():
                 process.kill()
     alive.wait()
-    for left in left_by_killed(tmp_path / "alive" / "runs"):
+    for left in find_orphaned_resources(tmp_path / "alive" / "runs"):
         left.remove()
     assert temporary_folders(tmp_path / "alive/runs/r/executions/one") == []
 
@@ -137,7 +137,7 @@ def test_a_mount_below_it_is_unmounted_before_anything_is_removed(tmp_path: Path
     (precious / "file").write_text("kept")
     if subprocess.run(["mount", "--bind", precious, inside], check=False, capture_output=True).returncode:
         needs.missing("this root may not mount")
-    remove_left(folder)
+    remove_orphaned_folder(folder)
     assert not folder.path.exists()
     assert (precious / "file").read_text() == "kept"
 
@@ -149,7 +149,7 @@ def test_a_folder_for_trying_a_sandbox_goes_with_its_process(monkeypatch: pytest
     for name in names:
         (tmp_path / name).mkdir()
     (tmp_path / "runs").mkdir()
-    for left in left_by_killed(tmp_path / "runs"):
+    for left in find_orphaned_resources(tmp_path / "runs"):
         left.remove()
     assert {path.name for path in tmp_path.iterdir()} == {"runs", *names[1:]}
 
@@ -170,7 +170,7 @@ def test_only_the_processes_of_that_folder_are_ended(tmp_path: Path) -> None:
     marks = [f"{label_of(folder.out)}.00", f"{label_of(folder.out)}x.00", "other.00"]
     processes = [psutil.Popen(sleeper, env={MARKER: mark}) for mark in marks]
     try:
-        remove_left(folder)
+        remove_orphaned_folder(folder)
         assert [process.wait(10) if process is processes[0] else process.poll() for process in processes] == [
             -9,
             None,

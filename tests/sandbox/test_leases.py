@@ -16,7 +16,7 @@ import pytest
 
 from sandbox import Lease
 from sandbox.leases import Leases, leases_folder
-from sandbox.locks import is_held, take, take_soon
+from sandbox.locks import is_held, lock_within_seconds, try_lock
 from state.errors import InfrastructureFailure
 from tests import needs
 
@@ -116,7 +116,7 @@ def test_two_hundred_leases_of_eight_processes_under_kills_never_overlap(tmp_pat
     assert overlaps(lines, killed) == []
     assert any("GPU-b" in line for line in lines)
     names_of_locks = [*(f"cpu-{core}" for core in range(4)), "gpu-GPU-a", "gpu-GPU-b"]
-    assert all(take(folder / name) for name in names_of_locks), "what the dead held is free at once"
+    assert all(try_lock(folder / name) for name in names_of_locks), "what the dead held is free at once"
 
 
 async def test_cores_are_given_once_and_again_after_release(tmp_path: Path) -> None:
@@ -195,25 +195,25 @@ async def test_a_place_in_line_that_somebody_died_on_is_passed_over(tmp_path: Pa
 
 
 async def test_a_lock_whose_file_was_removed_under_it_excludes_nobody_twice(tmp_path: Path) -> None:
-    first = take(tmp_path / "cpu-0")
+    first = try_lock(tmp_path / "cpu-0")
     assert first is not None
     (tmp_path / "cpu-0").unlink()
-    second = take(tmp_path / "cpu-0")
+    second = try_lock(tmp_path / "cpu-0")
     assert second is not None
-    assert take(tmp_path / "cpu-0") is None
+    assert try_lock(tmp_path / "cpu-0") is None
 
 
 @pytest.mark.integration
 def test_what_a_killed_process_leaves_to_a_child_for_a_moment_is_waited_for(tmp_path: Path) -> None:
-    lock = take(tmp_path / "lock")
+    lock = try_lock(tmp_path / "lock")
     child = os.fork()
     if child == 0:  # it holds a copy of the descriptor, as one that is being started does
         time.sleep(0.5)
         os._exit(0)
     os.close(lock._descriptor)  # as the kernel does for one that is killed
-    assert take(tmp_path / "lock") is None
-    held = take_soon(tmp_path / "lock")
-    assert held is not None and take_soon(tmp_path / "lock") is None
+    assert try_lock(tmp_path / "lock") is None
+    held = lock_within_seconds(tmp_path / "lock")
+    assert held is not None and lock_within_seconds(tmp_path / "lock") is None
     os.waitpid(child, 0)
 
 
@@ -253,13 +253,13 @@ def test_root_and_ordinary_users_keep_out_each_other(open_folder: Path) -> None:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    ours = take(folder / "cpu-0")
+    ours = try_lock(folder / "cpu-0")
     with nobody() as ordinary:
         assert ordinary.stdout.readline() == "1\n"
-        assert take(folder / "cpu-1") is None
+        assert try_lock(folder / "cpu-1") is None
         ours.release()
         ordinary.communicate("")
-    both = [take(folder / "cpu-0"), take(folder / "cpu-1")]
+    both = [try_lock(folder / "cpu-0"), try_lock(folder / "cpu-1")]
     assert all(both)
     with nobody() as refused:
         told = refused.communicate("")[1]

@@ -7,7 +7,7 @@ import pytest
 
 import sandbox
 from sandbox import ExitReason, Sandbox
-from sandbox.mounts import Visible, visible_paths
+from sandbox.mounts import VisiblePaths, visible_paths
 from tests.sandbox.conftest import Run, make_request
 
 
@@ -27,7 +27,7 @@ def test_the_project_and_its_run_folders_are_not_shown() -> None:
 def test_a_link_into_what_is_shown_is_recognised(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "link").symlink_to("lib")
-    visible = Visible([tmp_path / "lib"])
+    visible = VisiblePaths([tmp_path / "lib"])
     assert visible.shows(tmp_path / "link" / "out") == tmp_path / "lib"
     assert visible.shows(tmp_path / "other") is None
 

@@ -57,16 +57,8 @@ def test_what_is_kept_of_an_output_holds_no_secret_also_where_it_came_in_two_pie
 @pytest.mark.parametrize(
     "escape",
     [
-        "\x1b[31m",
-        "\x1b[?25l",
-        "\x9b1;31m",
-        "\x1b]0;a title\x07",
-        "\x1b]8;;x\x1b\\",
-        "\x9d0;x\x9c",
-        "\x1b(B",
-        "\x1b7",
-        "\x1bc",
-        "\x1e",
+        *("\x1b[31m", "\x1b[?25l", "\x9b1;31m", "\x1b]0;a title\x07", "\x1b]8;;x\x1b\\", "\x9d0;x\x9c", "\x1b(B"),
+        *("\x1b7", "\x1bc", "\x1e"),
     ],
 )
 def test_escapes_leave_nothing_of_themselves(escape: str) -> None:

@@ -9,7 +9,7 @@ from sandbox import Breach, ExecutionRequest, ExitReason, Limits, ResourceUsage
 from sandbox.execution import Verdict, reach_verdict
 from sandbox.output import CappedOutput
 from sandbox.rules import Rules, RuleSettings
-from sandbox.running import Reaped
+from sandbox.running import ProcessExit
 from sandbox.supervise import Ending
 
 
@@ -24,7 +24,7 @@ def verdict(
 ) -> Verdict:
     output = CappedOutput(10_000)
     output.add(text.encode())
-    ending = Ending(Reaped(code, out_of_memory=out_of_memory), 1.0, output, engine, breach)
+    ending = Ending(ProcessExit(code, out_of_memory=out_of_memory), 1.0, output, engine, breach)
     return reach_verdict(ending, Limits(5), **{"host_oom": False, "disk_full": False, **more})
 
 

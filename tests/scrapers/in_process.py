@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import asdict
 
 from scrapers.posts.cleaner_process import text_as
-from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
+from scrapers.posts.cleaners import Cleaners, CleanText, RawPost
 from scrapers.posts.ingest import cleaned
 from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.snapshot import Snapshot
@@ -17,14 +17,14 @@ __all__ = ["Here", "read", "rows_of"]
 class Here(Cleaners):
     """Reads in the test's own process."""
 
-    async def clean(self, sources: Sequence[RawPost]) -> list[Cleaned]:
+    async def clean(self, sources: Sequence[RawPost]) -> list[CleanText]:
         return [read(source) for source in sources]
 
 
-def read(source: RawPost) -> Cleaned:
+def read(source: RawPost) -> CleanText:
     """Return what a text is cleaned to."""
     text = text_as(asdict(source))
-    return Cleaned(text, sketch_of(text, "kernel" if source.form == "kernel" else "message", source.kernel_type))
+    return CleanText(text, sketch_of(text, "kernel" if source.form == "kernel" else "message", source.kernel_type))
 
 
 async def rows_of(snapshot: Snapshot) -> list[CommunityRow]:

@@ -11,8 +11,6 @@ from state.store import Store
 from state.submissions import SubmissionStatus
 from state.tables import Approval, Execution, Node, Run, Step, Submission
 
-__all__ = ["ExecutionState", "NodeState", "Standing", "SubmissionState", "from_events", "from_rows"]
-
 
 @dataclass(frozen=True)
 class NodeState:
@@ -35,7 +33,6 @@ class ExecutionState:
 
     node: int
     view: str
-    attempt: int
     reason: str | None = None
     exit_code: int | None = None
     seconds: float | None = None
@@ -102,8 +99,7 @@ def from_rows(store: Store, run_id: str) -> Standing:
             for n in nodes
         },
         executions={
-            e.id: ExecutionState(e.node, e.view, e.attempt, e.reason, e.exit_code, e.seconds, e.log_sha)
-            for e in executions
+            e.id: ExecutionState(e.node, e.view, e.reason, e.exit_code, e.seconds, e.log_sha) for e in executions
         },
         submissions={
             s.id: SubmissionState(s.node, s.tag, s.status, s.prediction_source, s.score, s.ref, s.file_sha, s.message)
@@ -141,7 +137,7 @@ def _node_ended(standing: Standing, event: Mapping[str, Any]) -> None:
 
 
 def _execution_started(standing: Standing, event: Mapping[str, Any]) -> None:
-    standing.executions[event["execution"]] = ExecutionState(event["node"], event["view"], event["attempt"])
+    standing.executions[event["execution"]] = ExecutionState(event["node"], event["view"])
 
 
 def _execution_ended(standing: Standing, event: Mapping[str, Any]) -> None:
@@ -156,8 +152,7 @@ def _submission_added(standing: Standing, event: Mapping[str, Any]) -> None:
         event["status"],
         event["prediction_source"],
         event["score"],
-        # Databases of earlier versions hold events without it.
-        file_sha=event.get("file_sha"),
+        file_sha=event["file_sha"],
     )
 
 

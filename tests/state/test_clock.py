@@ -51,21 +51,21 @@ def test_a_streams_clock_goes_from_its_start_to_its_cutoff_and_never_back() -> N
     cutoff = START + timedelta(days=10)
     clock = StreamClock(START, cutoff)
     assert clock.as_of() == START
-    clock.move(clock.at(0.25))
+    clock.move(clock.time_at(0.25))
     assert clock.as_of() == START + timedelta(days=2.5)
     with pytest.raises(ValueError, match="cannot move"):
-        clock.move(clock.at(0.2))
+        clock.move(clock.time_at(0.2))
     with pytest.raises(ValueError, match="cannot move"):
         clock.move(cutoff + timedelta(seconds=1))
     assert clock.as_of() == START + timedelta(days=2.5)
-    clock.move(clock.at(1.0))
+    clock.move(clock.time_at(1.0))
     assert clock.as_of() == cutoff
 
 
 @given(st.integers(0, 10**9), st.floats(0, 1), st.floats(0, 1))
 def test_more_of_its_way_is_never_earlier_and_never_after_the_cutoff(seconds: int, one: float, other: float) -> None:
     clock = StreamClock(START, START + timedelta(seconds=seconds))
-    assert START <= clock.at(min(one, other)) <= clock.at(max(one, other)) <= clock.cutoff
+    assert START <= clock.time_at(min(one, other)) <= clock.time_at(max(one, other)) <= clock.cutoff
 
 
 def test_a_streams_clock_cannot_end_before_it_starts() -> None:

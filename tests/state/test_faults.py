@@ -8,7 +8,7 @@ import pytest
 
 from state.backup import back_up
 from state.clock import SystemClock
-from state.errors import InfrastructureFailure, StateCorrupted, StateUnavailable
+from state.errors import StateCorrupted, StateUnavailable
 from state.store import Store, put_blob
 from tests.state.processes import holding_on, run_program
 
@@ -92,7 +92,7 @@ def test_a_full_disk_is_reported_and_the_run_goes_on_when_there_is_room(tmp_path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
         from state.backup import back_up
-        from state.store import Store, put_blob
+        from state.store import Store
         place = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], check=True)
         texts = {}
@@ -140,7 +140,7 @@ def test_without_descriptors_an_open_store_works_and_another_reports_what_is_wro
         from pathlib import Path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
-        from state.store import Store, put_blob
+        from state.store import Store
         place, texts = Path(sys.argv[1]), {}
         Store.open(place / "other.db", SystemClock()).close()
         with Store.open(place / "state.db", SystemClock()) as store:
@@ -216,7 +216,7 @@ def test_a_disk_that_is_read_only_is_reported(tmp_path: Path) -> None:
         from pathlib import Path
         from state.clock import SystemClock
         from state.errors import StateUnavailable
-        from state.store import Store, put_blob
+        from state.store import Store
         place = Path(sys.argv[1])
         subprocess.run(["mount", "-t", "tmpfs", "none", str(place)], check=True)
         Store.open(place / "state.db", SystemClock()).close()
@@ -231,7 +231,3 @@ def test_a_disk_that_is_read_only_is_reported(tmp_path: Path) -> None:
         under=("unshare", "-rm"),
     )
     assert "this user may" in printed["texts"]
-
-
-def test_an_unavailable_database_is_no_verdict_on_a_script() -> None:
-    assert issubclass(StateUnavailable, InfrastructureFailure)

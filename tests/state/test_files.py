@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from state.files import replacing, write_whole
-from state.own_keys import DIRECTORY, keep, own_folder, use_own_keys
+from state.own_keys import DIRECTORY, own_folder, save_key, use_own_keys
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -36,7 +36,7 @@ def test_a_key_is_kept_for_its_owner_alone_and_replaced_at_once(tmp_path: Path) 
     before = os.umask(0)
     try:
         for key in ("first", "second"):
-            keep(file, key)
+            save_key(file, key)
             assert file.read_text() == f"{key}\n"
     finally:
         os.umask(before)

@@ -80,10 +80,10 @@ def test_an_execution_that_was_cut_short_starts_anew(store: Store, run_id: str, 
         end_execution(tx, run_id, "e", reason="stopped", exit_code=None, seconds=3.0)
     clock.pass_by(60)
     with store.write() as tx:
-        start_execution(tx, run_id, "e", node=1, view="holdout", attempt=1)
+        start_execution(tx, run_id, "e", node=1, view="holdout")
     with store.read() as session:
         row = session.exec(select(Execution)).one()
-    assert (row.reason, row.seconds, row.attempt, row.started_at) == (None, None, 1, clock.now())
+    assert (row.reason, row.seconds, row.started_at) == (None, None, clock.now())
 
 
 def test_the_log_of_an_execution_is_a_body(store: Store, run_id: str) -> None:
@@ -186,12 +186,7 @@ _acts: st.SearchStrategy[_Act] = st.one_of(
     ),
     st.builds(lambda n, code: lambda tx, run: update_node(tx, run, n, code=code), _nodes, st.text(max_size=3)),
     st.builds(_end, _nodes, st.sampled_from(["valid", "buggy", "failed"]), _score),
-    st.builds(
-        lambda e, n, a: lambda tx, run: start_execution(tx, run, f"e{e}", node=n, view="holdout", attempt=a),
-        _nodes,
-        _nodes,
-        _nodes,
-    ),
+    st.builds(lambda e, n: lambda tx, run: start_execution(tx, run, f"e{e}", node=n, view="holdout"), _nodes, _nodes),
     st.builds(
         lambda e, r, log: lambda tx, run: end_execution(tx, run, f"e{e}", reason=r, exit_code=1, seconds=0.5, log=log),
         _nodes,

@@ -59,10 +59,8 @@ def test_a_secret_is_seen_in_base64_wherever_it_stands(secret, before, after, co
 
 @given(st.text())
 def test_a_text_without_a_secret_stays_as_it_is(text: str) -> None:
-    assert (
-        Redactor({"Zq9-never-generated-7Xv": "KEY"}, [SecretPattern(re.compile("KGAT_[a-z0-9]{8,}"))]).text(text)
-        == text
-    )
+    redactor = Redactor({"Zq9-never-generated-7Xv": "KEY"}, [SecretPattern(re.compile("KGAT_[a-z0-9]{8,}"))])
+    assert redactor.text(text) == text
 
 
 def test_a_redactor_that_knows_nothing_leaves_everything() -> None:
@@ -77,49 +75,17 @@ def test_what_is_short_is_left_as_it_stands_in_many_texts() -> None:
     assert Redactor({"s3cre7xy": "KEY"}).own("s3cre7xy") == MASK
 
 
-DUMMIES = (
-    *(
-        "x",
-        "X",
-        "EMPTY",
-        "empty",
-        "none",
-        "None",
-        "null",
-        "token",
-        "ollama",
-        "sk-no-key-required",
-        "no-key-required",
-        "test",
-    ),
-    *(
-        "dummy",
-        "changeme",
-        "change-me",
-        "lm-studio",
-        "local",
-        "placeholder",
-        "not-needed",
-        "fake-key",
-        "your-api-key-here",
-    ),
-    *(
-        "sk-xxx",
-        "sk-test",
-        "sk-1234",
-        "xxxxxxxxxxxxxxxx",
-        "sk-xxxxxxxxxxxxxxxxxxxx",
-        "0000000000",
-        "1234567890",
-        "password",
-    ),
-    *("YOUR_API_KEY", "api-key", "secret", "token-abc123", "vllm", "postgres", "llama.cpp", "sk-none", "test1234"),
-)
+DUMMIES = """
+x X EMPTY empty none None null token ollama sk-no-key-required no-key-required test dummy changeme
+change-me lm-studio local placeholder not-needed fake-key your-api-key-here sk-xxx sk-test sk-1234
+xxxxxxxxxxxxxxxx sk-xxxxxxxxxxxxxxxxxxxx 0000000000 1234567890 password YOUR_API_KEY api-key secret
+token-abc123 vllm postgres llama.cpp sk-none test1234
+"""
 PROMPT = "Test the maximum of 1234567890 tokens: EMPTY cells are none, and a password of ollama is a dummy."
 
 
 @given(
-    dummy=st.sampled_from(DUMMIES) | st.sampled_from(DUMMIES).map(str.upper) | st.text("xX0-", max_size=30),
+    dummy=st.sampled_from(DUMMIES.split()) | st.sampled_from(DUMMIES.upper().split()) | st.text("xX0-", max_size=30),
     before=st.text(max_size=20),
     after=st.text(max_size=20),
 )
@@ -133,20 +99,7 @@ def test_a_dummy_key_changes_no_text(dummy: str, before: str, after: str) -> Non
 
 _BASE62 = string.ascii_letters + string.digits
 _HEX = "0123456789abcdef"
-_PREFIXES = (
-    "sk-",
-    "sk-proj-",
-    "sk-ant-api03-",
-    "gsk_",
-    "hf_",
-    "ghp_",
-    "github_pat_",
-    "AIza",
-    "xoxb-",
-    "AKIA",
-    "KGAT_",
-    "",
-)
+_PREFIXES = " sk- sk-proj- sk-ant-api03- gsk_ hf_ ghp_ github_pat_ AIza xoxb- AKIA KGAT_"
 
 
 def drawn(seed: int, prefix: str, alphabet: str) -> str:
@@ -154,7 +107,7 @@ def drawn(seed: int, prefix: str, alphabet: str) -> str:
     return prefix + "".join(random.Random(seed).choices(alphabet, k=32))
 
 
-real_keys = st.builds(drawn, st.integers(), st.sampled_from(_PREFIXES), st.sampled_from((_BASE62, _HEX)))
+real_keys = st.builds(drawn, st.integers(), st.sampled_from(_PREFIXES.split(" ")), st.sampled_from((_BASE62, _HEX)))
 
 
 @given(key=real_keys, before=st.text(max_size=20), after=st.text(max_size=20))
@@ -239,10 +192,8 @@ def test_no_row_event_or_body_reaches_the_file_with_a_secret(guarded, tmp_path, 
         assert (event["text"], event["many"]) == (f"before {MASK} after", [{"deep": f"before {MASK} after"}])
         with store.read() as session:
             assert {one.markdown for one in session.exec(select(PostedMessage))} == {f"before {MASK} after"}
-            assert session.get_one(Step, ("r", 0, "s", 0)).result == {
-                "text": f"before {MASK} after",
-                "more": [f"before {MASK} after"],
-            }
+            redacted = {"text": f"before {MASK} after", "more": [f"before {MASK} after"]}
+            assert session.get_one(Step, ("r", 0, "s", 0)).result == redacted
         assert next(iter(store.export_events(NO_RUN)))["type"] == "note.added"
         back_up(store)
         found = everything(tmp_path)

@@ -18,6 +18,8 @@ from tests.state.conftest import START, StandingClock
 from tests.state.derive import from_events, from_rows
 from tests.state.rows import log_model_call
 
+CALL = {"step": "s", "role": "coder", "prompt_name": "p", "model": "builtin", "prompt_hash": "h"}
+
 
 def test_totals_are_by_kind_and_run(store: Store, run_id: str) -> None:
     with store.write() as tx:
@@ -40,15 +42,11 @@ def test_a_call_is_kept_with_all_that_its_prompt_held(store: Store, run_id: str)
             row = log_model_call(
                 tx,
                 run_id,
-                step="1/ask/0",
-                role="coder",
-                prompt_name="write_script",
-                model="builtin",
+                **CALL,
                 as_of=START,
                 items=[("message/233009", START)],
                 messages=messages,
                 answer="```python\n```",
-                prompt_hash="h",
                 prompt_tokens=3,
             )
     assert row.seq == 2
@@ -61,19 +59,7 @@ def test_a_call_is_kept_with_all_that_its_prompt_held(store: Store, run_id: str)
 
 def test_a_call_as_of_a_naive_time_is_refused(store: Store, run_id: str) -> None:
     with pytest.raises(StatementError), store.write() as tx:
-        log_model_call(
-            tx,
-            run_id,
-            step="s",
-            role="coder",
-            prompt_name="p",
-            model="m",
-            as_of=START.replace(tzinfo=None),
-            items=[],
-            messages=[],
-            answer="",
-            prompt_hash="h",
-        )
+        log_model_call(tx, run_id, **CALL, as_of=START.replace(tzinfo=None), items=[], messages=[], answer="")
 
 
 def fill(store: Store, run_id: str, clock: StandingClock) -> None:
@@ -102,11 +88,11 @@ def test_a_ledger_agrees_with_events_and_rows(store: Store, run_id: str, clock: 
         (second_day,) = read_ledger(session, START + timedelta(days=1))
         (first_day,) = read_ledger(session, until=START + timedelta(days=1))
     assert (whole.run_id, whole.competition) == (run_id, "wine")
-    assert whole.spent.pop("wall_seconds") == 40, "the day in which it was down is not counted"
+    assert whole.amounts.pop("wall_seconds") == 40, "the day in which it was down is not counted"
     amounts = {"gpu_seconds": 8, "executions": 1, "disk_bytes": 1000, "submissions": 1}
-    assert whole.spent == {"money": 0.75, "tokens": 126, "calls": 3, **amounts}
-    assert [second_day.spent[kind] for kind in ("calls", "money", "wall_seconds")] == [1, 0.25, 30]
-    assert [first_day.spent[kind] for kind in ("calls", "money", "wall_seconds")] == [2, 0.5, 10]
+    assert whole.amounts == {"money": 0.75, "tokens": 126, "calls": 3, **amounts}
+    assert [second_day.amounts[kind] for kind in ("calls", "money", "wall_seconds")] == [1, 0.25, 30]
+    assert [first_day.amounts[kind] for kind in ("calls", "money", "wall_seconds")] == [2, 0.5, 10]
     assert (whole.unpriced, first_day.unpriced, second_day.unpriced) == (1, 1, 0)
     told = from_events(store.export_events(run_id))
     assert told == from_rows(store, run_id)

@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from state.breaker import FIRST_REST, LONGEST_REST, Breaker
+from state.breaker import INITIAL_COOLDOWN, MAX_COOLDOWN, Breaker
 from state.clock import SystemClock
 from state.errors import StateUnavailable
-from state.steps import Key, StepKind, Steps, patiently, rng
+from state.steps import Key, StepKind, Steps, rng, write_with_retry
 from state.store import Store, Transaction
 from tests.bot.models.parts import CUTOFF, HurriedClock
 from tests.state.conftest import StandingClock
@@ -61,10 +61,10 @@ async def test_a_lasting_failure_is_raised_in_the_end(tmp_path: Path) -> None:
     began = clock.now()
     with Store.open(path, clock, busy_seconds=0.01) as store:
         with holding_on(HOLD_THE_WRITE_LOCK, path), pytest.raises(StateUnavailable, match="is locked"):
-            await patiently(store, tries.append, seconds=60)
+            await write_with_retry(store, tries.append, seconds=60)
         assert tries == []
         assert 60 <= (clock.now() - began).total_seconds() < 80
-        await patiently(store, tries.append)
+        await write_with_retry(store, tries.append)
     assert len(tries) == 1
 
 
@@ -85,7 +85,7 @@ def fail(breaker: Breaker, *, lasting: bool = False) -> None:
         breaker.fail(call, lasting=lasting)
 
 
-def rest(breaker: Breaker, clock: SetClock) -> float:
+def cooldown(breaker: Breaker, clock: SetClock) -> float:
     """Return for how many seconds it admits none, and stop when it does."""
     for seconds in range(2000):
         if breaker.admits():
@@ -94,25 +94,25 @@ def rest(breaker: Breaker, clock: SetClock) -> float:
     raise AssertionError("it never admits any again")
 
 
-def test_rest_doubles_up_to_a_cap_and_an_answer_ends_it() -> None:
+def test_cooldown_doubles_up_to_a_cap_and_an_answer_ends_it() -> None:
     clock = SetClock()
     breaker = Breaker(clock)
-    rests = []
+    cooldowns = []
     for _ in range(7):
         fail(breaker)
-        rests.append(rest(breaker, clock))
-    assert rests == [30.0, 60.0, 120.0, 240.0, 480.0, 900.0, 900.0]
+        cooldowns.append(cooldown(breaker, clock))
+    assert cooldowns == [30.0, 60.0, 120.0, 240.0, 480.0, 900.0, 900.0]
     breaker.succeed()
     assert breaker.closed and breaker.admits()
     fail(breaker)
-    assert rest(breaker, clock) == FIRST_REST
+    assert cooldown(breaker, clock) == INITIAL_COOLDOWN
 
 
 def test_half_open_lets_one_call_through_however_it_ends() -> None:
     clock = SetClock()
     breaker = Breaker(clock)
     fail(breaker)
-    clock.advance(FIRST_REST)
+    clock.advance(INITIAL_COOLDOWN)
     with breaker.call():
         assert not breaker.admits()
         with breaker.call():
@@ -121,23 +121,23 @@ def test_half_open_lets_one_call_through_however_it_ends() -> None:
     assert breaker.admits()
 
 
-def test_calls_under_way_when_it_opens_do_not_lengthen_the_rest() -> None:
+def test_calls_under_way_when_it_opens_do_not_lengthen_the_cooldown() -> None:
     clock = SetClock()
     breaker = Breaker(clock)
     with breaker.call() as one, breaker.call() as two, breaker.call() as three:
         for call in (one, two, three):
             breaker.fail(call)
-    assert rest(breaker, clock) == FIRST_REST
+    assert cooldown(breaker, clock) == INITIAL_COOLDOWN
 
 
-def test_what_a_person_must_mend_rests_longest() -> None:
+def test_what_a_person_must_fix_takes_the_longest_cooldown() -> None:
     clock = SetClock()
     breaker = Breaker(clock)
     fail(breaker, lasting=True)
-    assert rest(breaker, clock) == LONGEST_REST
+    assert cooldown(breaker, clock) == MAX_COOLDOWN
 
 
-def test_clock_that_was_set_back_does_not_lengthen_the_rest() -> None:
+def test_clock_that_was_set_back_does_not_lengthen_the_cooldown() -> None:
     clock = SetClock()
     breaker = Breaker(clock)
     fail(breaker)

@@ -1,4 +1,4 @@
-"""Outward acts as rows: submissions, approvals, wishes, and where notebooks stand."""
+"""Outward acts as rows: submissions, approvals, requests, and where notebooks stand."""
 
 import itertools
 from dataclasses import replace
@@ -9,15 +9,15 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from state.approvals import (
-    answer_wish,
+    answer_request,
     approval_of,
     ask_approval,
     decide_approval,
     find_approval,
-    make_wish,
-    open_wishes,
+    open_requests,
+    request_of,
+    request_submission,
     undecided,
-    wish_for,
 )
 from state.errors import UsageError
 from state.notebooks import NOTEBOOK_REFUSED, REMOVED, NotebookState, Stage, failures_of, notebook_states, record_stage
@@ -100,7 +100,7 @@ def test_a_submission_is_asked_about_once_and_decided_once(store: Store, run_id:
     for why in ("a gain", "another reason"):
         with store.write() as tx:
             held = ask_approval(tx, run_id, row.id, reason=why)
-    assert (held.id, held.why, held.decision) == (1, "a gain", None)
+    assert (held.id, held.reason, held.decision) == (1, "a gain", None)
     for _ in range(2):
         with store.write() as tx:
             decide_approval(tx, 1, "approved", "ann")
@@ -133,18 +133,18 @@ def test_it_is_found_by_its_number_or_the_tag(store: Store, run_id: str, row: Su
 def test_a_wish_is_open_until_it_is_answered(store: Store, run_id: str, row: Submission) -> None:
     for _ in range(2):
         with store.write() as tx:
-            wish = make_wish(tx, run_id, 1, "ann")
+            request = request_submission(tx, run_id, 1, "ann")
     with store.write() as tx:
-        answer_wish(tx, wish.id or 0, "open", "the quota is used up")
+        answer_request(tx, request.id or 0, "open", "the quota is used up")
     with store.read() as session:
-        (there,) = open_wishes(session, run_id)
-        assert (there.seen_at, there.why) == (START, "the quota is used up")
+        (there,) = open_requests(session, run_id)
+        assert (there.seen_at, there.reason) == (START, "the quota is used up")
     with store.write() as tx:
-        answer_wish(tx, wish.id or 0, "intended", "", row.id)
+        answer_request(tx, request.id or 0, "intended", "", row.id)
     with store.read() as session:
-        assert open_wishes(session, run_id) == []
-        found = wish_for(session, run_id, row.id)
-        assert found is not None and found.id == wish.id
+        assert open_requests(session, run_id) == []
+        found = request_of(session, run_id, row.id)
+        assert found is not None and found.id == request.id
 
 
 def test_a_submission_records_when_it_was_sent(store, run_id, row, clock) -> None:

@@ -93,18 +93,11 @@ def test_what_is_put_twice_is_one_task_whatever_became_of_the_first(store: Store
     assert (row(store).status, row(store).owner, row(store).ended_at) == ("done", None, START)
 
 
-def test_a_task_that_is_put_without_a_time_is_due_now_and_keeps_its_payload(store: Store) -> None:
+def test_a_task_that_is_put_without_a_time_is_due_now(store: Store) -> None:
     with store.write() as tx:
-        assert put_task(tx, "backup:2020-01-01", "backup", payload={"copies": 2})
+        assert put_task(tx, "backup:2020-01-01", "backup")
     task = row(store, "backup:2020-01-01")
-    assert (task.due_at, task.created_at, task.competition, task.payload) == (START, START, "", {"copies": 2})
-
-
-def test_a_put_that_is_not_committed_is_not_there(store: Store) -> None:
-    with pytest.raises(RuntimeError), store.write() as tx:
-        assert put_task(tx, POLL, "poll")
-        raise RuntimeError
-    assert put(store)
+    assert (task.due_at, task.created_at, task.competition) == (START, START, "")
 
 
 def test_the_one_that_has_been_due_for_longest_comes_first_and_none_before_its_time(store, clock) -> None:

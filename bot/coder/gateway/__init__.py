@@ -17,7 +17,7 @@ from bot.coder.gateway.ledger import Exchanges
 from bot.models import Item
 from bot.models.ask import Asker
 from sandbox.lab.forwarder import PORT
-from sandbox.lab.listening import Listener
+from sandbox.lab.lab_socket import Listener
 from state.errors import BotError, BudgetExceeded, ModelMisconfigured, ModelUnavailable
 
 __all__ = ["DialectName", "Gateway"]

@@ -10,7 +10,7 @@ import h11
 from bot.coder.gateway.checks import GatewayRefusal
 from bot.coder.gateway.exchange import Client
 from bot.models.quoting import line
-from sandbox.lab.listening import receive
+from sandbox.lab.lab_socket import receive
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of a request's body."""

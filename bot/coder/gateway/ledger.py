@@ -16,7 +16,7 @@ from bot.models.recorded import step_key
 from bot.models.usefulness import Usefulness
 from scrapers.posts.cleaning import both_ends
 from state.errors import ModelUseless
-from state.steps import Key, StepKind, finish_step, patiently, start_step
+from state.steps import Key, StepKind, finish_step, start_step, write_with_retry
 from state.store import Transaction, put_blob
 from state.tables import ModelCall
 
@@ -80,7 +80,7 @@ class Exchanges:
         call_limits: CallLimits = replace(limits, max_tokens=min(bounds, default=None))
 
         async def book(bound: Bound) -> None:
-            await patiently(self._calls.store, lambda tx: self._book(tx, attempt, number, bound.usage))
+            await write_with_retry(self._calls.store, lambda tx: self._book(tx, attempt, number, bound.usage))
 
         if self._usefulness is not None and (failed := await self._failure(self._usefulness, exchange, attempt)):
             return failed

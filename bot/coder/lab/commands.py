@@ -55,7 +55,7 @@ class Commands:
     lease: LabLease
     ideas: Callable[[], Sequence[tuple[str, Item]]]
     """Returns the pool's ideas for this draft, as of the clock, a line each."""
-    bring_home: Callable[[], Awaitable[None]]
+    sync_work_folder: Callable[[], Awaitable[None]]
     """Has work/ be here as it is in the lab."""
     ideas_shown: list[Item] = field(default_factory=list)
     """Ideas that were shown since the last observation."""
@@ -204,7 +204,7 @@ class Commands:
         if infer is not None and not context.takes_notebooks:
             raise ScriptRefused("this competition accepts files, not notebooks: score the script without --infer")
         async with self.lease.hold() as lease:
-            await self.bring_home()
+            await self.sync_work_folder()
             own_lease = lease if self.lease.shared_with_scores else None
             return await self.scripts.score(script, arguments.note, own_lease, infer=infer)
 

@@ -12,7 +12,7 @@ from bot.knowledge.retrieval import RetrievedEntries, entry_text
 from bot.models import Item
 from bot.models.quoting import clean, in_quotes, line, quoted
 from sandbox.collect import collect
-from sandbox.lab.remains import KEPT_BYTES
+from sandbox.lab.lab_archive import KEPT_BYTES
 from scrapers.posts.cleaning import without_encoded
 from state.community import TEAM, Post
 from state.knowledge import analyses, reproductions

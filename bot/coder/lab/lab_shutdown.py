@@ -10,7 +10,7 @@ from bot.coder.lab.steps import LeftFile
 from bot.engine.context import RunContext
 from bot.execution.record import GUARDED
 from sandbox.collect import collect
-from sandbox.lab.remains import tidy_work
+from sandbox.lab.lab_archive import tidy_work
 from state.labs import labs
 from state.progress import end_node
 

@@ -80,11 +80,11 @@ class LabSandbox:
             return CommandResult("", None, 0.0, False, reason, 0)
         return replace(result, ended="; ".join(filter(None, (_RESTARTED, result.ended)))) if restarted else result
 
-    async def bring_home(self) -> None:
+    async def sync_work_folder(self) -> None:
         """Have work/ on this machine be as it is in the sandbox, wherever that is."""
         if self._lab is not None:
             with suppress(LabDied):  # then it stays as it was brought last
-                await self._lab.bring_home()
+                await self._lab.sync_work_folder()
 
     async def wait_idle(self) -> None:
         """Return once no background process runs in it."""

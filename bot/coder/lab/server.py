@@ -21,7 +21,7 @@ from typing import IO, Any, Self
 from bot.coder.lab.announced import HEADER_BYTES, Announced, NotTaken, announced, check_script
 from bot.coder.lab.calls import Arguments, FileRole, LabAnswer, LabCall, LabCallHandler, Log, LogScore, ScoreCommand
 from bot.models.quoting import clean, line
-from sandbox.lab.listening import Listener, receive
+from sandbox.lab.lab_socket import Listener, receive
 
 __all__ = ["LabServer"]
 

@@ -133,7 +133,7 @@ class Work:
             self._turns_left,
             self.lease,
             self.assignment.ideas,
-            lambda: self.box.bring_home(),
+            lambda: self.box.sync_work_folder(),
         )
         async with AsyncExitStack() as stack:
             self.stack = stack

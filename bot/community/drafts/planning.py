@@ -100,7 +100,6 @@ def _keep(
                 created_at=tx.now(),
                 codebase_node=parents[0] if parents else plan.codebase,
                 share=None if begun else prompt.share(plan) * prompt.room.of_run,
-                novel=not parents and plan.codebase is None,
                 round=round_number,
             )
             add_draft(tx, draft)

@@ -19,7 +19,7 @@ from bot.models.template import TemplatePrompt
 from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.card.derive import derive, proposed_by_field
 from scrapers.kaggle.card.evidence import Evidence
-from scrapers.kaggle.card.findings import Derived, Missing
+from scrapers.kaggle.card.findings import DerivedCard, Missing
 from scrapers.snapshots.card import TaskCard
 from state.errors import BudgetExceeded, ModelError, Unparsable
 
@@ -120,7 +120,7 @@ _COLUMNS = frozenset(("id_column", "key_columns", "prediction_columns"))
 class Question:
     """What the owner is asked of a task."""
 
-    derived: Derived
+    derived: DerivedCard
     """What is open, with the lines for bot.toml."""
     proposal: CardProposal | None = None
     """What `bot approve COMPETITION --card` confirms; None: the lines must be written."""
@@ -168,7 +168,7 @@ async def _read(
 
 
 def question_of(
-    evidence: Evidence, settings: CompetitionSettings, derived: Derived, reading: CardReading | None, reader: str
+    evidence: Evidence, settings: CompetitionSettings, derived: DerivedCard, reading: CardReading | None, reader: str
 ) -> Question:
     """Return what is proposed of all that is open, and whether to ask the owner; `reading` is None if nobody read the pages."""
     metric_and_params = proposed_by_field(evidence, derived.columns, METRIC_DIRECTIONS)
@@ -191,7 +191,7 @@ def question_of(
 
 
 def _proposed(
-    evidence: Evidence, settings: CompetitionSettings, derived: Derived, reading: CardReading, reader: str
+    evidence: Evidence, settings: CompetitionSettings, derived: DerivedCard, reading: CardReading, reader: str
 ) -> Question:
     """Propose what is open, as it was read; with a gap left there is no proposal, and the lines say all that is open."""
     open_, values = {field.field for field in derived.missing}, dict[str, Any]()
@@ -211,7 +211,7 @@ def _proposed(
     return Question(replace(derived_card, missing=(*read, *derived_card.missing)), note=reading.doubt)
 
 
-def _derived(evidence: Evidence, settings: CompetitionSettings, proposal: CardProposal) -> Derived:
+def _derived(evidence: Evidence, settings: CompetitionSettings, proposal: CardProposal) -> DerivedCard:
     return derive(evidence, METRIC_DIRECTIONS, settings.card, proposal.overrides, proposal.source)
 
 
@@ -226,7 +226,7 @@ def _objection(metric: str, evidence: Evidence) -> str:
     """Return why the leaderboard's scores cannot be of a metric that was read; nothing: they can."""
     board, facts = read_order(evidence.board), METRICS[metric]
     if board.direction not in (None, facts.direction):
-        return f"the pages were read as {metric}, which is to {facts.direction}, but {board.says}"
+        return f"the pages were read as {metric}, which is to {facts.direction}, but {board.description}"
     for score in (board.low, board.high):
         if score is not None and not facts.minimum <= score <= facts.maximum:
             return f"the pages were read as {metric}, which never scores {score:g}, as the leaderboard does"

@@ -21,7 +21,7 @@ from bot.research.bench.work import BenchWork
 from bot.research.cli.compare import print_comparison
 from bot.research.compare.comparison import compare
 from bot.research.compare.runs import read_runs
-from sandbox.locks import Lock, take_soon
+from sandbox.locks import Lock, lock_within_seconds
 from state.errors import UsageError
 
 
@@ -69,7 +69,7 @@ def run_bench(plan: Path, file: Path | None, fleet: str | None, *, dry_run: bool
 def _locked(plan: Path) -> Lock:
     """Take the plan's lock, which ends with this process; raises UsageError if another process works on the plan."""
     try:
-        lock = take_soon(plan.resolve())
+        lock = lock_within_seconds(plan.resolve())
     except OSError as error:
         raise UsageError(f"{plan} cannot be locked: {error.strerror or error}") from error
     if lock is None:

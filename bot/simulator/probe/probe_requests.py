@@ -47,11 +47,11 @@ async def ask_all(
         NotAuthenticated: the key is refused.
         UsageError: the key would travel in the clear.
     """
-    patience = section.patience.model_copy(update={"attempts": 1})
+    timeouts = section.timeouts.model_copy(update={"attempts": 1})
     pace = section.pace.model_copy(update={"per_day": MOST_REQUESTS, "reserved": 0.0})
-    section = section.model_copy(update={"patience": patience, "pace": pace})
+    section = section.model_copy(update={"timeouts": timeouts, "pace": pace})
     recorded: list[ProbeExchange] = []
-    async with open_http(patience) as http:
+    async with open_http(timeouts) as http:
         meter = Tally()
 
         def recorder() -> _Recorder:
@@ -80,16 +80,16 @@ async def _ask(client: "_Recorder", keyless: "_Recorder", slug: str, pace: Pace)
     if topic := max(short, key=lambda t: t.comment_count, default=None):
         await client.ask("messages", forum.messages(slug, topic.id))
         await client.ask("topic", forum.topic(topic.id))
-    await client.ask("kernels", Kernels(client).of(slug))
+    await client.ask("kernels", Kernels(client).list_page(slug))
     await client.ask("search-kernels", Search(client).find("KERNEL", title))
-    await client.clock.sleep(pace.apart)
+    await client.clock.sleep(pace.min_interval)
     if not await keyless.ask("search-without-key", _search_without_key(keyless, title), refused_key=True):
         await client.ask("search-competition", Search(client).competition(slug, title))
     else:
         await client.ask("wrong-name", site.get(WRONG_NAME))
     data_sets = DataSets(client)
     await client.ask("gpu-hours", Notebooks(client).accelerator_quota())
-    await client.ask("own-data-sets", anext(data_sets.mine(), None))
+    await client.ask("own-data-sets", anext(data_sets.own_data_sets(), None))
     await client.ask("missing-data-set", data_sets.status(_MISSING))
 
 

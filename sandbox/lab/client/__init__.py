@@ -124,11 +124,12 @@ def fit(
     def numbers(columns: Iterable[str]) -> list[str]:
         return [str(names.index(column)) if column in names else column for column in dict.fromkeys(columns)]
 
-    column_options = {
+    arguments = {
+        "name": name,
+        "note": note,
         "categories": numbers([*_as_list(categories), *category_columns]),
         "encode": numbers(_as_list(encode)),
     }
-    arguments = {"name": name, "note": note, **column_options}
     return str(call("fit", arguments, parts)["text"])
 
 

@@ -41,7 +41,6 @@ def main() -> int:
 
 
 def _request(options: argparse.Namespace) -> dict[str, Any]:
-    """Make the call that was typed; return the answer."""
     arguments = {name: value for name, value in vars(options).items() if name not in _NOT_ARGUMENTS}
     parts = []
     if options.command in ("log", "fit"):
@@ -64,16 +63,13 @@ def _script(name: str, path: str) -> FilePart:
     try:
         part.content.read(_SCRIPT_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise LabError(f"cannot take {path!r}: byte {error.start} is not UTF-8 text") from None
+        raise LabError(f"cannot read {path!r}: byte {error.start} is not UTF-8 text") from None
     part.content.seek(0)
     return part
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that says of misuse one sentence."""
-
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and exit with status 2."""
         print(f"{self.prog}: {message}; see `{self.prog} --help`", file=sys.stderr)
         sys.exit(2)
 
@@ -133,13 +129,13 @@ def _parser() -> _Parser:
     note.add_argument("text", metavar="TEXT", nargs="+", help="the line")
     withdraw = command("withdraw", "take an experiment out of the ensemble and the final choice")
     withdraw.add_argument("name", metavar="NAME", help="of the experiment")
-    for takes_note in (log, fit, score, withdraw):
-        takes_note.add_argument("--note", default="", metavar="TEXT", help="what it tries")
-    done_parser = command("done", "end this lab with a report")
-    done_parser.add_argument(
+    for subparser in (log, fit, score, withdraw):
+        subparser.add_argument("--note", default="", metavar="TEXT", help="what it tries")
+    done = command("done", "end this lab with a report")
+    done.add_argument(
         "report", metavar="REPORT", nargs="?", help=f"{_REPORT_HELP}; without REPORT it is read from stdin, if piped"
     )
-    command("help", "say this")
+    command("help", "print this")
     return parser
 
 

@@ -29,26 +29,20 @@ def running_sources() -> list[FilePart]:
         text = _typed(main)[:_SOURCE_BYTES]
         return [FilePart("source", "typed.py", len(text), [text])] if text else []
     folder = str(Path(path).absolute().parent)
-    imported = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-    paths = [
-        path,
-        *sorted(module for module in imported - {path} if module.endswith(".py") and _is_own(module, folder)),
-    ]
+    imported = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())} - {path}
+    # Neither above the folder, nor hidden or installed.
+    foreign = re.compile(r"(^|/)(\.|site-packages/)")
+    modules = (file for file in imported if file.endswith(".py") and not foreign.search(os.path.relpath(file, folder)))
     parts: list[FilePart] = []
     room = _SOURCES_BYTES
-    for one in paths[:_SOURCES]:
+    for file in [path, *sorted(modules)][:_SOURCES]:
         try:
-            part = file_part("source", _relative(one, folder), one, min(_SOURCE_BYTES, room))
+            part = file_part("source", _relative(file, folder), file, min(_SOURCE_BYTES, room))
         except LabError:
             continue
         parts.append(part)
         room -= part.size
     return parts
-
-
-def _is_own(path: str, folder: str) -> bool:
-    relative = os.path.relpath(path, folder)
-    return not re.search(r"(^|/)(\.|site-packages/)", relative)
 
 
 def _relative(path: str, folder: str) -> str:

@@ -13,10 +13,10 @@ class BoardReading:
     """What scores in a board's order show."""
 
     direction: Direction | None
-    """None: it shows none, for the reason in `says`."""
+    """None: it shows none, for the reason in `description`."""
     low: float | None
     high: float | None
-    says: str
+    description: str
     """In words for a person."""
 
 

@@ -52,7 +52,7 @@ def read_columns(tables: Tables, overrides: CardOverrides) -> Columns:
     if identifier is not None and overrides.prediction_columns is None:
         why_predictions, source = _are_predicted(predictions, tables, sample, classes=classes)
         sources.append(source)
-    extra = () if key else sample.more
+    extra = () if key else sample.key_columns
     return Columns(
         identifier,
         None if identifier is None or why_predictions else predictions,

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from scrapers.kaggle.card.board import BoardReading, read_order
 from scrapers.kaggle.card.columns import Columns, read_columns
 from scrapers.kaggle.card.evidence import Evidence, Tables
-from scrapers.kaggle.card.findings import OWNER, Derived, FieldFinding, Missing
+from scrapers.kaggle.card.findings import OWNER, DerivedCard, FieldFinding, Missing
 from scrapers.kaggle.card.overrides import CardOverrides
 from scrapers.kaggle.card.pages import description_of
 from scrapers.snapshots.card import OWN_GRADER, Direction, MetricSpec, TaskCard
@@ -106,7 +106,7 @@ def derive(
     overrides: CardOverrides | None = None,
     read: CardOverrides | None = None,
     source: str = OWNER,
-) -> Derived:
+) -> DerivedCard:
     """Derive the task card.
 
     Where a field is open there is no card, and `missing` says for each such field what the owner may write into bot.toml.
@@ -131,8 +131,12 @@ def derive(
     metric, of_metric, open_ = _metric(evidence, columns, metrics, overrides, sources["metric"])
     findings["metric"] = of_metric
     missing += open_
-    card = None if missing or metric is None else _card(findings, metric)
-    return Derived(card, findings, tuple(missing), columns)
+    card = None
+    if not missing and metric is not None:
+        sources = {name: finding.source for name, finding in findings.items()}
+        values = {name: finding.value for name, finding in findings.items() if name != "metric"}
+        card = TaskCard.model_validate({**values, "metric": metric, "sources": sources})
+    return DerivedCard(card, findings, tuple(missing), columns)
 
 
 def _plain_findings(evidence: Evidence, overrides: CardOverrides) -> dict[str, FieldFinding]:
@@ -170,7 +174,6 @@ def _column_findings(columns: Columns, overrides: CardOverrides, sources: Mappin
 
 
 def _missing_columns(evidence: Evidence, columns: Columns) -> list[Missing]:
-    """Say which columns are open."""
     candidates = evidence.tables.candidates if evidence.tables else ()
     if candidates:
         return [
@@ -194,13 +197,13 @@ def _metric(
     board, params = read_order(evidence.board), dict(overrides.metric_params or {})
     if overrides.grader is not None:
         if direction := overrides.direction or board.direction:
-            evidence_text = f"{OWNER}: {overrides.grader}; {OWNER if overrides.direction else board.says}"
+            evidence_text = f"{OWNER}: {overrides.grader}; {OWNER if overrides.direction else board.description}"
             return (
                 MetricSpec(name=OWN_GRADER, direction=direction, params=params),
                 FieldFinding(OWN_GRADER, evidence_text),
                 [],
             )
-        reason = f"the grader does not tell, and {board.says}"
+        reason = f"the grader does not tell, and {board.description}"
         return None, FieldFinding(None), [Missing(evidence.slug, "direction", reason, 'direction = "maximize"')]
     if overrides.metric is None or overrides.metric not in metrics:
         return None, FieldFinding(None), [_missing_metric(evidence, columns, metrics, overrides, board)]
@@ -210,14 +213,16 @@ def _metric(
     direction = metrics[overrides.metric]
     stated = overrides.direction or board.direction
     if stated not in (None, direction):
-        evidence_text = f"bot.toml says {overrides.direction}" if overrides.direction else board.says
+        evidence_text = f"bot.toml says {overrides.direction}" if overrides.direction else board.description
         reason = f"{overrides.metric} is to {direction}, but {evidence_text}; either the metric is another one, or"
         return (
             None,
             FieldFinding(None),
             [Missing(evidence.slug, "direction", reason, toml_line("direction", direction))],
         )
-    evidence_text = f"{source}; {overrides.metric} is to {direction}" + (f"; {board.says}" if board.direction else "")
+    evidence_text = f"{source}; {overrides.metric} is to {direction}" + (
+        f"; {board.description}" if board.direction else ""
+    )
     return (
         MetricSpec(name=overrides.metric, direction=direction, params=params),
         FieldFinding(overrides.metric, evidence_text),
@@ -236,11 +241,10 @@ def _missing_metric(
     if overrides.metric is not None:
         reason = f"{overrides.metric!r} is not a supported metric"
     elif evidence.fields.evaluation_metric:
-        reason = (
-            f"Kaggle calls it {evidence.fields.evaluation_metric!r} and {board.says}; its evaluation page may say more"
-        )
+        kaggle_name = evidence.fields.evaluation_metric
+        reason = f"Kaggle calls it {kaggle_name!r} and {board.description}; its evaluation page may say more"
     else:
-        reason = f"only Kaggle's evaluation page names it; {board.says}"
+        reason = f"only Kaggle's evaluation page names it; {board.description}"
     if (proposal := proposed_by_field(evidence, columns, metrics)) is not None and overrides.metric is None:
         name, params = proposal
         params_line = f"\n{toml_line('metric_params', params)}" if params else ""
@@ -260,12 +264,6 @@ def proposed_by_field(
     proposal = named_by_field(field, metrics, predictions, one_of_classes=classes)
     agrees = proposal is not None and read_order(evidence.board).direction in (None, metrics[proposal[0]])
     return proposal if agrees else None
-
-
-def _card(findings: Mapping[str, FieldFinding], metric: MetricSpec) -> TaskCard:
-    sources = {name: finding.source for name, finding in findings.items()}
-    values = {name: finding.value for name, finding in findings.items() if name != "metric"}
-    return TaskCard.model_validate({**values, "metric": metric, "sources": sources})
 
 
 def toml_line(name: str, value: object) -> str:

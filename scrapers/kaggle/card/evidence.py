@@ -22,11 +22,13 @@ class Sample:
     """Columns whose cells all differ: the first one by all rows, the others by some."""
     numeric: frozenset[str]
     """Columns whose cells are numbers, and no keys by their looks: not whole numbers that differ."""
-    more: tuple[str, ...] = ()
+    key_columns: tuple[str, ...] = ()
     """Where the first column repeats: the others that say with it which row is meant, as far as the first rows show."""
 
     @classmethod
-    def of(cls, header: Sequence[str], rows: Sequence[Sequence[str]], name: str = "sample_submission.csv") -> "Sample":
+    def from_rows(
+        cls, header: Sequence[str], rows: Sequence[Sequence[str]], name: str = "sample_submission.csv"
+    ) -> "Sample":
         """Make one of its cells."""
         columns = list(zip(*rows, strict=True)) if rows else [() for _ in header]
         unique = {column for column, cells in zip(header, columns, strict=True) if len(set(cells)) == len(cells)}

@@ -25,7 +25,7 @@ class Missing:
 
     competition: str
     field: str
-    why: str
+    reason: str
     line: str
     """For bot.toml, such as `metric = "rmse"`."""
     brief: str = ""
@@ -33,11 +33,11 @@ class Missing:
 
     def __str__(self) -> str:
         section, line = f"[competitions.{toml_key(self.competition)}]", self.brief or self.line
-        return f"{self.competition}: {self.field} is uncertain: {self.why}; add to bot.toml, under {section}: {line}"
+        return f"{self.competition}: {self.field} is uncertain: {self.reason}; add to bot.toml, under {section}: {line}"
 
 
 @dataclass(frozen=True)
-class Derived:
+class DerivedCard:
     """A task card, or what it lacks."""
 
     card: TaskCard | None

@@ -61,10 +61,7 @@ class CardOverrides(ClosedModel):
     deadline: _Utc | None = Field(default=None, description="when it ends", examples=["2027-04-01T00:00:00Z"])
     max_daily_submissions: int | None = Field(default=None, ge=1, description="submissions a UTC day", examples=[5])
     sample_submission: str | None = Field(
-        default=None,
-        min_length=1,
-        description="name of the sample submission",
-        examples=["sample_submission.csv"],
+        default=None, min_length=1, description="name of the sample submission", examples=["sample_submission.csv"]
     )
 
     def over(self, read: "CardOverrides") -> "CardOverrides":

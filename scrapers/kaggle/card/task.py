@@ -63,11 +63,11 @@ def _sample(path: Path) -> Sample | None:
                         sample_rows.append(cells)
     except _UNREADABLE:
         return None
-    sample = Sample.of(header, sample_rows, path.name)
+    sample = Sample.from_rows(header, sample_rows, path.name)
     # The first rows tell what cells are like; whether the first column names each row, all of them do.
     is_unique = len(first) == count
     unique = (sample.unique - {header[0]}) | ({header[0]} if is_unique else set())
-    return replace(sample, rows=count, unique=unique, more=() if is_unique else sample.more)
+    return replace(sample, rows=count, unique=unique, key_columns=() if is_unique else sample.key_columns)
 
 
 def _labels(path: Path, train: tuple[str, ...], test: tuple[str, ...] | None) -> dict[str, frozenset[str]]:

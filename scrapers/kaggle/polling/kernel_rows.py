@@ -11,7 +11,7 @@ from scrapers.kaggle.kernels import Kernel, KernelBlob
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import PollContext
-from scrapers.posts.cleaners import Cleaned
+from scrapers.posts.cleaners import CleanText
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
 from state.clock import midnight
@@ -29,7 +29,7 @@ class FullSource:
     blob: KernelBlob
     number: int | None
     served_at: datetime | None
-    text: Cleaned
+    text: CleanText
 
 
 def kernel_id(kernel: Kernel) -> str:
@@ -53,7 +53,9 @@ def kernels_to_read(
     of the three orders is best; a kernel far back in all of them is never read.
     """
     today = (PolledKernel.competition == competition, col(PolledKernel.read_at) >= midnight(now))
-    quota = settings.kernels_per_day - session.exec(select(func.count()).select_from(PolledKernel).where(*today)).one()
+    quota = (
+        settings.max_kernels_per_day - session.exec(select(func.count()).select_from(PolledKernel).where(*today)).one()
+    )
     if quota <= 0:
         return []
     places, is_moved = _places(session, competition, settings), _is_moved()
@@ -69,14 +71,14 @@ def _places(session: Session, competition: str, settings: PollingSettings) -> di
     is_listed = (PolledKernel.competition == competition, col(PolledKernel.gone_at).is_(None))
     latest, score = col(PolledKernel.last_run_at).desc(), col(PolledKernel.score)
     orders: list[tuple[int, tuple[Any, ...], tuple[Any, ...]]] = [
-        (settings.promising, (), (col(PolledKernel.votes).desc(), latest)),
-        (settings.newest, (), (latest,)),
+        (settings.top_kernels, (), (col(PolledKernel.votes).desc(), latest)),
+        (settings.newest_kernels, (), (latest,)),
     ]
     board = last_reading(session, competition, "board", "top")
     direction = None if board is None else board.data.get("direction")
     if direction is not None:
         best = score.asc() if direction == "minimize" else score.desc()
-        orders.append((settings.promising, (score.is_not(None),), (best, latest)))
+        orders.append((settings.top_kernels, (score.is_not(None),), (best, latest)))
     places: dict[str, int] = {}
     for limit, also, order in orders:
         ids = session.exec(select(PolledKernel.id).where(*is_listed, *also).order_by(*order).limit(limit))
@@ -86,7 +88,6 @@ def _places(session: Session, competition: str, settings: PollingSettings) -> di
 
 
 def _is_moved() -> Any:
-    """Return the condition that a kernel's current version has not been read."""
     return (
         col(PolledKernel.read_at).is_(None)
         | col(PolledKernel.last_run_at).is_distinct_from(col(PolledKernel.read_last_run_at))
@@ -101,7 +102,11 @@ def store_kernels(
     slug, ids = watch.competition, [kernel_id(kernel) for kernel in kernels]
     query = select(PolledKernel).where(PolledKernel.competition == slug, col(PolledKernel.id).in_(ids))
     rows = {row.id: row for row in tx.session.exec(query)}
-    currents = _versions(tx, slug, [row.current_id for row in rows.values() if row.current_id])
+    current_ids = [row.current_id for row in rows.values() if row.current_id]
+    query_versions = select(KernelVersion).where(
+        KernelVersion.competition == slug, col(KernelVersion.id).in_(current_ids)
+    )
+    currents = {version.id: version for version in tx.session.exec(query_versions)}
     changed: set[str] = set()
     for kernel in kernels:
         id = kernel_id(kernel)
@@ -127,11 +132,6 @@ def store_kernels(
             changed.add(id)
     tx.session.flush()
     return changed
-
-
-def _versions(tx: Transaction, competition: str, ids: Sequence[str]) -> dict[str, KernelVersion]:
-    query = select(KernelVersion).where(KernelVersion.competition == competition, col(KernelVersion.id).in_(ids))
-    return {row.id: row for row in tx.session.exec(query)}
 
 
 def store_version(

@@ -31,7 +31,7 @@ async def poll_sources(watch: PollContext) -> None:
     with watch.store.read() as session:
         kernels = kernels_to_read(session, watch.competition, watch.settings, watch.now())
     due = ready(kernels, watch.now(), watch.settings)
-    for kernel in due if watch.all_since else due[: watch.settings.kernels_at_once]:
+    for kernel in due if watch.all_since else due[: watch.settings.max_kernels_per_cycle]:
         try:
             await _read_kernel(watch, kernel)
         except NotAuthenticated:
@@ -88,7 +88,7 @@ def _missed(watch: PollContext, kernel: PolledKernel, current: int | None) -> It
             first = before.version + 1 if before.version is not None else current
         if current is None or first is None:
             return
-        numbers = range(max(first, current - watch.settings.missed_versions), current)
+        numbers = range(max(first, current - watch.settings.max_missed_versions), current)
         ids = {version_id(kernel.id, number, None): number for number in numbers}
         query = select(KernelVersion.id).where(KernelVersion.competition == slug, col(KernelVersion.id).in_(ids))
         known_ids = set(session.exec(query))
@@ -111,19 +111,19 @@ async def poll_kernels(watch: PollContext) -> None:
     first = mark.high is None
     is_over = False
     while not is_over:
-        current = (mark.under_way or Pass()).resumed(watch.now())
+        current = (mark.current or Pass()).resumed(watch.now())
         answer = await _page(watch, "kernels", current)
         with watch.write() as tx:
             changed = store_kernels(tx, watch, _public(answer), answer.served_at, backfill=first)
             items = _scanned_items(answer, changed)
             # If the times are not descending, a low one proves nothing, and all pages are read.
             limits = ScanLimits(
-                mark.high if is_descending(items) else None, watch.settings.overlap, watch.settings.most_pages
+                mark.high if is_descending(items) else None, watch.settings.overlap, watch.settings.max_pages
             )
             current = next_pass(current, items, limits, watch.now(), token=answer.next_page_token)
             is_over = current.listed
             high = (current.high or mark.high or answer.served_at) if is_over else mark.high
-            mark = ListMark(high=high, under_way=None if is_over else current)
+            mark = ListMark(high=high, current=None if is_over else current)
             watch.move(tx, "kernels", mark, answer.served_at, ended=is_over)
             if is_over and first:
                 watch.move(tx, "kernel_sweep", None, answer.served_at)
@@ -136,23 +136,23 @@ async def sweep_kernels(watch: PollContext) -> None:
     """
     part: Part = "kernel_sweep"
     mark = watch.mark(part, ListMark)
-    while mark.under_way is None or not mark.under_way.listed:
-        current = (mark.under_way or Pass()).resumed(watch.now())
+    while mark.current is None or not mark.current.listed:
+        current = (mark.current or Pass()).resumed(watch.now())
         answer = await _page(watch, part, current)
         with watch.write() as tx:
             store_kernels(tx, watch, _public(answer), answer.served_at, backfill=False)
-            limits = ScanLimits(None, 0.0, watch.settings.most_pages)
+            limits = ScanLimits(None, 0.0, watch.settings.max_pages)
             current = next_pass(
                 current, _scanned_items(answer, set()), limits, watch.now(), token=answer.next_page_token
             )
-            mark = ListMark(under_way=current)
+            mark = ListMark(current=current)
             watch.move(tx, part, mark, answer.served_at, ended=False)
-    await _ask_for_missed(watch, mark.under_way)
+    await _ask_for_missed(watch, mark.current)
 
 
 async def _page(watch: PollContext, part: Part, current: Pass) -> KernelPage:
     try:
-        return await Kernels(watch.client).of(watch.competition, current.page, current.token)
+        return await Kernels(watch.client).list_page(watch.competition, current.page, current.token)
     except KaggleError as error:
         if not current.token or isinstance(error, NotAuthenticated | Forbidden):
             raise
@@ -184,14 +184,14 @@ async def _ask_for_missed(watch: PollContext, current: Pass) -> None:
     )
     with watch.store.read() as session:
         missed = [(id, ref) for id, ref in session.exec(query) if id not in set(current.seen)]
-    for id, ref in missed[: watch.settings.verified_at_once]:
+    for id, ref in missed[: watch.settings.max_lookups_per_cycle]:
         is_public = await _is_public(watch, ref)
         current = current.model_copy(update={"seen": (*current.seen, id)})
         with watch.write() as tx:
             if not is_public:
                 tx.session.get_one(PolledKernel, (watch.competition, id)).gone_at = tx.now()
                 watch.news.add("kernel gone", ref)
-            watch.move(tx, "kernel_sweep", ListMark(under_way=current), None, ended=False)
+            watch.move(tx, "kernel_sweep", ListMark(current=current), None, ended=False)
     with watch.write() as tx:
         watch.move(tx, "kernel_sweep", None, None)
 

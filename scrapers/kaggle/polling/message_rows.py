@@ -10,7 +10,7 @@ from sqlmodel import col, select
 from scrapers.kaggle.forum import TopicMessages, TopicText
 from scrapers.kaggle.polling.authors import known_tiers
 from scrapers.kaggle.polling.watch import PollContext
-from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
+from scrapers.posts.cleaners import Cleaners, CleanText, RawPost
 from scrapers.posts.cleaning import clean
 from scrapers.posts.duplicates import note_sketches, sketched
 from state.community_rows import observe
@@ -97,14 +97,14 @@ _CHUNK = 40
 """Texts that go to a cleaner in one call."""
 
 
-async def message_texts(watch: PollContext, messages: Sequence[TopicMessage]) -> dict[str, Cleaned]:
+async def message_texts(watch: PollContext, messages: Sequence[TopicMessage]) -> dict[str, CleanText]:
     """Return, by id, the texts of the messages that are not stored, or may have changed."""
     ids = [message.id for message in messages]
     query = select(PostedMessage).where(PostedMessage.competition == watch.competition, col(PostedMessage.id).in_(ids))
     with watch.store.read() as session:
         rows = {row.id: row for row in session.exec(query)}
     changed = [message for message in messages if not message.deleted and _may_differ(rows.get(message.id), message)]
-    texts: dict[str, Cleaned] = {}
+    texts: dict[str, CleanText] = {}
     for start in range(0, len(changed), _CHUNK):
         chunk = changed[start : start + _CHUNK]
         cleaned = await watch.cleaners.clean([_source(message) for message in chunk])
@@ -117,7 +117,7 @@ def store_messages(
     watch: PollContext,
     topic_id: str,
     messages: Sequence[TopicMessage],
-    texts: Mapping[str, Cleaned],
+    texts: Mapping[str, CleanText],
     served_at: datetime | None,
 ) -> None:
     """Store all messages of a topic, and what they repeat; known messages that are not among them are gone.
@@ -152,14 +152,10 @@ def store_messages(
 
 
 def _new(
-    tx: Transaction, competition: str, topic_id: str, message: TopicMessage, texts: Mapping[str, Cleaned]
+    tx: Transaction, competition: str, topic_id: str, message: TopicMessage, texts: Mapping[str, CleanText]
 ) -> PostedMessage:
     row = PostedMessage(
-        competition=competition,
-        id=message.id,
-        topic_id=topic_id,
-        first_seen_at=tx.now(),
-        deleted=message.deleted,
+        competition=competition, id=message.id, topic_id=topic_id, first_seen_at=tx.now(), deleted=message.deleted
     )
     if not message.deleted:
         row.author = clean(message.author) or None
@@ -169,7 +165,7 @@ def _new(
 
 
 def _take_over(
-    tx: Transaction, watch: PollContext, row: PostedMessage, message: TopicMessage, text: Cleaned | None
+    tx: Transaction, watch: PollContext, row: PostedMessage, message: TopicMessage, text: CleanText | None
 ) -> None:
     back = row.deleted
     if text is not None and (back or _edited(row, message, text.text)):
@@ -209,7 +205,6 @@ def _delete(watch: PollContext, row: PostedMessage) -> None:
 
 
 def _place(row: PostedMessage, topic_id: str, message: TopicMessage) -> None:
-    """Set a message's place in the forum, and its time."""
     values = {"topic_id": topic_id, "parent_id": message.parent_id, "posted_at": message.posted_at or row.posted_at}
     for name, value in values.items():
         if getattr(row, name) != value:

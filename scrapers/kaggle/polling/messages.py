@@ -19,7 +19,6 @@ from scrapers.kaggle.polling.schedule import ready, record_failure
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import PollContext
 from state.errors import Forbidden, KaggleError, NotAuthenticated, NotFound, UnknownAnswer
-from state.store import Transaction
 from state.tables import PolledTopic, PostedMessage, Topic
 
 
@@ -31,7 +30,7 @@ async def poll_messages(watch: PollContext) -> None:
     with watch.store.read() as session:
         topics = topics_to_read(session, watch.competition)
     due = ready(topics, watch.now(), watch.settings)
-    await _read(watch, due if watch.all_since else due[: watch.settings.topics_at_once])
+    await _read(watch, due if watch.all_since else due[: watch.settings.max_topics_per_cycle])
     with watch.write() as tx:
         watch.move(tx, "messages", None, None)
 
@@ -46,7 +45,7 @@ async def reread_messages(watch: PollContext) -> None:
         due = [topic for topic in topics if topic.read_at and topic.read_at < watch.all_since]
     else:
         overdue = sorted(topics, key=lambda topic: _due_again(topic, settings, now))
-        due = [topic for topic in overdue if _due_again(topic, settings, now) <= now][: settings.rereads_at_once]
+        due = [topic for topic in overdue if _due_again(topic, settings, now) <= now][: settings.max_rereads_per_cycle]
     await _read(watch, due)
     with watch.write() as tx:
         watch.move(tx, "rereads", None, None)
@@ -74,7 +73,7 @@ def _due_again(topic: PolledTopic, settings: PollingSettings, now: datetime) -> 
     """Return when a topic is to be read again: after a quarter of the time for which it has been silent."""
     read = topic.read_at or now
     silent = (read - (topic.last_comment_at or read)).total_seconds()
-    return read + timedelta(seconds=min(max(silent / 4, settings.first_reread), settings.last_reread))
+    return read + timedelta(seconds=min(max(silent / 4, settings.min_reread_interval), settings.max_reread_interval))
 
 
 async def _read(watch: PollContext, topics: Sequence[PolledTopic]) -> None:
@@ -90,7 +89,6 @@ async def _read(watch: PollContext, topics: Sequence[PolledTopic]) -> None:
 
 
 async def _read_one(watch: PollContext, topic: PolledTopic) -> None:
-    """Read a topic's messages and store them; anything later than the request is due again."""
     forum = Forum(watch.client)
     answer = await forum.messages(watch.competition, int(topic.id))
     messages = messages_in(answer)
@@ -98,20 +96,19 @@ async def _read_one(watch: PollContext, topic: PolledTopic) -> None:
         raise UnknownAnswer(f"Kaggle lists {topic.comment_count} comments of topic {topic.id}, but returns none")
     opening, is_apart = topic.opening_id, topic.opening_apart
     if opening is None or is_apart or opening not in {message.id for message in messages}:
-        text = await _topic_text(watch, forum, int(topic.id))
+        try:
+            text = await forum.topic(int(topic.id))
+        except (NotFound, Forbidden):
+            text = None
         opening, is_apart, messages = await _with_opening(watch, opening, text, messages)
     texts = await message_texts(watch, messages)
     with watch.write() as tx:
         store_messages(tx, watch, topic.id, messages, texts, answer.served_at)
-        row = _was_read(tx, watch, topic)
+        # Read up to the state that lists showed before the request.
+        row = tx.session.get_one(PolledTopic, (watch.competition, topic.id))
+        row.read_last_comment_at, row.read_comment_count = topic.last_comment_at, topic.comment_count
+        row.read_at, row.tried_at, row.failures = tx.now(), None, 0
         row.opening_id, row.opening_apart = opening, is_apart
-
-
-async def _topic_text(watch: PollContext, forum: Forum, id: int) -> TopicText | None:
-    try:
-        return await forum.topic(id)
-    except (NotFound, Forbidden):
-        return None
 
 
 async def _with_opening(
@@ -120,9 +117,9 @@ async def _with_opening(
     """Return the opening message's id, whether the site serves it separately, and all messages including it."""
     if topic is None:
         return opening_id, False, messages
-    found = await opening_of(topic, messages, watch.cleaners)
-    if found is not None or not topic.content:
-        return found, False, messages
+    found_id = await opening_of(topic, messages, watch.cleaners)
+    if found_id is not None or not topic.content:
+        return found_id, False, messages
     opening = opening_message(topic, opening_id)
     return opening.id, True, [opening, *messages]
 
@@ -135,11 +132,3 @@ def _has_messages(watch: PollContext, topic: PolledTopic) -> bool:
     )
     with watch.store.read() as session:
         return session.exec(query.limit(1)).first() is not None
-
-
-def _was_read(tx: Transaction, watch: PollContext, topic: PolledTopic) -> PolledTopic:
-    """Record that the messages are read up to the state that lists showed before the request."""
-    row = tx.session.get_one(PolledTopic, (watch.competition, topic.id))
-    row.read_last_comment_at, row.read_comment_count = topic.last_comment_at, topic.comment_count
-    row.read_at, row.tried_at, row.failures = tx.now(), None, 0
-    return row

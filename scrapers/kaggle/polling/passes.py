@@ -56,7 +56,7 @@ class ListMark(Mark):
 
     high: datetime | None = None
     """The latest time at the start of a whole pass; None in a sweep."""
-    under_way: Pass | None = None
+    current: Pass | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ScanLimits:
     """The watermark: older items were seen by an earlier pass. None: all pages."""
     overlap: float
     """Seconds below the watermark that are read nevertheless, as a site's lists lag."""
-    most_pages: int
+    max_pages: int
 
 
 def is_descending(items: Sequence[ScannedItem]) -> bool:
@@ -95,7 +95,7 @@ def next_pass(
         not items
         or 0 < total <= len(ids)
         or stale >= _MOST_STALE
-        or current.page >= limits.most_pages
+        or current.page >= limits.max_pages
         or _low_enough(items, limits)
     )
     return Pass(

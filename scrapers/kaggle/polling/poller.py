@@ -3,12 +3,13 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from scrapers.kaggle.card.board import read_order
 from scrapers.kaggle.client import KaggleClient
-from scrapers.kaggle.competitions import BoardRow, Competitions, KaggleCompetition, LeaderboardEntry
+from scrapers.kaggle.competitions import Competitions, KaggleCompetition
 from scrapers.kaggle.polling.kernel_rows import kernels_to_read
 from scrapers.kaggle.polling.kernels import poll_kernels, poll_sources, sweep_kernels
 from scrapers.kaggle.polling.messages import poll_messages, reread_messages, topics_to_read
@@ -49,7 +50,7 @@ async def poll_competitions(watch: PollContext) -> None:
     One that is no longer listed is requested by itself before it counts as gone. Errors as of `KaggleClient`.
     """
     site, competitions = Competitions(watch.client), dict[str, KaggleCompetition]()
-    async for competition in site.entered():
+    async for competition in site.list_entered():
         if competition.slug:
             competitions[competition.slug] = competition
     with watch.store.read() as session:
@@ -59,11 +60,11 @@ async def poll_competitions(watch: PollContext) -> None:
             competitions[slug] = await site.get(slug)
     served_at = next((competition.served_at for competition in competitions.values()), None)
     with watch.write() as tx:
-        for slug, one in competitions.items():
-            facts = _fields(one, _FACTS)
-            if take_reading(tx, slug, "competition", "", facts, served_at=one.served_at):
+        for slug, competition in competitions.items():
+            facts, volatile = _fields(competition, _FACTS), _fields(competition, _VOLATILE)
+            if take_reading(tx, slug, "competition", "", facts, served_at=competition.served_at):
                 watch.news.add("competition changed" if slug in known_slugs else "competition new", slug)
-            take_reading(tx, slug, "standing", "", _fields(one, _VOLATILE), served_at=one.served_at)
+            take_reading(tx, slug, "standing", "", volatile, served_at=competition.served_at)
         for slug in known_slugs - competitions.keys():
             if record_absence(tx, slug, "competition", "", served_at):
                 watch.news.add("competition gone", slug)
@@ -105,44 +106,36 @@ async def poll_data(watch: PollContext) -> None:
 async def poll_top(watch: PollContext) -> None:
     """Read the top of the leaderboard. Errors as of `KaggleClient`."""
     answer = await Competitions(watch.client).top(watch.competition, size=watch.settings.top_size)
-    rows = [_entry(entry) for entry in answer.submissions]
-    with watch.write() as tx:
-        order = read_order([entry.score for entry in answer.submissions])
-        content, facts = _written(rows), {"teams": len(rows), "direction": order.direction}
-        if take_reading(tx, watch.competition, "board", "top", facts, content=content, served_at=answer.served_at):
-            watch.news.add("board changed", "top")
-        watch.move(tx, "top", None, answer.served_at)
+    rows = [
+        {
+            **{"team_id": entry.team_id, "team": entry.team_name, "score": entry.score},
+            "at": wire_time(entry.submission_date) if entry.submission_date else None,
+        }
+        for entry in answer.submissions
+    ]
+    order = read_order([entry.score for entry in answer.submissions])
+    _store_board(watch, "top", "top", rows, answer.served_at, direction=order.direction)
 
 
 async def poll_board(watch: PollContext) -> None:
     """Read the whole leaderboard. Errors as of `KaggleClient`."""
     rows, served_at = await Competitions(watch.client).board(watch.competition)
+    _store_board(watch, "board", "whole", list(map(asdict, rows)), served_at)
+
+
+def _store_board(
+    watch: PollContext, part: Part, name: str, rows: list[dict[str, Any]], served_at: datetime | None, **facts: Any
+) -> None:
+    content, facts = json.dumps(rows, ensure_ascii=False), {"teams": len(rows), **facts}
     with watch.write() as tx:
-        content, facts = _written([_place(row) for row in rows]), {"teams": len(rows)}
-        if take_reading(tx, watch.competition, "board", "whole", facts, content=content, served_at=served_at):
-            watch.news.add("board changed", "whole")
-        watch.move(tx, "board", None, served_at)
+        if take_reading(tx, watch.competition, "board", name, facts, content=content, served_at=served_at):
+            watch.news.add("board changed", name)
+        watch.move(tx, part, None, served_at)
 
 
 def _fields(competition: KaggleCompetition, names: tuple[str, ...]) -> dict[str, Any]:
     fields = competition.model_dump(mode="json", include=set(names))
     return {name: fields[name] for name in names}
-
-
-def _entry(entry: LeaderboardEntry) -> Mapping[str, Any]:
-    time = wire_time(entry.submission_date) if entry.submission_date else None
-    return {"team_id": entry.team_id, "team": entry.team_name, "score": entry.score, "at": time}
-
-
-def _place(row: BoardRow) -> Mapping[str, Any]:
-    return {
-        **{"rank": row.rank, "team_id": row.team_id, "team": row.team},
-        **{"score": row.score, "submissions": row.submissions},
-    }
-
-
-def _written(rows: list[Mapping[str, Any]]) -> str:
-    return json.dumps(rows, ensure_ascii=False)
 
 
 _POLLS: Mapping[Part, Callable[[PollContext], Awaitable[None]]] = {
@@ -170,7 +163,7 @@ _OF_THE_SITE = (KaggleError, SiteUnavailable, QuotaReached, SubmissionRefused)
 class Cycle:
     """The result of one cycle."""
 
-    ran: tuple[Part, ...]
+    finished: tuple[Part, ...]
     """Parts that were read to their end."""
     failed: Mapping[Part, BotError]
     """Parts that were not, and are tried again after a pause."""

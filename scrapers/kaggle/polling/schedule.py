@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar, get_args
 
 from scrapers.kaggle.polling.settings import PollingSettings
 from scrapers.kaggle.polling.watch import Part
+from state.clock import back_off
 from state.errors import KaggleError, UnknownAnswer
 from state.tables import Watermark
 
@@ -42,7 +43,7 @@ def ready(units: Iterable[UnitT], now: datetime, settings: PollingSettings) -> l
         for unit in units
         if unit.tried_at is None
         or not unit.failures
-        or _seconds_left(unit.tried_at, _pause(unit.failures, 4 * settings.retry, settings.refused), now) <= 0
+        or _seconds_left(unit.tried_at, back_off(unit.failures, 4 * settings.retry, settings.refusal_backoff), now) <= 0
     ]
 
 
@@ -61,14 +62,14 @@ class Schedule:
     """Decides what is due, from its fields and the time alone."""
 
     settings: PollingSettings
-    lasts: Mapping[str, Watermark] = field(default_factory=dict)
+    watermarks: Mapping[str, Watermark] = field(default_factory=dict)
     """The last reading of each part that was read, or tried."""
-    waiting: frozenset[Part] = frozenset()
+    unread: frozenset[Part] = frozenset()
     """Those of `UNTIMED` with something to read."""
 
     def due(self, now: datetime) -> list[Part]:
         """Return the parts that are due now, in the order in which they are read."""
-        slack = self.settings.slack
+        slack = self.settings.grouping_window
         return [part for part in ORDER if self._wait(part, now) <= min(slack, self._interval(part) / 10)]
 
     def wait(self, now: datetime) -> float:
@@ -76,15 +77,14 @@ class Schedule:
         return max(0.0, min(self._wait(part, now) for part in ORDER))
 
     def _wait(self, part: Part, now: datetime) -> float:
-        """Return the seconds until a part is due."""
-        last, wait = self.lasts.get(part, _NEVER), 0.0
-        if part in _NEEDS and self.lasts.get(_NEEDS[part], _NEVER).at is None:
+        last, wait = self.watermarks.get(part, _NEVER), 0.0
+        if part in _NEEDS and self.watermarks.get(_NEEDS[part], _NEVER).at is None:
             return float("inf")
         if last.failures and last.tried_at is not None:
-            pause = _pause(last.failures, self.settings.retry, self.settings.longest_retry)
-            wait = _seconds_left(last.tried_at, self.settings.refused if last.refused else pause, now)
+            pause = back_off(last.failures, self.settings.retry, self.settings.max_retry)
+            wait = _seconds_left(last.tried_at, self.settings.refusal_backoff if last.refused else pause, now)
         if part in UNTIMED:
-            return wait if part in self.waiting else float("inf")
+            return wait if part in self.unread else float("inf")
         # A failed part is due again after its pause, and one that was never read at once.
         if last.at is None or last.failures:
             return wait
@@ -92,11 +92,6 @@ class Schedule:
 
     def _interval(self, part: Part) -> float:
         return 0.0 if part in UNTIMED else float(getattr(self.settings, part))
-
-
-def _pause(failures: int, first: float, longest: float) -> float:
-    """Return the seconds to wait after so many failures in a row."""
-    return min(first * 2.0 ** min(failures - 1, 30), longest)
 
 
 def _seconds_left(since: datetime, length: float, now: datetime) -> float:

@@ -9,7 +9,7 @@ from sqlmodel import col, select
 from scrapers.kaggle.competitions import Competitions
 from scrapers.kaggle.polling.authors import known_tiers, store_authors
 from scrapers.kaggle.polling.watch import PollContext
-from scrapers.kaggle.search import Search, SearchAuthor, SearchResult
+from scrapers.kaggle.search import Search, SearchResult
 from state.community_rows import observe
 from state.series import last_reading
 from state.store import Transaction
@@ -27,7 +27,7 @@ async def poll_scores(watch: PollContext) -> None:
     served_at = None
     async for documents, served_at in _pages(watch, "KERNEL", await _title(watch)):
         with watch.write() as tx:
-            _take(tx, watch, _versions(tx, watch, documents), served_at)
+            _store(tx, watch, _versions(tx, watch, documents), served_at)
     with watch.write() as tx:
         watch.move(tx, "scores", None, served_at)
 
@@ -42,13 +42,12 @@ async def poll_tiers(watch: PollContext) -> None:
     for kind in ("TOPIC", "COMMENT"):
         async for documents, served_at in _pages(watch, kind, await _title(watch)):
             with watch.write() as tx:
-                _take(tx, watch, _posts(tx, watch, kind, documents), served_at)
+                _store(tx, watch, _posts(tx, watch, kind, documents), served_at)
     with watch.write() as tx:
         watch.move(tx, "tiers", None, served_at)
 
 
 async def _title(watch: PollContext) -> str:
-    """Return the competition's title, by which it is searched for."""
     with watch.store.read() as session:
         reading = last_reading(session, watch.competition, "competition")
     if reading is not None and reading.data.get("title"):
@@ -112,13 +111,13 @@ def _by_id(tx: Transaction, watch: PollContext, table: type[PostT], ids: Sequenc
     return {row.id: row for row in tx.session.exec(query)}
 
 
-def _take(
+def _store(
     tx: Transaction,
     watch: PollContext,
     pairs: Sequence[tuple[SearchResult, KernelVersion | Topic | PostedMessage]],
     served_at: datetime | None,
 ) -> None:
-    """Store the results for posts, and then their authors."""
+    """Store the results, and give their authors' tiers to those of their posts that have none."""
     for document, row in pairs:
         item = f"{'kernel' if isinstance(row, KernelVersion) else 'post'}/{row.id}"
         score = document.public_score if isinstance(row, KernelVersion) else None
@@ -126,15 +125,7 @@ def _take(
             watch.news.add("score", item)
         if observe(tx, row, served_at, tier=document.owner_user.tier_name if document.owner_user else None):
             watch.news.add("tier", item)
-    _store_authors(tx, watch, [document for document, _ in pairs], served_at)
-
-
-def _store_authors(
-    tx: Transaction, watch: PollContext, documents: Sequence[SearchResult], served_at: datetime | None
-) -> None:
-    """Store the authors of the results, and give their tiers to those of their posts that have none."""
-    authors: list[SearchAuthor] = [document.owner_user for document in documents if document.owner_user]
-    news = store_authors(tx, authors)
+    news = store_authors(tx, [document.owner_user for document, _ in pairs if document.owner_user])
     tiers = known_tiers(tx.session, news)
     posts: list[Topic | PostedMessage] = [
         *_without_tier(tx, watch, Topic, tiers),

@@ -32,27 +32,31 @@ class PollingSettings(ClosedModel):
     outputs: Interval = Field(
         default=6 * _HOUR, description="output files of public notebooks, which no submission may copy"
     )
-    outputs_at_once: int = Field(default=25, ge=1, description="notebooks whose files are requested at a time")
+    max_outputs_per_cycle: int = Field(default=25, ge=1, description="notebooks whose files are requested at a time")
 
-    slack: float = Field(default=_MINUTE, ge=0, description="read now what is due within this time")
+    grouping_window: float = Field(default=_MINUTE, ge=0, description="read now what is due within this time")
     retry: Interval = Field(default=2 * _MINUTE, description="wait after a part's first failure; doubled each time")
-    longest_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure")
-    refused: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request")
+    max_retry: Interval = Field(default=30 * _MINUTE, description="maximum wait after a failure")
+    refusal_backoff: Interval = Field(default=6 * _HOUR, description="wait after Kaggle rejects a request")
 
     overlap: float = Field(default=10 * _MINUTE, ge=0, description="overlap when reading lists again")
-    most_pages: int = Field(default=500, ge=1, description="maximum pages of one list")
-    topics_at_once: int = Field(default=30, ge=1, description="maximum topics read per cycle")
-    rereads_at_once: int = Field(default=2, ge=1, description="unchanged topics read again per cycle")
-    first_reread: Interval = Field(default=_DAY, description="minimum age before an unchanged topic is read again")
-    last_reread: Interval = Field(default=14 * _DAY, description="and not later")
-    verified_at_once: int = Field(default=20, ge=1, description="topics or notebooks missed by a sweep and looked up")
-    kernels_at_once: int = Field(default=30, ge=1, description="maximum notebook sources read per cycle")
-    kernels_per_day: int = Field(default=150, ge=1, description="maximum notebook sources read per UTC day")
-    promising: int = Field(
+    max_pages: int = Field(default=500, ge=1, description="maximum pages of one list")
+    max_topics_per_cycle: int = Field(default=30, ge=1, description="maximum topics read per cycle")
+    max_rereads_per_cycle: int = Field(default=2, ge=1, description="unchanged topics read again per cycle")
+    min_reread_interval: Interval = Field(
+        default=_DAY, description="minimum age before an unchanged topic is read again"
+    )
+    max_reread_interval: Interval = Field(default=14 * _DAY, description="and not later")
+    max_lookups_per_cycle: int = Field(
+        default=20, ge=1, description="topics or notebooks missed by a sweep and looked up"
+    )
+    max_kernels_per_cycle: int = Field(default=30, ge=1, description="maximum notebook sources read per cycle")
+    max_kernels_per_day: int = Field(default=150, ge=1, description="maximum notebook sources read per UTC day")
+    top_kernels: int = Field(
         default=100, ge=1, description="read only this many notebooks by votes, and as many by score"
     )
-    newest: int = Field(default=30, ge=0, description="and this many that ran last")
-    missed_versions: int = Field(
+    newest_kernels: int = Field(default=30, ge=0, description="and this many that ran last")
+    max_missed_versions: int = Field(
         default=10, ge=0, description="maximum versions of a notebook fetched between two readings"
     )
     search_pages: int = Field(default=2, ge=1, description="pages of 100 search results")

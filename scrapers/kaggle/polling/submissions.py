@@ -24,15 +24,17 @@ async def poll_submissions(watch: PollContext) -> None:
     """
     site, now = Submissions(watch.client, watch.competition), watch.now()
     mark = watch.mark("submissions", SentMark)
-    is_full = mark.all_at is None or watch.all_since is not None or now - mark.all_at >= _day(watch)
+    day = timedelta(seconds=watch.settings.all_submissions)
+    is_full = mark.all_at is None or watch.all_since is not None or now - mark.all_at >= day
     with watch.store.read() as session:
         readings = {name: row for (_, name), row in last_readings(session, watch.competition, "submission").items()}
+    pending = {ref for ref, row in readings.items() if row.data.get("status") not in _FINAL_STATUSES}
     files: list[KaggleSubmission] = []
     async for file in site.all():
         if file.ref <= 0:
             continue
         files.append(file)
-        if not is_full and _settled(file, readings) and not _pending(readings) - {str(file.ref) for file in files}:
+        if not is_full and _settled(file, readings) and not pending - {str(file.ref) for file in files}:
             break
     limits = await site.limits()
     slug = watch.competition
@@ -41,16 +43,10 @@ async def poll_submissions(watch: PollContext) -> None:
             fields = _fields(file, readings.get(str(file.ref)))
             if take_reading(tx, slug, "submission", str(file.ref), fields, served_at=file.served_at):
                 watch.news.add("submission changed", str(file.ref))
-        quota = limits.model_dump(
-            mode="json", include={"num_today", "num_total", "num_allowed_now", "limited_by_total"}
-        )
+        quota = limits.model_dump(mode="json")
         if take_reading(tx, slug, "limits", "", quota, served_at=limits.served_at):
             watch.news.add("limits changed", slug)
         watch.move(tx, "submissions", SentMark(all_at=now) if is_full else mark, limits.served_at)
-
-
-def _day(watch: PollContext) -> timedelta:
-    return timedelta(seconds=watch.settings.all_submissions)
 
 
 def _fields(file: KaggleSubmission, row: Reading | None) -> dict[str, Any]:
@@ -71,8 +67,3 @@ def _settled(file: KaggleSubmission, readings: dict[str, Reading]) -> bool:
     """Return whether a submission is final and stored as it is: then so are those before it."""
     row = readings.get(str(file.ref))
     return row is not None and file.status.name in _FINAL_STATUSES and row.data == _fields(file, row)
-
-
-def _pending(readings: dict[str, Reading]) -> set[str]:
-    """Return those that were not final when they were last read."""
-    return {ref for ref, row in readings.items() if row.data.get("status") not in _FINAL_STATUSES}

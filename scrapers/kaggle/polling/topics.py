@@ -52,14 +52,6 @@ def store_topics(
     return changed
 
 
-def mark_gone(tx: Transaction, watch: PollContext, id: str) -> None:
-    """Record that a topic and its messages are gone."""
-    row = tx.session.get(Topic, (watch.competition, id))
-    if row is not None and not row.deleted:
-        row.deleted = True
-        watch.news.add("topic gone", id)
-
-
 def _rows_of(tx: Transaction, table: type[RowT], competition: str, ids: Iterable[str]) -> Iterable[RowT]:
     return tx.session.exec(select(table).where(table.competition == competition, col(table.id).in_(ids)))
 
@@ -102,18 +94,18 @@ async def poll_topics(watch: PollContext) -> None:
     forum, mark, is_over = Forum(watch.client), watch.mark("topics", ListMark), False
     first = mark.high is None
     while not is_over:
-        current = (mark.under_way or Pass()).resumed(watch.now())
+        current = (mark.current or Pass()).resumed(watch.now())
         answer = await forum.topics(watch.competition, current.page, "RECENT")
         with watch.write() as tx:
             changed = store_topics(tx, watch, answer.topics, answer.served_at)
             items = scanned_items(answer.topics, changed, by_posting=False)
             # If the times are not descending, a low one proves nothing: a page without news is the last.
             is_ordered = is_descending(items)
-            limits = ScanLimits(mark.high if is_ordered else None, watch.settings.overlap, watch.settings.most_pages)
+            limits = ScanLimits(mark.high if is_ordered else None, watch.settings.overlap, watch.settings.max_pages)
             current = next_pass(current, items, limits, watch.now(), total=answer.total_count)
             is_over = current.listed or not (is_ordered or first or changed)
             high = (current.high or mark.high) if is_over else mark.high
-            mark = ListMark(high=high, under_way=None if is_over else current)
+            mark = ListMark(high=high, current=None if is_over else current)
             watch.move(tx, "topics", mark, answer.served_at, ended=is_over)
             if is_over and first and 0 < current.total <= len(current.seen):
                 # A pass over all topics is a sweep.
@@ -136,42 +128,41 @@ async def sweep_topics(watch: PollContext) -> None:
     """
     forum = Forum(watch.client)
     mark = watch.mark("topic_sweep", ListMark)
-    while mark.under_way is None or not mark.under_way.listed:
-        current = (mark.under_way or Pass()).resumed(watch.now())
+    while mark.current is None or not mark.current.listed:
+        current = (mark.current or Pass()).resumed(watch.now())
         # Ordered by posting: comments do not change a topic's place.
         answer = await forum.topics(watch.competition, current.page, "NEW")
         with watch.write() as tx:
             store_topics(tx, watch, answer.topics, answer.served_at)
             items = scanned_items(answer.topics, set(), by_posting=True)
-            limits = ScanLimits(None, 0.0, watch.settings.most_pages)
-            mark = ListMark(under_way=next_pass(current, items, limits, watch.now(), total=answer.total_count))
+            limits = ScanLimits(None, 0.0, watch.settings.max_pages)
+            mark = ListMark(current=next_pass(current, items, limits, watch.now(), total=answer.total_count))
             watch.move(tx, "topic_sweep", mark, answer.served_at, ended=False)
-    await _ask_for_missed(watch, forum, mark.under_way)
+    await _ask_for_missed(watch, forum, mark.current)
 
 
 async def _ask_for_missed(watch: PollContext, forum: Forum, current: Pass) -> None:
     """Request each topic that the sweep should have seen: it may have changed its place while the list was read."""
-    for id in _missed(watch, set(current.seen))[: watch.settings.verified_at_once]:
+    query = (
+        select(PolledTopic.id)
+        .join(Topic, (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id)))
+        .where(PolledTopic.competition == watch.competition, col(Topic.deleted).is_(False))
+        .order_by(PolledTopic.id)
+    )
+    with watch.store.read() as session:
+        missed = [id for id in session.exec(query) if id not in set(current.seen)]
+    for id in missed[: watch.settings.max_lookups_per_cycle]:
         try:
             answer = await forum.topic(int(id))
         except (NotFound, Forbidden):
             answer = None
         current = current.model_copy(update={"seen": (*current.seen, id)})
         with watch.write() as tx:
-            if answer is None or not answer.id:
-                mark_gone(tx, watch, id)
-            watch.move(tx, "topic_sweep", ListMark(under_way=current), None, ended=False)
+            row = tx.session.get(Topic, (watch.competition, id))
+            is_gone = answer is None or not answer.id
+            if is_gone and row is not None and not row.deleted:
+                row.deleted = True
+                watch.news.add("topic gone", id)
+            watch.move(tx, "topic_sweep", ListMark(current=current), None, ended=False)
     with watch.write() as tx:
         watch.move(tx, "topic_sweep", None, None)
-
-
-def _missed(watch: PollContext, known_ids: set[str]) -> list[str]:
-    slug = watch.competition
-    query = (
-        select(PolledTopic.id)
-        .join(Topic, (col(Topic.competition) == col(PolledTopic.competition)) & (col(Topic.id) == col(PolledTopic.id)))
-        .where(PolledTopic.competition == slug, col(Topic.deleted).is_(False))
-        .order_by(PolledTopic.id)
-    )
-    with watch.store.read() as session:
-        return [id for id in session.exec(query) if id not in known_ids]

@@ -16,33 +16,13 @@ from state.closed import ClosedModel
 from state.polling import mark_read, watermark
 from state.store import Store, Transaction
 
-Kind = Literal[
-    "topic new",
-    "topic moved",
-    "topic gone",
-    "topic back",
-    "topic changed",
-    "message new",
-    "message edited",
-    "message deleted",
-    "message back",
-    "kernel new",
-    "kernel moved",
-    "kernel gone",
-    "kernel back",
-    "version new",
-    "votes",
-    "score",
-    "tier",
-    "page changed",
-    "data changed",
-    "board changed",
-    "submission changed",
-    "limits changed",
-    "competition new",
-    "competition changed",
-    "competition gone",
-]
+Kind = (
+    Literal["topic new", "topic moved", "topic gone", "topic back", "topic changed"]
+    | Literal["message new", "message edited", "message deleted", "message back"]
+    | Literal["kernel new", "kernel moved", "kernel gone", "kernel back", "version new"]
+    | Literal["votes", "score", "tier", "page changed", "data changed", "board changed"]
+    | Literal["submission changed", "limits changed", "competition new", "competition changed", "competition gone"]
+)
 
 
 @dataclass
@@ -52,22 +32,22 @@ class News:
     Only the store is complete: a process that ends in between has stored rows that no news reported.
     """
 
-    found: dict[Kind, list[str]] = field(default_factory=lambda: defaultdict(list))
+    ids_by_kind: dict[Kind, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, kind: Kind, id: str) -> None:
         """Add one."""
-        self.found[kind].append(id)
+        self.ids_by_kind[kind].append(id)
 
     def ids(self, kind: Kind) -> list[str]:
         """Return the ids of a kind."""
-        return list(self.found.get(kind, ()))
+        return list(self.ids_by_kind.get(kind, ()))
 
     def counts(self) -> Mapping[Kind, int]:
         """Return the number of ids of each kind present."""
-        return {kind: len(ids) for kind, ids in self.found.items() if ids}
+        return {kind: len(ids) for kind, ids in self.ids_by_kind.items()}
 
     def __bool__(self) -> bool:
-        return any(self.found.values())
+        return bool(self.ids_by_kind)
 
 
 Part = Literal[

@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.image.engine import connect
 from sandbox.instance import instance_of
-from sandbox.leftovers import left_by_killed
+from sandbox.leftovers import find_orphaned_resources
 from sandbox.profile import INSTANCE
 from tests import needs
 from tests.bot.replay.scripted_answers import Answers
@@ -116,7 +116,7 @@ def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_g
         assert processes("token-dead") == []
         assert list((tmp_path / "dead").glob("*/executions/**/.execution")) == []
         assert list((tmp_path / "dead").glob("*/executions/.spare-*")) == []
-        assert left_by_killed(tmp_path / "dead") == []
+        assert find_orphaned_resources(tmp_path / "dead") == []
         assert str(tmp_path / "dead") not in Path("/proc/self/mountinfo").read_text()
         assert alive.poll() is None
         assert processes("token-alive")
@@ -124,6 +124,6 @@ def test_after_kill_9_in_mid_run_the_next_start_leaves_nothing_and_another_bot_g
         if sandbox == "docker":
             assert containers(tmp_path / "dead") == []
             assert len([name for name in containers(tmp_path / "alive") if "-spare-" not in name]) == 1
-    for left in left_by_killed(tmp_path / "alive"):
+    for left in find_orphaned_resources(tmp_path / "alive"):
         left.remove()
     assert processes("token-alive") == []

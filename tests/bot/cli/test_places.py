@@ -11,7 +11,7 @@ import pytest
 from bot.cli import main
 from bot.cli.places import of_place
 from bot.status.lock import LOCK
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from scrapers.snapshots.demo import write_demo
 
 ENVIRONMENT = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
@@ -57,7 +57,7 @@ def test_a_second_daemon_is_refused_before_anything_else_is_read(tmp_path: Path)
     state = tmp_path / "state"
     state.mkdir()
     (tmp_path / "bot.toml").write_text('[daemon]\ndir = "state"\n[competitions.titanic]\n')
-    lock = take(state / LOCK)
+    lock = try_lock(state / LOCK)
     # It would take seconds to import what a daemon needs, so nothing of it may be loaded.
     script = "import sys; from bot.cli import main\ntry: main()\nfinally: print('sqlmodel' in sys.modules)"
     command = [sys.executable, "-c", script, "run"]

@@ -12,13 +12,13 @@ from bot.cli import app
 from bot.status import presence, problems
 from bot.status.lock import LOCK
 from bot.status.presence import PULSE
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from state.clock import FastClock
 from state.errors import UsageError
 from state.progress import create_node
 from state.steering import set_control
 from state.store import NO_RUN, Store
-from state.tables import Pulse
+from state.tables import Heartbeat
 from tests.bot.status import parts
 from tests.bot.status.parts import NOMAD, NOW, RUN, SPOOKY
 
@@ -140,11 +140,11 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
 def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Path) -> None:
     parts.busy(folder)
     assert "stopped unexpectedly" in " ".join(invoke().stdout.split())
-    lock = take(folder / LOCK)
+    lock = try_lock(folder / LOCK)
     assert status()["daemon"]["running"]
     assert "running since 2026-11-19 10:00 UTC" in invoke().stdout
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
-        tx.add(Pulse(name=PULSE, at=tx.now(), text="polls titanic"))
+        tx.add(Heartbeat(name=PULSE, at=tx.now(), text="polls titanic"))
     assert status()["daemon"]["alive"] == "2026-11-20T10:00:00Z"
     lock.release()
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:

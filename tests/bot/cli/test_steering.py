@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app
 from bot.status.presence import record_start
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from state.clock import FastClock, SystemClock
 from state.errors import UsageError
 from state.steering import control, notes
@@ -33,7 +33,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def daemon(here: Path) -> Iterator[None]:
     """What others see of a daemon that runs."""
     (here / "state").mkdir()
-    lock = take(here / "state" / "daemon.lock")
+    lock = try_lock(here / "state" / "daemon.lock")
     yield
     lock.release()
 
@@ -68,7 +68,7 @@ def test_the_answer_notes_that_a_running_daemon_will_see_it() -> None:
 
 def test_the_lock_of_a_daemon_that_has_ended_is_no_running_daemon(here: Path) -> None:
     (here / "state").mkdir()
-    lock = take(here / "state" / "daemon.lock")
+    lock = try_lock(here / "state" / "daemon.lock")
     lock.release()
     assert printed("pause", "titanic")["daemon_running"] is False
 

@@ -14,7 +14,7 @@ from bot.cli import app
 from bot.live.reading.proposals import CardProposal, confirmed, propose
 from bot.status.problems import begin
 from bot.submission.rules import RuleLine, note_reading, rules_of
-from state.approvals import answer_wish, ask_approval, open_wishes
+from state.approvals import answer_request, ask_approval, open_requests
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.progress import create_node, end_node
@@ -159,9 +159,9 @@ def test_a_wish_that_nobody_has_answered_is_kept_and_shown_so(store: Store) -> N
         "node 2 on titanic is requested; no daemon is running: `bot run` will decide when it starts"
     )
     answer = json.loads(bot("submit", "titanic", "2", "--wait", "0", "--json", status=1).stdout)
-    assert (answer["wish"], answer["seen"], answer["state"]) == (1, False, "open")
+    assert (answer["request"], answer["seen"], answer["state"]) == (1, False, "open")
     with store.read() as session:
-        assert [(wish.node, wish.by) for wish in open_wishes(session, RUN)] == [(2, "ada")]
+        assert [(request.node, request.by) for request in open_requests(session, RUN)] == [(2, "ada")]
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_the_daemons_status_line_is_shown(store: Store, state: str, status: int,
             while True:
                 time.sleep(0.02)
                 with other.read() as session:
-                    wishes = open_wishes(session, RUN)
-                for wish in wishes:
+                    requests = open_requests(session, RUN)
+                for request in requests:
                     with other.write() as tx:
-                        answer_wish(tx, wish.id or 0, state, "too bad", "5" if state == "intended" else None)
+                        answer_request(tx, request.id or 0, state, "too bad", "5" if state == "intended" else None)
                     return
 
     thread = threading.Thread(target=daemon)

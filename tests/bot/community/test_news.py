@@ -49,12 +49,12 @@ def sources(context: RunContext) -> list[str]:
 
 async def test_new_posts_are_read_once_and_only_a_strong_one_is_worth_another_round(snapshot, tmp_path) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, model):
-        clock.move(clock.at(0.2))
+        clock.move(clock.time_at(0.2))
         assert await take_in_news(context) == NewsLook((), False), "before anything was read nothing is news"
         assert model.calls == 0
         assert sorted(await read_batch(context, 1)) == ["kernel/21", "topic/1"]
         assert await take_in_news(context) == NewsLook((), False)
-        clock.move(clock.at(0.8))
+        clock.move(clock.time_at(0.8))
         assert await take_in_news(context) == NewsLook(("topic/15",), True)
         assert "topic/15" in sources(context)
         calls = model.calls
@@ -64,16 +64,16 @@ async def test_new_posts_are_read_once_and_only_a_strong_one_is_worth_another_ro
 
 async def test_what_a_batch_has_read_is_no_news(snapshot: Snapshot, tmp_path: Path) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, _):
-        clock.move(clock.at(0.8))
+        clock.move(clock.time_at(0.8))
         assert "topic/15" in await read_batch(context, 1)
         assert await take_in_news(context) == NewsLook((), False)
 
 
 async def test_a_numbered_look_finds_again_what_it_found_before_a_kill(snapshot: Snapshot, tmp_path: Path) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, model):
-        clock.move(clock.at(0.2))
+        clock.move(clock.time_at(0.2))
         await read_batch(context, 1)
-        clock.move(clock.at(0.8))
+        clock.move(clock.time_at(0.8))
         await read_news(context, 3)  # the bot was killed after this
         found = await take_in_news(context, 3)
         assert found == NewsLook(("topic/15",), True)
@@ -91,9 +91,9 @@ async def test_what_was_posted_twice_is_read_once(tmp_path: Path) -> None:
         first = json.loads(path.read_text().splitlines()[0])
         path.write_text(path.read_text() + json.dumps(first | more | at) + "\n")
     async with reading(Snapshot.load(folder, METRIC_DIRECTIONS), tmp_path) as (context, clock, _):
-        clock.move(clock.at(0.2))
+        clock.move(clock.time_at(0.2))
         assert "topic/1" in await read_batch(context, 1)
-        clock.move(clock.at(0.8))
+        clock.move(clock.time_at(0.8))
         assert await read_batch(context, 2) == ["topic/15"]
 
 
@@ -143,7 +143,7 @@ async def test_where_one_lab_lasts_for_the_run_suggestions_become_ideas_though_n
 ) -> None:
     async with reading(snapshot, tmp_path) as (context, clock, _):
         object.__setattr__(context, "budget", replace(context.budget, labs=True, seconds=2_700.0))
-        clock.move(clock.at(0.2))
+        clock.move(clock.time_at(0.2))
         monkeypatch.setattr("bot.community.ideas.pool.may_read", lambda context: False)
         await Intake(context).ready("posts", 1)
         with context.store.read() as session:

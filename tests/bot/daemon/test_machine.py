@@ -14,7 +14,7 @@ from bot.execution.disk_space import DiskSettings
 from bot.execution.folder import RunFolder
 from bot.execution.unneeded_files import Prunable, unneeded_files
 from bot.status.problems import current
-from state.approvals import make_wish
+from state.approvals import request_submission
 from state.errors import StateCorrupted
 from state.faults import find_backups
 from state.progress import create_node, end_execution, end_node, end_run, start_execution
@@ -112,7 +112,7 @@ def test_what_is_new_sent_wished_for_or_worked_on_stays(store: Store) -> None:
     a_node(store, folder, 4, 0.4)
     a_node(store, folder, 5, 0.3)
     with store.write() as tx:
-        make_wish(tx, RUN, 5, requester="ada")
+        request_submission(tx, RUN, 5, requester="ada")
         add_submission(tx, RUN, id="1", node=1, tag="t", prediction_source="holdout", status="confirmed")
     assert unneeded(store, 1) == set()
 

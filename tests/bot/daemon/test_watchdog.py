@@ -14,7 +14,7 @@ from bot.daemon.systemd import Systemd
 from bot.daemon.watchdog import PULSE, Watchdog
 from bot.daemon.workers import Workers
 from state.store import Store
-from state.tables import Pulse
+from state.tables import Heartbeat
 from tests.bot.daemon.parts import QUICK, started, until
 
 
@@ -68,9 +68,9 @@ def watchdog(store: Store, address: str, counter: Counter) -> Watchdog:
     return Watchdog(Systemd(address, 0.1), store, counter, lambda: "polls titanic")
 
 
-def pulse(store: Store) -> Pulse | None:
+def pulse(store: Store) -> Heartbeat | None:
     with store.read() as session:
-        return session.get(Pulse, PULSE)
+        return session.get(Heartbeat, PULSE)
 
 
 def test_a_daemon_that_has_gone_on_is_alive_and_one_that_stands_still_is_not(watchdog, counter, listener) -> None:

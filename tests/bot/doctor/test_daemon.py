@@ -15,7 +15,7 @@ from bot.doctor.daemon import (
 from bot.execution.disk_space import DiskSettings
 from bot.service.files import SERVICE, UNITS
 from bot.service.systemd import service_state
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from state.backup import back_up
 from state.clock import SystemClock
 from state.store import Store
@@ -45,7 +45,7 @@ def test_a_folder_that_is_not_there_yet_will_be_made(tmp_path: Path) -> None:
 
 def test_the_answer_notes_whether_a_daemon_runs(folder: Path) -> None:
     assert next(check_daemon(settings(folder), ROOMY)).found.startswith("no daemon runs in ")
-    lock = take(folder / "daemon.lock")
+    lock = try_lock(folder / "daemon.lock")
     assert lock is not None
     try:
         assert next(check_daemon(settings(folder), ROOMY)).found.startswith("a daemon runs in ")

@@ -19,7 +19,7 @@ from bot.execution.leasing import RunLeases
 from bot.execution.stopwatch import Stopwatch
 from sandbox import ExecutionRequest, Lease, Limits
 from sandbox.leases import Leases
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from tests.sandbox.fake_nvml import FakeGpu, FakeNvml
 from tests.tiny_snapshot import write_tiny
 
@@ -30,7 +30,7 @@ def a_request(seconds: float) -> ExecutionRequest:
 
 async def test_waiting_is_no_overhead_and_takes_nothing_off_a_scripts_time_that_the_run_has(tmp_path: Path) -> None:
     stopwatch = Stopwatch()
-    held = take(tmp_path / "cpu-0")
+    held = try_lock(tmp_path / "cpu-0")
     assert held is not None
     timer, said = threading.Timer(0.8, held.release), list[str]()
     leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, stopwatch, said.append)
@@ -54,8 +54,8 @@ async def test_a_lab_takes_over_the_core_that_work_in_idle_time_holds(tmp_path: 
         async with asyncio.timeout(5), lab.hold() as lease, leasing.hold_idle() as fit:
             assert lease == baseline == fit == Lease((0,))
             await idle_work.aclose()
-            assert take(tmp_path / "cpu-0") is None, "the lab still holds it"
-    free = take(tmp_path / "cpu-0")
+            assert try_lock(tmp_path / "cpu-0") is None, "the lab still holds it"
+    free = try_lock(tmp_path / "cpu-0")
     assert free is not None
     free.release()
 
@@ -68,12 +68,12 @@ async def test_a_lab_waits_for_no_second_piece_of_work_in_idle_time(tmp_path: Pa
             notebook = await first.enter_async_context(leasing.hold_idle())
             fit = await second.enter_async_context(leasing.hold_idle())
             await first.aclose()
-            assert take(tmp_path / "cpu-0") is None, "the fit still holds it"
+            assert try_lock(tmp_path / "cpu-0") is None, "the fit still holds it"
             async with LabLease(leasing).hold() as lease:
                 assert lease == notebook == fit == Lease((0,))
                 await second.aclose()
-                assert take(tmp_path / "cpu-0") is None, "the lab still holds it"
-    free = take(tmp_path / "cpu-0")
+                assert try_lock(tmp_path / "cpu-0") is None, "the lab still holds it"
+    free = try_lock(tmp_path / "cpu-0")
     assert free is not None
     free.release()
     assert leasing.of_labs == leasing.of_idle_work == []
@@ -96,7 +96,7 @@ async def test_whoever_of_a_lab_and_idle_work_waits_first_both_share_what_comes_
     tmp_path: Path, first: str
 ) -> None:
     leasing = RunLeases(Leases(tmp_path, cores=[0]), 1, 0, lambda: 100.0, Stopwatch(), print)
-    other = take(tmp_path / "cpu-0")
+    other = try_lock(tmp_path / "cpu-0")
     assert other is not None
     both = asyncio.Barrier(2)
 
@@ -125,7 +125,7 @@ def test_a_run_waits_for_the_gpu_that_another_bot_has(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(FakeGpu("GPU-a")))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leases").mkdir()
-    others = take(tmp_path / "leases" / "gpu-GPU-a")
+    others = try_lock(tmp_path / "leases" / "gpu-GPU-a")
     assert others is not None
 
     def give_back() -> None:

@@ -15,7 +15,7 @@ from bot.fleet.leases import Fleet
 from sandbox import Lease
 from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.lab import LabDied, LabHandle, LabLimits, LabPlace, LabRequest
-from sandbox.lab.listening import Listener, receive
+from sandbox.lab.lab_socket import Listener, receive
 from sandbox.leases import Leases, leases_folder
 from sandbox.settings import FleetSettings, SandboxSettings
 from state.redaction import Redactor
@@ -112,7 +112,7 @@ async def test_a_lab_on_a_node_is_as_one_here(place: Place, nodes: Nodes):
         )
         await lab.run(3, makes, **one)
         assert sorted(p.name for p in (folder / "work").rglob("*") if p.is_file()) == ["note", "solution.py"]
-        await lab.bring_home()
+        await lab.sync_work_folder()
         assert (folder / "work" / "large").stat().st_size == 20_000_000
         assert not (folder / "work" / "away").is_symlink()
 
@@ -126,7 +126,7 @@ async def test_a_lab_on_a_node_is_as_one_here(place: Place, nodes: Nodes):
             await sleeping
         assert (await lab.run(6, "(sleep 2; echo late > late) & true", **one)).jobs
         await asyncio.wait_for(lab.wait_idle(), 60)
-        await lab.bring_home()
+        await lab.sync_work_folder()
         assert (folder / "work" / "late").read_text() == "late\n"
     assert not lab.alive
     with pytest.raises(LabDied):
@@ -139,7 +139,7 @@ async def test_a_lab_whose_node_dies_is_opened_again_elsewhere_with_what_was_bro
     async with AsyncExitStack() as stack:
         lab, lease = await stack.enter_async_context(place.lab())
         await lab.run(1, "echo small > small; yes | head -c 5000000 > large", seconds=60, cpus=lease.cpus)
-        await lab.bring_home()
+        await lab.sync_work_folder()
         running = asyncio.create_task(lab.run(2, "echo lost > lost; sleep 600", seconds=600, cpus=lease.cpus))
         while not list(nodes.folder.glob("n1/fleet/slots/*/labs/lab/work/lost")):
             await asyncio.sleep(0.1)

@@ -27,7 +27,7 @@ from state.store import Store
 from tests.bot.simulator.site.parts import Served
 from tests.scrapers.in_process import Here
 
-PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, apart=0.0)
+PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, min_interval=0.0)
 
 
 @asynccontextmanager

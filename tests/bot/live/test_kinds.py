@@ -13,7 +13,7 @@ from bot.live.kinds import NO_ROOM, SENTENCES, in_words
 from bot.live.preparation import PreparationBlocker, PreparedTask, prepare
 from bot.simulator.site.settings import CompetitionKind, SiteSettings
 from bot.status.problems import current
-from scrapers.kaggle.kinds import KindName, Recognised
+from scrapers.kaggle.kinds import DetectedKind, KindName
 from scrapers.kaggle.settings import KaggleSection
 from scrapers.snapshots.snapshot import Snapshot
 from state.tables import Notification
@@ -100,7 +100,7 @@ def test_the_doctor_says_it_before(kind, snapshot, tmp_path, monkeypatch) -> Non
 
 
 def test_room_for_huge_data_decides_whether_it_is_worked_on() -> None:
-    found = Recognised("huge-data", "x", 80_000_000_000)
+    found = DetectedKind("huge-data", "x", 80_000_000_000)
     assert in_words(found, 79_000_000_000).sentence == NO_ROOM.format(size=80, free=79)
     for free in (None, 80_000_000_000):
         kind = in_words(found, free)

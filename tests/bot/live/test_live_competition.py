@@ -16,7 +16,7 @@ from bot.execution.folder import RunFolder
 from bot.live.live_competition import LiveCompetition
 from bot.live.shared import Shared
 from bot.status.problems import current
-from state.approvals import make_wish, open_wishes
+from state.approvals import open_requests, request_submission
 from state.errors import SiteUnavailable
 from state.steering import set_control
 from state.store import Store
@@ -141,7 +141,7 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
         run_id = str(entry.run_id)
         with here.store.write() as tx:
             intend_submission(tx, run_id, node=1, prediction_source="refit", file_sha="ab" * 32)
-            make_wish(tx, run_id, 1, "ann")
+            request_submission(tx, run_id, 1, "ann")
             set_control(tx, entry.slug, "stopped")
         entry.changed()
         await asyncio.wait_for(task, 60)
@@ -151,7 +151,7 @@ async def test_what_the_owner_stops_ends_with_its_result_and_what_was_not_sent_i
         assert RunFolder(here.runs / run_id).report.is_file()
         with here.store.read() as session:
             assert [row.status for row in submissions_of(session, run_id)] == ["withdrawn"]
-            assert open_wishes(session, run_id) == []
+            assert open_requests(session, run_id) == []
         # A later start finds it done.
         again = LiveCompetition(entry.slug, own, here)
         await again.work()

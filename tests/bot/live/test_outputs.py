@@ -38,7 +38,13 @@ async def collecting(site: Served, folder: Path) -> AsyncIterator[tuple[Shared, 
     async with shared(site, folder / "state") as here:
         out = folder / "outputs"
         made = PublicOutputs(
-            here.client, here.store, site.competition.slug, out, "submission.csv", largest=1_000, most=10_000
+            here.client,
+            here.store,
+            site.competition.slug,
+            out,
+            "submission.csv",
+            max_file_bytes=1_000,
+            max_bytes=10_000,
         )
         await here.poller.cycle(site.competition.slug)
         yield here, made
@@ -67,7 +73,7 @@ async def test_files_of_public_kernels_are_fetched_once_and_again_when_they_are_
 async def test_a_file_that_is_too_large_is_left_there_and_the_oldest_go_where_there_are_too_many(tmp_path) -> None:
     with served(published(tmp_path)) as site:
         async with collecting(site, tmp_path) as (here, made):
-            assert await replace(made, largest=len(OUTPUT) - 1).collect(5) == 1
+            assert await replace(made, max_file_bytes=len(OUTPUT) - 1).collect(5) == 1
             assert kept(made) == {}
             assert list(made.folder.rglob("*.part")) == []
             site.clock.pass_by(days=6)
@@ -76,7 +82,7 @@ async def test_a_file_that_is_too_large_is_left_there_and_the_oldest_go_where_th
             old.parent.mkdir()
             old.write_text("x" * 500)
             os.utime(old, (0, 0))
-            await replace(made, most=len(OUTPUT) + 10).collect(5)
+            await replace(made, max_bytes=len(OUTPUT) + 10).collect(5)
             assert list(kept(made).values()) == [OUTPUT.replace("0.1", "0.2")]
 
 

@@ -17,7 +17,7 @@ from bot.models.bounds import free
 from bot.models.fallback import Answerer, AnswererChanged, FallbackModel, LastResort
 from bot.models.pricing import Price, Pricing
 from bot.models.repair import Repair
-from state.breaker import FIRST_REST, LONGEST_REST
+from state.breaker import INITIAL_COOLDOWN, MAX_COOLDOWN
 from state.errors import EmptyAnswer, ModelMisconfigured, ModelRefused, ModelUnavailable, Unparsable
 from state.spending import read_spending
 from state.steps import Steps
@@ -174,13 +174,13 @@ async def test_a_dead_endpoint_is_not_asked_at_every_call_but_again_after_its_re
             for _ in range(3):
                 assert (await models.ask()).model == "m2"
             assert len(first.requests) == 3, "one call with its retries"
-            models.clock.advance(FIRST_REST)
+            models.clock.advance(INITIAL_COOLDOWN)
             assert (await models.ask()).model == "m2"
             assert len(first.requests) == 6
-            models.clock.advance(FIRST_REST)
+            models.clock.advance(INITIAL_COOLDOWN)
             assert (await models.ask()).model == "m2"
             assert len(first.requests) == 6, "the second rest is longer"
-            models.clock.advance(FIRST_REST)
+            models.clock.advance(INITIAL_COOLDOWN)
             assert (await models.ask()).model == "m1"
     assert [(c.before, c.after) for c in models.told] == [("m1", "m2"), ("m2", "m1")]
     assert str(models.told[1]) == "m1 answers again"
@@ -190,7 +190,7 @@ async def test_a_wrong_key_is_tried_again_after_the_longest_rest_only() -> None:
     with ScriptedEndpoint([NO_KEY, NO_KEY, Reply(GOOD)]) as first, ScriptedEndpoint([GOOD]) as second:
         async with several(first.url, second.url) as models:
             await models.ask()
-            models.clock.advance(LONGEST_REST - 1)
+            models.clock.advance(MAX_COOLDOWN - 1)
             assert (await models.ask()).model == "m2"
             models.clock.advance(1)
             assert (await models.ask()).model == "m1"
@@ -207,7 +207,7 @@ async def test_calls_side_by_side_fall_back_together_and_are_told_of_once() -> N
         async with several(first.url, second.url) as models:
             got = await asyncio.gather(*(models.ask() for _ in range(4)))
             asked = len(first.requests)
-            models.clock.advance(FIRST_REST)
+            models.clock.advance(INITIAL_COOLDOWN)
             await asyncio.gather(*(models.ask() for _ in range(4)))
             assert len(first.requests) == asked + 1, "half-open, it lets one call through"
     assert {one.model for one in got} == {"m2"}
@@ -241,7 +241,7 @@ async def test_cancelled_trial_leaves_room_for_the_next() -> None:
     with ScriptedEndpoint([DOWN, Reply(GOOD, delay=30.0), Reply(GOOD)]) as first, ScriptedEndpoint([GOOD]) as second:
         async with several(first.url, second.url) as models:
             await models.ask()
-            models.clock.advance(FIRST_REST)
+            models.clock.advance(INITIAL_COOLDOWN)
             trial = asyncio.create_task(models.ask())
             while len(first.requests) < 2:
                 await asyncio.sleep(0.01)

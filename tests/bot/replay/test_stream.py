@@ -157,7 +157,7 @@ async def test_the_clock_of_a_run_without_steps_moves_with_its_time(snapshot: Sn
         stream, tree = Stream(context, clock, 1, reads=False), load_tree(context)
         await stream.before_decision(0, tree)
         early = clock.as_of()
-        assert clock.start < early < clock.at(0.2)
+        assert clock.start < early < clock.time_at(0.2)
         watch.seconds = 30.0
         await stream.before_decision(1, tree)
         assert clock.as_of() == early, "it does not go back where a time is put back"

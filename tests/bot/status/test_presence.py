@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.status.lock import LOCK, is_running
 from bot.status.presence import presence, record_end, record_start
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from state.clock import FastClock, SystemClock
 from state.store import Store
 from tests.state.conftest import START, StandingClock, clock, store
@@ -58,7 +58,7 @@ def test_a_rehearsals_clock_shows_other_processes_the_same_time(tmp_path: Path) 
 
 def test_whoever_holds_the_lock_runs(tmp_path: Path) -> None:
     assert not is_running(tmp_path)
-    lock = take(tmp_path / LOCK)
+    lock = try_lock(tmp_path / LOCK)
     assert lock is not None
     assert is_running(tmp_path)
     lock.release()

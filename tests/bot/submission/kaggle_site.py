@@ -20,13 +20,13 @@ from bot.submission.kaggle import KaggleSubmitter
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Timeouts
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import FastClock
 from tests.tiny_snapshot import SLUG, write_tiny
 
 DAY = 86_400.0
-AT_ONCE = Pace(per_minute=1e6, burst=1000, per_day=1_000_000, apart=0.0)
+AT_ONCE = Pace(per_minute=1e6, burst=1000, per_day=1_000_000, min_interval=0.0)
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Played:
     async def submitter(self, *, token: str | None = None, silence: float = 5.0) -> AsyncIterator[KaggleSubmitter]:
         """Yield a submitter over HTTP."""
         key = Credentials(token or self.site.settings.token)
-        patience = Patience(silence=silence, whole=4 * silence, backoff=1.0)
-        section = KaggleSection(url=f"{self.url}/v1", pace=AT_ONCE, patience=patience)
+        timeouts = Timeouts(read=silence, total=4 * silence, backoff=1.0)
+        section = KaggleSection(url=f"{self.url}/v1", pace=AT_ONCE, timeouts=timeouts)
         # Without certificates, which take a while to load, and are of no use on loopback.
         async with httpx2.AsyncClient(verify=False, timeout=silence) as http:
             client = KaggleClient(http, lambda: key, self.clock, Tally(), section)

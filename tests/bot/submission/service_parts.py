@@ -44,7 +44,7 @@ from sandbox.process import ProcessSandbox
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, Patience
+from scrapers.kaggle.settings import KaggleSection, Timeouts
 from scrapers.posts.duplicates import note_sketches, sketched
 from scrapers.posts.sketches import sketch_of
 from scrapers.snapshots.card import TaskCard
@@ -248,8 +248,8 @@ async def live(
     async with AsyncExitStack() as stack:
         site = stack.enter_context(served(ground.snapshot, settings, faults, at=at, sandbox=sandbox))
         store = stack.enter_context(Store.open(run.path / "bot.db", site.clock))
-        patience = Patience(silence=5.0, whole=20.0, backoff=1.0)
-        section = KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE, patience=patience)
+        timeouts = Timeouts(read=5.0, total=20.0, backoff=1.0)
+        section = KaggleSection(url=f"{site.client.url}/v1", pace=AT_ONCE, timeouts=timeouts)
         key = Credentials(site.site.settings.token)
         # Without certificates, which take a while to load, and are of no use on loopback.
         http = await stack.enter_async_context(httpx2.AsyncClient(verify=False, timeout=5.0))

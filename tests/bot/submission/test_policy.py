@@ -70,7 +70,7 @@ def test_what_a_guard_doubts_is_held_until_a_person_has_looked_also_where_it_was
     decision = decide(doubted, OPEN)
     assert decision.verdict == "hold"
     assert "too good (suspicious): nothing else is wrong; a gain of 0.1" in decision.reason
-    assert decide(replace(doubted, wished=True), OPEN).verdict == "hold"
+    assert decide(replace(doubted, requested=True), OPEN).verdict == "hold"
     assert decide(replace(doubted, approved=True), OPEN).verdict == "send"
 
 
@@ -140,8 +140,8 @@ def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel
     asking = CompetitionSettings(submit=True, approve="ask")
     assert decide(FACTS, asking).verdict == "hold"
     assert decide(replace(FACTS, approved=True), asking).verdict == "send"
-    assert decide(replace(FACTS, wished=True), asking).verdict == "send"
-    like = replace(FACTS, kernel_share=0.94, kernel="ann/strong", wished=True)
+    assert decide(replace(FACTS, requested=True), asking).verdict == "send"
+    like = replace(FACTS, kernel_share=0.94, kernel="ann/strong", requested=True)
     held = decide(like, OPEN)
     assert (held.verdict, held.reason.split(":")[0]) == (
         "hold",
@@ -152,11 +152,11 @@ def test_a_person_is_asked_where_that_is_wanted_or_the_script_is_nearly_a_kernel
 
 
 def test_a_wish_needs_no_gain_and_no_turn_but_all_else() -> None:
-    wish = replace(FACTS, wished=True, score=0.1, sent_today=4, remaining_today=1, noise=None)
-    assert decide(wish, OPEN).verdict == "send"
-    assert decide(replace(wish, self_reported=True), OPEN).verdict == "send"
-    assert decide(replace(wish, sent_count=6), RESERVING).verdict == "wait"
-    assert decide(replace(wish, rules_changed=True), OPEN).verdict == "never"
+    request = replace(FACTS, requested=True, score=0.1, sent_today=4, remaining_today=1, noise=None)
+    assert decide(request, OPEN).verdict == "send"
+    assert decide(replace(request, self_reported=True), OPEN).verdict == "send"
+    assert decide(replace(request, sent_count=6), RESERVING).verdict == "wait"
+    assert decide(replace(request, rules_changed=True), OPEN).verdict == "never"
 
 
 _score = st.floats(-1, 1)
@@ -179,7 +179,7 @@ def test_a_fifth_of_the_day_is_kept_for_people_unless_a_number_is_set(daily: int
     assert len(sent) == most
     set_ = OPEN.model_copy(update={"submissions_per_day": daily})
     assert decide(replace(one, sent_today=daily - 1, score=9.0), set_).verdict == "send"
-    assert decide(replace(one, sent_today=daily - 1, wished=True), OPEN).verdict == "send", "a person's own wish"
+    assert decide(replace(one, sent_today=daily - 1, requested=True), OPEN).verdict == "send", "a person's own request"
 
 
 _count = st.integers(0, 12)
@@ -210,7 +210,7 @@ def facts(draw: st.DrawFn) -> DecisionInputs:
         kernel="ann/strong",
         self_reported=draw(st.sampled_from([False, False, True])),
         approved=draw(st.booleans()),
-        wished=draw(st.booleans()),
+        requested=draw(st.booleans()),
         quota_known=draw(st.booleans()),
     )
 
@@ -245,10 +245,10 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(
     if decision.verdict not in ("send", "hold"):
         return
     assert own.submit and one.has_entered is not False and not one.rules_changed and one.rules_confirmed
-    if own.submissions_per_day is None and one.daily is not None and one.daily > 1 and not one.wished:
+    if own.submissions_per_day is None and one.daily is not None and one.daily > 1 and not one.requested:
         assert one.sent_today < one.daily, "at least one is kept for people"
     assert (one.closed, one.capped, one.capped_today, one.invalid, one.copied) == (None,) * 5
-    assert one.wished or not one.self_reported
+    assert one.requested or not one.self_reported
     assert one.deadline is None or one.now < one.deadline
     assert one.remaining_today is None or one.remaining_today > 0
     assert one.remaining_total is None or one.remaining_total > 0
@@ -257,12 +257,12 @@ def test_never_beyond_quota_caps_or_reserve_and_never_against_a_fact(
     late = one.deadline is not None and one.now >= one.deadline - timedelta(days=own.reserved_days)
     if own.max_submissions is not None:
         assert one.sent_count < own.max_submissions - (0 if late else own.reserved_submissions)
-    if not one.wished and one.best_sent is not None:
+    if not one.requested and one.best_sent is not None:
         assert one.score is not None and one.noise is not None
         assert one.score - one.best_sent > (LATE_GAIN_ERRORS if late else MIN_GAIN_ERRORS) * one.noise
     if decision.verdict == "send" and not one.approved:
         assert one.kernel_share < SIMILAR_SHARE
-        assert own.approve == "auto" or one.wished
+        assert own.approve == "auto" or one.requested
 
 
 @pytest.mark.integration

@@ -14,7 +14,7 @@ from bot.configuration.competition import CompetitionSettings
 from bot.evaluation.answers.findings import suspicious
 from bot.evaluation.client.worker import Worker
 from bot.submission.rules import accept_rules
-from state.approvals import decide_approval, make_wish, open_wishes
+from state.approvals import decide_approval, open_requests, request_submission
 from state.errors import UsageError
 from state.tables import Approval
 from tests.bot.simulator.site.parts import DEADLINE, START, HandClock
@@ -364,19 +364,19 @@ async def test_a_wish_goes_whatever_its_gain_but_not_past_the_rules(run: Live) -
     run.node(3, 0.5)
     service = run.service(ASKING)
     with run.store.write() as tx:
-        make_wish(tx, RUN, 3, "ann")
+        request_submission(tx, RUN, 3, "ann")
     decision = await decide(service)
     assert (decision.verdict, decision.reason) == ("send", "requested by its owner")
     await service.send()
     assert run.states() == [(3, "confirmed")]
     with run.store.read() as session:
-        assert open_wishes(session, RUN) == []
+        assert open_requests(session, RUN) == []
     run.read("competition", submissions_disabled=True)
     with run.store.write() as tx:
-        make_wish(tx, RUN, 2, "ann")
+        request_submission(tx, RUN, 2, "ann")
     assert (await decide(service)).verdict == "never"
     with run.store.read() as session:
-        assert open_wishes(session, RUN) == []
+        assert open_requests(session, RUN) == []
 
 
 @pytest.mark.integration
@@ -454,7 +454,7 @@ async def test_that_validation_no_longer_predicts_the_board_is_a_notice_once(run
     for number in range(2, 9):
         run.node(number, number / 10, test=1.0 - number / 10)
         with run.store.write() as tx:
-            make_wish(tx, RUN, number, "ann")
+            request_submission(tx, RUN, number, "ann")
         run.clock.pass_by(days=1)
         await service.consider()
         await service.send()

@@ -13,7 +13,7 @@ from sandbox.bubblewrap import BubblewrapSandbox
 from sandbox.check_environment import check_environment
 from sandbox.docker import DockerSandbox
 from sandbox.environments import ScriptEnvironment, chosen_environment, environment_named, environments_in
-from sandbox.locks import take
+from sandbox.locks import try_lock
 from sandbox.make_environment import Recipe, make_environment, remove_environment
 from sandbox.process import ProcessSandbox
 from state.errors import InfrastructureFailure, UsageError
@@ -89,7 +89,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path, recipe: R
 
 @pytest.mark.integration
 def test_two_do_not_make_the_same_one_at_a_time(tmp_path: Path, recipe: Recipe) -> None:
-    lock = take(tmp_path / ".default.lock")
+    lock = try_lock(tmp_path / ".default.lock")
     with pytest.raises(UsageError, match="another `bot env` is working on the environment default"):
         make_environment(tmp_path, "default", recipe)
     lock.release(remove=True)
@@ -120,7 +120,7 @@ async def test_scripts_run_with_its_packages_and_cannot_change_them(kind, enviro
 def test_the_check_imports_each_package_and_fits_with_what_fits(kind: str, environment: ScriptEnvironment) -> None:
     found = check_environment(back_end(kind, environment), environment)
     assert found.error is None
-    assert {one.what: one.error for one in found.trials} == dict.fromkeys(
+    assert {one.trial: one.error for one in found.trials} == dict.fromkeys(
         ["import lightgbm", "import sklearn", "fit with lightgbm"]
     )
 
@@ -131,7 +131,7 @@ def test_one_that_is_spoilt_fails_its_check(environment: ScriptEnvironment, tmp_
     wanted = (*environment.record.wanted, "no-such-package")
     spoilt = ScriptEnvironment(environment.path, environment.record.model_copy(update={"wanted": wanted}))
     found = check_environment(BubblewrapSandbox(environment=spoilt), spoilt)
-    assert [one.what for one in found.trials if one.error] == ["import no-such-package"]
+    assert [one.trial for one in found.trials if one.error] == ["import no-such-package"]
 
 
 @pytest.mark.integration

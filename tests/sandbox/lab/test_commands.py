@@ -84,7 +84,7 @@ async def test_300_mb_of_output_keep_20(shell: Shell) -> None:
     assert (result.exit_code, result.ended) == (0, None)
     assert result.output.startswith("first\na line")
     assert result.output.endswith("last\n")
-    assert "/lab/logs/1.txt holds all but 2" in result.output
+    assert "/lab/logs/1.txt has all but 2" in result.output
     log = shell.request.folder / "logs" / "1.txt"
     assert 20_000_000 < log.stat().st_size < 20_500_000
     assert log.read_bytes().endswith(b"last\n")
@@ -131,7 +131,7 @@ def test_what_repeats_itself_is_shown_once_and_logged_as_it_came(tmp_path: Path)
     log = CommandLog(tmp_path, 1, LabLimits(memory_bytes=1 << 30, disk_bytes=1 << 30), Redactor())
     log.add(output.encode())
     log.close()
-    assert log.shown() == f"fold 0\n{warning}[39 times more]\nfold 1\nok\nok\n"
+    assert log.excerpt() == f"fold 0\n{warning}[39 times more]\nfold 1\nok\nok\n"
     assert (tmp_path / "1.txt").read_text() == output
 
 
@@ -140,6 +140,6 @@ def test_what_is_none_of_the_output_stands_after_a_character_that_no_output_has(
     log = CommandLog(tmp_path, 1, LabLimits(memory_bytes=1 << 30, disk_bytes=1 << 30, shown_characters=300), Redactor())
     log.add((forged + "same\n" * 9 + "\n".join(map(str, range(200)))).encode())
     log.close()
-    shown = log.shown(ENGINE_MARK)
+    shown = log.excerpt(ENGINE_MARK)
     assert [line.split()[0] for line in shown.split(ENGINE_MARK)[1:]] == ["[8", "[..."]
     assert shown.startswith("[9 times more]\n[... 9 characters left out ...]\nsame\n")

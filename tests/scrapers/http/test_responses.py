@@ -73,7 +73,7 @@ async def test_an_upload_goes_to_no_strange_address(tmp_path: Path) -> None:
         async with client_at(site.url) as client:
             for url in ("http://evil.example/x", "http://10.0.0.1/x", "http://[", ""):
                 with pytest.raises(BotError, match="address"):
-                    await client.put(url, file)
+                    await client.upload(url, file)
 
 
 async def test_a_download_that_trickles_is_given_up_and_one_that_flows_is_not() -> None:
@@ -140,13 +140,10 @@ STAND_IN = "http://127.0.0.1:8899/v1"
 @pytest.mark.parametrize(
     "url",
     [
-        *(
-            "https://api.kaggle.com/x",
-            "https://www.kaggle.com/x",
-            "https://storage.googleapis.com/kaggle-data/a.zip?sig=1",
-        ),
-        *("https://www.kaggleusercontent.com/kf/1", "https://kkb-production.jupyter-proxy.kaggle.net/x"),
-        *("https://data.configured.example/x", "https://configured.example/x"),
+        *("https://api.kaggle.com/x", "https://www.kaggle.com/x"),
+        *("https://storage.googleapis.com/kaggle-data/a.zip?sig=1", "https://www.kaggleusercontent.com/kf/1"),
+        *("https://kkb-production.jupyter-proxy.kaggle.net/x", "https://data.configured.example/x"),
+        *("https://configured.example/x",),
     ],
 )
 async def test_kaggles_own_hosts_and_those_configured_are_taken(url: str) -> None:
@@ -155,20 +152,10 @@ async def test_kaggles_own_hosts_and_those_configured_are_taken(url: str) -> Non
 
 STRANGE = (
     *("http://127.0.0.1/", "https://127.0.0.1/", "http://localhost:8899/", "https://[::1]/", "http://169.254.169.254/"),
-    *(
-        "https://10.0.0.1/",
-        "https://evil.example/",
-        "http://storage.googleapis.com/x",
-        "file:///etc/passwd",
-        "https:///x",
-    ),
-    *(
-        "https://kaggle.com.evil.example/",
-        "https://evilkaggle.com/",
-        "https://kaggle.com@evil.example/",
-        "//evil.example/",
-    ),
-    *("https://storage.googleapis.com:99999/x", "ftp://kaggle.com/", "https://2130706433/", "https://0x7f.1/"),
+    *("https://10.0.0.1/", "https://evil.example/", "http://storage.googleapis.com/x", "file:///etc/passwd"),
+    *("https:///x", "https://kaggle.com.evil.example/", "https://evilkaggle.com/", "https://kaggle.com@evil.example/"),
+    *("//evil.example/", "https://storage.googleapis.com:99999/x", "ftp://kaggle.com/", "https://2130706433/"),
+    *("https://0x7f.1/",),
 )
 
 
@@ -192,15 +179,10 @@ async def test_a_stand_in_names_no_other_machine(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        *(
-            "https://127.0.0.1/x",
-            "https://localhost/x",
-            "https://[::1]/x",
-            "https://10.1.2.3/x",
-            "https://192.168.0.1/x",
-        ),
-        *("https://169.254.169.254/latest", "https://[::ffff:127.0.0.1]/x", "https://0.0.0.0/x", "http://8.8.8.8/x"),
-        *("https://[fe80::1]/x", "https://100.64.0.1/x", "https://8.8.8.8:99999/x", "file:///etc/passwd"),
+        *("https://127.0.0.1/x", "https://localhost/x", "https://[::1]/x", "https://10.1.2.3/x"),
+        *("https://192.168.0.1/x", "https://169.254.169.254/latest", "https://[::ffff:127.0.0.1]/x"),
+        *("https://0.0.0.0/x", "http://8.8.8.8/x", "https://[fe80::1]/x", "https://100.64.0.1/x"),
+        *("https://8.8.8.8:99999/x", "file:///etc/passwd"),
     ],
 )
 async def test_a_public_download_never_leads_into_this_machines_network_nor_into_the_clear(url: str) -> None:

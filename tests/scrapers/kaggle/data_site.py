@@ -17,7 +17,7 @@ from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.data import CompetitionData
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Timeouts
 from tests.file_server import FileServer
 from tests.scrapers.kaggle.parts import SetClock
 
@@ -86,17 +86,17 @@ class DataSite:
 @asynccontextmanager
 async def client_at(url: str) -> AsyncIterator[KaggleClient]:
     """Yield a client of the site, with a clock that nobody waits for."""
-    patience = Patience(silence=_SILENCE, whole=5.0)
-    pace = Pace(per_minute=1e6, burst=1000, apart=0.0)
+    timeouts = Timeouts(read=_SILENCE, total=5.0)
+    pace = Pace(per_minute=1e6, burst=1000, min_interval=0.0)
     # Without certificates, which take a while to load, and are of no use on loopback.
     async with httpx2.AsyncClient(verify=False, timeout=_SILENCE) as http:
         key = Credentials("KGAT_x")
-        yield KaggleClient(http, lambda: key, SetClock(), Tally(), KaggleSection(url=url, patience=patience, pace=pace))
+        yield KaggleClient(http, lambda: key, SetClock(), Tally(), KaggleSection(url=url, timeouts=timeouts, pace=pace))
 
 
 async def _fetch(url: str, folder: Path) -> None:
     async with client_at(url) as client:
-        data = CompetitionData(client, SLUG, folder, spare=0, progress=lambda one: print(one.doing, flush=True))
+        data = CompetitionData(client, SLUG, folder, spare=0, progress=lambda one: print(one.activity, flush=True))
         await data.fetch()
 
 

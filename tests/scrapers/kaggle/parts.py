@@ -13,7 +13,7 @@ import httpx2
 from scrapers.kaggle.client import KaggleClient
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Timeouts
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 URL = "https://kaggle.example/v1"
@@ -86,7 +86,7 @@ async def client_of(
     clock: SetClock | None = None,
     *,
     pace: Pace | None = None,
-    patience: Patience | None = None,
+    timeouts: Timeouts | None = None,
     credentials: Iterator[Credentials] | None = None,
 ) -> Any:
     """Yield a client of a site."""
@@ -97,6 +97,6 @@ async def client_of(
             lambda: next(found),
             clock or SetClock(),
             Tally(),
-            KaggleSection(url=URL, pace=pace or Pace(), patience=patience or Patience()),
+            KaggleSection(url=URL, pace=pace or Pace(), timeouts=timeouts or Timeouts()),
             random.Random(1),
         )

@@ -15,7 +15,7 @@ from scrapers.kaggle.competitions import Competitions, KaggleCompetition
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.forum import Forum
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Timeouts
 from scrapers.kaggle.submissions import Submissions
 from state.errors import KaggleError, NotAuthenticated, RateLimited, SiteUnavailable, UnknownAnswer, UsageError
 from tests.scrapers.kaggle.parts import SECRET, URL, SetClock, Site, answer, broken, client_of
@@ -57,7 +57,7 @@ async def test_what_sends_is_asked_once_whatever_comes() -> None:
 async def test_the_wait_is_at_least_what_kaggle_asks_for_and_grows_without_it() -> None:
     clock = SetClock()
     site = Site([answer({}, 429, **WAIT), answer({}, 500), answer(LEAF)])
-    async with client_of(site, clock, pace=Pace(apart=0)) as client:
+    async with client_of(site, clock, pace=Pace(min_interval=0)) as client:
         await Competitions(client).get("leaf")
     asked_for, own = clock.slept
     assert asked_for >= 5.0
@@ -83,10 +83,10 @@ async def test_a_family_that_fails_is_left_in_peace_and_the_others_are_not() -> 
     async with client_of(site, clock) as client:
         with pytest.raises(SiteUnavailable):
             await Forum(client).topics("leaf")
-        assert len(site.asked) == Patience().attempts
+        assert len(site.asked) == Timeouts().attempts
         with pytest.raises(RateLimited, match="forum: pausing requests"):
             await Forum(client).topics("leaf")
-        assert len(site.asked) == Patience().attempts
+        assert len(site.asked) == Timeouts().attempts
         site.script[:] = [answer(LEAF)]
         await Competitions(client).get("leaf")
         clock.advance(60)
@@ -113,7 +113,7 @@ async def test_an_unknown_key_stops_all_calls_and_another_is_looked_for_later() 
 async def test_requests_are_apart_and_few_and_end_with_the_day() -> None:
     clock = SetClock()
     site = Site([answer(LEAF)])
-    pace = Pace(per_minute=4, burst=3, per_day=6, apart=1)
+    pace = Pace(per_minute=4, burst=3, per_day=6, min_interval=1)
     async with client_of(site, clock, pace=pace) as client:
         times = []
         for _ in range(6):
@@ -131,7 +131,7 @@ async def test_requests_are_apart_and_few_and_end_with_the_day() -> None:
 
 async def test_reading_what_others_wrote_leaves_a_reserve_for_submissions() -> None:
     site = Site([answer({})])
-    pace = Pace(per_minute=1e6, burst=100, per_day=10, reserved=0.2, apart=0)
+    pace = Pace(per_minute=1e6, burst=100, per_day=10, reserved=0.2, min_interval=0)
     async with client_of(site, pace=pace) as client:
         with pytest.raises(RateLimited, match="8 requests for reading the community are spent"):
             for _ in range(10):
@@ -168,14 +168,14 @@ async def test_an_error_under_status_200_is_an_error() -> None:
 
 @pytest.mark.parametrize("error", ["Be patient", {"message": "Be patient"}, {"code": 7, "message": "Be patient"}])
 async def test_an_error_without_a_status_is_no_answer(error: object) -> None:
-    async with client_of(Site([answer({"error": error})]), patience=Patience(attempts=1)) as client:
+    async with client_of(Site([answer({"error": error})]), timeouts=Timeouts(attempts=1)) as client:
         with pytest.raises(SiteUnavailable, match="Be patient"):
             await Submissions(client, "leaf").limits()
 
 
 async def test_an_answer_without_end_is_given_up() -> None:
     site = Site([answer({"title": "x" * 2_000})])
-    async with client_of(site, patience=Patience(largest=1_000, attempts=1)) as client:
+    async with client_of(site, timeouts=Timeouts(max_response_bytes=1_000, attempts=1)) as client:
         with pytest.raises(SiteUnavailable, match="more than 1,000 bytes"):
             await Competitions(client).get("leaf")
 
@@ -196,7 +196,7 @@ async def test_both_ways_of_turning_pages_are_followed_and_end() -> None:
     )
     for site in (numbered, by_token):
         async with client_of(site) as client:
-            assert [found.slug async for found in Competitions(client).entered()] == ["c1", "c2"]
+            assert [found.slug async for found in Competitions(client).list_entered()] == ["c1", "c2"]
     assert [asked.body.get("page") for asked in numbered.asked] == [1, 2, 3]
     assert [asked.body.get("pageToken") for asked in by_token.asked] == [None, "abc", "def"]
 
@@ -246,7 +246,7 @@ async def test_an_upload_goes_on_where_it_broke_off(tmp_path: Path) -> None:
         return httpx2.Response(next_one, headers={"Range": "bytes=0-99"} if next_one == 308 else {})
 
     async with client_of(site) as client:
-        await client.put("https://storage.googleapis.com/upload/1", file)
+        await client.upload("https://storage.googleapis.com/upload/1", file)
     content = file.read_bytes()
     assert seen == [
         *((None, content), ("bytes */1024", b""), ("bytes 100-1023/1024", content[100:])),
@@ -260,7 +260,7 @@ async def test_an_upload_whose_address_has_expired_ends_at_once(tmp_path: Path, 
     site = Site([answer("gone", status)])
     async with client_of(site) as client:
         with pytest.raises(SiteUnavailable, match=f"the answer to the upload was {status}"):
-            await client.put("https://storage.googleapis.com/upload/1", tmp_path / "a.csv")
+            await client.upload("https://storage.googleapis.com/upload/1", tmp_path / "a.csv")
     assert len(site.asked) == 1
 
 
@@ -269,7 +269,7 @@ async def test_an_upload_of_which_nothing_arrives_is_given_up(tmp_path: Path) ->
     site = Site([broken()])
     async with client_of(site) as client:
         with pytest.raises(SiteUnavailable, match="connection was reset"):
-            await client.put("https://storage.googleapis.com/upload/1", tmp_path / "a.csv")
+            await client.upload("https://storage.googleapis.com/upload/1", tmp_path / "a.csv")
     assert len(site.asked) == 10, "five attempts, and as many questions what has arrived"
 
 
@@ -316,7 +316,7 @@ async def test_a_body_holds_no_field_that_is_not_given() -> None:
 async def test_things_of_a_list_carry_the_servers_time() -> None:
     site = Site([answer({"competitions": [LEAF]}, Date="Fri, 20 Nov 2026 09:59:58 GMT"), answer({})])
     async with client_of(site) as client:
-        (found,) = [one async for one in Competitions(client).entered()]
+        (found,) = [one async for one in Competitions(client).list_entered()]
     assert found.served_at.isoformat() == "2026-11-20T09:59:58+00:00"
 
 

@@ -130,7 +130,7 @@ async def test_every_question_has_the_fields_of_its_request(tmp_path: Path) -> N
         competitions, forum, kernels = Competitions(client), Forum(client), Kernels(client)
         submissions, sets, notebooks = Submissions(client, "leaf"), DataSets(client), Notebooks(client)
         for question in (
-            anext(competitions.entered(), None),
+            anext(competitions.list_entered(), None),
             competitions.get("leaf"),
             competitions.pages("leaf"),
             anext(competitions.files("leaf"), None),
@@ -140,8 +140,8 @@ async def test_every_question_has_the_fields_of_its_request(tmp_path: Path) -> N
             forum.topics("leaf"),
             forum.messages("leaf", 1),
             forum.topic(1),
-            kernels.of("leaf"),
-            kernels.of("leaf", token="t"),
+            kernels.list_page("leaf"),
+            kernels.list_page("leaf", token="t"),
             kernels.source("a/b", 3),
             kernels.outputs("a/b", 3, "t"),
             Search(client).find("KERNEL", "leaf", "t"),
@@ -154,7 +154,7 @@ async def test_every_question_has_the_fields_of_its_request(tmp_path: Path) -> N
             submissions.create_from_notebook("a/b", 3, "submission.csv", "d"),
             sets.status("a/weights"),
             sets.create("a/weights", "Weights", files),
-            anext(sets.mine(), None),
+            anext(sets.own_data_sets(), None),
             sets.remove("a/weights"),
             notebooks.push(PushedKernel("a/b", "B", "{}", "leaf", ("a/weights",), "NvidiaTeslaT4", "image")),
             notebooks.source("a/b", 3),

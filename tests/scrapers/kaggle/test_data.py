@@ -61,12 +61,12 @@ async def test_the_progress_is_shown_in_lines(site: DataSite, tmp_path: Path) ->
     reported: list[DownloadProgress] = []
     async with site.data(tmp_path, progress=reported.append) as data:
         await data.fetch()
-    assert [one.doing for one in reported] == sorted(one.doing for one in reported)
-    for doing, total in (
+    assert [one.activity for one in reported] == sorted(one.activity for one in reported)
+    for activity, total in (
         ("downloading", len(site.server.files["data.zip"])),
         ("unpacking", sum(map(len, FILES.values()))),
     ):
-        assert [one.done for one in reported if one.doing == doing][-1] == total
+        assert [one.bytes for one in reported if one.activity == activity][-1] == total
     assert str(DownloadProgress(SLUG, "downloading", 12_340_000, 49_360_000)) == (
         "house-pricing: downloading data, 12.3 of 49.4 MB (25%)"
     )
@@ -102,7 +102,7 @@ async def test_a_cancelled_unpacking_ends_soon_and_is_done_again_from_the_zip(si
     loop, unpacking = asyncio.get_running_loop(), asyncio.Event()
 
     def notice(progress: DownloadProgress) -> None:
-        if progress.doing == "unpacking":
+        if progress.activity == "unpacking":
             loop.call_soon_threadsafe(unpacking.set)
 
     files = FILES | {f"more/{number}.bin": NOISE for number in range(60)}

@@ -49,7 +49,7 @@ async def test_a_push_names_the_sources_that_kaggle_left_out() -> None:
     site = Site([answer({"ref": "me/best", "versionNumber": 2, "invalidDatasetSources": ["me/weights"]})])
     async with client_of(site) as client:
         pushed = await Notebooks(client).push(KERNEL)
-    assert (pushed.version_number, pushed.left_out) == (2, ("me/weights",))
+    assert (pushed.version_number, pushed.unknown_sources) == (2, ("me/weights",))
     body = site.asked[0].body
     assert (body["isPrivate"], body["enableInternet"], body["enableGpu"]) == (True, False, False)
 
@@ -86,7 +86,7 @@ async def test_the_time_left_on_accelerators_is_counted_in_seconds() -> None:
     quota = {"timeUsed": "3600s", "timeReserved": "0.5s", "totalTimeAllowed": "108000s"}
     async with client_of(Site([answer({"gpuQuota": quota})])) as client:
         found = await Notebooks(client).accelerator_quota()
-    assert found.gpu_quota.left == 108_000 - 3_600.5
+    assert found.gpu_quota.remaining_seconds == 108_000 - 3_600.5
 
 
 async def test_an_ended_run_is_one_that_ran_failed_or_was_cancelled() -> None:
@@ -203,7 +203,7 @@ async def test_what_is_kept_is_bounded_all_the_while_and_the_last_run_stay(tmp_p
 
     most: list[int] = []
     async with client_of(site) as client:
-        made = replace(outputs(client, store, tmp_path), most=1_000)
+        made = replace(outputs(client, store, tmp_path), max_bytes=1_000)
         await made.collect(10)
     assert max(most) <= 1_000
     assert sorted(path.parent.name for path in tmp_path.rglob("*.csv")) == ["ann__k0", "ann__k1"]

@@ -24,29 +24,16 @@ T = "2026-11-20T12:00:00.5Z"
 COMPETITION = {
     **{"id": "1", "ref": "https://k/c/leaf", "title": "Leaf", "url": "u", "description": "d", "category": "Featured"},
     **{"reward": "$1", "deadline": T, "teamCount": 2, "userHasEntered": True, "userRank": 1, "mergerDeadline": T},
-    **{
-        "newEntrantDeadline": T,
-        "enabledDate": T,
-        "maxDailySubmissions": 5,
-        "maxTeamSize": 5,
-        "evaluationMetric": "RMSE",
-    },
-    **{"awardsPoints": True, "isKernelsSubmissionsOnly": True, "submissionsDisabled": True},
+    **{"newEntrantDeadline": T, "enabledDate": T, "maxDailySubmissions": 5, "maxTeamSize": 5},
+    **{"evaluationMetric": "RMSE", "awardsPoints": True, "isKernelsSubmissionsOnly": True, "submissionsDisabled": True},
 }
 SENT = {
     **{"ref": 7, "date": T, "status": "COMPLETE", "publicScore": "0.5", "privateScore": 0.25, "fileName": "a.csv"},
     **{"description": "tag", "errorDescription": "e", "submittedBy": "me", "teamName": "us"},
 }
 MESSAGE = {
-    **{
-        "id": 1,
-        "postDate": T,
-        "content": "<p>",
-        "rawMarkdown": "m",
-        "authorName": "ann",
-        "votes": 1,
-        "isDeleted": True,
-    },
+    **{"id": 1, "postDate": T, "content": "<p>", "rawMarkdown": "m", "authorName": "ann", "votes": 1},
+    **{"isDeleted": True},
     "replies": [{"id": 2, "postDate": T, "content": "<p>", "votes": 1}],
 }
 KERNEL = {

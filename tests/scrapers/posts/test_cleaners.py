@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapers.posts.cleaners import Cleaned, Cleaners, RawPost
+from scrapers.posts.cleaners import Cleaners, CleanText, RawPost
 from scrapers.posts.cleaning import LARGEST_TEXT, clean, cut_middle
 from scrapers.posts.sketches import sketch_of
 
@@ -33,7 +33,7 @@ async def mortal() -> AsyncIterator[Cleaners]:
         yield running
 
 
-def texts(cleaned: list[Cleaned]) -> list[str]:
+def texts(cleaned: list[CleanText]) -> list[str]:
     return [one.text for one in cleaned]
 
 

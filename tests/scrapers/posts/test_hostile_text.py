@@ -122,16 +122,8 @@ TAGS = [
 # fmt: on
 _attribute = st.sampled_from(
     [
-        "",
-        " hidden",
-        ' href="x"',
-        " class='language-r'",
-        " start=9",
-        ' start="²"',
-        ' colspan="²"',
-        " colspan=99",
-        ' alt="]("',
-        " x='",
+        *("", " hidden", ' href="x"', " class='language-r'", " start=9", ' start="²"', ' colspan="²"', " colspan=99"),
+        *(' alt="]("', " x='"),
     ]
 )
 _piece = st.one_of(

@@ -138,10 +138,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda s: write_rows(s, "topics", [TOPIC, TOPIC | {"id": "1"}]),
         "community/topics.jsonl:2: the id '1' is already that of line 1",
     ),
-    "unknown topic": (
-        _row("messages", MESSAGE, topic_id=5),
-        "community/messages.jsonl:2: unknown topic id '5'",
-    ),
+    "unknown topic": (_row("messages", MESSAGE, topic_id=5), "community/messages.jsonl:2: unknown topic id '5'"),
     "unknown parent": (
         _row("messages", MESSAGE, parent_id=5),
         "community/messages.jsonl:2: no other message has the id '5'",

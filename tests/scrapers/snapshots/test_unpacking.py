@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapers.http.download import Pin
-from scrapers.snapshots.unpacking import Unpacking
+from scrapers.snapshots.unpacking import ZipExtractor
 from state.errors import DownloadFailed, NoRoom
 
 Member = tuple[str | zipfile.ZipInfo, bytes]
@@ -37,7 +37,7 @@ def special(name: str, mode: int) -> zipfile.ZipInfo:
 def unpack(folder: Path, archive: bytes, spare: int = 0) -> dict[str, Pin]:
     (folder / "a.zip").write_bytes(archive)
     (folder / "out").mkdir()
-    return Unpacking("the zip", folder / "a.zip", folder / "out", spare=spare).run()
+    return ZipExtractor("the zip", folder / "a.zip", folder / "out", spare=spare).run()
 
 
 def names(folder: Path) -> list[str]:
@@ -191,13 +191,13 @@ def test_it_ends_when_it_is_what_to(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(pack([("a", b"x")]))
     (tmp_path / "out").mkdir()
     with pytest.raises(DownloadFailed, match=r"cancelled"):
-        Unpacking("the zip", tmp_path / "a.zip", tmp_path / "out", stopped=lambda: True, spare=0).run()
+        ZipExtractor("the zip", tmp_path / "a.zip", tmp_path / "out", stopped=lambda: True, spare=0).run()
 
 
 def test_the_table_of_a_zip_within_leaves_the_room_that_must_stay_free(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(pack([("train.csv.zip", pack([("train.csv", b"id\n" * 1_000)])), ("b.csv", b"x")]))
     (tmp_path / "out").mkdir()
-    work = Unpacking("the zip", tmp_path / "a.zip", tmp_path / "out", spare=0)
+    work = ZipExtractor("the zip", tmp_path / "a.zip", tmp_path / "out", spare=0)
 
     def others_fill_the_disk(done: int, total: int) -> None:
         work.spare = 10**15

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from scrapers.snapshots.archives import is_litter
 from scrapers.snapshots.tables import NotCsv, Rows, is_table, open_table
-from scrapers.snapshots.unpacking import Unpacking
+from scrapers.snapshots.unpacking import ZipExtractor
 from state.errors import DownloadFailed, Problem, SnapshotError
 
 
@@ -69,7 +69,7 @@ def unpack_sample(sample: Path, scratch: Path) -> Path:
         folder = scratch / "sample"
         folder.mkdir()
         tables = [
-            name for name in Unpacking(sample.name, sample, folder).run() if is_table(name) and not is_litter(name)
+            name for name in ZipExtractor(sample.name, sample, folder).run() if is_table(name) and not is_litter(name)
         ]
     except (DownloadFailed, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise SnapshotError([Problem(sample.name, None, f"cannot be unpacked: {error}")]) from error

@@ -22,7 +22,7 @@ from bot.research.importers.mle_live.info import (
     title_of,
 )
 from scrapers.snapshots.community import KERNELS, MESSAGES, TIERS, TOPICS, KernelRow
-from scrapers.snapshots.manifest import CountedRows
+from scrapers.snapshots.manifest import RowCounts
 from state.words import iso
 
 _AUTHOR = r"\((?P<name>.{0,200}?) <TIER: ?(?P<tier>[^<>]{0,40})>\)(?: (?P<rest>.*)|)$"
@@ -101,8 +101,8 @@ _KERNEL_FIELDS = tuple(name for name, field in KernelRow.model_fields.items() if
 class ImportCounts:
     """The number of rows imported from one competition's folder, and what was left out."""
 
-    rows: CountedRows
-    undated: CountedRows
+    rows: RowCounts
+    undated: RowCounts
     """Those of them without a time of their own."""
     omitted: tuple[Reason, ...]
     remarks: tuple[Reason, ...]
@@ -144,9 +144,7 @@ class CommunityWriter:
                 self._kernel(entry, text, kernels)
                 tick(count := count + 1)
         tallies = (self._left_out, self._remarks, self._broken)
-        return ImportCounts(
-            CountedRows(**self._rows), CountedRows(**self._undated), *(tally.reasons for tally in tallies)
-        )
+        return ImportCounts(RowCounts(**self._rows), RowCounts(**self._undated), *(tally.reasons for tally in tallies))
 
     def _texts(self, kind: str) -> Iterator[tuple[InfoRecord, str]]:
         """Yield every entry that has a text, and every text that has no entry, with an empty one."""

@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from sandbox.leftovers import left_by_killed
+from sandbox.leftovers import find_orphaned_resources
 from tests.bot.coder.lab.forty import forty_turns
 from tests.chaos.doomed import Doom, forked
 
@@ -20,7 +20,7 @@ async def _live(folder: Path, name: str) -> None:
 
 
 def _begin(folder: Path, name: str, life: str) -> None:
-    for left in left_by_killed(folder):
+    for left in find_orphaned_resources(folder):
         left.remove()
     moment, _, boundary = life.partition(" ")
     if boundary:

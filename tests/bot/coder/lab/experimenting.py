@@ -24,7 +24,7 @@ from tests.bot.engine.parts import RUN
 TABLES = {"oof": "train", "validation": "validation", "test": "test"}
 
 
-async def bring_home() -> None:
+async def sync_work_folder() -> None:
     """Do nothing: these labs have no sandbox."""
 
 
@@ -42,7 +42,7 @@ def lab(context: RunContext, number: int) -> Commands:
     """Return what answers a lab's calls."""
     scripts = ScoredScripts(context, number, None, (), "a test", lambda: 60.0, context.executor.folder.labs)
     lease = LabLease(context.executor.leasing)
-    return Commands(context, number, scripts, lambda: 60.0, lambda: "5 replies", lease, tuple, bring_home)
+    return Commands(context, number, scripts, lambda: 60.0, lambda: "5 replies", lease, tuple, sync_work_folder)
 
 
 def experiments(context: RunContext) -> ExperimentLog:

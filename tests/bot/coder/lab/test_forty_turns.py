@@ -11,7 +11,7 @@ from sqlmodel import col, select
 
 from bot.engine.attempts import load_tree
 from bot.engine.context import RunContext
-from sandbox.leftovers import left_by_killed
+from sandbox.leftovers import find_orphaned_resources
 from state.clock import SystemClock
 from state.experiments import experiments
 from state.labs import labs
@@ -72,7 +72,7 @@ async def test_forty_turns_meet_all_that_can_go_wrong_and_kills_change_no_reply_
     killed.mkdir()
     killed.chmod(0o755)
     live(killed, name, [*(" ".join(doom) for doom in boundaries), "ended"])
-    assert left_by_killed(killed) == []
+    assert find_orphaned_resources(killed) == []
     check_kills(reading(calm), reading(killed))
     # No command ran twice but those that the coder gave again, as they had been interrupted.
     ran = Counter((killed / "run/labs/lab2/work/turns.txt").read_text().split())

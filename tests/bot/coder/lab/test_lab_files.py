@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.coder.lab.lab_files import copy_work, write_community, write_knowledge
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.knowledge.retrieval import RetrievedEntries
-from sandbox.lab.remains import tidy_work
+from sandbox.lab.lab_archive import tidy_work
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
 from state.community_rows import add_community

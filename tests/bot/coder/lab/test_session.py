@@ -24,7 +24,7 @@ from bot.engine.strategy import Strategy
 from bot.models import Usage
 from bot.models.ask import Asker
 from bot.simulator.scripted_model import ScriptedModel
-from sandbox.leftovers import left_by_killed
+from sandbox.leftovers import find_orphaned_resources
 from state.errors import BudgetExceeded
 from state.labs import labs
 from state.spending import read_spending
@@ -195,7 +195,7 @@ async def test_after_a_kill_the_agent_begins_again_in_the_same_folder(tmp_path: 
     program = [sys.executable, "-m", "tests.bot.coder.lab.doomed_session", str(tmp_path / "run")]
     killed = await asyncio.to_thread(subprocess.run, program, capture_output=True, text=True, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    for left in left_by_killed(tmp_path / "run"):
+    for left in find_orphaned_resources(tmp_path / "run"):
         left.remove()
     model = ScriptedModel(["cat notes.txt", logged("weak", 0.2), logged("strong", 1.0), DONE])
     async with worked(tmp_path / "run", tiny(), model) as context:

@@ -159,7 +159,7 @@ async def test_a_refused_plan_becomes_a_plain_draft_and_the_one_beside_it_starts
     await plan_drafts(here, 1, 2, room, other_ids=(1,))
     first, second = draft_row(here, 1), draft_row(here, 2)
     assert first.codebase_node == 1
-    assert second.novel
+    assert second.codebase_node is None
 
 
 @pytest.mark.parametrize("parents", [(), (1,)])

@@ -77,7 +77,7 @@ async def test_once_it_is_used_up_nothing_more_is_read_and_that_is_said_once(tmp
         assert await read_batch(context, 1)
         asked, told = len(model.asked), len(said)
         spend(context, "proposer", 30_000)
-        clock.move(clock.at(0.7))
+        clock.move(clock.time_at(0.7))
         post(context, *a_topic(clock, 50, days=20))
         assert await read_batch(context, 2) == await read_batch(context, 3) == await read_news(context, 1) == []
         assert (len(model.asked), len(said)) == (asked, told + 1)

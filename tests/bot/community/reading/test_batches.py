@@ -91,7 +91,7 @@ async def community(
     path = folder / "tiny"
     snapshot = Snapshot.load(path if path.exists() else write_tiny(path), METRIC_DIRECTIONS)
     clock = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline)
-    clock.move(clock.at(0.5))
+    clock.move(clock.time_at(0.5))
     async with opened_on(snapshot, folder, 10, clock, model, settings=[settings or ReadingSettings()]) as context:
         post(context, *(row for n in range(topics) for row in a_topic(clock, n)))
         yield context, clock
@@ -155,7 +155,7 @@ async def test_a_batch_keeps_within_its_tokens_and_the_run_within_all_of_them(tm
 async def test_a_topic_is_read_again_when_its_text_has_changed_and_not_when_votes_have(tmp_path: Path) -> None:
     async with community(tmp_path, Analyst()) as (context, clock):
         await read_batch(context, 1)
-        clock.move(clock.at(0.6))
+        clock.move(clock.time_at(0.6))
         post(context, Observation(competition=SLUG, target="topic", target_id="101", at=clock.as_of(), votes=99))
         assert await read_batch(context, 2) == []
         posted = clock.as_of()
@@ -172,7 +172,7 @@ async def test_a_topic_is_read_again_when_its_text_has_changed_and_not_when_vote
 async def test_an_edited_opening_is_read_again(tmp_path: Path) -> None:
     async with community(tmp_path, Analyst()) as (context, clock):
         await read_batch(context, 1)
-        clock.move(clock.at(0.6))
+        clock.move(clock.time_at(0.6))
         (topic, message) = a_topic(clock, 1, body=words(77))
         message.edited_at = clock.as_of()
         post(context, topic, message)
@@ -240,7 +240,7 @@ async def test_news_are_what_has_grown_since_the_first_batch(tmp_path: Path) -> 
         assert await read_news(context, 0) == [], "nothing is news before anything was read"
         first = await read_batch(context, 1)
         assert len(first) < 30
-        clock.move(clock.at(0.9))
+        clock.move(clock.time_at(0.9))
         days = (clock.as_of() - clock.start).days
         post(context, *a_topic(clock, 40, days=days - 2, votes=0))
         assert await read_news(context, 1) == ["topic/140"]
@@ -293,7 +293,7 @@ async def test_an_analysis_of_an_older_version_is_shown_and_that_of_a_deleted_po
         version = KernelVersion(competition=SLUG, id="60", ref="a/k", version=1, created_at=clock.start, text=words(60))
         post(context, version)
         await read_batch(context, 1)
-        clock.move(clock.at(0.6))
+        clock.move(clock.time_at(0.6))
         newer = KernelVersion(competition=SLUG, id="61", ref="a/k", version=2, created_at=clock.as_of(), text="none")
         gone = a_topic(clock, 1)[1]
         gone.deleted = True

@@ -41,7 +41,7 @@ def kernel(
 def middle(snapshot: Any) -> StreamClock:
     """A clock that stands on the thirtieth of its sixty days."""
     clock = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline)
-    clock.move(clock.at(0.5))
+    clock.move(clock.time_at(0.5))
     return clock
 
 
@@ -74,7 +74,7 @@ async def test_kernels_come_by_votes_as_of_the_clock_each_once_and_only_to_draft
             "7 and 21 have no votes yet, and 8 is of later"
         )
         assert await asyncio.gather(*(shown(KernelByVotes(context), node) for node in (4, 2))) == [found[2], found[0]]
-        clock.move(clock.at(1.0))
+        clock.move(clock.time_at(1.0))
         assert await shown(reader, 8) == ["kernel/801"]
 
 

@@ -32,7 +32,7 @@ DRAFT = Action("draft")
 
 def middle(snapshot: Snapshot) -> StreamClock:
     clock = StreamClock(snapshot.card.enabled_at, snapshot.card.deadline)
-    clock.move(clock.at(0.5))
+    clock.move(clock.time_at(0.5))
     return clock
 
 

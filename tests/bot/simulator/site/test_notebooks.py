@@ -16,7 +16,7 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.datasets import DataSets, DataSetStatus
 from scrapers.kaggle.notebooks import Notebooks, PushedKernel, Session, SessionStatus
 from scrapers.kaggle.pacing import Tally
-from scrapers.kaggle.settings import KaggleSection, Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Timeouts
 from scrapers.kaggle.submissions import Created, Submissions
 from state.errors import KaggleError
 from tests import needs
@@ -67,10 +67,10 @@ def asked(it: Served, ask: Callable[[KaggleClient], Awaitable[T]]) -> T:
     """Ask by our own client."""
 
     async def run() -> T:
-        pace, patience = Pace(per_minute=10_000, burst=10_000, apart=0), Patience(attempts=1)
-        async with open_http(patience) as http:
+        pace, timeouts = Pace(per_minute=10_000, burst=10_000, min_interval=0), Timeouts(attempts=1)
+        async with open_http(timeouts) as http:
             url, key = f"{it.client.url}/v1", Credentials(it.client.token)
-            section = KaggleSection(url=url, pace=pace, patience=patience)
+            section = KaggleSection(url=url, pace=pace, timeouts=timeouts)
             client = KaggleClient(http, lambda: key, it.clock, Tally(), section)
             return await ask(client)
 

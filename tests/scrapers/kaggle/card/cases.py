@@ -88,7 +88,7 @@ def make_tables(data: dict[str, Any], rows: Sequence[Sequence[str]] = (), *, sam
     header = data["sample"]
     cells = rows or [(str(n), *("0.5" for _ in header[1:])) for n in range(1, 6)]
     labels = {name: frozenset(values) for name, values in data.get("labels", {}).items()}
-    sample = Sample.of(header, cells) if sampled else None
+    sample = Sample.from_rows(header, cells) if sampled else None
     return Tables(sample, tuple(data["train"]) or None, tuple(data["test"]) or None, labels)
 
 

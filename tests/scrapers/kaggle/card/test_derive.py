@@ -136,7 +136,7 @@ def test_the_metric_is_asked_with_what_the_field_names(field: str, line: str) ->
     board = ("0.9", "0.8") if field.startswith("MAP") else ("0.1", "0.2")
     (missing,) = derive(make_evidence("", field=field, board=board), METRIC_DIRECTIONS).missing
     assert missing.line.startswith(line)
-    assert field in missing.why
+    assert field in missing.reason
     assert "add to bot.toml, under [competitions.house-pricing]: metric = " in str(missing)
 
 

@@ -56,7 +56,7 @@ def test_the_order_shows_a_direction_or_none(scores: tuple[str, ...], direction:
 
 
 def test_why_there_is_no_direction_is_said() -> None:
-    told = [read_order(scores).says for scores in ((), ("1", "1"), ("1", "3", "2"))]
+    told = [read_order(scores).description for scores in ((), ("1", "1"), ("1", "3", "2"))]
     assert told == [
         "the leaderboard is empty",
         "all scores of the leaderboard are equal",

@@ -83,7 +83,7 @@ def _board(root: Path) -> tuple[str, ...]:
         return tuple(row["score"] for row in csv.DictReader(file))
 
 
-PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, apart=0.0)
+PACE = Pace(per_minute=1e6, burst=10_000, per_day=1_000_000, min_interval=0.0)
 DEFAULTS = {"eps": 1e-15, "normalize": True}
 
 

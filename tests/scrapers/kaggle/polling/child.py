@@ -10,7 +10,7 @@ from scrapers.kaggle.client import KaggleClient, open_http
 from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.settings import KaggleSection, Patience
+from scrapers.kaggle.settings import KaggleSection, Timeouts
 from scrapers.posts.cleaners import Cleaners
 from state.clock import FastClock
 from state.polling import RequestMeter
@@ -21,7 +21,7 @@ _NEVER = 1e9
 SETTINGS = PollingSettings(search_pages=10, rereads=_NEVER, topic_sweep=_NEVER, kernel_sweep=_NEVER)
 """Without what reads all again now and then, and so would make up for a loss."""
 _LISTS = {"topics", "kernels"}
-PATIENCE = Patience(connect=5.0, silence=0.5)
+TIMEOUTS = Timeouts(connect=5.0, read=0.5)
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ async def _poll(task: Task, reports: Connection) -> None:
     clock = FastClock(task.start, task.speed, task.began)
     key = Credentials("KGAT_rehearsal")
     with Store.open(task.database, clock) as store:
-        async with open_http(PATIENCE) as http, Cleaners() as cleaners:
+        async with open_http(TIMEOUTS) as http, Cleaners() as cleaners:
             client = KaggleClient(
-                http, lambda: key, clock, RequestMeter(store), KaggleSection(url=f"{task.url}/v1", patience=PATIENCE)
+                http, lambda: key, clock, RequestMeter(store), KaggleSection(url=f"{task.url}/v1", timeouts=TIMEOUTS)
             )
             poller = Poller(client, store, cleaners, SETTINGS)
             reports.send(READY)
@@ -68,5 +68,5 @@ async def _settle(poller: Poller, slug: str, clock: FastClock) -> None:
     while True:
         await clock.sleep(3600.0)
         cycle = await poller.cycle(slug)
-        if set(cycle.ran) >= _LISTS and not cycle.failed and not cycle.news:
+        if set(cycle.finished) >= _LISTS and not cycle.failed and not cycle.news:
             return

@@ -74,7 +74,7 @@ async def test_of_many_kernels_only_the_promising_are_read_and_so_many_a_day(wor
     for id, score in ((50, 0.1), (51, 0.2), (52, 0.9)):
         world.kernels[id].score = score
     world.board = [(1, "ann", 0.1), (2, "bob", 0.9)]  # lower is better
-    settings = PollingSettings(promising=2, newest=2, kernels_per_day=4)
+    settings = PollingSettings(top_kernels=2, newest_kernels=2, max_kernels_per_day=4)
     async with poller_of(world, store, settings) as poller:
         for part in ("top", "kernels", "scores"):
             await poller.poll(SLUG, part)
@@ -123,7 +123,7 @@ async def test_of_kernels_that_were_there_before_only_the_current_version_is_rea
 
 
 async def test_of_many_missed_versions_the_last_ones_are_read(world: World, store: Store) -> None:
-    async with poller_of(world, store, PollingSettings(missed_versions=2)) as poller:
+    async with poller_of(world, store, PollingSettings(max_missed_versions=2)) as poller:
         world.kernel(1)
         await poll(poller)
         for number in range(2, 9):

@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.posts.cleaners import Cleaned, RawPost
+from scrapers.posts.cleaners import CleanText, RawPost
 from state.community import CommunityView, Repeat
 from state.errors import NotEntered, SiteUnavailable
 from state.store import Store
@@ -152,7 +152,7 @@ class Unlocked(Here):
         self._database = database
         self.read = 0
 
-    async def clean(self, sources: Sequence[RawPost]) -> list[Cleaned]:
+    async def clean(self, sources: Sequence[RawPost]) -> list[CleanText]:
         with closing(sqlite3.connect(self._database, timeout=0, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             other.execute("ROLLBACK")
@@ -292,7 +292,7 @@ async def test_what_comes_while_messages_are_read_makes_the_topic_due_again(worl
 
 @pytest.mark.integration
 async def test_topics_that_do_not_move_are_read_again_the_rarer_the_older_they_are(world: World, store: Store) -> None:
-    settings = PollingSettings(rereads_at_once=1)
+    settings = PollingSettings(max_rereads_per_cycle=1)
     world.thread(1, minutes=-40 * 1440)
     world.thread(2, minutes=0)
     async with poller_of(world, store, settings) as poller:

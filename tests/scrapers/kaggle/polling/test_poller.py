@@ -23,7 +23,7 @@ from scrapers.kaggle.credentials import Credentials
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.schedule import ORDER
 from scrapers.kaggle.polling.watch import Part
-from scrapers.kaggle.settings import KaggleSection, Pace, Patience
+from scrapers.kaggle.settings import KaggleSection, Pace, Timeouts
 from scrapers.posts.cleaners import Cleaners
 from scrapers.posts.cleaning import readable
 from scrapers.snapshots.demo import write_demo
@@ -130,7 +130,7 @@ async def test_a_competition_that_the_list_left_out_is_not_taken_for_gone(world,
 
 AFTERWARDS = timedelta(days=3)
 
-AT_ONCE = Pace(per_minute=1e6, burst=1000, per_day=10_000_000, apart=0.0)
+AT_ONCE = Pace(per_minute=1e6, burst=1000, per_day=10_000_000, min_interval=0.0)
 
 POSTS: tuple[Part, ...] = ("topics", "messages", "kernels", "sources")
 
@@ -247,15 +247,15 @@ async def test_the_first_cycle_reads_everything_and_the_next_one_what_is_due(wor
     peopled(world)
     cycle = await poller.cycle(SLUG)
     # What the first pass over topics and kernels has read is swept already.
-    assert set(cycle.ran) == set(ORDER)
+    assert set(cycle.finished) == set(ORDER)
     assert cycle.news.counts()["message new"] == 18
     assert cycle.news.counts()["version new"] == 6
     world.methods()
-    assert (await poller.cycle(SLUG)).ran == ()
+    assert (await poller.cycle(SLUG)).finished == ()
     assert world.methods() == []
     assert poller.wait(SLUG) == 15 * 60
     world.clock.advance(15 * 60)
-    assert (await poller.cycle(SLUG)).ran == ("topics",)
+    assert (await poller.cycle(SLUG)).finished == ("topics",)
     assert world.methods() == ["ListCompetitionTopics"]
 
 
@@ -265,7 +265,7 @@ async def test_a_second_identical_poll_writes_nothing_but_the_watermarks_time(wo
     before, last = contents(store.path), marks(store)
     world.clock.advance(86_400)
     cycle = await poller.cycle(SLUG, everything=True)
-    assert (set(cycle.ran), cycle.failed, bool(cycle.news)) == (set(ORDER), {}, False)
+    assert (set(cycle.finished), cycle.failed, bool(cycle.news)) == (set(ORDER), {}, False)
     after = contents(store.path)
     # A topic's messages are units of their own: when they were last read is their watermark.
     differing = {table for table in after if after[table] != before[table]}
@@ -299,13 +299,13 @@ async def test_a_part_that_fails_stops_no_other_and_is_tried_again(world: World,
         **{"pages": NotFound, "top": SiteUnavailable},
     }
     assert "Not found" in (marks(store)["pages"].error or "")
-    assert {"kernels", "scores", "board", "submissions"} <= set(cycle.ran)
+    assert {"kernels", "scores", "board", "submissions"} <= set(cycle.finished)
     world.clock.advance(150)
     cycle = await poller.cycle(SLUG)
-    assert (set(cycle.ran), cycle.failed) == ({"topics", "topic_sweep", "messages", "tiers", "top"}, {})
+    assert (set(cycle.finished), cycle.failed) == ({"topics", "topic_sweep", "messages", "tiers", "top"}, {})
     assert (marks(store)["pages"].failures, marks(store)["topics"].failures) == (1, 0)
     world.clock.advance(6 * 3600)
-    assert "pages" in (await poller.cycle(SLUG)).ran
+    assert "pages" in (await poller.cycle(SLUG)).finished
 
 
 async def test_an_unknown_token_ends_the_cycle(world: World, store: Store, poller: Poller) -> None:
@@ -338,7 +338,7 @@ TICKS = 96
 
 def client(http: httpx2.AsyncClient, store: Store, clock: Clock, pace: Pace | None = None) -> KaggleClient:
     key = Credentials("KGAT_rehearsal")
-    section = KaggleSection(url="http://localhost/v1", pace=pace or Pace(), patience=Patience(attempts=1))
+    section = KaggleSection(url="http://localhost/v1", pace=pace or Pace(), timeouts=Timeouts(attempts=1))
     return KaggleClient(http, lambda: key, clock, RequestMeter(store), section)
 
 

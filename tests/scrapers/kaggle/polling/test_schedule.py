@@ -150,11 +150,11 @@ def test_what_was_there_before_and_after_a_pass_and_did_not_move_is_seen(count, 
     """The site's list, the latest first; between two pages something happens to it."""
     world = list(range(count, 0, -1))
     still = set(world)
-    newest, pending, under_way = count, list(changes), Pass()
-    while not under_way.listed:
-        start = (under_way.page - 1) * SIZE
+    newest, pending, current = count, list(changes), Pass()
+    while not current.listed:
+        start = (current.page - 1) * SIZE
         page = [item(id, id) for id in world[start : start + SIZE]]
-        under_way = next_pass(under_way, page, down_to(None), START, total=len(world) if page else 0)
+        current = next_pass(current, page, down_to(None), START, total=len(world) if page else 0)
         what, which = pending.pop(0) if pending else ("nothing", 0)
         if what == "new" or not world:
             newest += 1
@@ -163,4 +163,4 @@ def test_what_was_there_before_and_after_a_pass_and_did_not_move_is_seen(count, 
             moved = world.pop(which % len(world))
             still.discard(moved)
             world.insert(0, moved)
-    assert still <= {int(id) for id in under_way.seen}
+    assert still <= {int(id) for id in current.seen}

@@ -15,7 +15,7 @@ import httpx2
 
 from scrapers.kaggle.polling.poller import Poller
 from scrapers.kaggle.polling.settings import PollingSettings
-from scrapers.kaggle.settings import Pace, Patience
+from scrapers.kaggle.settings import Pace, Timeouts
 from scrapers.kaggle.wire import wire_time
 from scrapers.posts.cleaners import Cleaners
 from state.store import Store
@@ -287,9 +287,9 @@ async def poller_of(
     world: World, store: Store, settings: PollingSettings | None = None, *, cleaners: Cleaners | None = None
 ) -> Any:
     """Yield a poller of a world, which asks each question once and never waits for its turn."""
-    pace, patience = (
-        Pace(per_minute=1e6, burst=10**6, apart=0.0, first_rest=0.001, longest_rest=0.001),
-        Patience(attempts=1),
+    pace, timeouts = (
+        Pace(per_minute=1e6, burst=10**6, min_interval=0.0, initial_cooldown=0.001, max_cooldown=0.001),
+        Timeouts(attempts=1),
     )
 
     async def site(request: httpx2.Request) -> httpx2.Response:
@@ -297,5 +297,5 @@ async def poller_of(
         await asyncio.sleep(0)  # as on a network, others may do something meanwhile, such as cancel
         return response
 
-    async with client_of(site, world.clock, pace=pace, patience=patience) as client:
+    async with client_of(site, world.clock, pace=pace, timeouts=timeouts) as client:
         yield Poller(client, store, cleaners or Here(), settings or PollingSettings())

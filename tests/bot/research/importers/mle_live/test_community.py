@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bot.research.importers.mle_live.community import FROM
 from bot.research.importers.mle_live.importing import ImportRequest
-from scrapers.snapshots.manifest import CountedRows
+from scrapers.snapshots.manifest import RowCounts
 from tests.bot.research.importers.mle_live.conftest import only, rows
 from tests.bot.research.importers.mle_live.hand_written import DISCUSSION_LIST, DISCUSSIONS, SLUG
 
@@ -49,7 +49,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
     (discussions / "102.txt").write_text("# A title")
     counts = only(wanted).counts
     assert counts is not None
-    assert counts.rows == CountedRows(topics=1, messages=4, kernels=2)
+    assert counts.rows == RowCounts(topics=1, messages=4, kernels=2)
     assert sorted(map(str, counts.omitted)) == [
         "1 discussions with only a title (102)",
         "1 files of kernels/ that are not MLE-Live's (left.ipynb)",

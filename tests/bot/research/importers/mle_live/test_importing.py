@@ -10,7 +10,7 @@ import pytest
 
 from bot.research.importers.mle_live.community import DATED, FROM
 from bot.research.importers.mle_live.importing import ImportRequest
-from scrapers.snapshots.manifest import CountedRows
+from scrapers.snapshots.manifest import RowCounts
 from scrapers.snapshots.snapshot import Snapshot, format_summary
 from state.community import CommunityView
 from state.community_rows import add_community
@@ -46,8 +46,8 @@ async def test_what_has_a_date_is_shown_from_then_on_and_comments_never(wanted: 
     outcome = only(wanted)
     assert (outcome.status, outcome.path) == ("imported", wanted.out / SLUG)
     assert outcome.counts is not None
-    assert outcome.counts.rows == CountedRows(topics=2, messages=5, kernels=2)
-    assert outcome.counts.undated == CountedRows(messages=3)
+    assert outcome.counts.rows == RowCounts(topics=2, messages=5, kernels=2)
+    assert outcome.counts.undated == RowCounts(messages=3)
     assert outcome.counts.omitted == outcome.counts.remarks == ()
     assert await shown(wanted, DEADLINE) == ["message/101-0", "kernel/201", "message/102-0"]
     assert await shown(wanted, datetime(2020, 1, 5, 10, tzinfo=UTC)) == [], "it counts a moment later"
@@ -76,7 +76,7 @@ async def test_the_older_layout_has_no_dates_at_all(wanted: ImportRequest, tmp_p
     wanted = replace(wanted, root=write_older(tmp_path / "older"))
     counts = only(wanted).counts
     assert counts is not None
-    assert counts.undated == counts.rows == CountedRows(topics=2, messages=5, kernels=2)
+    assert counts.undated == counts.rows == RowCounts(topics=2, messages=5, kernels=2)
     assert await shown(wanted, datetime(2030, 1, 1, tzinfo=UTC)) == []
     dated = replace(wanted, at_deadline=True, out=tmp_path / "dated")
     assert only(dated).status == "imported"
@@ -88,10 +88,10 @@ def test_a_list_in_the_older_layout_and_a_dict_in_the_newer_are_read_too(wanted:
     write_kind(tmp_path / "dict/small/kernels", {"201": {"title": "Means", "votes": 3}}, {"201": KERNELS["201"]})
     counts = only(replace(wanted, root=tmp_path / "mixed")).counts
     assert counts is not None
-    assert (counts.rows, counts.undated) == (CountedRows(kernels=2), CountedRows())
+    assert (counts.rows, counts.undated) == (RowCounts(kernels=2), RowCounts())
     counts = only(replace(wanted, root=tmp_path / "dict", out=tmp_path / "other")).counts
     assert counts is not None
-    assert (counts.rows, counts.undated) == (CountedRows(kernels=1), CountedRows(kernels=1))
+    assert (counts.rows, counts.undated) == (RowCounts(kernels=1), RowCounts(kernels=1))
 
 
 def facts(folder: Path) -> list[object]:

@@ -16,10 +16,9 @@ class Listener:
     """Serves a socket while its context is open; leaving cancels what still runs."""
 
     def __init__(self, path: Path, serve: Callable[[socket.socket], Awaitable[None]], *, limit: int) -> None:
-        """Remember what to serve.
+        """Prepare; `serve` serves a connection, which is closed afterwards, at most `limit` of them at a time.
 
-        `serve` serves one connection, which is closed afterwards. `most` are served at a time; the kernel keeps a few
-        more waiting, and turns the rest away.
+        The kernel keeps a few more waiting, and turns the rest away.
         """
         self._path = path
         self._handle = serve
@@ -44,7 +43,6 @@ class Listener:
         self._path.unlink(missing_ok=True)
 
     async def _accept(self) -> None:
-        """Take connections in while there are places."""
         loop = asyncio.get_running_loop()
         while True:
             await self._places.acquire()
