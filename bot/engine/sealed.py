@@ -177,7 +177,12 @@ class SealedRuns:
         )
         by_name = {e.name: e for e in by_node.values()}
         in_order = (e for node in nodes if node in by_node for e in self._with_members(by_node[node], by_name))
-        return next((e for e in in_order if _may_run(e) and e.node not in run_nodes), None)
+        due = next((e for e in in_order if _may_run(e) and e.node not in run_nodes), None)
+        if due is None or due.kind == "portfolio":
+            return due
+        # The last one that the same code has logged finds all that the code has left for it, and logs the others again.
+        same_code = [e for e in self._siblings(due) if _code(e) == _code(due) and e.sources != due.sources]
+        return max([due, *same_code], key=lambda e: e.node)
 
     def _with_members(self, experiment: Experiment, by_name: Mapping[str, Experiment]) -> Iterator[Experiment]:
         """Yield what an experiment is built on, as far as there is time for it and for the experiment, and then itself."""
@@ -332,6 +337,11 @@ class SealedRuns:
 def _first_name(name: str) -> str:
     """Return the name under which an experiment was logged, before it was numbered."""
     return re.sub(r"-\d+$", "", name)
+
+
+def _code(experiment: Experiment) -> dict[str, str]:
+    """Return the hashes of an experiment's scripts, without those of its other files."""
+    return {name: sha for name, sha in experiment.sources.items() if name.endswith(".py")}
 
 
 def _may_run(experiment: Experiment) -> bool:

@@ -31,7 +31,7 @@ _NOISE = 2.0
 """Standard errors of a paired difference, beyond which a gain is one."""
 _MAIN = 3
 """Families of a lab's best script that it counts for: a stack uses many, and says little of each."""
-_MIN_SECONDS, _LEAST_SHARE, _SHORT_LEAST, _FIRST_LEAST = 900.0, 0.25, 300.0, 60.0
+_MIN_SECONDS, _LEAST_SHARE, _SHORT_LEAST, _FIRST_LEAST = 1500.0, 0.4, 300.0, 60.0
 """Seconds below which no further lab is worth opening, as runs on all rows use them better: in a long run, as a share of a
 shorter one, in the shortest; and the first lab, without which a short run tries nothing."""
 

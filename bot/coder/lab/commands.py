@@ -236,7 +236,7 @@ class Commands:
         with self.context.store.write() as tx:
             keep_report(tx, self.context.run_id, self.number, {k: v for k, v in asdict(report).items() if v})
         self.done = True
-        return "this lab ends after this command; the time left goes to another lab, or the run ends"
+        return "this lab ends after this command; the time left goes to `retrain` commands, or to another lab"
 
     def take_news(self) -> list[str]:
         """Return the news since the last call."""

@@ -14,7 +14,7 @@ from bot.engine.strategy import Action, Remaining
 from bot.engine.tree import NodeView, Tree
 
 BASELINE = NodeView(1, "draft", "valid", score=0.1, baseline=True)
-EARLY, LATE = Remaining(None, None, 3000.0, 3600.0), Remaining(None, None, 1000.0, 3600.0)
+EARLY, LATE = Remaining(None, None, 6000.0, 7200.0), Remaining(None, None, 2000.0, 7200.0)
 
 
 def lab(

@@ -135,6 +135,13 @@ async def test_a_command_that_makes_several_experiments_is_run_once(
         assert [one.node for one in runs._siblings(known[0])] == [6]
 
 
+def test_the_last_experiment_of_the_same_code_is_run_for_all_of_them() -> None:
+    known = [experiment(2, sources=("a.py", "2.json")), experiment(3, sources=("a.py", "3.json"))]
+    known += [experiment(4, sources=("b.py",)), experiment(5, "python b.py", sources=("a.py",))]
+    assert due(known, weights={2: 0.9, 4: 0.1}) == 3
+    assert due(known, weights={4: 0.9, 2: 0.1}) == 4
+
+
 def test_a_stack_that_is_better_than_the_ensemble_comes_before_its_members() -> None:
     known = [experiment(node) for node in (2, 3, 4, 5, 6)]
     assert due(known, weights={5: 0.3, 6: 0.7}, ensemble_score=0.4) == 2
