@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -217,43 +217,29 @@ def test_tables_of_other_years_give_the_same(snapshot: Path, code: Path, tmp_pat
     assert not (other / "leaderboard.csv").exists()
 
 
-Change = Callable[[dict[str, Any]], object]
-
-
 @pytest.mark.parametrize(
-    ("file", "change", "fault"),
+    ("file", "values", "fault"),
     [
-        ("topics", lambda row: row.update(title="1st place"), "has a title of the day of collection"),
-        ("messages", lambda row: row.update(votes=3), "has votes or a tier of the day of collection"),
-        ("messages", lambda row: row.update(posted_at=None), "has no time"),
-        (
-            "messages",
-            lambda row: row.update(posted_at="2024-01-09T00:00:00Z"),
-            "is dated before the competition's start",
-        ),
-        ("messages", lambda row: row.update(posted_at="2024-06-09T00:00:00Z"), "or after the day of collection"),
-        ("kernels", lambda row: row.update(public_score=0.5), "has a score of the day of collection"),
-        ("observations", lambda row: row.update(at="2024-01-10T09:00:00Z"), "is dated before its post"),
-        (
-            "observations",
-            lambda row: row.update(at="2024-01-20T09:00:00Z"),
-            "is dated neither at midnight nor with its post",
-        ),
-        ("observations", lambda row: row.update(at="2024-06-20T00:00:00Z"), "is dated after the day of collection"),
-        ("public_leaderboard", lambda row: row.update(at="2024-02-02T08:00:00Z"), "is not dated at midnight"),
-        ("public_leaderboard", lambda row: row.update(score=0.1), "is no better than an earlier score of its team"),
+        ("topics", {"title": "1st place"}, "has a title of the day of collection"),
+        ("messages", {"votes": 3}, "has votes or a tier of the day of collection"),
+        ("messages", {"posted_at": None}, "has no time"),
+        ("messages", {"posted_at": "2024-01-09T00:00:00Z"}, "is dated before the competition's start"),
+        ("messages", {"posted_at": "2024-06-09T00:00:00Z"}, "or after the day of collection"),
+        ("kernels", {"public_score": 0.5}, "has a score of the day of collection"),
+        ("observations", {"at": "2024-01-10T09:00:00Z"}, "is dated before its post"),
+        ("observations", {"at": "2024-01-20T09:00:00Z"}, "is dated neither at midnight nor with its post"),
+        ("observations", {"at": "2024-06-20T00:00:00Z"}, "is dated after the day of collection"),
+        ("public_leaderboard", {"at": "2024-02-02T08:00:00Z"}, "is not dated at midnight"),
+        ("public_leaderboard", {"score": 0.1}, "is no better than an earlier score of its team"),
     ],
 )
 def test_the_check_finds_what_could_be_seen_too_early(
-    snapshot: Path, tmp_path: Path, file: str, change: Change, fault: str
+    snapshot: Path, tmp_path: Path, file: str, values: dict[str, Any], fault: str
 ) -> None:
-    broken = tmp_path / "tiny-cup"
-    for path in snapshot.rglob("*.*"):
-        (broken / path.relative_to(snapshot)).parent.mkdir(parents=True, exist_ok=True)
-        (broken / path.relative_to(snapshot)).write_bytes(path.read_bytes())
-    rows = list(read_lines(broken / f"community/{file}.jsonl"))
-    change(rows[0])
-    (broken / f"community/{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    broken = shutil.copytree(snapshot, tmp_path / "tiny-cup")
+    path = broken / f"community/{file}.jsonl"
+    first, *rows = read_lines(path)
+    path.write_text("".join(json.dumps(row) + "\n" for row in (first | values, *rows)))
     problems = check(broken, METRICS, community_only=True).problems
     assert any(fault in problem.message for problem in problems), problems
     assert {problem.file for problem in problems} >= {f"community/{file}.jsonl"}
