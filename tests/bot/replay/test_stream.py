@@ -170,7 +170,7 @@ async def test_the_clock_of_a_run_without_steps_moves_with_its_time(snapshot: Sn
 async def test_beside_a_lab_the_clock_moves_between_decisions_and_a_resumed_run_goes_on_from_there(
     snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.replay.stream._LEAST_STEP", 0.01)
+    monkeypatch.setattr("bot.replay.stream._MIN_STEP_SECONDS", 0.01)
     monkeypatch.setattr("bot.replay.stream._STEP_SHARE", 0.0)
     async with started(snapshot, tmp_path, steps=None) as (opened, _):
         clock = opened.clock
