@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Sequence
 
-from bot.agents.builtin.config import FEW_FOLDS, RecipeConfig, config_in, parts_of, plain_config
+from bot.agents.builtin.config import FEW_FOLDS, config_in, parts_of, plain_config
 from bot.agents.builtin.techniques import Technique, kinds_in, method_text, named_in, suitable, suits
 from bot.research.agents.automind_prompts import PlanSolution, ScorePlan, SplitPlan, WriteSubstep
 
@@ -72,7 +72,11 @@ def split(prompt: SplitPlan, seed: int) -> str:
 
 def substep(prompt: WriteSubstep, seed: int) -> str:
     """Answer `write_substep` with the recipe's next part; after a failure with a CONFIG that costs less."""
-    before = config_in(prompt.earlier_substeps.code if prompt.earlier_substeps else "") or _config(prompt)
+    before = config_in(prompt.earlier_substeps.code) if prompt.earlier_substeps else None
+    if before is None:  # that of the script that the plan changes, or the plain one, with what the plan names
+        before = (config_in(prompt.parent.code) if prompt.parent else None) or plain_config(prompt.task)
+        titles = [t for t in named_in(prompt.plan) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
+        before = before.using((*before.use, *titles))
     number = min(prompt.number, 2)
     code = parts_of(before)[number - 1]
     if prompt.failed is None:
@@ -85,11 +89,3 @@ def substep(prompt: WriteSubstep, seed: int) -> str:
         code = parts_of(plain_config(prompt.task))[0]
         introduction = "It failed: use the safest model and plain features."
     return f"{introduction}\n\n```python\n{code}```\n"
-
-
-def _config(prompt: WriteSubstep) -> RecipeConfig:
-    """Return the CONFIG of the script that the plan changes, or the plain one, with what the plan names."""
-    parent_config = config_in(prompt.parent.code) if prompt.parent else None
-    plain = plain_config(prompt.task)
-    titles = [t for t in named_in(prompt.plan) if suits(t, kinds_in(prompt.preview), prompt.task.metric)]
-    return (parent_config or plain).using((*(parent_config or plain).use, *titles))

@@ -13,7 +13,7 @@ from bot.cli.output import print_result
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.folder import RunFolder
 from bot.replay.prepare import read_config
-from bot.research.audit.audit import Audit, audit_run
+from bot.research.audit.audit import audit_run
 from scrapers.posts.ingest import cleaned_rows
 from scrapers.snapshots.snapshot import Snapshot
 from state.clock import ReplayClock
@@ -41,7 +41,12 @@ def audit(
         result = audit_run(folder, store, loaded, [*rows, *_further(store, rows)], run_id, settings)
     counts = {"prompts": result.prompts, "items": result.items}
     record = {"run": run_id, "passed": result.passed, **counts, "findings": list(result.findings)}
-    print_result(record, *result.findings, _verdict(result), json=json)
+    verdict = "passed" if result.passed else f"FAILED: {len(result.findings)} finding(s)"
+    scope = (
+        f"{result.prompts} prompts with {result.items} dated items, against {result.posts_after_clock} posts that the "
+        f"clock hides and {result.label_rows} hidden answers"
+    )
+    print_result(record, *result.findings, f"{verdict}; {scope}", json=json)
     if not result.passed:
         raise typer.Exit(1)
 
@@ -57,11 +62,3 @@ def _further(store: Store, rows: Sequence[CommunityRow]) -> list[CommunityRow]:
             *session.exec(select(KernelVersion)).all(),
         ]
     return [row for row in posts if (type(row), row.id) not in known_rows]
-
-
-def _verdict(result: Audit) -> str:
-    verdict = "passed" if result.passed else f"FAILED: {len(result.findings)} finding(s)"
-    return (
-        f"{verdict}; {result.prompts} prompts with {result.items} dated items, against {result.posts_after_clock} posts "
-        f"that the clock hides and {result.label_rows} hidden answers"
-    )

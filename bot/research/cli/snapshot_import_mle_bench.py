@@ -66,7 +66,12 @@ def import_places(places: Sequence[PreparedCompetition], out: Path, dates: Dates
             say(f"{len(outcomes) + 1} of {len(places)}: {slug}: {doing}", len(outcomes) / len(places))
 
         def find_metric(question: MetricQuestion) -> FoundMetric:
-            return runner.run(_find(worker, question))
+            call = worker.call("bot.research.metric_search.find_metric:find_metric", FoundMetric, None, question)
+            try:
+                return runner.run(call)
+            except InfrastructureFailure as error:
+                problem = Problem("grade.py", None, f"cannot compare it with metrics: {error}")
+                raise SnapshotError([problem]) from error
 
         importing = BenchImport(out, METRIC_DIRECTIONS, find_metric, SystemClock().now(), dates, report)
         try:
@@ -79,13 +84,6 @@ def import_places(places: Sequence[PreparedCompetition], out: Path, dates: Dates
         finally:
             runner.run(worker.aclose())
     return outcomes
-
-
-async def _find(worker: WorkerProcess, question: MetricQuestion) -> FoundMetric:
-    try:
-        return await worker.call("bot.research.metric_search.find_metric:find_metric", FoundMetric, None, question)
-    except InfrastructureFailure as error:
-        raise SnapshotError([Problem("grade.py", None, f"cannot compare it with metrics: {error}")]) from error
 
 
 def _dates(enabled_at: str | None, deadline: str | None) -> Dates | None:

@@ -79,9 +79,10 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
     effects = list(_measured_effects(store, run, card, known_at))
     if not effects:
         return None
+    name = re.sub(r"[^a-z0-9]+", "-", f"lesson-{run.competition}".lower())[:60].strip("-")
     text = "\n".join((card.title, card.metric.name, shown_description(card.description)))
     return Entry(
-        id=_id(run),
+        id=f"{name}-{hashlib.sha256(run.id.encode()).hexdigest()[:8]}",
         kind="lesson",
         title=f"What helped and what did not on {line(card.title, 100)}",
         labels=tuple(labels_in(text)) or _ANY_TASK,
@@ -92,12 +93,6 @@ def _lesson(store: Store, run: Run, path: Path) -> Entry | None:
         evidence=f"{len(effects)} paired differences on validation rows of one run ({run.agent}, seed {run.seed}).",
         claim=_claim(card, effects),
     )
-
-
-def _id(run: Run) -> str:
-    digest = hashlib.sha256(run.id.encode()).hexdigest()[:8]
-    name = re.sub(r"[^a-z0-9]+", "-", f"lesson-{run.competition}".lower())[:60].strip("-")
-    return f"{name}-{digest}"
 
 
 def _end_time(store: Store, run: Run) -> datetime:

@@ -115,7 +115,9 @@ def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | 
     head = list(itertools.islice(_cells(tables[0], header, whole=True), _PROBE))
     for width in range(1, min(_WIDEST_KEY, len(header) - known) + 1):
         # Only columns with the same cells in both tables can together name the same rows.
-        names = header if width == 1 else _id_like(tables, header[:_FIRST])
+        names = list(header)
+        if width > 1:
+            names = [n for n in header[:_FIRST] if _same_rows(tables, (n,), respelled=True, once=False)]
         # A key that repeats in the first rows repeats in all, so that these need not be read.
         once = [key for key in itertools.combinations(names, width) if _is_unique(head, [header.index(n) for n in key])]
         for respelled, key in itertools.product((False, True), once):
@@ -127,10 +129,6 @@ def _unique_key(tables: Tables, header: Sequence[str], *, known: bool) -> Key | 
                     note = f"the id is {key[0]!r}, as the first column, {header[0]!r}, does not name each row once"
                 return key, respelled, note
     return None
-
-
-def _id_like(tables: Tables, header: Sequence[str]) -> list[str]:
-    return [name for name in header if _same_rows(tables, (name,), respelled=True, once=False)]
 
 
 def _is_unique(rows: Sequence[Sequence[object]], places: Sequence[int]) -> bool:

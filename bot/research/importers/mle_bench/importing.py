@@ -174,7 +174,13 @@ class BenchImport:
         put_sample(files, sample, folder)
         (folder / "private").mkdir()
         rows = write_answers(columns, sample, folder / "private/answers.csv")
-        omitted = self._data(files, columns, folder)
+        problems = Problems()
+        answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, problems)
+        if answers is None or problems.problems:
+            raise SnapshotError(problems.problems)
+        omitted = lay_out(
+            files, folder, answers, lambda count: self.progress(place.slug, f"laying out, {count:,} files so far")
+        )
         metric = self._metric(files, columns, board, folder)
         self.progress(place.slug, "checking")
         write_board(board, folder / LEADERBOARD)
@@ -184,18 +190,23 @@ class BenchImport:
         checked = check(folder, self.metrics)
         if checked.problems:
             raise SnapshotError(checked.problems)
-        return _imported(folder, columns, metric, board, rows, omitted, files)
-
-    def _data(self, source_files: PreparedFiles, columns: SubmissionColumns, folder: Path) -> list[str]:
-        problems = Problems()
-        answers = read_answers(folder, columns.rows, columns.predictions, columns.labels, problems)
-        if answers is None or problems.problems:
-            raise SnapshotError(problems.problems)
-        return lay_out(
-            source_files,
-            folder,
-            answers,
-            lambda files: self.progress(source_files.slug, f"laying out, {files:,} files so far"),
+        notes = [*columns.notes, *metric.notes]
+        if files.sample_is_private:
+            notes.append(f"only {files.sample.name} was taken from private/")
+        if board.unscored:
+            entries = "entry without a score is" if board.unscored == 1 else "entries without a score are"
+            notes.append(f"{board.unscored:,} {entries} left out of {LEADERBOARD}")
+        return BenchImportResult(
+            slug=place.slug,
+            status="imported",
+            metric=metric.name,
+            direction=metric.direction,
+            explanation=metric.explanation,
+            rows=rows,
+            teams=len(board.entries),
+            files=sum(1 for _ in walk(folder / DATA)),
+            omitted=tuple(omitted),
+            notes=tuple(notes),
         )
 
     def _metric(
@@ -215,35 +226,6 @@ class BenchImport:
         if metric.name != GRADE:
             return metric
         return replace(metric, params=metric.params | keep_grader(files, folder / "private"))
-
-
-def _imported(
-    folder: Path,
-    columns: SubmissionColumns,
-    metric: FoundMetric,
-    board: LeaderboardCsv,
-    rows: int,
-    omitted: list[str],
-    files: PreparedFiles,
-) -> BenchImportResult:
-    notes = [*columns.notes, *metric.notes]
-    if files.sample_is_private:
-        notes.append(f"only {files.sample.name} was taken from private/")
-    if board.unscored:
-        entries = "entry without a score is" if board.unscored == 1 else "entries without a score are"
-        notes.append(f"{board.unscored:,} {entries} left out of {LEADERBOARD}")
-    return BenchImportResult(
-        slug=files.slug,
-        status="imported",
-        metric=metric.name,
-        direction=metric.direction,
-        explanation=metric.explanation,
-        rows=rows,
-        teams=len(board.entries),
-        files=sum(1 for _ in walk(folder / DATA)),
-        omitted=tuple(omitted),
-        notes=tuple(notes),
-    )
 
 
 def _there_already(slug: str, target: Path) -> BenchImportResult:

@@ -30,7 +30,13 @@ def _write_manifest(task: Path, folder: Path, counts: ImportCounts, at_deadline:
     content: dict[str, Any] = json.loads((task / MANIFEST).read_text(encoding="utf-8"))
     hashes = content.get("sha256", {})
     content["sha256"] = {name: value for name, value in hashes.items() if _of_task(name)}
-    content["sources"] = [*content.get("sources", []), *_sources(counts, at_deadline)]
+    undated = f"{counts.undated.topics} topics, {counts.undated.messages} messages and {counts.undated.kernels} kernels"
+    dated = "got the deadline (`source` names them)" if at_deadline else "are never shown"
+    content["sources"] = [
+        *content.get("sources", []),
+        f"{IMPORTED}; votes and scores are of an unknown day before `collected_at`",
+        f"MLE-Live does not store comment times: {undated} without a time {dated}",
+    ]
     content["collected_at"] = iso(now.replace(microsecond=0))
     content.pop("dated_at_deadline", None)
     if at_deadline:
@@ -42,17 +48,6 @@ def _of_task(name: str) -> bool:
     """Whether a file of the task's snapshot goes unchanged into the new one."""
     first = name.split("/")[0]
     return first not in (COMMUNITY, MANIFEST) and not first.startswith(".")
-
-
-def _sources(counts: ImportCounts, at_deadline: bool) -> list[str]:
-    undated = f"{counts.undated.topics} topics, {counts.undated.messages} messages and {counts.undated.kernels} kernels"
-    dated = (
-        "have no time and got the deadline (`source` names them)" if at_deadline else "have no time and are never shown"
-    )
-    return [
-        f"{IMPORTED}; votes and scores are of an unknown day before `collected_at`",
-        f"MLE-Live does not store comment times: {undated} without one {dated}",
-    ]
 
 
 def _ticker(noun: str, report: Callable[[str], None]) -> Callable[[int], None]:
