@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.fleet.cluster import Cluster, SlotLost
 from bot.fleet.contents import Contents, FolderManifest
+from bot.fleet.slot import Slot
 
 _PIECE = 8 * 1024**2
 """Bytes that are sent at a time."""
@@ -35,12 +36,14 @@ class Sender:
         """
         manifest = self._contents.manifest(folder)
         with self._sending[node, folder]:
-            missing = self._cluster.call(slot, "missing_files", manifest.digest)
+            missing = self._cluster.call(slot, Slot.missing_files.__name__, manifest.digest)
             for _ in range(ATTEMPTS):
                 if missing is None:
                     return manifest.digest
                 self.send_files(slot, folder, manifest, set(missing), stop)
-                missing = self._cluster.call(slot, "missing_files", manifest.digest, manifest, seconds=SEND_SECONDS)
+                missing = self._cluster.call(
+                    slot, Slot.missing_files.__name__, manifest.digest, manifest, seconds=SEND_SECONDS
+                )
             if missing is None:
                 return manifest.digest
         raise OSError(f"{folder} could not be stored there")
@@ -52,7 +55,7 @@ class Sender:
         for batch in _pieces(folder, manifest, missing):
             if stop.is_set():
                 raise SlotLost("the bot was asked to stop")
-            self._cluster.call(slot, "write_pieces", batch, seconds=SEND_SECONDS)
+            self._cluster.call(slot, Slot.write_pieces.__name__, batch, seconds=SEND_SECONDS)
 
     def fetch(self, slot: Any, read: Sequence[str], size: int, target: Path) -> None:
         """Fetch a file of `size` bytes in pieces, by a slot's method and its first arguments; offset and size come last."""
