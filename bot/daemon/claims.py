@@ -25,14 +25,14 @@ class Claims:
         """Set the site's address, as a rehearsal's claims are not Kaggle's, and the function that finds the account's key."""
         self._site = site.rstrip("/")
         self._find = find
-        self._wanted: set[str] = set()
+        self._competitions: set[str] = set()
         self._held: dict[tuple[str, str], socket.socket] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for competition in list(self._wanted):
+        for competition in list(self._competitions):
             self.release(competition)
 
     def take(self, competition: str) -> None:
@@ -46,7 +46,7 @@ class Claims:
             pass
         else:
             self._hold(account, competition)
-        self._wanted.add(competition)
+        self._competitions.add(competition)
 
     def credentials(self) -> Credentials:
         """Find the account's key, and claim all competitions for that account, which may have changed.
@@ -54,37 +54,29 @@ class Claims:
         Raises UsageError: there is no key, or another process works on one of the competitions for that account.
         """
         credentials = self._find()
-        for competition in self._wanted:
+        for competition in self._competitions:
             self._hold(credentials.account, competition)
         return credentials
 
     def release(self, competition: str) -> None:
         """Let others work on a competition; does nothing if it is not held."""
-        self._wanted.discard(competition)
+        self._competitions.discard(competition)
         for key in [key for key in self._held if key[1] == competition]:
             self._held.pop(key).close()
 
     def _hold(self, account: str, competition: str) -> None:
-        if sys.platform == "linux" and (account, competition) not in self._held:
-            name = _name(self._site, account, competition)
-            self._held[account, competition] = _listening(name, competition)
-
-
-def _name(site: str, account: str, competition: str) -> str:
-    text = json.dumps([site.lower(), account, competition.lower()])
-    return f"\0kaggle-bot/{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def _listening(name: str, competition: str) -> socket.socket:
-    claim = socket.socket(socket.AF_UNIX)
-    try:
-        claim.bind(name)
-    except OSError as error:
-        claim.close()
-        if error.errno != errno.EADDRINUSE:
-            raise UsageError(f"{competition} could not be locked on this machine: {error.strerror}") from error
-        raise UsageError(
-            f"another process already works on {competition} for the same Kaggle account: stop that one, or remove "
-            f"[competitions.{competition}] from the bot.toml of one of the two"
-        ) from error
-    return claim
+        if sys.platform != "linux" or (account, competition) in self._held:
+            return
+        text = json.dumps([self._site.lower(), account, competition.lower()])
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0kaggle-bot/{hashlib.sha256(text.encode()).hexdigest()}")
+        except OSError as error:
+            claim.close()
+            if error.errno != errno.EADDRINUSE:
+                raise UsageError(f"{competition} could not be locked on this machine: {error.strerror}") from error
+            raise UsageError(
+                f"another process already works on {competition} for the same Kaggle account: stop that one, or remove "
+                f"[competitions.{competition}] from the bot.toml of one of the two"
+            ) from error
+        self._held[account, competition] = claim

@@ -81,12 +81,7 @@ async def serve(
 
 class _Daemon:
     def __init__(
-        self,
-        shared: Shared,
-        until_over: bool,
-        services: dict[str, AppriseNotifier],
-        systemd: Systemd,
-        claims: Claims,
+        self, shared: Shared, until_over: bool, services: dict[str, AppriseNotifier], systemd: Systemd, claims: Claims
     ) -> None:
         self._shared, self._is_until_over, self._services, self._systemd = shared, until_over, services, systemd
         self._claims = claims

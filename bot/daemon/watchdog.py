@@ -21,13 +21,7 @@ class Watchdog:
     does not recover.
     """
 
-    def __init__(
-        self,
-        systemd: Systemd,
-        store: Store,
-        turns: Callable[[], int],
-        status: Callable[[], str],
-    ) -> None:
+    def __init__(self, systemd: Systemd, store: Store, turns: Callable[[], int], status: Callable[[], str]) -> None:
         """Set it up; `run` runs it.
 
         `systemd` receives two pings within its watchdog time. The store must take a write: the pulse `daemon`, with the

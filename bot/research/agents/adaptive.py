@@ -10,14 +10,7 @@ import hashlib
 from dataclasses import dataclass
 
 from bot.agents.tree.settings import AdaptiveSettings
-from bot.coder.playbook import (
-    SAMPLE_SECONDS,
-    Assignment,
-    Briefing,
-    ScriptPlaybook,
-    ScriptWriteResult,
-    action_after,
-)
+from bot.coder.playbook import SAMPLE_SECONDS, Assignment, Briefing, ScriptPlaybook, ScriptWriteResult, action_after
 from bot.engine.budget import SAMPLE_SHARE
 from bot.engine.context import RunContext
 from bot.engine.scripts import ScriptTimeLimits, best_seconds, seconds_left

@@ -16,12 +16,7 @@ from state.tasks import put_task
 LONGEST = 30.0
 """Real seconds after which what is waited for will not come."""
 QUICK = WorkerSettings(
-    idle_seconds=0.05,
-    database_pause=0.02,
-    cancel_seconds=1.0,
-    initial_pause=0.02,
-    max_pause=0.05,
-    min_pause=0.01,
+    idle_seconds=0.05, database_pause=0.02, cancel_seconds=1.0, initial_pause=0.02, max_pause=0.05, min_pause=0.01
 )
 
 

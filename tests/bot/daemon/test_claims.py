@@ -57,11 +57,7 @@ def test_what_another_process_works_on_is_refused_until_that_is_killed() -> None
 @pytest.mark.parametrize(
     "other",
     [claims("berta"), claims(None, "token"), claims(site="http://127.0.0.1:8899/v1")],
-    ids=[
-        "another account",
-        "a token",
-        "a rehearsal",
-    ],
+    ids=["another account", "a token", "a rehearsal"],
 )
 def test_another_account_and_a_rehearsal_do_not_clash(other: Claims) -> None:
     with claims() as own, other:

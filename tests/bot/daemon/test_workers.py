@@ -77,10 +77,7 @@ async def test_woken_they_look_at_once(store: Store) -> None:
 
 async def test_bounds_of_a_kind_and_of_a_competition_hold(store: Store) -> None:
     bench = Bench()
-    handlers = {
-        "poll": Handler(bench.run, max_parallel=2),
-        "card": Handler(bench.run, max_parallel=9),
-    }
+    handlers = {"poll": Handler(bench.run, max_parallel=2), "card": Handler(bench.run, max_parallel=9)}
     keys = [f"{kind}:{competition}:{n}" for kind in handlers for competition in ("a", "b", "c") for n in range(3)]
     put(store, *keys)
     async with started(workers(store, **handlers)) as made:

@@ -8,17 +8,7 @@ from bot.engine.strategy import ActionKind
 from bot.models import Item
 from bot.research.agents.automind_prompts import FailedSubstep, PlanSolution, ScorePlan, WorkingSubsteps, WriteSubstep
 from bot.research.agents.rag_prompts import DocumentTitle, PickPosts, SummarisePost
-from tests.bot.agents.builtin.parts import (
-    MACHINE,
-    NOW,
-    RESULT,
-    TABLE,
-    TASK,
-    answer,
-    attempt,
-    document,
-    post,
-)
+from tests.bot.agents.builtin.parts import MACHINE, NOW, RESULT, TABLE, TASK, answer, attempt, document, post
 
 
 def planned(action: ActionKind = "draft", **fields: object) -> PlanSolution:

@@ -47,9 +47,7 @@ def test_tiers_have_the_best_and_the_mean_of_a_competitions_runs() -> None:
         ("random-acts-of-pizza", "comind", 0, 0.8),
         ("tgs-salt-identification-challenge", "comind", 0, 0.1),
     )["AutoMind"]
-    assert cells(found, "ours") == [
-        ("comind, 2 runs", "0.70 / 0.60 (2)", "–", "0.10 / 0.10 (1)", "0.50 / 0.43 (3)"),
-    ]
+    assert cells(found, "ours") == [("comind, 2 runs", "0.70 / 0.60 (2)", "–", "0.10 / 0.10 (1)", "0.50 / 0.43 (3)")]
     assert len(cells(found, "published")) == 8
 
 

@@ -63,7 +63,7 @@ def test_what_is_wrong_with_files_is_counted_and_named(wanted: ImportRequest):
     ]
     assert [str(one) for one in counts.broken] == [
         "1 list of discussions that is not a JSON list or object, so none of them has a date or votes "
-        "(discussions/info.json)",
+        "(discussions/info.json)"
     ]
     community = wanted.out / SLUG / "community/kernels"
     assert (community / "202.md").read_text() == "```\nimport os\n\n```\n"
