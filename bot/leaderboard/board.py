@@ -1,4 +1,4 @@
-"""The leaderboard as it was last read: the whole board, with a newer top merged into it."""
+"""The leaderboard as it was last read: the full board, with a newer top merged into it."""
 
 import json
 import math
@@ -25,7 +25,7 @@ class SiteSubmission:
     ref: str
     tag: str
     """Its description, by which we recognise our own."""
-    at: str
+    time: str
     """ISO time by the site's clock."""
     public: float | None
     private: float | None
@@ -44,18 +44,18 @@ class Place:
 
 @dataclass(frozen=True)
 class BoardParts:
-    """Hashes of the bodies a board is made of; `top` is None if it adds nothing to the whole board."""
+    """Hashes of the bodies that a board is made of; `top` is None if it adds nothing to the full board."""
 
-    whole: str | None = None
+    full: str | None = None
     top: str | None = None
 
 
 @dataclass(frozen=True)
-class LastReading:
+class SeriesReading:
     """The last reading, and when it was last confirmed: a series has no second row for what did not change."""
 
     reading: Reading
-    at: datetime
+    read_at: datetime
     """Our time."""
     shown_at: datetime
     """The site's time, if it sent one."""
@@ -72,8 +72,8 @@ class Board:
     """Whether it was read after the deadline, when nothing more could be sent."""
     shown_at: datetime
     """When the site showed its newest part."""
-    whole_at: datetime | None
-    """Our time of reading the whole board; None: only a top was read."""
+    full_at: datetime | None
+    """Our time of reading the full board; None: only a top was read."""
     top_at: datetime | None
     """Our time of reading the top, if it is newer."""
     in_top: int
@@ -87,7 +87,7 @@ class Board:
 
     def read_at(self, index: int) -> datetime | None:
         """Return when a place was read, by our clock."""
-        return self.top_at if index < self.in_top else self.whole_at
+        return self.top_at if index < self.in_top else self.full_at
 
     def is_private(self, submissions: Sequence[SiteSubmission], own_index: int | None) -> bool:
         """Return whether it is the private board, which a site shows some time after the deadline.
@@ -108,7 +108,7 @@ def read_board(session: Session, competition: str, *, lower_is_better: bool) -> 
     top = latest_reading(session, competition, "board", "top", watermark(session, competition, "top").at)
     deadline = deadline_of(session, competition)
     # With the deadline between the two, one may be the public board and the other the private one.
-    if full and top and (top.at <= full.at or (deadline and full.shown_at < deadline <= top.shown_at)):
+    if full and top and (top.read_at <= full.read_at or (deadline and full.shown_at < deadline <= top.shown_at)):
         top = None
     newest = top or full
     if newest is None:
@@ -120,8 +120,8 @@ def read_board(session: Session, competition: str, *, lower_is_better: bool) -> 
         complete=full is not None,
         after_deadline=deadline is not None and newest.shown_at >= deadline,
         shown_at=newest.shown_at,
-        whole_at=full.at if full else None,
-        top_at=top.at if top else None,
+        full_at=full.read_at if full else None,
+        top_at=top.read_at if top else None,
         in_top=in_top,
         parts=parts,
     )
@@ -133,7 +133,7 @@ def read_places(session: Session, parts: BoardParts, *, lower_is_better: bool) -
     A newer top replaces all teams that were at least as good as its last one: those it does not show have left the
     board.
     """
-    top, full = _places(session, parts.top), _places(session, parts.whole)
+    top, full = _places(session, parts.top), _places(session, parts.full)
     team_ids = {place.team_id for place in top}
     last_score = top[-1].score if top else None
     sign = -1.0 if lower_is_better else 1.0
@@ -148,15 +148,15 @@ def read_places(session: Session, parts: BoardParts, *, lower_is_better: bool) -
 
 def latest_reading(
     session: Session, competition: str, kind: ReadingKind, name: str, polled_at: datetime | None
-) -> LastReading | None:
-    """Return the last reading of a series, None if there is none or what it was of is gone."""
+) -> SeriesReading | None:
+    """Return the last reading of a series, None if there is none, or its subject is gone."""
     reading = last_reading(session, competition, kind, name)
     if reading is None or reading.sha256 is None:
         return None
     shown_at = reading.served_at or reading.at
     if polled_at is None or polled_at <= reading.at:
-        return LastReading(reading, reading.at, shown_at)
-    return LastReading(reading, polled_at, shown_at + (polled_at - reading.at))
+        return SeriesReading(reading, reading.at, shown_at)
+    return SeriesReading(reading, polled_at, shown_at + (polled_at - reading.at))
 
 
 def own_place(places: Sequence[Place], submissions: Sequence[SiteSubmission]) -> int | None:
@@ -189,32 +189,21 @@ def _places(session: Session, sha256: str | None) -> list[Place]:
 
 def site_submissions(session: Session, competition: str) -> list[SiteSubmission]:
     """Return the team's submissions, the earliest first; those that failed have no score."""
-    submissions = [
-        SiteSubmission(
-            ref=ref,
-            tag=str(row.data.get("description") or ""),
-            at=str(row.data.get("date") or ""),
-            public=number(row.data.get("public_score")) if row.data.get("status") == "COMPLETE" else None,
-            private=number(row.data.get("private_score")) if row.data.get("status") == "COMPLETE" else None,
-            team=str(row.data.get("team_name") or ""),
-        )
-        for (_, ref), row in last_readings(session, competition, "submission").items()
-    ]
-    return sorted(
-        submissions,
-        key=lambda submission: (
-            submission.at,
-            int(submission.ref) if submission.ref.isdecimal() else 0,
-            submission.ref,
-        ),
-    )
+    submissions = []
+    for (_, ref), row in last_readings(session, competition, "submission").items():
+        data, is_complete = row.data, row.data.get("status") == "COMPLETE"
+        tag, time, team = (str(data.get(name) or "") for name in ("description", "date", "team_name"))
+        public, private = (number(data.get(f"{kind}_score")) if is_complete else None for kind in ("public", "private"))
+        submissions.append(SiteSubmission(ref, tag, time, public, private, team))
+    submissions.sort(key=lambda s: (s.time, int(s.ref) if s.ref.isdecimal() else 0, s.ref))
+    return submissions
 
 
 def best_of(submissions: Sequence[SiteSubmission], *, lower_is_better: bool) -> SiteSubmission | None:
     """Return the submission with the best public score; of equals, the earliest."""
-    pairs = [(submission, submission.public) for submission in submissions if submission.public is not None]
+    scored = [submission for submission in submissions if submission.public is not None]
     sign = -1.0 if lower_is_better else 1.0
-    return max(pairs, key=lambda pair: sign * pair[1])[0] if pairs else None
+    return max(scored, key=lambda submission: sign * (submission.public or 0.0), default=None)
 
 
 def number(value: object) -> float | None:

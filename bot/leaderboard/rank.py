@@ -11,8 +11,8 @@ from sqlmodel import Session
 from bot.evaluation.answers.board import MEDALS, Medal, medal_at, medal_positions
 from bot.leaderboard.board import (
     Board,
-    LastReading,
     Place,
+    SeriesReading,
     SiteSubmission,
     best_of,
     latest_reading,
@@ -35,8 +35,8 @@ class TeamStanding:
     """Where the team stands; None means unknown. Scores are in the metric's own sign, ranks count from 1."""
 
     competition: str
-    at: datetime
-    """Since when, by our clock."""
+    since: datetime
+    """By our clock."""
     lower_is_better: bool
     private: bool
     """Whether this is the private leaderboard, which is final."""
@@ -49,7 +49,7 @@ class TeamStanding:
     """The medal that the rank is worth."""
     lines: Mapping[str, float] = field(default_factory=dict)
     """Known scores of the first team, of the last team with each medal, and the median."""
-    others: Mapping[str, float] = field(default_factory=dict)
+    rival_lines: Mapping[str, float] = field(default_factory=dict)
     """The same lines without our row, so that we never cause their moves; empty on the private leaderboard."""
 
 
@@ -58,9 +58,9 @@ class Leaderboard:
     """What was polled of a competition: its board, our submissions and our standing."""
 
     standing: TeamStanding
-    sent: Sequence[SiteSubmission]
+    submissions: Sequence[SiteSubmission]
     board: Board | None
-    own: int | None
+    own_index: int | None
     """The index of our place on the board."""
     shown_at: datetime
     """When the site showed the newest part of it."""
@@ -85,13 +85,13 @@ def team_standing(
     board: Board | None,
     submissions: Sequence[SiteSubmission],
     own_index: int | None,
-    facts: LastReading | None,
+    facts: SeriesReading | None,
     *,
     lower_is_better: bool,
 ) -> TeamStanding:
     """Return where the team stands.
 
-    `own` is the index of our place on the board. `facts` hold rank and teams, which the site reports apart from its
+    `own_index` is that of our place on the board. `facts` hold rank and teams, which the site reports apart from its
     boards: that rank counts if it is newer than our place on the board, or we have none.
     """
     places: Sequence[Place] = board.places if board else ()
@@ -101,7 +101,7 @@ def team_standing(
     # The site reports 0 for an unknown rank or number of teams.
     site_rank, site_teams = (facts.reading.data.get(name) if facts else None for name in ("user_rank", "team_count"))
     teams = len(places) if complete else site_teams or None
-    if facts and site_rank and not private and (read_at is None or facts.at > read_at):
+    if facts and site_rank and not private and (read_at is None or facts.read_at > read_at):
         rank, teams = site_rank, site_teams or teams
     if rank is not None and teams is not None:
         teams = max(rank, teams)
@@ -110,26 +110,14 @@ def team_standing(
     if not private:
         rivals = [place for index, place in enumerate(places) if index != own_index]
         lines_of_rivals = _lines(rivals, teams and teams - (rank is not None), complete=complete)
-    score = _score(
-        None if own_index is None else places[own_index].score,
-        submissions,
-        private=private,
-        lower_is_better=lower_is_better,
-    )
+    score = None if own_index is None else places[own_index].score
+    best = best_of(submissions, lower_is_better=lower_is_better)
+    if best is not None and best.public is not None and not private:
+        # The board's or our submissions', as either may be the newer.
+        better = min if lower_is_better else max
+        score = best.public if score is None else better(score, best.public)
     medal = None if rank is None or teams is None else medal_at(rank, teams)
     return TeamStanding(competition, time, lower_is_better, private, rank, teams, score, medal, lines, lines_of_rivals)
-
-
-def _score(
-    board_score: float | None, submissions: Sequence[SiteSubmission], *, private: bool, lower_is_better: bool
-) -> float | None:
-    """Return our score: the better of the public board's and our submissions', as either may be the newer."""
-    best = best_of(submissions, lower_is_better=lower_is_better)
-    if private or best is None or best.public is None:
-        return board_score
-    if board_score is None:
-        return best.public
-    return min(board_score, best.public) if lower_is_better else max(board_score, best.public)
 
 
 def _lines(places: Sequence[Place], teams: int | None, *, complete: bool) -> dict[str, float]:
@@ -164,7 +152,7 @@ def leaderboard_moved(before: TeamStanding, after: TeamStanding) -> bool:
     """
     if after.private:
         return False
-    if lines_moved(before.others, after.others, lower_is_better=after.lower_is_better):
+    if lines_moved(before.rival_lines, after.rival_lines, lower_is_better=after.lower_is_better):
         return True
     if before.rank is None or after.rank is None:
         return False

@@ -24,7 +24,7 @@ class ScoredSubmission:
     validation: float | None
     public: float | None
     private: float | None
-    at: str
+    time: str
     """ISO time."""
 
 
@@ -45,7 +45,7 @@ class LeaderboardResult:
         return any(entry.private is not None for entry in self.entries)
 
     @property
-    def shown(self) -> float | None:
+    def team_score(self) -> float | None:
         """The score of the team's place, public or private as in `private`; another member may have sent it."""
         team = self.leaderboard.standing if self.leaderboard else None
         return team.score if team and team.private == self.private else None
@@ -61,21 +61,21 @@ class LeaderboardResult:
         return max(scores, key=self.card.oriented, default=None)
 
     @property
-    def counted(self) -> ScoredSubmission | None:
+    def counting_entry(self) -> ScoredSubmission | None:
         """The submission that counts; if none has a score, the latest."""
         public = [entry for entry in self.entries if entry.public is not None]
         public.sort(key=lambda entry: self.card.oriented(entry.public or 0.0), reverse=True)
         if not self.private or not any(entry.private is not None for entry in self.entries):
             return public[0] if public else self.entries[-1] if self.entries else None
         entries = [entry for entry in (*public, *self.entries) if entry.private is not None]
-        selected = [entry for entry in entries if same_score(self.shown, entry.private or 0.0)]
+        selected = [entry for entry in entries if same_score(self.team_score, entry.private or 0.0)]
         # If nobody selects one, a site takes the better of the two with the best public scores.
         usual = max(entries[:2], key=lambda entry: self.card.oriented(entry.private or 0.0), default=None)
         return selected[0] if selected else usual
 
     def regret(self) -> float | None:
         """Return by how much the submission that counts is worse than the best one."""
-        score = None if self.counted is None else self.score(self.counted)
+        score = None if self.counting_entry is None else self.score(self.counting_entry)
         return None if score is None or self.best is None else abs(self.best - score)
 
     def nodes(self) -> dict[int, tuple[float | None, float | None]]:
@@ -95,13 +95,20 @@ class LeaderboardResult:
 
     def report(self) -> dict[str, Any]:
         """Return the fields of MLE-bench's report, filled from the leaderboard."""
-        team, entry = self.leaderboard.standing if self.leaderboard else None, self.counted
+        team, entry = self.leaderboard.standing if self.leaderboard else None, self.counting_entry
         score = None if entry is None else self.score(entry)
         rank = team.rank if team and entry else None
         teams = (team.teams or 0) if team else 0
         medal = team.medal if team and rank else None
         lines = team.lines if team else {}
         median, oriented = lines.get("median"), self.card.oriented
+        remark, team_score = dict[str, str](), self.team_score
+        if score is None:
+            message = next((entry.row.message for entry in reversed(self.entries) if entry.row.message), None)
+            missing = "the site has not shown a score yet" if self.entries else "nothing was sent"
+            remark["message"] = message or missing
+        elif team_score is not None and not same_score(team_score, score):
+            remark["note"] = f"the team's place comes from a score of {team_score:g}, which this run did not submit"
         return {
             "competition_id": self.card.slug,
             "score": score,
@@ -123,21 +130,12 @@ class LeaderboardResult:
                     "validation": entry.validation,
                     "public": entry.public,
                     "private": entry.private,
-                    "at": entry.at,
+                    "at": entry.time,
                 }
                 for entry in self.entries
             ],
-            **self._remark(score),
+            **remark,
         }
-
-    def _remark(self, score: float | None) -> dict[str, str]:
-        if score is None:
-            message = next((entry.row.message for entry in reversed(self.entries) if entry.row.message), None)
-            missing = "the site has not shown a score yet" if self.entries else "nothing was sent"
-            return {"message": message or missing}
-        if self.shown is None or same_score(self.shown, score):
-            return {}
-        return {"note": f"the team's place comes from a score of {self.shown:g}, which this run did not submit"}
 
 
 def entries_of(session: Session, run_id: str, site_rows: Sequence[SiteSubmission]) -> list[ScoredSubmission]:
@@ -156,7 +154,7 @@ def entries_of(session: Session, run_id: str, site_rows: Sequence[SiteSubmission
         if site_row is None and row.status != "confirmed":
             continue
         public, private = (site_row.public, site_row.private) if site_row else (row.score, None)
-        time = (site_row.at if site_row else "") or iso(row.at)
+        time = (site_row.time if site_row else "") or iso(row.at)
         score = validation.get(row.node) if row.run_id == run_id else None
         entries.append(ScoredSubmission(row, score, public, private, time))
     return entries

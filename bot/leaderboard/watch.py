@@ -19,7 +19,7 @@ from state.tables import Reading
 
 _KIND: Literal["watch"] = "watch"
 _NAMES = 10
-"""At most this many of the teams that passed us are named."""
+"""Teams that passed us are named up to this number."""
 _MIN_INTERVAL = timedelta(days=1)
 """The shortest time between two notices of moves at the top: a young board moves far every day."""
 _MARGIN = 20
@@ -31,8 +31,7 @@ class _Notified:
     rank: int | None = None
     medal: Medal | None = None
     private: bool = False
-    others: Mapping[str, float] = field(default_factory=dict)
-    """The other teams' lines."""
+    rival_lines: Mapping[str, float] = field(default_factory=dict)
     lines_at: datetime | None = None
     """When the last notice of their moves was written; None: never."""
     parts: BoardParts = field(default_factory=BoardParts)
@@ -67,11 +66,11 @@ def watch_board(
         notices = _notices(tx.session, leaderboard, notified)
         notified = _notified_after(notified, leaderboard, notices, tx.now())
         record = _Record(standing=standing, notified=notified)
-        # The reading's own time is since when the team stands there.
-        data = record.model_dump(mode="json", exclude={"standing": {"competition", "at"}})
+        # The time of the reading is that of the standing.
+        data = record.model_dump(mode="json", exclude={"standing": {"competition", "since"}})
         is_new = take_reading(tx, competition, _KIND, "", data, served_at=leaderboard.shown_at)
         if not is_new and row is not None:
-            return replace(standing, at=row.at)
+            return replace(standing, since=row.at)
         for notice in notices:
             notify(tx, notice, run_id)
         return standing
@@ -86,14 +85,14 @@ def standing_of(store: Store, competition: str) -> TeamStanding | None:
 
 def _passers(session: Session, before: BoardParts, leaderboard: Leaderboard) -> list[Place]:
     """Return the teams that are ahead of us now and were not on an earlier board, the best first."""
-    if leaderboard.board is None or leaderboard.own is None:
+    if leaderboard.board is None or leaderboard.own_index is None:
         return []
     places, _ = read_places(session, before, lower_is_better=leaderboard.standing.lower_is_better)
-    own_index = own_place(places, leaderboard.sent)
+    own_index = own_place(places, leaderboard.submissions)
     if own_index is None:
         return []
     team_ids = {place.team_id for place in places[:own_index]}
-    return [place for place in leaderboard.board.places[: leaderboard.own] if place.team_id not in team_ids]
+    return [place for place in leaderboard.board.places[: leaderboard.own_index] if place.team_id not in team_ids]
 
 
 def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) -> list[Notice]:
@@ -119,13 +118,15 @@ def _notices(session: Session, leaderboard: Leaderboard, notified: _Notified) ->
         if _is_another_medal(standing, notified):
             facts = {**common, "medal": standing.medal, "earlier": notified.medal, "private": standing.private}
             notices.append(Notice("leaderboard.medal", name, facts))
-    if _top_moved(standing, notified):
+    is_due = notified.lines_at is None or standing.since - notified.lines_at >= _MIN_INTERVAL
+    rivals_before, rivals, lower = notified.rival_lines, standing.rival_lines, standing.lower_is_better
+    if is_due and not standing.private and lines_moved(rivals_before, rivals, lower_is_better=lower):
         facts = {
             **common,
-            "first_before": notified.others.get("first"),
-            "first": standing.others.get("first"),
-            "gold_before": notified.others.get("gold"),
-            "gold": standing.others.get("gold"),
+            "first_before": rivals_before.get("first"),
+            "first": rivals.get("first"),
+            "gold_before": rivals_before.get("gold"),
+            "gold": rivals.get("gold"),
             "score": standing.score,
         }
         notices.append(Notice("leaderboard.top", name, facts))
@@ -142,12 +143,6 @@ def _is_another_medal(standing: TeamStanding, notified: _Notified) -> bool:
     return standing.rank > end + end // _MARGIN
 
 
-def _top_moved(standing: TeamStanding, notified: _Notified) -> bool:
-    if standing.private or (notified.lines_at is not None and standing.at - notified.lines_at < _MIN_INTERVAL):
-        return False
-    return lines_moved(notified.others, standing.others, lower_is_better=standing.lower_is_better)
-
-
 def _notified_after(
     notified: _Notified, leaderboard: Leaderboard, notices: Sequence[Notice], now: datetime
 ) -> _Notified:
@@ -160,11 +155,10 @@ def _notified_after(
     if "leaderboard.medal" in kinds:
         notified = replace(notified, medal=standing.medal)
     if "leaderboard.top" in kinds:
-        notified = replace(notified, others=standing.others, lines_at=now)
+        notified = replace(notified, rival_lines=standing.rival_lines, lines_at=now)
     # Moves of a line count from where it was when it first became known.
-    return replace(
-        notified, others={**standing.others, **notified.others}, private=notified.private or standing.private
-    )
+    lines = {**standing.rival_lines, **notified.rival_lines}
+    return replace(notified, rival_lines=lines, private=notified.private or standing.private)
 
 
 def _read_record(row: Reading | None) -> _Record | None:
@@ -172,7 +166,7 @@ def _read_record(row: Reading | None) -> _Record | None:
     if row is None or row.sha256 is None:
         return None
     try:
-        standing = {**row.data["standing"], "competition": row.competition, "at": row.at}
+        standing = {**row.data["standing"], "competition": row.competition, "since": row.at}
         return _Record.model_validate({**row.data, "standing": standing})
     except (KeyError, TypeError, ValidationError):
         return None

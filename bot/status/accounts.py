@@ -66,7 +66,7 @@ class Account:
 def accounts(session: Session, allowance: Allowance, now: datetime) -> list[Account]:
     """Return the account of the day (UTC), then of each competition, its day and its runs, also without spending."""
     start, runs = midnight(now), session.exec(select(Run).order_by(col(Run.created_at))).all()
-    ever, today = _ledgers(session, None), _ledgers(session, start)
+    ever, today = ({ledger.run_id: ledger for ledger in read_ledger(session, since)} for since in (None, start))
     date = start.date().isoformat()
     account_rows = [_account(allowance, "day", "day", "", date, list(today.values()))]
     for slug in sorted({*allowance.competitions, *(run.competition for run in runs)}):
@@ -83,10 +83,6 @@ def _account(
     caps, amounts = allowance.caps(level, competition), total(ledgers)
     figures = {kind: figure(caps.cap_of(kind), amounts[kind]) for kind in Kind}
     return Account(level, name, competition, period, figures, sum(ledger.unpriced for ledger in ledgers))
-
-
-def _ledgers(session: Session, since: datetime | None) -> dict[str, Ledger]:
-    return {ledger.run_id: ledger for ledger in read_ledger(session, since)}
 
 
 def _lower(first: T | None, second: T | None) -> T | None:

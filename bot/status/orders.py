@@ -33,7 +33,7 @@ def open_for_orders(database: Path) -> Store:
 
 
 def refuse_secrets(text: str) -> None:
-    """Refuse a note that would reveal a secret to a model. Raises UsageError: it holds one; the error does not repeat it."""
+    """Raise UsageError if a note would reveal a secret to a model; the error does not repeat it."""
     for secret in find_secrets(text):
         raise UsageError(
             f"the note holds {secret.kind}, but notes go into prompts: remove it (keep it in {secret.place})"
@@ -41,14 +41,14 @@ def refuse_secrets(text: str) -> None:
 
 
 def leave_note(store: Store, competition: str, text: str, author: str) -> Note:
-    """Keep a note on a competition. Raises UsageError: it holds a secret, or is no note, see `state.steering.add_note`."""
+    """Store a note on a competition. Raises UsageError: it holds a secret, is empty or too long."""
     refuse_secrets(text)
     with store.write() as tx:
         return add_note(tx, competition, text, author)
 
 
 def order(store: Store, competition: str, state: ControlState, author: str) -> ControlState:
-    """Have a competition worked on, paused or stopped; return what it was before."""
+    """Set whether a competition is worked on, paused or stopped; return its state before."""
     with store.write() as tx:
         before = control(tx.session, competition)
         set_control(tx, competition, state, author)
@@ -70,7 +70,7 @@ def decide(store: Store, name: str, verdict: Verdict, author: str) -> Approval:
 
 
 def pending_approvals(store: Store) -> list[str]:
-    """Return what waits for its owner's word, each with the command that gives it."""
+    """Return what waits for the owner's decision, each with the command that gives it."""
     with store.read() as session:
         pending = undecided(session)
         problem_lines = [problem.sentence for problem in current(session) if "bot approve" in problem.sentence]
@@ -79,7 +79,6 @@ def pending_approvals(store: Store) -> list[str]:
 
 
 def _approval_line(session: Session, approval: Approval, now: datetime) -> str:
-    """Return a question about a file: of which competition and node it is, how long it waits, and why it is asked."""
     run, submission = session.get(Run, approval.run_id), session.get(Submission, (approval.run_id, approval.submission))
     node = None if submission is None else session.get(Node, (approval.run_id, submission.node))
     node_label = f"{run.competition if run else approval.run_id}, node {submission.node if submission else '?'}"

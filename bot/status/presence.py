@@ -1,10 +1,8 @@
-"""Presence: when a daemon began and ended, its version and its clock, for other processes."""
+"""Presence: when a daemon started and ended, its version and its clock, for other processes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
-from typing import Any
 
 from sqlmodel import Session
 
@@ -24,13 +22,13 @@ class Presence:
     since: datetime
     version: str
     process: int
-    ended: datetime | None
-    """When it ended in order; None: it is running, or was killed."""
+    ended_at: datetime | None
+    """When it shut down cleanly; None: it is running, or was killed."""
     clock: Clock
 
 
 def record_start(tx: Transaction, process: int) -> None:
-    """Record that a daemon begins, with the number of its process and the transaction's clock."""
+    """Record that a daemon starts, with the number of its process and the transaction's clock."""
     clock = tx.clock
     data = None
     if isinstance(clock, FastClock):
@@ -39,7 +37,7 @@ def record_start(tx: Transaction, process: int) -> None:
 
 
 def record_end(tx: Transaction) -> None:
-    """Record that the daemon ends in order."""
+    """Record that the daemon shuts down cleanly."""
     tx.record(_DAEMON_ENDED, run_id=NO_RUN)
 
 
@@ -49,18 +47,14 @@ def presence(session: Session) -> Presence | None:
     if row is None:
         return None
     end = latest(session, NO_RUN, (_DAEMON_ENDED,))
-    over = end.at if end is not None and end.seq > row.seq else None
-    return Presence(row.at, row.data["version"], row.data["process"], over, clock_of(row.data["clock"]))
+    ended_at = end.at if end is not None and end.seq > row.seq else None
+    clock: Clock = SystemClock()
+    if (data := row.data["clock"]) is not None:
+        clock = FastClock(datetime.fromisoformat(data["start"]), float(data["speed"]), float(data["began"]))
+    return Presence(row.at, row.data["version"], row.data["process"], ended_at, clock)
 
 
 def daemon_clock(session: Session, default: Clock) -> Clock:
     """Return the latest daemon's clock, which in a rehearsal is not the machine's."""
     daemon = presence(session)
     return default if daemon is None else daemon.clock
-
-
-def clock_of(data: Mapping[str, Any] | None) -> Clock:
-    """Return the clock that a daemon recorded: in a rehearsal the site's, else the machine's."""
-    if data is None:
-        return SystemClock()
-    return FastClock(datetime.fromisoformat(data["start"]), float(data["speed"]), float(data["began"]))

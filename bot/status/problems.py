@@ -1,4 +1,4 @@
-"""Problems that need a person, and since when; stored as events of no run."""
+"""Problems that need the owner, and since when; stored as events of no run."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,17 +18,17 @@ _STARTED, _STOPPED = "problem.began", "problem.ended"
 
 @dataclass(frozen=True)
 class OpenProblem:
-    """One problem that is not over."""
+    """One problem that is not resolved."""
 
     key: str
     """Identifies it, such as `rules/titanic`."""
     sentence: str
-    """What is wrong and what a person should do about it."""
+    """What is wrong and what the owner should do about it."""
     since: datetime
 
 
 def begin(tx: Transaction, key: str, sentence: str, notice: "Notice | None" = None, *, asks: bool = False) -> bool:
-    """Record that a problem began, and notify the owner; returns False, and does nothing, if it had begun already.
+    """Record that a problem began, and notify the owner; return False, and do nothing, if it is open already.
 
     With `asks`, the sentence asks the owner for something, and another sentence is a new problem.
     """
@@ -70,6 +70,6 @@ def end_all_of(tx: Transaction, name: str) -> None:
 
 
 def current(session: Session) -> list[OpenProblem]:
-    """Return the problems that are not over, oldest first."""
-    latest_ones = latest_of_each(session, NO_RUN, (_STARTED, _STOPPED), "key")
-    return [OpenProblem(key, row.data["sentence"], row.at) for key, row in latest_ones.items() if row.type == _STARTED]
+    """Return the open problems, oldest first."""
+    events = latest_of_each(session, NO_RUN, (_STARTED, _STOPPED), "key")
+    return [OpenProblem(key, row.data["sentence"], row.at) for key, row in events.items() if row.type == _STARTED]

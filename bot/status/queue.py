@@ -1,4 +1,4 @@
-"""The queue: tasks that are due, waiting or given up, letters to the owner, and the owner's orders, notes and approvals."""
+"""The queue: due and abandoned tasks, letters to the owner, and the owner's orders, notes and approvals."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from state.tasks import coming_tasks
 
 
 @dataclass(frozen=True)
-class Queued:
+class QueuedTask:
     """One task."""
 
     key: str
@@ -26,15 +26,15 @@ class Queued:
 
 
 @dataclass(frozen=True)
-class GivenUp:
+class AbandonedTasks:
     """The tasks that were given up for one cause."""
 
     error: str | None
-    """The cause; None: no reason is known."""
+    """The cause; None: unknown."""
     tasks: int
-    of: tuple[str, ...]
-    """What they were to do, such as `poll of titanic`."""
-    at: datetime
+    names: tuple[str, ...]
+    """Such as `poll of titanic`."""
+    last_at: datetime
     """When the latest was given up."""
 
 
@@ -42,20 +42,23 @@ class GivenUp:
 class Letters:
     """Messages to one service that it has not taken yet."""
 
-    waiting: int = 0
+    unsent: int = 0
     failing: int = 0
-    """Those of them that were tried in vain."""
+    """How many of them have failed attempts."""
     error: str | None = None
     """The last failed attempt's."""
 
 
-def queued(session: Session, competition: str, limit: int = 5) -> tuple[Queued, ...]:
+def queued(session: Session, competition: str, limit: int = 5) -> tuple[QueuedTask, ...]:
     """Return a competition's tasks that are not over, by due time."""
-    return tuple(map(_queued, coming_tasks(session, competition=competition, limit=limit)))
+    return tuple(
+        QueuedTask(row.key, row.kind, row.competition, row.due_at, row.status, row.tries, row.error)
+        for row in coming_tasks(session, competition=competition, limit=limit)
+    )
 
 
-def dead(session: Session, limit: int = 20) -> tuple[GivenUp, ...]:
-    """Return the tasks that were given up by cause, latest first, without those after which one of the kind succeeded."""
+def dead(session: Session, limit: int = 20) -> tuple[AbandonedTasks, ...]:
+    """Return the abandoned tasks by cause, latest first, without those after which one of the kind succeeded."""
     later = aliased(Task)
     succeeded = (
         select(later.key)
@@ -63,20 +66,14 @@ def dead(session: Session, limit: int = 20) -> tuple[GivenUp, ...]:
         .where(col(later.ended_at) > col(Task.ended_at))
     )
     query = select(Task).where(Task.status == "dead", ~succeeded.exists())
-    queues: dict[str | None, GivenUp] = {}
+    groups: dict[str | None, AbandonedTasks] = {}
     for row in session.exec(query.order_by(Task.kind, Task.competition)):
-        ended_at, task_name = (
-            row.ended_at or row.due_at,
-            f"{row.kind} of {row.competition}" if row.competition else row.kind,
-        )
-        group = queues.get(row.error, GivenUp(row.error, 0, (), ended_at))
-        task_names = group.of if task_name in group.of else (*group.of, task_name)
-        queues[row.error] = GivenUp(row.error, group.tasks + 1, task_names, max(group.at, ended_at))
-    return tuple(sorted(queues.values(), key=lambda group: group.at, reverse=True)[:limit])
-
-
-def _queued(row: Task) -> Queued:
-    return Queued(row.key, row.kind, row.competition, row.due_at, row.status, row.tries, row.error)
+        ended_at = row.ended_at or row.due_at
+        name = f"{row.kind} of {row.competition}" if row.competition else row.kind
+        group = groups.get(row.error, AbandonedTasks(row.error, 0, (), ended_at))
+        names = tuple(dict.fromkeys((*group.names, name)))
+        groups[row.error] = AbandonedTasks(row.error, group.tasks + 1, names, max(group.last_at, ended_at))
+    return tuple(sorted(groups.values(), key=lambda group: group.last_at, reverse=True)[:limit])
 
 
 def letters(session: Session) -> dict[str, Letters]:
@@ -86,7 +83,7 @@ def letters(session: Session) -> dict[str, Letters]:
     for service, error in session.exec(unsent):
         queue = queues.get(service, Letters())
         failing = queue.failing + (error is not None)
-        queues[service] = Letters(queue.waiting + 1, failing, error if error is not None else queue.error)
+        queues[service] = Letters(queue.unsent + 1, failing, error if error is not None else queue.error)
     unread = select(func.count()).select_from(Notification).where(col(Notification.sent_at).is_(None))
     if not queues and (undelivered_count := session.exec(unread).one()):
         queues[""] = Letters(undelivered_count)
@@ -99,7 +96,7 @@ class NoteRead:
 
     id: int
     text: str
-    at: datetime
+    created_at: datetime
     read_at: datetime | None
     """None: no prompt has held it yet."""
     read_by: str | None
@@ -111,7 +108,7 @@ def controls(session: Session) -> dict[str, str]:
     return {row.competition: row.state for row in session.exec(select(Control))}
 
 
-def held(session: Session, run_id: str) -> tuple[int, ...]:
+def open_approvals(session: Session, run_id: str) -> tuple[int, ...]:
     """Return the numbers of a run's open approvals, by which its held submissions are approved."""
     query = select(Approval.id).where(Approval.run_id == run_id, col(Approval.decision).is_(None))
     return tuple(id for id in session.exec(query.order_by(col(Approval.id))) if id is not None)
@@ -121,16 +118,15 @@ def notes_read(session: Session, competition: str, run_id: str | None, limit: in
     """Return the latest notes on a competition, oldest first, and whether the run's prompts held them."""
     query = select(Note).where(Note.competition == competition).order_by(col(Note.id).desc()).limit(limit)
     recent_notes = session.exec(query).all()[::-1]
-    queues = []
+    notes = []
     for note in recent_notes:
-        call = None if run_id is None else _first_call(session, run_id, note)
-        queues.append(NoteRead(note.id or 0, note.text, note.at, call and call[0], call and call[1]))
-    return tuple(queues)
-
-
-def _first_call(session: Session, run_id: str, note: Note) -> tuple[datetime, str] | None:
-    """Return the time and role of the first call whose prompt held a note."""
-    query = select(ModelCall.at, ModelCall.role).where(
-        ModelCall.run_id == run_id, ModelCall.at >= note.at, func.instr(ModelCall.items, f'"{note.item}"') > 0
-    )
-    return session.exec(query.order_by(col(ModelCall.seq)).limit(1)).first()
+        first_call = (
+            select(ModelCall.at, ModelCall.role)
+            .where(ModelCall.run_id == run_id, ModelCall.at >= note.at)
+            .where(func.instr(ModelCall.items, f'"{note.item}"') > 0)
+            .order_by(col(ModelCall.seq))
+            .limit(1)
+        )
+        read_at, role = session.exec(first_call).first() or (None, None)
+        notes.append(NoteRead(note.id or 0, note.text, note.at, read_at, role))
+    return tuple(notes)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel
 from sqlmodel import Session, col, select
@@ -17,7 +17,7 @@ from bot.engine.run_record import Doing, RunRecord
 from bot.execution.folder import RunFolder, is_live
 from bot.execution.running import is_running
 from state.errors import InfrastructureFailure
-from state.ledgers import Ledger, read_ledger, read_only
+from state.ledgers import read_ledger, read_only
 from state.tables import Event, Run
 
 Status = Literal["not started", "running", "stopped", "finished", "failed", "live", "unreadable"]
@@ -43,9 +43,9 @@ class RunStatus:
     """Calls whose price is unknown: more money was spent than the figure shows."""
     doing: Sequence[Doing] = ()
     phase: str = ""
-    """What its work has come to, while it runs."""
+    """The phase of its work, while it runs."""
     best_over_time: Sequence[tuple[float, float]] = ()
-    """Each new best score with the seconds of the run at which it came."""
+    """Each new best score, with its time in seconds of the run."""
 
 
 class _Settings(BaseModel):
@@ -85,7 +85,13 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
     run = session.get(Run, run_id)
     if run is None:
         return RunStatus(str(folder.path), run_id, "not started", steps=settings.steps)
-    status, note = _status(run.status, folder)
+    # In the database a killed run is still `running`.
+    status: Status = "unreadable"
+    note: str | None = f"its status {run.status!r} is unknown"
+    if run.status == "running" and not is_running(folder):
+        status, note = "stopped", "its process has ended; the run can be resumed"
+    elif run.status in ("running", "finished", "stopped", "failed"):
+        status, note = cast(Status, run.status), None
     (ledger,) = [row for row in read_ledger(session) if row.run_id == run_id]
     record = RunRecord(session, run)
     nodes = record.counts
@@ -94,6 +100,10 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         last = select(Event.at).where(Event.run_id == run_id).order_by(col(Event.seq).desc()).limit(1)
         wall += max(0.0, (now - session.exec(last).one()).total_seconds())
     progress = share(nodes.all, settings.steps, wall, settings.time) if status == "running" else None
+    spending = {**total([ledger]), Kind.WALL_SECONDS: wall}
+    caps = {kind: settings.budget.cap_of(kind) for kind in Kind}
+    bound = caps[Kind.WALL_SECONDS]
+    caps[Kind.WALL_SECONDS] = settings.time if bound is None else min(settings.time, bound)
     return RunStatus(
         run=str(folder.path),
         run_id=run_id,
@@ -102,25 +112,11 @@ def _read(session: Session, folder: RunFolder, run_id: str, settings: _Settings,
         nodes=nodes.all,
         steps=settings.steps,
         best_score=nodes.best_score,
-        budget=_budget(settings, ledger, wall, progress),
+        budget={
+            kind.value: figure(caps[kind], spending[kind], project(kind, spending[kind], progress)) for kind in Kind
+        },
         unpriced_calls=ledger.unpriced,
         doing=record.doing if status == "running" else (),
         phase=record.phase if status == "running" else "",
         best_over_time=[(record.seconds(time), score) for time, score in record.best_over_time()],
     )
-
-
-def _status(stored: str, folder: RunFolder) -> tuple[Status, str | None]:
-    """Return the status and a note: in the database a killed run is still `running`."""
-    if stored == "running":
-        return ("running", None) if is_running(folder) else ("stopped", "its process has ended; the run can be resumed")
-    statuses: dict[str, Status] = {"finished": "finished", "stopped": "stopped", "failed": "failed"}
-    return statuses.get(stored, "unreadable"), None if stored in statuses else f"its status {stored!r} is unknown"
-
-
-def _budget(settings: _Settings, ledger: Ledger, wall: float, progress: float | None) -> dict[str, Figure]:
-    spending = {**total([ledger]), Kind.WALL_SECONDS: wall}
-    caps = {kind: settings.budget.cap_of(kind) for kind in Kind}
-    bound = caps[Kind.WALL_SECONDS]
-    caps[Kind.WALL_SECONDS] = settings.time if bound is None else min(settings.time, bound)
-    return {kind.value: figure(caps[kind], spending[kind], project(kind, spending[kind], progress)) for kind in Kind}

@@ -1,6 +1,5 @@
 """A competition at the site, as last read: its deadline, our rank and submissions, when its parts were read, its posts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,10 +19,10 @@ from state.tables import KernelVersion, PostedMessage, Run, Submission, Topic
 
 @dataclass(frozen=True)
 class Rank:
-    """Our team on the board that the site shows."""
+    """Our team on the leaderboard that the site shows."""
 
     rank: int | None = None
-    """From 1; None: not on it, or not read."""
+    """From 1; None: not on it, or not read yet."""
     teams: int | None = None
     medal: Medal | None = None
     """What the rank would be worth now; None: nothing."""
@@ -31,8 +30,7 @@ class Rank:
     """The public score, or the private one if the rank is on the private board."""
     private: bool = False
     """Whether the rank is on the private board."""
-    at: datetime | None = None
-    """Since when."""
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class SubmissionCounts:
     left_today: int | None = None
     """None: no limit is known."""
     open: int = 0
-    """Begun but not settled."""
+    """Started but not settled."""
     last_score: float | None = None
     """The latest public score."""
 
@@ -75,23 +73,17 @@ def rank(session: Session, competition: str, as_of: datetime | None = None) -> R
         and watched.sha256 is not None
         and (standing := watched.data.get("standing", watched.data)).get("rank")
     ):
-        private = bool(standing.get("private"))
-        return _rank(
-            standing["rank"], standing.get("teams"), number(standing.get("score")), watched.at, private=private
-        )
-    reading = last_reading(session, competition, "standing", as_of=as_of)
-    if reading is None or reading.sha256 is None:
-        return Rank()
-    return _rank(reading.data.get("user_rank"), reading.data.get("team_count"), None, reading.at)
-
-
-def _rank(
-    rank: int | None, teams: int | None, score: float | None, known_at: datetime, *, private: bool = False
-) -> Rank:
+        our_rank, teams, score = standing["rank"], standing.get("teams"), number(standing.get("score"))
+        private, since = bool(standing.get("private")), watched.at
+    else:
+        reading = last_reading(session, competition, "standing", as_of=as_of)
+        if reading is None or reading.sha256 is None:
+            return Rank()
+        our_rank, teams, score = reading.data.get("user_rank"), reading.data.get("team_count"), None
+        private, since = False, reading.at
     # The site reports 0 for an unknown rank or number of teams.
-    return Rank(
-        rank or None, teams or None, medal_at(rank, teams) if rank and teams else None, score, private, known_at
-    )
+    medal = medal_at(our_rank, teams) if our_rank and teams else None
+    return Rank(our_rank or None, teams or None, medal, score, private, since)
 
 
 def count_sent(
@@ -101,26 +93,9 @@ def count_sent(
     query = select(Submission).join(Run, col(Run.id) == col(Submission.run_id)).where(Run.competition == competition)
     our_submissions = session.exec(query.order_by(col(Submission.at))).all()
     times = [submission.sent_at or submission.at for submission in our_submissions if may_be_there(submission)]
-    scores = [submission.score for submission in our_submissions if submission.score is not None]
-    return SubmissionCounts(
-        today=sum(sent_at >= midnight(now) for sent_at in times),
-        all=len(times),
-        left_today=_submissions_left(session, competition, settings, now, times),
-        open=sum(submission.status in OPEN for submission in our_submissions),
-        last_score=scores[-1] if scores else _last_score(session, competition),
-    )
-
-
-def _submissions_left(
-    session: Session,
-    competition: str,
-    settings: CompetitionSettings | None,
-    now: datetime,
-    times: Sequence[datetime],
-) -> int | None:
-    """Return how many may still be sent today, given the times of those that were; None if no limit is known."""
-    limits, facts = last_reading(session, competition, "limits"), last_reading(session, competition, "competition")
     today = sum(sent_at >= midnight(now) for sent_at in times)
+    scores = [submission.score for submission in our_submissions if submission.score is not None]
+    limits, facts = last_reading(session, competition, "limits"), last_reading(session, competition, "competition")
     daily = facts.data.get("max_daily_submissions") if facts is not None else None
     bounds: list[int] = []
     # All are zero for a user without a team, which says nothing of the day.
@@ -133,25 +108,31 @@ def _submissions_left(
         bounds.append(settings.submissions_per_day - today)
     if settings is not None and settings.max_submissions is not None:
         bounds.append(settings.max_submissions - len(times))
-    return max(0, min(bounds)) if bounds else None
-
-
-def _last_score(session: Session, competition: str) -> float | None:
-    """Return the public score that the site lists for the team's latest submission, whoever sent it."""
-    dated_scores = [
-        (str(row.data.get("date") or ""), score)
-        for row in last_readings(session, competition, "submission").values()
-        if (score := number(row.data.get("public_score"))) is not None
-    ]
-    return max(dated_scores)[1] if dated_scores else None
+    # Without a score of ours, the one that the site lists for the team's latest submission counts.
+    site_scores = (
+        []
+        if scores
+        else [
+            (str(row.data.get("date") or ""), score)
+            for row in last_readings(session, competition, "submission").values()
+            if (score := number(row.data.get("public_score"))) is not None
+        ]
+    )
+    return SubmissionCounts(
+        today=today,
+        all=len(times),
+        left_today=max(0, min(bounds)) if bounds else None,
+        open=sum(submission.status in OPEN for submission in our_submissions),
+        last_score=scores[-1] if scores else max(site_scores)[1] if site_scores else None,
+    )
 
 
 @dataclass(frozen=True)
-class PartPolled:
+class PollState:
     """The state of one polled part of a competition."""
 
     part: str
-    at: datetime | None
+    read_at: datetime | None
     """When it was last read to its end."""
     failures: int
     """In a row, since then."""
@@ -170,11 +151,11 @@ class Posts:
     kernels: int = 0
 
 
-def last_polls(session: Session, competition: str) -> tuple[PartPolled, ...]:
+def last_polls(session: Session, competition: str) -> tuple[PollState, ...]:
     """Return the parts of a competition that were ever tried, with those of the account (competition `""`), by name."""
     marks = {**watermarks(session, ""), **watermarks(session, competition)}
     return tuple(
-        PartPolled(part, row.at, row.failures, row.tried_at if row.failures else None, row.refused, row.error)
+        PollState(part, row.at, row.failures, row.tried_at if row.failures else None, row.refused, row.error)
         for part, row in sorted(marks.items())
     )
 
@@ -184,12 +165,10 @@ def posts(session: Session) -> dict[str, Posts]:
     topics = select(Topic.competition, func.count()).where(col(Topic.deleted).is_(False))
     messages = select(PostedMessage.competition, func.count()).where(col(PostedMessage.deleted).is_(False))
     kernels = select(KernelVersion.competition, func.count(distinct(col(KernelVersion.ref))))
-    counts = [
-        dict(session.exec(query).all())
-        for query in (
-            topics.group_by(Topic.competition),
-            messages.group_by(PostedMessage.competition),
-            kernels.group_by(KernelVersion.competition),
-        )
-    ]
-    return {slug: Posts(*(counted_posts.get(slug, 0) for counted_posts in counts)) for slug in set().union(*counts)}
+    queries = (
+        topics.group_by(Topic.competition),
+        messages.group_by(PostedMessage.competition),
+        kernels.group_by(KernelVersion.competition),
+    )
+    counts = [dict(session.exec(query).all()) for query in queries]
+    return {slug: Posts(*(count.get(slug, 0) for count in counts)) for slug in set().union(*counts)}

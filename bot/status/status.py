@@ -14,8 +14,19 @@ from bot.status.accounts import Account, Allowance, accounts
 from bot.status.lock import is_running
 from bot.status.presence import PULSE, Presence, presence
 from bot.status.problems import OpenProblem, current
-from bot.status.queue import GivenUp, Letters, NoteRead, Queued, controls, dead, held, letters, notes_read, queued
-from bot.status.site import PartPolled, Posts, Rank, SubmissionCounts, count_sent, deadline, last_polls, posts, rank
+from bot.status.queue import (
+    AbandonedTasks,
+    Letters,
+    NoteRead,
+    QueuedTask,
+    controls,
+    dead,
+    letters,
+    notes_read,
+    open_approvals,
+    queued,
+)
+from bot.status.site import PollState, Posts, Rank, SubmissionCounts, count_sent, deadline, last_polls, posts, rank
 from bot.submission.notebook_lines import NotebookLine, notebook_lines
 from state.latest_events import latest_of_each
 from state.live import latest_runs
@@ -47,7 +58,7 @@ class CompetitionStatus:
     submit: bool
     """Whether files are sent."""
     state: EntryState
-    why: str | None
+    reason: str | None
     """What it waits for, in a sentence."""
     since: datetime | None
     control: str
@@ -55,22 +66,22 @@ class CompetitionStatus:
     run: RunLine | None
     deadline: datetime | None
     days_left: float | None
-    polled: tuple[PartPolled, ...]
+    polls: tuple[PollState, ...]
     posts: Posts
     pool: Pool
     nodes: NodeCounts
     doing: tuple[Doing, ...]
-    sent: SubmissionCounts
+    submissions: SubmissionCounts
     doubts: tuple[Doubt, ...]
     """The guards' latest findings that did not pass, latest first."""
-    held: tuple[int, ...]
-    """Numbers by which held submissions are approved."""
+    pending: tuple[int, ...]
+    """Numbers by which the submissions that await approval are approved."""
     notebooks: tuple[NotebookLine, ...]
-    """In a competition of notebooks: those that are under way, and the last one that is settled."""
+    """In a competition of notebooks: the unsettled ones, and the last one that is settled."""
     rank: Rank
-    spent: tuple[Account, ...]
+    accounts: tuple[Account, ...]
     """The accounts of the competition, its day and its run."""
-    next: tuple[Queued, ...]
+    next: tuple[QueuedTask, ...]
     notes: tuple[NoteRead, ...]
 
 
@@ -83,23 +94,23 @@ class DaemonStatus:
     now: datetime
     """By its clock."""
     since: datetime | None
-    """When it last began; None: never."""
-    ended: datetime | None
-    """When it ended in order; None while it runs, or if it was killed."""
+    """When it last started; None: never."""
+    ended_at: datetime | None
+    """When it shut down cleanly; None while it runs, or if it was killed."""
     alive: datetime | None
-    """When it last proved that it works; None: never."""
+    """Time of its last heartbeat; None: never."""
     version: str | None
     process: int | None
     database_bytes: int
     free_bytes: int
     """On the disk of its folder."""
-    spent: Account
+    account: Account
     """The account of the day, over all competitions."""
     problems: tuple[OpenProblem, ...]
-    """What needs a person."""
-    dead: tuple[GivenUp, ...]
+    """What needs the owner."""
+    dead: tuple[AbandonedTasks, ...]
     """Tasks that were given up, by cause, unless the same kind of task has succeeded since."""
-    next: tuple[Queued, ...]
+    next: tuple[QueuedTask, ...]
     """Tasks of no competition."""
     letters: Mapping[str, Letters]
 
@@ -119,18 +130,16 @@ def status_of(store: Store, allowance: Allowance, names: Collection[str] = ()) -
         now = (daemon.clock if daemon is not None else store.clock).now()
         runs, states, orders = latest_runs(session), entries(session), controls(session)
         slugs = sorted({*allowance.competitions, *runs, *states})
-        all_accounts, read_posts = accounts(session, allowance, now), posts(session)
+        all_accounts, all_posts = accounts(session, allowance, now), posts(session)
         reader = _CompetitionReader(session, allowance, now, all_accounts)
-        return Status(
-            _daemon(session, store.path, now, daemon, all_accounts[0]),
-            tuple(
-                reader.read(
-                    slug, runs.get(slug), states.get(slug), read_posts.get(slug, Posts()), orders.get(slug, "running")
-                )
-                for slug in slugs
-                if not names or slug in names
-            ),
+        competitions = tuple(
+            reader.read(
+                slug, runs.get(slug), states.get(slug), all_posts.get(slug, Posts()), orders.get(slug, "running")
+            )
+            for slug in slugs
+            if not names or slug in names
         )
+        return Status(_daemon(session, store.path, now, daemon, all_accounts[0]), competitions)
 
 
 def entries(session: Session) -> dict[str, Event]:
@@ -146,13 +155,13 @@ def _daemon(session: Session, database: Path, now: datetime, daemon: Presence | 
         running=is_running(folder),
         now=now,
         since=daemon.since if daemon else None,
-        ended=daemon.ended if daemon else None,
+        ended_at=daemon.ended_at if daemon else None,
         alive=pulse.at if pulse else None,
         version=daemon.version if daemon else None,
         process=daemon.process if daemon else None,
         database_bytes=sum(file.stat().st_size for file in files if file.exists()),
         free_bytes=free_bytes(folder),
-        spent=today,
+        account=today,
         problems=tuple(current(session)),
         dead=dead(session),
         next=queued(session, ""),
@@ -167,55 +176,41 @@ class _CompetitionReader:
     session: Session
     allowance: Allowance
     now: datetime
-    spent: Sequence[Account]
+    accounts: Sequence[Account]
 
     def read(self, slug: str, row: Run | None, entry: Event | None, posts: Posts, control: str) -> CompetitionStatus:
         session, settings = self.session, self.allowance.competitions.get(slug)
         run = None if row is None else RunRecord(session, row)
         deadline_at = deadline(session, slug, settings, row)
+        event = "" if entry is None else entry.type.removeprefix("entry.")
+        reasons = [] if entry is None else [entry.data.get(name) for name in ("line", "reason")]
+        lines = notebook_lines(session, run.id) if run else []
         return CompetitionStatus(
             competition=slug,
             configured=settings is not None,
             submit=settings is not None and settings.submit,
-            state=_state(entry),
-            why=_reason(entry),
+            state=next((state for state in get_args(EntryState) if state == event), "not begun"),
+            reason=next((str(reason) for reason in reasons if reason), None),
             since=entry.at if entry else None,
             control=control,
             run=RunLine(row.id, row.agent, row.model, row.status, row.created_at) if row else None,
             deadline=deadline_at,
             days_left=max(0.0, (deadline_at - self.now).total_seconds() / 86_400) if deadline_at else None,
-            polled=last_polls(session, slug),
+            polls=last_polls(session, slug),
             posts=posts,
             pool=run.pool if run else Pool(),
             nodes=run.counts if run else NodeCounts(),
             doing=run.doing if run else (),
-            sent=count_sent(session, slug, settings, self.now),
+            submissions=count_sent(session, slug, settings, self.now),
             doubts=run.doubts() if run else (),
-            held=held(session, run.id) if run else (),
-            notebooks=_latest_notebooks(notebook_lines(session, run.id)) if run else (),
+            pending=open_approvals(session, run.id) if run else (),
+            notebooks=(*[line for line in lines if line.settled][-1:], *[line for line in lines if not line.settled]),
             rank=rank(session, slug),
-            spent=tuple(
+            accounts=tuple(
                 account
-                for account in self.spent
+                for account in self.accounts
                 if account.competition == slug and (account.level != "run" or (run and account.name == run.id))
             ),
             next=queued(session, slug),
             notes=notes_read(session, slug, run.id if run else None),
         )
-
-
-def _latest_notebooks(lines: Sequence[NotebookLine]) -> tuple[NotebookLine, ...]:
-    return (
-        *[notebook for notebook in lines if notebook.settled][-1:],
-        *[notebook for notebook in lines if not notebook.settled],
-    )
-
-
-def _state(entry: Event | None) -> EntryState:
-    name = "not begun" if entry is None else entry.type.removeprefix("entry.")
-    return next((state for state in get_args(EntryState) if state == name), "not begun")
-
-
-def _reason(entry: Event | None) -> str | None:
-    sentences = () if entry is None else (entry.data.get(name) for name in ("line", "reason"))
-    return next((str(sentence) for sentence in sentences if sentence), None)

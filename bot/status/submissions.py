@@ -8,23 +8,22 @@ from sqlmodel import Session
 from bot.engine.run_record import RunRecord
 from state.approvals import approval_of
 from state.submissions import CONSIDERED
-from state.tables import Submission
 
 
 @dataclass(frozen=True)
 class SubmissionShown:
     """One submission."""
 
-    at: datetime
+    time: datetime
     """When it was sent; if it was not, when it was intended."""
     competition: str
     node: int
-    how: str
+    source: str
     validation: float | None
     public: float | None
     status: str
     """As in `state.submissions`, or `held` while it waits for the owner."""
-    why: str
+    reason: str
     tag: str
     approval: int | None
     """The number to approve it by, while it waits."""
@@ -34,18 +33,35 @@ class SubmissionShown:
 class NotSubmitted:
     """The last decision on a node that was not submitted."""
 
-    at: datetime
+    time: datetime
     competition: str
     node: int
     decision: str
-    why: str
+    reason: str
     until: datetime | None
 
 
 def shown_submissions(session: Session, run: RunRecord) -> list[SubmissionShown]:
     """Return a run's submissions, earliest first."""
-    reasons = run.considered
-    return [_submission_shown(session, run, row, reasons.get(row.id, "")) for row in run.submissions]
+    submissions = []
+    for row in run.submissions:
+        node, approval = run.nodes.get(row.node), approval_of(session, run.id, row.id)
+        if approval is not None and (approval.decision is not None or row.status != "intended"):
+            approval = None
+        submission = SubmissionShown(
+            time=row.sent_at or row.at,
+            competition=run.row.competition,
+            node=row.node,
+            source=row.prediction_source,
+            validation=None if node is None else node.score,
+            public=row.score,
+            status=row.status if approval is None else "held",
+            reason=row.message or (run.considered.get(row.id, "") if approval is None else approval.reason),
+            tag=row.tag,
+            approval=None if approval is None else approval.id,
+        )
+        submissions.append(submission)
+    return submissions
 
 
 def not_submitted(run: RunRecord) -> NotSubmitted | None:
@@ -55,22 +71,3 @@ def not_submitted(run: RunRecord) -> NotSubmitted | None:
         return None
     until = None if row.data["until"] is None else datetime.fromisoformat(row.data["until"])
     return NotSubmitted(row.at, run.row.competition, row.node, row.data["decision"], row.data["reason"], until)
-
-
-def _submission_shown(session: Session, run: RunRecord, row: Submission, reason: str) -> SubmissionShown:
-    node, approval = run.nodes.get(row.node), approval_of(session, run.id, row.id)
-    waits = approval is not None and approval.decision is None and row.status == "intended"
-    if waits and approval is not None:
-        reason = approval.reason
-    return SubmissionShown(
-        at=row.sent_at or row.at,
-        competition=run.row.competition,
-        node=row.node,
-        how=row.prediction_source,
-        validation=None if node is None else node.score,
-        public=row.score,
-        status="held" if waits else row.status,
-        why=row.message or reason,
-        tag=row.tag,
-        approval=approval.id if waits and approval is not None else None,
-    )

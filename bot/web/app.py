@@ -18,8 +18,8 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from bot.report import templates as report_templates
+from bot.web.form_actions import FormActions
 from bot.web.guard import Keys, html, is_same, read_form, refuse
-from bot.web.hands import Hands
 from bot.web.rendering import Page, Part, document
 from bot.web.sources import Version
 from bot.web.views import Place, Views
@@ -30,57 +30,55 @@ MAX_PAGES = 64
 STALE = 60.0
 """Seconds for which a page is shown as it was last read; its stream brings it up to date within a second."""
 OLDEST = 15.0
-"""Seconds after which a page is read anew even if nothing was written: it says how long ago things were."""
+"""Seconds after which a page is read again even if nothing was written: it says how long ago things were."""
 
 
 @dataclass
-class _Kept:
-    """One page; `at` is by the process's clock."""
-
-    turn: threading.Lock = field(default_factory=threading.Lock)
+class _CachedPage:
+    lock: threading.Lock = field(default_factory=threading.Lock)
     page: Page | None = None
     version: Version = ()
-    at: float = -STALE
+    read_at: float = -STALE
+    """By the process's clock."""
 
 
-class Shelf:
+class PageCache:
     """Keeps pages by address; of several threads that want the same page only one reads it."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, _Kept] = {}
+        self._pages: dict[str, _CachedPage] = {}
         self._lock = threading.Lock()
 
     def last(self, address: str, read: Callable[[], Page], version: Callable[[], Version]) -> Page:
         """Return a page as it was a moment ago, or as it is now if nobody has looked at it for a while."""
-        kept = self._of(address)
-        if kept.page is not None and time.monotonic() - kept.at < STALE:
-            return kept.page
+        cached = self._cached(address)
+        if cached.page is not None and time.monotonic() - cached.read_at < STALE:
+            return cached.page
         return self.now(address, read, version)
 
     def now(self, address: str, read: Callable[[], Page], version: Callable[[], Version]) -> Page:
-        """Return a page as it is now; one of which nothing has changed is not read again."""
-        kept, seen = self._of(address), version()
-        with kept.turn:
-            if kept.page is None or kept.version != seen or time.monotonic() - kept.at >= OLDEST:
-                kept.page, kept.version, kept.at = read(), seen, time.monotonic()
-            return kept.page
+        """Return a page as it is now; an unchanged one is not read again."""
+        cached, current_version = self._cached(address), version()
+        with cached.lock:
+            if cached.page is None or cached.version != current_version or time.monotonic() - cached.read_at >= OLDEST:
+                cached.page, cached.version, cached.read_at = read(), current_version, time.monotonic()
+            return cached.page
 
     def clear(self) -> None:
-        """Forget all pages: who has done something sees at once what came of it."""
+        """Forget all pages, so that the owner sees the effect of a form at once."""
         with self._lock:
-            self._kept.clear()
+            self._pages.clear()
 
-    def _of(self, address: str) -> _Kept:
+    def _cached(self, address: str) -> _CachedPage:
         with self._lock:
-            kept = self._kept.pop(address, None) or _Kept()
-            self._kept[address] = kept
-            while len(self._kept) > MAX_PAGES:
-                del self._kept[next(iter(self._kept))]
-        return kept
+            cached = self._pages[address] = self._pages.pop(address, _CachedPage())
+            while len(self._pages) > MAX_PAGES:
+                del self._pages[next(iter(self._pages))]
+        return cached
 
 
 PAUSE = 0.2
-"""Seconds between two looks at whether something was written."""
+"""Seconds between two checks whether something was written."""
 PAUSE_FACTOR = 2.0
 """Between two readings of a page, as a multiple of the processor's time that one took: looking costs a third of a core."""
 MOST_STREAMS = 24
@@ -94,57 +92,49 @@ _FILES = {"report.html": "text/html", "submission.csv": "text/csv"}
 _OF_REPORTS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; "
 # A report is no page of this origin: nothing in it, whoever wrote it, could act as one.
 _OF_REPORTS += "sandbox allow-downloads allow-popups allow-popups-to-escape-sandbox"
-PLACES: tuple[Place, ...] = ("competition", "run")
 
-Found = tuple[Callable[[], Page], Callable[[], Version]]
-"""What reads a page, and what differs once something that it shows was written."""
+PageReader = tuple[Callable[[], Page], Callable[[], Version]]
+"""What reads a page, and its version, which differs once something that it shows was written."""
 
 
 class Application:
     """Answers what the guard lets pass."""
 
-    def __init__(self, views: Views, hands: Hands, keys: Keys) -> None:
-        self._views, self._hands, self._keys = views, hands, keys
-        self._streams, self._shelf = 0, Shelf()
+    def __init__(self, views: Views, actions: FormActions, keys: Keys) -> None:
+        self._views, self._actions, self._keys = views, actions, keys
+        self._streams, self._cache = 0, PageCache()
         routes = [Route("/static/{name}", self._static), Route("/act/{name}", self._act, methods=["POST"])]
         routes.append(Route("/run/{name}/file/{file}", self._file))
-        for path, find in self._pages().items():
-            routes.append(Route(path, partial(self._page, find)))
-            routes.append(Route(f"/stream{path}", partial(self._stream, find)))
-        self.starlette = Starlette(
-            routes=routes, exception_handlers={HTTPException: _not_found, BotError: _failed, Exception: _broken}
-        )
-
-    def _pages(self) -> Mapping[str, Callable[[Request], Found]]:
-        views = self._views
-        routes: dict[str, Callable[[Request], Found]] = {
+        pages: dict[str, Callable[[Request], PageReader]] = {
             "/": lambda _: (views.home, views.version),
             "/system": lambda _: (views.system, views.version),
         }
-        for place in PLACES:
-            version, page_view = (
-                partial(views.version, place),
-                {"competition": views.competition, "run": views.run}[place],
-            )
-            routes[f"/{place}/{{name}}"] = partial(_view_of_name, page_view, version)
-            routes[f"/{place}/{{name}}/node/{{id:int}}"] = partial(_view_of_name, partial(views.node, place), version)
-            routes[f"/{place}/{{name}}/lab/{{id:int}}"] = partial(_view_of_name, partial(views.lab, place), version)
-        return routes
+        page_views: tuple[tuple[Place, Callable[[str], Page]], ...]
+        page_views = (("competition", views.competition), ("run", views.run))
+        for place, view in page_views:
+            version = partial(views.version, place)
+            pages[f"/{place}/{{name}}"] = partial(_view_of_name, view, version)
+            pages[f"/{place}/{{name}}/node/{{id:int}}"] = partial(_view_of_name, partial(views.node, place), version)
+            pages[f"/{place}/{{name}}/lab/{{id:int}}"] = partial(_view_of_name, partial(views.lab, place), version)
+        for path, find in pages.items():
+            routes.append(Route(path, partial(self._page, find)))
+            routes.append(Route(f"/stream{path}", partial(self._stream, find)))
+        handlers = dict.fromkeys((HTTPException, BotError, Exception), _failed)
+        self.starlette = Starlette(routes=routes, exception_handlers=handlers)
 
-    async def _page(self, find: Callable[[Request], Found], request: Request) -> Response:
+    async def _page(self, find: Callable[[Request], PageReader], request: Request) -> Response:
         address = request.url.path
-        page = await run_in_threadpool(self._shelf.last, address, *find(request))
+        page = await run_in_threadpool(self._cache.last, address, *find(request))
         return html(document(page, f"/stream{address}"))
 
-    async def _stream(self, find: Callable[[Request], Found], request: Request) -> Response:
+    async def _stream(self, find: Callable[[Request], PageReader], request: Request) -> Response:
         if self._streams >= MOST_STREAMS:
             return refuse(503, "Too many pages are open.")
         read, version = find(request)
-        address = request.url.path.removeprefix("/stream")
-        read_page = partial(self._shelf.now, address, read, version)
-        return StreamingResponse(self._counted(read_page, version), media_type="text/event-stream")
+        read_page = partial(self._cache.now, request.url.path.removeprefix("/stream"), read, version)
+        return StreamingResponse(self._events(read_page, version), media_type="text/event-stream")
 
-    async def _counted(self, read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:
+    async def _events(self, read: Callable[[], Page], version: Callable[[], Version]) -> AsyncIterator[bytes]:
         self._streams += 1
         try:
             async for event in changes(read, version):
@@ -179,35 +169,30 @@ class Application:
         if not is_same(form.get("csrf", ""), self._keys.csrf):
             return refuse(403, "This form has expired: reload the page.")
         try:
-            await run_in_threadpool(self._hands.act, request.path_params["name"], form)
+            await run_in_threadpool(self._actions.act, request.path_params["name"], form)
         except UsageError as error:
             return refuse(400, str(error), _back(form))
-        self._shelf.clear()
+        self._cache.clear()
         return RedirectResponse(_back(form), status_code=303)
 
 
-def _view_of_name(read: Callable[..., Page], version: Callable[[str], Version], request: Request) -> Found:
+def _view_of_name(read: Callable[..., Page], version: Callable[[str], Version], request: Request) -> PageReader:
     """Return what reads the page of a name, or of the name and a number."""
     return partial(read, *request.path_params.values()), partial(version, request.path_params["name"])
 
 
 def _back(form: Mapping[str, str]) -> str:
-    """Return the page that a form was on; an address elsewhere is none."""
+    """Return the page that a form was on; never an address elsewhere."""
     back = form.get("back", "/")
     return back if back.startswith("/competition/") and "\\" not in back else "/"
 
 
-async def _not_found(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 404
-    return refuse(status, f"No such page: {request.url.path}", "/")
-
-
-async def _failed(_: Request, error: Exception) -> Response:
-    return refuse(404 if isinstance(error, UsageError) else 503, str(error), "/")
-
-
-async def _broken(_: Request, error: Exception) -> Response:
-    """Answer for a mistake of the page itself, which its log holds with the traceback."""
+async def _failed(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return refuse(error.status_code, f"No such page: {request.url.path}", "/")
+    if isinstance(error, BotError):
+        return refuse(404 if isinstance(error, UsageError) else 503, str(error), "/")
+    # The page's log holds the traceback.
     return refuse(500, f"Internal error: {type(error).__name__}. The bot itself is not affected.", "/")
 
 
@@ -218,19 +203,19 @@ async def changes(read: Callable[[], Page], version: Callable[[], Version]) -> A
     """
     sent_digests: dict[str, str] = {}
     while True:
-        last_version, parts, look_seconds = await asyncio.to_thread(_look, read, version)
+        last_version, parts, read_seconds = await asyncio.to_thread(_read_parts, read, version)
         changed = [part for part in parts if sent_digests.get(part.id) != part.digest]
         sent_digests |= {part.id: part.digest for part in changed}
         yield event(changed) if changed else _HEARTBEAT
-        await asyncio.sleep(PAUSE_FACTOR * look_seconds)
+        await asyncio.sleep(PAUSE_FACTOR * read_seconds)
         for _ in range(round(OLDEST / PAUSE)):
             if await asyncio.to_thread(_version, version) != last_version:
                 break
             await asyncio.sleep(PAUSE)
 
 
-def _look(read: Callable[[], Page], version: Callable[[], Version]) -> tuple[Version | None, list[Part], float]:
-    """Return a page's version, its parts and its state (of one that cannot be read now, only why), and the seconds it took."""
+def _read_parts(read: Callable[[], Page], version: Callable[[], Version]) -> tuple[Version | None, list[Part], float]:
+    """Return a page's version, its parts and its state (if it cannot be read now, only why), and the seconds it took."""
     version_read, started_at = _version(version), time.thread_time()
     try:
         parts = [*read().parts, Part("state", "connected")]
@@ -247,10 +232,8 @@ def _version(version: Callable[[], Version]) -> Version | None:
 
 
 def event(parts: Sequence[Part]) -> bytes:
-    """Return one event that puts parts in their places.
-
-    Every line of a text becomes a line of data, whichever way it ends: no text can begin a field of its own.
-    """
+    """Return one event that puts parts in their places."""
+    # Every line of a text becomes a line of data, whichever way it ends: no text can begin a field of its own.
     markup = "\n".join(
         f'<hx-partial hx-target="#{part.id}" hx-swap="innerMorph">{part.markup}</hx-partial>' for part in parts
     )

@@ -1,8 +1,8 @@
-"""The door of the page: who may ask, from which address, and how long and how much; whatever is behind it need not check.
+"""Access to the page: who may ask, from which address, how long and how much; nothing behind it needs to check.
 
-Everything needs the token. It comes once in the address, is then kept in a cookie that no other site's request carries, and that
-no script can read. A site that makes a browser believe its name is this machine's (DNS rebinding) fails at the Host header; one
-that sends a form here, at the Origin header and at the form's own secret, which no other site can read.
+Everything needs the token. It comes once in the address, and is then kept in a cookie that no other site's request carries and
+no script can read. A site that makes a browser believe its name is this machine's (DNS rebinding) fails at the Host header; a
+form from another site fails at the Origin header and at the form's own secret, which no other site can read.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from bot.web.rendering import document, page
 LONGEST_BODY = 20_000
 """Bytes of a form; a note has at most 4,000 characters."""
 PATIENCE = 10.0
-"""Seconds that a client may take to send a form, or to take in what it was sent."""
+"""Seconds that a client may take to send a form, or to receive what it was sent."""
 _COOKIE_DAYS = 90
 _FOREVER = "public, max-age=86400"
 _POLICY = (
@@ -75,7 +75,7 @@ def is_same(given_token: str, expected: str) -> bool:
 
 
 class Guard:
-    """Answers what may not pass, and adds the headers that tell a browser what a page may do."""
+    """Refuses what may not pass, and adds the headers that tell a browser what a page may do."""
 
     def __init__(self, inner: ASGIApp, keys: Keys, hosts: frozenset[str]) -> None:
         """Take the application, and the values of the Host header that are this page's, with their ports."""
@@ -88,12 +88,15 @@ class Guard:
         request = Request(scope)
         answer = self._refusal(request)
         if answer is None and request.url.path == "/token":
-            answer = await self._token(Request(scope, receive))
+            answer = ask_for_token(200)
+            if request.method == "POST":
+                form = await read_form(Request(scope, receive))
+                answer = refuse(413, "The form is too large.") if form is None else self._welcome(form.get("token", ""))
         if answer is None and "token" in request.query_params:
             answer = self._welcome(request.query_params["token"], request.url.path)
-        if answer is None and not self._knows(request):
+        if answer is None and not is_same(request.cookies.get(self._keys.cookie, ""), self._keys.session):
             answer = ask_for_token(401)
-        # A client that takes in nothing has given up, and is given up: its connection is closed.
+        # The connection of a client that receives nothing is closed.
         with suppress(TimeoutError):
             await (answer or self._inner)(scope, receive, _guarded(send))
 
@@ -110,17 +113,8 @@ class Guard:
             return refuse(403, "This form came from another site.")
         return None
 
-    def _knows(self, request: Request) -> bool:
-        return is_same(request.cookies.get(self._keys.cookie, ""), self._keys.session)
-
-    async def _token(self, request: Request) -> Response:
-        if request.method != "POST":
-            return ask_for_token(200)
-        form = await read_form(request)
-        return refuse(413, "The form is too large.") if form is None else self._welcome(form.get("token", ""))
-
     def _welcome(self, given_token: str, path: str = "/") -> Response:
-        """Return the way to a page, without the token in the address; or the question for the token again."""
+        """Return a redirect to a page, without the token in the address; or ask for the token again."""
         if not is_same(given_token, self._keys.token):
             return ask_for_token(401, wrong=True)
         answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)  # two would begin another site's name
@@ -146,7 +140,7 @@ def html(text: str, status: int = 200) -> Response:
 
 
 async def read_form(request: Request) -> dict[str, str] | None:
-    """Return the fields of a form; None: it is too long, too slow, or none."""
+    """Return the fields of a form; None: it is too long, too slow, or not a form."""
     body = bytearray()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -165,7 +159,7 @@ async def read_form(request: Request) -> dict[str, str] | None:
 
 
 def _guarded(send: Send) -> Send:
-    """Add the headers, and give up a client that does not take in what it is sent."""
+    """Add the headers, and give up a client that does not receive what it is sent."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

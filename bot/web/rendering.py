@@ -15,7 +15,7 @@ from bot.report.templates import page_environment
 from bot.report.tree import BOX_HEIGHT, BOX_WIDTH
 
 _FOLDED = ("board", "tree", "labs", "submissions", "ideas", "posts", "events")
-"""Parts that a phone shows when they are asked for: the others take its first screens."""
+"""Parts that a phone shows folded, as the others fill its first screens."""
 _FOLDER = Path(__file__).parent / "templates"
 
 
@@ -38,7 +38,7 @@ class Page:
 
     title: str
     parts: Sequence[Part]
-    above: tuple[tuple[str, str], ...] = ()
+    ancestors: tuple[tuple[str, str], ...] = ()
     """Address and name of each page that it belongs to, the highest first."""
 
 
@@ -46,17 +46,14 @@ def page(
     title: str, names: Sequence[str], values: Mapping[str, Any], ancestors: tuple[tuple[str, str], ...] = ()
 ) -> Page:
     """Render a page's parts, each from the template of its name; every text is escaped."""
-    templates = {name: environment().get_template(f"{name}.html.j2") for name in names}
-    parts = [Part(name, _foldable(name, template.render(values).strip())) for name, template in templates.items()]
+    parts = []
+    for name in names:
+        markup = environment().get_template(f"{name}.html.j2").render(values).strip()
+        heading, _, body = markup.partition("</h2>")
+        if name in _FOLDED and body:
+            markup = f'<details class="fold" id="fold-{name}"><summary>{heading}</h2></summary>{body}</details>'
+        parts.append(Part(name, markup))
     return Page(title, parts, ancestors)
-
-
-def _foldable(name: str, markup: str) -> str:
-    """Return a part that is folded on a phone, under its heading, if it is one of those."""
-    heading, _, body = markup.partition("</h2>")
-    if name not in _FOLDED or not body:
-        return markup
-    return f'<details class="fold" id="fold-{name}"><summary>{heading}</h2></summary>{body}</details>'
 
 
 def document(page: Page, stream: str | None = None) -> str:

@@ -1,6 +1,5 @@
 """What a page shows of one run, live or replayed: its tree, scores over time, labs and ideas."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +12,6 @@ from bot.report.tree import tree_drawing
 from bot.status.knowledge import read_ideas
 from state.community import CommunityView
 from state.store import Store
-from state.tables import Lab, Node
 
 MOST_BOXES = 90
 """Nodes in the drawing of a tree; of more, those that matter most are drawn."""
@@ -29,7 +27,7 @@ _A_DAY = timedelta(days=1)
 
 
 def run_values(store: Store, run: RunRecord, outcome: ReportableRun, now: datetime, address: str) -> dict[str, Any]:
-    """Return what the templates of a run's parts are given, now by the clock of its work; `at` is the page's address.
+    """Return what the templates of a run's parts are given, now by the clock of its work.
 
     A replay's clock is the machine's, and all that its own clock let it know is shown.
     """
@@ -41,23 +39,22 @@ def run_values(store: Store, run: RunRecord, outcome: ReportableRun, now: dateti
         "run": run,
         "result": outcome,
         "test": "public leaderboard" if outcome.live else "hidden test",
-        "at": address,
+        "address": address,
         "node_address": f"{address}/node/",
         "progress": progress(run, now),
         "tree": tree_drawing(node_rows(run, outcome, (), drawn_nodes(run, outcome)), run.titles, outcome),
         "node_count": sum(node.action != "reproduce" for node in run.nodes.values()),
-        "labs": [run.lab(lab, after=_first_turn(lab)) for lab in labs[:MOST_LABS]],
+        # Of a closed lab no turn is shown.
+        "labs": [
+            run.lab(lab, after=lab.turns if lab.ended_at is not None else max(0, lab.turns - LAST_TURNS))
+            for lab in labs[:MOST_LABS]
+        ],
         "ideas": pool[:MOST_IDEAS],
         "idea_count": len(pool),
         "sources": sources,
         "posts": posts[::-1],
         "events": EventLog(store).newest_of(run.id, MOST_EVENTS)[::-1],
     }
-
-
-def _first_turn(lab: Lab) -> int:
-    """Return the turn after which those are shown: of a closed lab none is."""
-    return lab.turns if lab.ended_at is not None else max(0, lab.turns - LAST_TURNS)
 
 
 def progress(run: RunRecord, now: datetime, *, small: bool = False) -> Chart | None:
@@ -102,16 +99,10 @@ def drawn_nodes(run: RunRecord, outcome: ReportableRun) -> list[int]:
     first += [id for id, node in nodes.items() if node.status == "running"]
     shown_nodes: dict[int, None] = {}
     for id in (*first, *reversed(nodes)):
-        line = [ancestor for ancestor in _ancestry(id, nodes) if ancestor not in shown_nodes]
-        if len(shown_nodes) + len(line) > MOST_BOXES:
+        line = [id]
+        while parents := [parent for parent in nodes[line[-1]].parents if parent in nodes and parent < line[-1]]:
+            line.append(parents[0])
+        if len(shown_nodes.keys() | line) > MOST_BOXES:
             break
         shown_nodes.update(dict.fromkeys(line))
     return sorted(shown_nodes)
-
-
-def _ancestry(id: int, nodes: Mapping[int, Node]) -> list[int]:
-    """Return a node and its first parents up to the root."""
-    line = [id]
-    while parents := [parent for parent in nodes[line[-1]].parents if parent in nodes and parent < line[-1]]:
-        line.append(parents[0])
-    return line

@@ -1,4 +1,4 @@
-"""Serves the page until it is stopped; a client that is slow, silent or one of too many is let go."""
+"""Serves the page until it is stopped; clients that are slow or silent, or too many, are disconnected."""
 
 import asyncio
 import socket
@@ -10,8 +10,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.configuration.web import WebSettings
 from bot.web.app import Application
+from bot.web.form_actions import FormActions
 from bot.web.guard import Guard, Keys
-from bot.web.hands import Hands
 from bot.web.sources import Sources
 from bot.web.token import address_of
 from bot.web.views import Views
@@ -29,7 +29,7 @@ _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 class _Protocol(H11Protocol):
-    """Ends a connection whose request does not come whole in time: uvicorn waits for it as long as it takes."""
+    """Ends a connection whose request does not arrive in time: uvicorn waits for it as long as it takes."""
 
     _limit: asyncio.TimerHandle | None = None
 
@@ -42,7 +42,7 @@ class _Protocol(H11Protocol):
         self._watch()
 
     def _watch(self) -> None:
-        """Set the limit when a request begins, and lift it once its headers are there; its body has a limit of its own."""
+        """Set the limit when a request begins, and lift it once its headers are there; the guard limits its body."""
         if self.conn.their_state is not h11.IDLE:
             if self._limit is not None:
                 self._limit.cancel()
@@ -52,7 +52,7 @@ class _Protocol(H11Protocol):
 
 
 def serve(sources: Sources, settings: WebSettings, token: str, on_start: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C or SIGTERM; `began` is called with the address once a browser can open it.
+    """Serve the page until Ctrl-C or SIGTERM; `on_start` is called with the address once a browser can open it.
 
     Raises UsageError: the port is in use, or may not be used.
     """
@@ -80,7 +80,7 @@ def serve(sources: Sources, settings: WebSettings, token: str, on_start: Callabl
 
 def guarded(sources: Sources, settings: WebSettings, keys: Keys, gpus: Gpus) -> Guard:
     """Return the application behind its guard."""
-    application = Application(Views(sources, gpus, keys.csrf), Hands(sources), keys)
+    application = Application(Views(sources, gpus, keys.csrf), FormActions(sources), keys)
     return Guard(application.starlette, keys, hosts_of(settings, keys.port))
 
 

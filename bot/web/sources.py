@@ -1,4 +1,4 @@
-"""What there is to look at: the daemon's database, and the runs in folders. Nothing here writes."""
+"""What the page shows: the daemon's database, and the runs in folders. Nothing here writes."""
 
 import os
 import threading
@@ -40,7 +40,7 @@ class Sources:
     config: Path | None
     """bot.toml as an absolute path; None: the default settings."""
     folders: Sequence[Path] = ()
-    _known: dict[str, tuple[Version, RunListItem]] = field(default_factory=dict)
+    _items: dict[str, tuple[Version, RunListItem]] = field(default_factory=dict)
     _settings: tuple[Version, Settings] | None = None
     _stores: dict[Path, tuple[tuple[int, int] | None, Store]] = field(default_factory=dict)
     _opening: threading.Lock = field(default_factory=threading.Lock)
@@ -96,27 +96,24 @@ class Sources:
 
     def run(self, name: str) -> RunFolder:
         """Return a run's folder. Raises UsageError: there is none of that name."""
-        found = self.runs().get(name)
-        if found is None:
-            raise UsageError(f"there is no run {name} in the folders that this page shows")
-        return found
+        if (folder := self.runs().get(name)) is None:
+            raise UsageError(f"unknown run {name}: it is not in the folders that this page shows")
+        return folder
 
     def lines(self) -> list[RunListItem]:
         """Return all runs, the newest first; one that has not changed is not read again."""
         now, items = datetime.now(UTC), {}
         for name, folder in self.runs().items():
-            version, cached_item = run_version(folder), self._known.get(name)
-            going_on = cached_item is not None and cached_item[1].status.status == "running"
-            if cached_item is None or cached_item[0] != version or going_on:
-                cached_item = version, RunListItem(name, run_status(folder, now), result_of(folder))
-            items[name] = cached_item
-        self._known = items
+            version, item = run_version(folder), self._items.get(name)
+            if item is None or item[0] != version or item[1].status.status == "running":
+                item = version, RunListItem(name, run_status(folder, now), result_of(folder))
+            items[name] = item
+        self._items = items
         return [line for _, line in reversed(items.values()) if line.status.status != "live"]
 
     def version(self, runs: Iterable[RunFolder]) -> Version:
         """Return the version of the daemon's database and of some runs."""
-        database = self.database
-        daemon = database_stamps(database) if database is not None else ()
+        daemon = () if (database := self.database) is None else database_stamps(database)
         return (*daemon, *(mark for folder in runs for mark in run_version(folder)))
 
 

@@ -1,6 +1,6 @@
 """The pages: what each reads, and of which parts it is made."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -61,43 +61,43 @@ def questions(session: Session, competition: str, kaggle: KaggleSection) -> list
 
 
 MOST_SUBMISSIONS = 12
-MOST_MOVES = 8
+MOST_CHANGES = 8
 
 
 @dataclass(frozen=True)
-class Move:
+class RankChange:
     """One change of our standing."""
 
-    at: datetime
+    time: datetime
     rank: int | None
     teams: int | None
     medal: str | None
     score: float | None
-    by: int | None
-    """Places won since the one before, below 0: lost; None: unknown."""
+    gain: int | None
+    """Places won since the change before; below 0: lost; None: unknown."""
 
 
 @dataclass(frozen=True)
 class BoardView:
     """A competition at the site, ready to be shown."""
 
-    held: tuple[SubmissionShown, ...]
-    """Submissions that wait for the owner."""
+    pending: tuple[SubmissionShown, ...]
+    """Submissions that wait for the owner's approval."""
     submissions: tuple[SubmissionShown, ...]
     """The newest first."""
-    in_all: int
-    may_count: tuple[SubmissionShown, ...]
+    submission_count: int
+    confirmed: tuple[SubmissionShown, ...]
     """Submissions that the site has taken, the newest first: two of them count in the end."""
-    chosen: tuple[str, ...]
+    selected_tags: tuple[str, ...]
     """Tags of those that the owner wants to count."""
-    proposed: tuple[str, ...]
+    proposed_tags: tuple[str, ...]
     """Tags of those that were proposed last."""
     notebooks: tuple[NotebookLine, ...]
     """In a competition of notebooks: where each stands, the latest change first."""
     undecided: NotSubmitted | None
     """The last decision, if it made no submission."""
     ranks: Chart | None
-    moves: tuple[Move, ...]
+    changes: tuple[RankChange, ...]
     """The newest first."""
     lines: Mapping[str, float]
     """Scores of the first team, of the last team with each medal, and the median."""
@@ -105,31 +105,30 @@ class BoardView:
 
 def board_view(session: Session, competition: str, run: RunRecord | None) -> BoardView:
     """Read a competition; `run` is its live run, None if there is none yet."""
-    sent = [] if run is None else shown_submissions(session, run)
-    known = [(row.at, _standing(row.data)) for row in history(session, competition, "watch") if row.sha256 is not None]
-    ranks = [(at, float(standing["rank"])) for at, standing in known if standing.get("rank")]
+    submissions = [] if run is None else shown_submissions(session, run)
+    readings = [row for row in history(session, competition, "watch") if row.sha256 is not None]
+    standings: list[tuple[datetime, Mapping[str, Any]]]
+    standings = [(row.at, row.data.get("standing", row.data)) for row in readings]
     proposal = None if run is None else run.last_event("selection.proposed")
     return BoardView(
-        held=tuple(one for one in sent if one.status == "held"),
-        submissions=tuple(sent[: -MOST_SUBMISSIONS - 1 : -1]),
-        in_all=len(sent),
-        may_count=tuple(one for one in reversed(sent) if one.status == "confirmed"),
-        chosen=() if run is None else chosen_final(session, run.id),
-        proposed=() if proposal is None else tuple(proposal.data["tags"]),
+        pending=tuple(submission for submission in submissions if submission.status == "held"),
+        submissions=tuple(submissions[: -MOST_SUBMISSIONS - 1 : -1]),
+        submission_count=len(submissions),
+        confirmed=tuple(submission for submission in reversed(submissions) if submission.status == "confirmed"),
+        selected_tags=() if run is None else chosen_final(session, run.id),
+        proposed_tags=() if proposal is None else tuple(proposal.data["tags"]),
         notebooks=() if run is None else tuple(notebook_lines(session, run.id)[: -MOST_SUBMISSIONS - 1 : -1]),
         undecided=None if run is None else not_submitted(run),
-        ranks=_ranks(ranks) if len(ranks) > 1 else None,
-        moves=tuple(reversed(_moves(known)))[:MOST_MOVES],
-        lines=known[-1][1].get("lines") or {} if known else {},
+        ranks=_rank_chart(standings),
+        changes=tuple(reversed(_rank_changes(standings)))[:MOST_CHANGES],
+        lines=standings[-1][1].get("lines") or {} if standings else {},
     )
 
 
-def _standing(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = data.get("standing", data)
-    return found
-
-
-def _ranks(ranks: list[tuple[datetime, float]]) -> Chart:
+def _rank_chart(standings: list[tuple[datetime, Mapping[str, Any]]]) -> Chart | None:
+    ranks = [(time, float(standing["rank"])) for time, standing in standings if standing.get("rank")]
+    if len(ranks) < 2:
+        return None
     points = timed(ranks, ranks[0][0])
     up = score_axis([rank for _, rank in ranks], [rank for _, rank in ranks[1:]], falling=True)
     up = replace(up, form="{:,.0f}".format, least_step=1.0)
@@ -137,17 +136,17 @@ def _ranks(ranks: list[tuple[datetime, float]]) -> Chart:
     return Chart("Our rank over time (up is better)", time_axis(points[-1][0]), up, series, width=520)
 
 
-def _moves(known: list[tuple[datetime, Mapping[str, Any]]]) -> list[Move]:
-    """Return the changes of rank or medal; that teams have joined is none."""
-    found, before = list[Move](), None
-    for at, one in known:
-        rank, medal = one.get("rank"), one.get("medal")
-        if found and (found[-1].rank, found[-1].medal) == (rank, medal):
+def _rank_changes(standings: list[tuple[datetime, Mapping[str, Any]]]) -> list[RankChange]:
+    """Return the changes of rank or medal, not of the number of teams alone."""
+    changes, before = list[RankChange](), None
+    for time, standing in standings:
+        rank, medal = standing.get("rank"), standing.get("medal")
+        if changes and (changes[-1].rank, changes[-1].medal) == (rank, medal):
             continue
-        by = before - rank if before and rank else None
-        found.append(Move(at, rank, one.get("teams"), medal, one.get("score"), by))
+        gain = before - rank if before and rank else None
+        changes.append(RankChange(time, rank, standing.get("teams"), medal, standing.get("score"), gain))
         before = rank or before
-    return found
+    return changes
 
 
 Place = Literal["competition", "run"]
@@ -157,20 +156,9 @@ LONGEST_LOG = 20_000
 HOME = ("/", "All competitions")
 _LEARNT = ("ideas", "posts")
 _REPLAY = ("replay", "progress", "tree", "labs", *_LEARNT, "events")
-_COMPETITION = (
-    "standing",
-    "held",
-    "working",
-    "progress",
-    "board",
-    "tree",
-    "labs",
-    "submissions",
-    *_LEARNT,
-    "steering",
-    "events",
-)
-"""Parts, in order; one that there is nothing to show in yet is empty, and has its place."""
+_OVERVIEW = ("standing", "pending", "working", "progress", "board")
+_COMPETITION = (*_OVERVIEW, "tree", "labs", "submissions", *_LEARNT, "steering", "events")
+"""Parts, in order; one with nothing to show yet is empty, and keeps its place."""
 
 
 @dataclass
@@ -186,7 +174,7 @@ class Views:
     sources: Sources
     gpus: Gpus
     csrf: str
-    """What forms send along."""
+    """The secret that each form contains."""
 
     def version(self, place: Place | None = None, name: str = "") -> Version:
         """Return what differs when something that a page shows was written: of one run, or of everything."""
@@ -209,7 +197,11 @@ class Views:
 
     def system(self) -> Page:
         """The daemon and the machine: slots, GPUs, polls, tasks, disk."""
-        values: dict[str, Any] = {"status": None, "settings": self.sources.settings, "gpus": self._gpus()}
+        gpus = [
+            {"gpu": gpu, "used": self.gpus.used_bytes(gpu.uuid), "busy": self.gpus.busy(gpu.uuid)}
+            for gpu in self.gpus.all()
+        ]
+        values: dict[str, Any] = {"status": None, "settings": self.sources.settings, "gpus": gpus}
         if self.sources.database is not None:
             values["status"] = status_of(self.sources.daemon(), self.sources.allowance)
         return page("System", ("daemon", "machine", "polls", "tasks"), values, (HOME,))
@@ -220,7 +212,7 @@ class Views:
         status = status_of(store, self.sources.allowance, (slug,))
         if not status.competitions:
             raise UsageError(f"unknown competition: {slug}")
-        now, values = status.daemon.now, {"one": status.competitions[0], "daemon": status.daemon, "csrf": self.csrf}
+        now, values = status.daemon.now, {"entry": status.competitions[0], "daemon": status.daemon, "csrf": self.csrf}
         with store.read() as session:
             row = latest_runs(session).get(slug)
             run = None if row is None else RunRecord(session, row)
@@ -237,39 +229,38 @@ class Views:
         status = run_status(folder, now)
         values: dict[str, Any] = {"name": name, "now": now, "files": files, "run": None, "problem": None}
         values |= {"status": status, "graded": result_of(folder)}
-        try:
-            if folder.database.is_file() and status.status not in ("not started", "unreadable"):
-                with self._opened("run", name) as (store, run, outcome):
+        if folder.database.is_file() and status.status not in ("not started", "unreadable"):
+            try:
+                with self._open_run("run", name) as (store, run, outcome):
                     values |= run_values(store, run, outcome, now, f"/run/{name}")
                     return page(name, _REPLAY, values, (HOME,))
-        except UsageError as error:
-            # Another version of the bot made it: its result can still be read.
-            values["problem"] = str(error)
+            except UsageError as error:
+                # Another version of the bot made it: its result can still be read.
+                values["problem"] = str(error)
         return page(name, _REPLAY, values, (HOME,))
 
     def node(self, place: Place, name: str, id: int) -> Page:
         """One node: its plan, script, error and what it printed."""
-        with self._opened(place, name) as (_, run, outcome):
+        with self._open_run(place, name) as (_, run, outcome):
             if not (nodes := run.pick_nodes([id])):
                 raise UsageError(f"unknown node {id} in this run")
             values = {
                 "row": node_rows(run, outcome, (), [id])[0],
                 "code": words.shortened(run.text(nodes[0].code_sha), LONGEST_CODE),
                 "log": words.ending(run.last_log(id), LONGEST_LOG),
-                "at": f"/{place}/{name}",
+                "address": f"/{place}/{name}",
             }
             return page(f"Node {id}", ("node",), values, (HOME, (f"/{place}/{name}", name)))
 
     def lab(self, place: Place, name: str, id: int) -> Page:
         """One lab's whole conversation."""
-        with self._opened(place, name) as (_, run, _):
+        with self._open_run(place, name) as (_, run, _):
             if (lab := next((row for row in run.labs if row.id == id), None)) is None:
                 raise UsageError(f"unknown lab {id} in this run")
-            values = {"lab": run.lab(lab), "at": f"/{place}/{name}"}
-            return page(f"Lab {id}", ("lab",), values, (HOME, (f"/{place}/{name}", name)))
+            return page(f"Lab {id}", ("lab",), {"lab": run.lab(lab)}, (HOME, (f"/{place}/{name}", name)))
 
     @contextmanager
-    def _opened(self, place: Place, name: str) -> Iterator[tuple[Store, RunRecord, ReportableRun]]:
+    def _open_run(self, place: Place, name: str) -> Iterator[tuple[Store, RunRecord, ReportableRun]]:
         """Open the run in a folder, or a competition's latest one, with what is known of its outcome."""
         folder = self.sources.run(name) if place == "run" else None
         store = self.sources.daemon() if folder is None else self.sources.store(folder.database)
@@ -283,14 +274,8 @@ class Views:
             else:
                 raise UsageError(f"no run yet on {name}")
 
-    def _gpus(self) -> Sequence[dict[str, Any]]:
-        return [
-            {"gpu": gpu, "used": self.gpus.used_bytes(gpu.uuid), "busy": self.gpus.busy(gpu.uuid)}
-            for gpu in self.gpus.all()
-        ]
-
 
 def _live(run: RunRecord) -> ReportableRun:
     """Return what is known of a live run's outcome: the public scores of its nodes."""
-    public = {gpu.node: gpu.score for gpu in run.submissions if gpu.score is not None}
+    public = {submission.node: submission.score for submission in run.submissions if submission.score is not None}
     return OngoingRun(bool(run.lower_is_better), live=True, hidden_scores=public)

@@ -40,11 +40,6 @@ def names(found: Board) -> list[str]:
     return [place.team for place in found.places]
 
 
-def test_without_a_reading_there_is_none(store: Store) -> None:
-    with store.read() as session:
-        assert read_board(session, SLUG, lower_is_better=True) is None
-
-
 def test_a_board_that_is_gone_is_none(store: Store) -> None:
     Polls(store).whole(rows([0.1]))
     with store.write() as tx:
@@ -210,9 +205,9 @@ def test_how_far_a_rank_is_does_not_depend_on_the_way(one: int, other: int) -> N
     assert is_far(one, one + one)
 
 
-def standing(rank: int | None, *, private: bool = False, teams: int = 100, **others: float) -> TeamStanding:
+def standing(rank: int | None, *, private: bool = False, teams: int = 100, **lines: float) -> TeamStanding:
     medal = formulas.medal_at(rank, teams) if rank else None
-    return TeamStanding("wine", AT, True, private, rank, teams, 0.4, medal, others=others)
+    return TeamStanding("wine", AT, True, private, rank, teams, 0.4, medal, rival_lines=lines)
 
 
 @pytest.mark.parametrize(

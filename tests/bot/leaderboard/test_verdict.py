@@ -60,7 +60,7 @@ def test_while_it_goes_on_the_best_public_score_counts(run: LiveRun) -> None:
     tags = during(run)
     verdict = run.verdict()
     report = verdict.report()
-    assert verdict.counted.row.node == 3
+    assert verdict.counting_entry.row.node == 3
     assert (report["score"], report["score_kind"], report["rank"], report["n_teams"]) == (0.36, "public", 31, 200)
     assert report["win_rate"] == (200 - 31) / 200
     assert (report["silver_medal"], report["any_medal"], report["gold_medal"]) == (True, True, False)
@@ -78,7 +78,7 @@ def test_of_equal_public_scores_the_earlier_counts(run: LiveRun) -> None:
     for node in (2, 3):
         ref, tag = run.send(node)
         run.polls.sent(ref, 0.4, tag=tag)
-    counted = run.verdict().counted
+    counted = run.verdict().counting_entry
     assert counted.row.node == 2
 
 
@@ -87,7 +87,7 @@ def test_the_private_score_that_the_board_shows_is_the_one_that_counts(run: Live
     after(run, tags)
     verdict = run.verdict()
     report = verdict.report()
-    assert verdict.counted.row.node == 4
+    assert verdict.counting_entry.row.node == 4
     assert (report["score"], report["score_kind"], report["rank"]) == (0.37, "private", 36)
     assert report["silver_threshold"] == pytest.approx(FIELD[38] + 0.01)
     assert [one["private"] for one in report["submissions"]] == [0.41, 0.39, 0.37]

@@ -1,6 +1,5 @@
 """The leaderboard watch: what it records, and what it notifies the owner of, once."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -55,8 +54,8 @@ class Watch:
 
 
 @pytest.fixture
-def watch(store: Store, clock: StandingClock) -> Iterator[Watch]:
-    yield Watch(store, clock)
+def watch(store: Store, clock: StandingClock) -> Watch:
+    return Watch(store, clock)
 
 
 def test_without_a_poll_nothing_is_known(store: Store) -> None:
@@ -81,7 +80,7 @@ def test_a_place_on_the_board_has_a_rank_and_a_medal(polls: Polls, watch: Watch)
     assert (found.rank, found.teams, found.score) == (31, 100, 0.4)
     assert found.medal == "bronze"
     assert watch.notices() == [("rank", "wine: rank 31 of 100"), ("medal", "wine: bronze medal at rank 31")]
-    assert found.at == START
+    assert found.since == START
 
 
 @pytest.mark.parametrize(("ours", "shown", "better"), [(0.4, 0.395, 0.395), (0.39, 0.395, 0.39), (0.4, None, 0.4)])
@@ -100,7 +99,7 @@ def test_our_own_way_to_the_top_is_no_move_of_the_leaderboard(polls: Polls, watc
     polls.whole(placed(SCORES, 1, -3.0))
     after = watch.look()
     assert (after.rank, after.lines["first"]) == (1, -3.0)
-    assert after.others == before.others
+    assert after.rival_lines == before.rival_lines
     assert not leaderboard_moved(before, after)
     assert [kind for kind, _ in watch.notices()] == ["rank", "rank", "medal"]
     polls.whole([("leak", -4.0), *placed(SCORES, 1, -3.0)])
@@ -114,7 +113,7 @@ def test_our_first_place_on_a_small_board_moves_no_line_of_the_others(polls: Pol
     polls.sent("1", 0.0)
     polls.whole(placed(SCORES[:42], 1, 0.0))
     after = watch.look()
-    assert after.others == before.others == before.lines
+    assert after.rival_lines == before.rival_lines == before.lines
     assert not leaderboard_moved(before, after)
 
 

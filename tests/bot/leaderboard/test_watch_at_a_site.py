@@ -73,7 +73,7 @@ async def test_from_before_the_first_submission_to_the_private_board(here, snaps
                     session, SLUG, here.clock.now(), lower_is_better=snapshot.card.lower_is_better
                 )
                 report = LeaderboardResult(
-                    "r", snapshot.card, entries_of(session, "r", leaderboard.sent), leaderboard
+                    "r", snapshot.card, entries_of(session, "r", leaderboard.submissions), leaderboard
                 ).report()
             assert (report["score"], report["score_kind"], report["rank"]) == (after.score, "private", own)
             assert report["win_rate"] == (len(private) - own) / len(private)

@@ -27,7 +27,7 @@ def test_the_latest_daemon_is_the_present_one(store: Store, clock: StandingClock
     with store.read() as session:
         said = presence(session)
     assert said is not None
-    assert (said.since, said.process, said.ended) == (START + timedelta(seconds=60), os.getpid(), None)
+    assert (said.since, said.process, said.ended_at) == (START + timedelta(seconds=60), os.getpid(), None)
     assert said.version == metadata.version("kaggle-bot")
     assert isinstance(said.clock, SystemClock)
 
@@ -41,7 +41,7 @@ def test_an_orderly_end_differs_from_a_kill(store: Store, clock: StandingClock) 
     with store.read() as session:
         said = presence(session)
     assert said is not None
-    assert said.ended == clock.now()
+    assert said.ended_at == clock.now()
 
 
 def test_a_rehearsals_clock_shows_other_processes_the_same_time(tmp_path: Path) -> None:

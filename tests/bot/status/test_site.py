@@ -66,7 +66,7 @@ def test_the_watch_over_the_board_knows_the_rank_better_than_the_list(store: Sto
     read(store, "watch", standing={"rank": 3, "teams": 100, "score": 0.25})
     with store.read() as session:
         now, before, never = (rank(session, *of) for of in (("wine",), ("wine", START), ("beer",)))
-    assert (now.rank, now.teams, now.medal, now.score, now.at) == (3, 100, "gold", 0.25, clock.now())
+    assert (now.rank, now.teams, now.medal, now.score, now.since) == (3, 100, "gold", 0.25, clock.now())
     assert (before.rank, before.medal, before.score) == (40, None, None)
     assert (never.rank, never.teams) == (None, None)
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from bot.status.queue import GivenUp, controls, dead, held, notes_read
+from bot.status.queue import AbandonedTasks, controls, dead, notes_read, open_approvals
 from state.approvals import ask_approval, decide_approval
 from state.steering import add_note, set_control
 from state.store import Store
@@ -20,7 +20,7 @@ def give_up(store: Store, key: str, kind: str, error: str, competition: str = "w
         retry_task(tx, key, "me", due_at=tx.now(), error=error, limit=1)
 
 
-def shown(store: Store) -> tuple[GivenUp, ...]:
+def shown(store: Store) -> tuple[AbandonedTasks, ...]:
     with store.read() as session:
         return dead(session)
 
@@ -34,15 +34,15 @@ def test_each_cause_is_one_line_that_is_gone_once_the_same_kind_succeeds(store: 
     clock.pass_by(-60)
     give_up(store, "poll:titanic", "poll", "it exceeded its time limit of 600 s", "titanic")
     assert shown(store) == (
-        GivenUp(NO_KEY, 26, ("learn of wine", "poll of wine"), begin + timedelta(minutes=25)),
-        GivenUp("it exceeded its time limit of 600 s", 1, ("poll of titanic",), begin + timedelta(minutes=24)),
+        AbandonedTasks(NO_KEY, 26, ("learn of wine", "poll of wine"), begin + timedelta(minutes=25)),
+        AbandonedTasks("it exceeded its time limit of 600 s", 1, ("poll of titanic",), begin + timedelta(minutes=24)),
     )
     clock.pass_by(120)
     with store.write() as tx:
         put_task(tx, "poll:wine:later", "poll", competition="wine")
         claim_task(tx, "me", kinds=["poll"])
         finish_task(tx, "poll:wine:later", "me")
-    assert [(one.tasks, one.of) for one in shown(store)] == [(1, ("learn of wine",)), (1, ("poll of titanic",))]
+    assert [(one.tasks, one.names) for one in shown(store)] == [(1, ("learn of wine",)), (1, ("poll of titanic",))]
 
 
 def say(store: Store, *texts: str) -> None:
@@ -99,7 +99,7 @@ def test_of_many_notes_the_latest_are_shown_the_oldest_of_them_first(store: Stor
 
 def test_what_the_owner_has_paused_and_what_waits_for_approval_is_shown(store: Store, run_id: str) -> None:
     with store.read() as session:
-        assert (controls(session), held(session, "r")) == ({}, ())
+        assert (controls(session), open_approvals(session, "r")) == ({}, ())
     with store.write() as tx:
         set_control(tx, "wine", "paused")
         for number in ("1", "2", "3"):
@@ -107,4 +107,4 @@ def test_what_the_owner_has_paused_and_what_waits_for_approval_is_shown(store: S
         decide_approval(tx, 2, "approved", "me")
     with store.read() as session:
         assert controls(session) == {"wine": "paused"}
-        assert held(session, "r") == (1, 3)
+        assert open_approvals(session, "r") == (1, 3)

@@ -11,7 +11,7 @@ from tests.bot.web.attempts import ATTEMPTS
 from tests.bot.web.conftest import reopened
 from tests.bot.web.hostile import hostile_day, write_everywhere
 from tests.bot.web.served import served
-from tests.bot.web.test_hands import LATER
+from tests.bot.web.test_form_actions import LATER
 from tests.browser import Browser, browser
 
 pytestmark = pytest.mark.integration

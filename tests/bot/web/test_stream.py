@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.web.app import Shelf, changes
+from bot.web.app import PageCache, changes
 from bot.web.rendering import Page, Part
 from state.errors import StateUnavailable
 
@@ -55,8 +55,8 @@ async def test_what_cannot_be_read_is_said_on_the_page_which_goes_on_later() -> 
 
 
 async def test_many_pages_that_are_open_have_it_read_once() -> None:
-    page, shelf = Written(), Shelf()
-    streams = [changes(lambda: shelf.now("/", page.read, page.version), page.version) for _ in range(20)]
+    page, cache = Written(), PageCache()
+    streams = [changes(lambda: cache.now("/", page.read, page.version), page.version) for _ in range(20)]
     await asyncio.gather(*(anext(stream) for stream in streams))
     assert page.reads == 1
     page.write("one", "x")
@@ -67,9 +67,9 @@ async def test_many_pages_that_are_open_have_it_read_once() -> None:
 
 
 def test_a_page_is_shown_at_once_as_it_was_and_forgotten_after_an_act() -> None:
-    page, shelf = Written(), Shelf()
-    shown = shelf.last("/", page.read, page.version)
+    page, cache = Written(), PageCache()
+    shown = cache.last("/", page.read, page.version)
     page.write("one", "x")
-    assert shelf.last("/", page.read, page.version) is shown
-    shelf.clear()
-    assert shelf.last("/", page.read, page.version) is not shown
+    assert cache.last("/", page.read, page.version) is shown
+    cache.clear()
+    assert cache.last("/", page.read, page.version) is not shown
