@@ -23,18 +23,14 @@ class Figure:
 
 def share(nodes: int, steps: int | None, wall: float, seconds: float) -> float:
     """Return the share of a run that is done, 0 to 1: of its nodes if they are bounded, else of its time."""
-    share_done = nodes / steps if steps else wall / seconds
-    return min(1.0, max(0.0, share_done))
+    return min(1.0, max(0.0, nodes / steps if steps else wall / seconds))
 
 
 def project(kind: Kind, amount: float, share_done: float | None, around: float = 0.0) -> float | None:
     """Return the expected spending at the end of the run, at its pace so far.
 
-    It is linear: `spent / done`, with `share_done` from `share`; None before anything is done, and for submissions, which come
-    only at the end.
-
-    `share_done` None: the run has ended, and nothing more will be spent. `around` is the spending of others at the same
-    level.
+    It is linear in `share_done` of `share` (None: the run has ended); None before anything is done, and for submissions,
+    which come only at the end. `around` is the spending of other runs at the same level.
     """
     if share_done is None or share_done <= 0 or kind in _NOT_PROJECTED:
         return None
@@ -47,14 +43,12 @@ def figure(cap: float | None, amount: float, projected: float | None = None) -> 
     return Figure(cap, round(amount, 6), remaining, None if projected is None else round(projected, 6))
 
 
-def figures(run: Level, share_done: float | None) -> dict[str, Mapping[str, Mapping[str, float | None]]]:
+def figures(run: Level, share_done: float | None) -> dict[str, dict[str, Mapping[str, float | None]]]:
     """Return {level: {kind: {cap, spent, left, projected}}} of a run's level and all levels around it."""
-    own_usage = run.usage
-
-    def figure_of(level: Level, kind: Kind, amount: float) -> Mapping[str, float | None]:
-        projected = project(kind, own_usage[kind], share_done, around=max(0.0, amount - own_usage[kind]))
-        return asdict(figure(level.caps.cap_of(kind), amount, projected))
-
-    return {
-        level.name: {kind.value: figure_of(level, kind, a) for kind, a in level.usage.items()} for level in run.levels
-    }
+    own_usage, all_figures = run.usage, dict[str, dict[str, Mapping[str, float | None]]]()
+    for level in run.levels:
+        all_figures[level.name] = {}
+        for kind, amount in level.usage.items():
+            projected = project(kind, own_usage[kind], share_done, around=max(0.0, amount - own_usage[kind]))
+            all_figures[level.name][kind.value] = asdict(figure(level.caps.cap_of(kind), amount, projected))
+    return all_figures

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from bot.budgets.kinds import KNOWN_AFTERWARDS, Kind, by_kind, name, words
@@ -86,7 +87,7 @@ class Level:
         self._measured = dict(measures or {})
         self._period = period
         self._now = period() if period else None
-        self._held: dict[int, Reservation] = {}
+        self._reservations: dict[int, Reservation] = {}
         self._waiting: list[_Waiter] = []
         """Requests at any level within this one, if it is the widest."""
 
@@ -122,7 +123,7 @@ class Level:
     def amount_reserved(self, kind: Kind) -> float:
         """Return the reserved amount of a kind for work in progress."""
         # Summed each time, so that no rounding error is left once all is released.
-        return sum(reservation.left.get(kind, 0.0) for reservation in self._held.values())
+        return sum(reservation.left.get(kind, 0.0) for reservation in self._reservations.values())
 
     def capped(self, kind: Kind) -> bool:
         """Return whether this level, or one around it, has a cap on a kind."""
@@ -189,12 +190,12 @@ class Level:
     def _hold(self, amounts: Mapping[Kind, float]) -> Reservation:
         reservation = Reservation(self, amounts)
         for level in self.levels:
-            level._held[id(reservation)] = reservation
+            level._reservations[id(reservation)] = reservation
         return reservation
 
     def _release(self, reservation: Reservation) -> None:
         for level in self.levels:
-            level._held.pop(id(reservation), None)
+            level._reservations.pop(id(reservation), None)
         self.retry()
 
     def _refusal(self, amounts: Mapping[Kind, float]) -> _Refusal | None:
@@ -211,18 +212,16 @@ class Level:
                 continue
             already, reserved = self.amount_spent(kind), self.amount_reserved(kind)
             reached = f"the {self.name}'s cap on {name(kind)} is reached: of {words(kind, cap)} {words(kind, already)} are spent"
+            error = partial(BudgetExceeded, renews=self.renews)
             if kind in KNOWN_AFTERWARDS and already >= cap:
-                return _Refusal(self._error(f"{reached}, so nothing new is started"), final=True)
-            need_in_words = f"and the next step may take {words(kind, amount)}"
+                return _Refusal(error(f"{reached}, so nothing new is started"), final=True)
+            need = f"and the next step may take {words(kind, amount)}"
             if already + amount > cap:
-                return _Refusal(self._error(f"{reached}, {need_in_words}"), final=True)
+                return _Refusal(error(f"{reached}, {need}"), final=True)
             if already + reserved + amount > cap:
                 reservations = f"{words(kind, reserved)} are reserved for work in progress"
-                blocked = blocked or _Refusal(self._error(f"{reached}, {reservations}, {need_in_words}"), final=False)
+                blocked = blocked or _Refusal(error(f"{reached}, {reservations}, {need}"), final=False)
         return blocked
-
-    def _error(self, sentence: str) -> BudgetExceeded:
-        return BudgetExceeded(sentence, renews=self.renews)
 
     def _renew(self) -> None:
         """Reset spending if the period is over; a clock that is set back renews nothing."""
@@ -243,7 +242,7 @@ class ExecutionMeter:
     """The spending of one execution, from its start on."""
 
     def __init__(self, reservation: Reservation, run_id: str, request: ExecutionRequest, node: int) -> None:
-        self._held = reservation
+        self._reservation = reservation
         self._run_id = run_id
         self._request = request
         self._node = node
@@ -254,12 +253,12 @@ class ExecutionMeter:
         """Charge the execution, its GPUs and disk, in the transaction that ends it; None: the seconds since its start."""
         seconds_taken = time.monotonic() - self._started if seconds is None else seconds
         added_bytes = max(0, _folder_bytes(self._request.out) - self._bytes_before)
-        self._held.spend(executions=1, disk_bytes=added_bytes)
+        self._reservation.spend(executions=1, disk_bytes=added_bytes)
         charge(tx, self._run_id, "execution", node=self._node, seconds=seconds_taken, amount=1)
         if added_bytes:
             charge(tx, self._run_id, "disk", node=self._node, amount=added_bytes)
         if gpus := len(self._request.lease.gpus):
-            self._held.spend(gpu_seconds=seconds_taken * gpus)
+            self._reservation.spend(gpu_seconds=seconds_taken * gpus)
             charge(tx, self._run_id, "gpu", node=self._node, seconds=seconds_taken, amount=seconds_taken * gpus)
 
 

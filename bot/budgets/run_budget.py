@@ -1,7 +1,6 @@
 """Opening a run's budget: three levels, each with its earlier spending from the ledgers."""
 
 from collections.abc import Callable, Collection
-from datetime import date
 from pathlib import Path
 
 from bot.budgets.kinds import Kind
@@ -53,14 +52,11 @@ def open_budget(
         if ledger.run_id == run_id:
             ledger.amounts[Kind.WALL_SECONDS] = 0.0
 
-    def today() -> date:
-        return clock.now().date()
-
     def wall_today() -> float:
         now = clock.now()
         return min(wall(), (now - midnight(now)).total_seconds())
 
-    measures = {Kind.WALL_SECONDS: wall}
+    measures, today = {Kind.WALL_SECONDS: wall}, lambda: clock.now().date()
     day = Level("day", settings.day, amounts=total(this_day), measures={Kind.WALL_SECONDS: wall_today}, period=today)
     of_competition = [ledger for ledger in ever if ledger.competition == competition]
     around = Level("competition", settings.competition, amounts=total(of_competition), measures=measures, around=day)

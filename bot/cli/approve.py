@@ -1,4 +1,4 @@
-"""`bot approve`: approve or refuse a held submission; confirm a proposed task card; or accept a competition's rules."""
+"""`bot approve`: approve or refuse a submission; confirm a proposed task spec; or accept a competition's rules."""
 
 from typing import Annotated
 
@@ -38,7 +38,8 @@ def approve(
         raise UsageError("name one: `bot approve` alone lists what awaits approval")
     with open_daemon_store(config) as store:
         if id is None:
-            _list_waiting(store, json=json)
+            lines = pending_approvals(store)
+            print_result({"waiting": lines}, *(lines or ["nothing awaits your approval"]), json=json)
             return
         if card:
             _confirm_card(store, id, json=json)
@@ -52,11 +53,6 @@ def approve(
     state = "is rejected and will not be sent" if refuse else "is approved"
     later = "" if running else "; no daemon is running: the decision takes effect when `bot run` starts"
     print_result({**answer, "daemon_runs": running}, f"submission {row.id} {state}{later}", json=json)
-
-
-def _list_waiting(store: Store, *, json: bool) -> None:
-    waiting_lines = pending_approvals(store)
-    print_result({"waiting": waiting_lines}, *(waiting_lines or ["nothing awaits your approval"]), json=json)
 
 
 def _confirm_card(store: Store, competition: str, *, json: bool) -> None:

@@ -37,7 +37,12 @@ def check(file: File = None, config: Config = None, json: Json = False) -> None:
             raise
         print_json({"file": str(path), "ok": False, "problems": [asdict(p) for p in error.problems]})
         raise typer.Exit(2) from None
-    summary = _summary(configuration)
+    competitions = configuration.settings.competitions
+    summary: dict[str, Any] = {
+        "given": {s.key: s.value for s in given_settings(configuration)},
+        "keys": keys(configuration),
+        "competitions": {slug: {"submit": s.submit, "approve": s.approve} for slug, s in competitions.items()},
+    }
     record = {"file": path and str(path), "ok": True, "problems": [], **summary}
     print_result(record, *_lines(configuration, summary), json=json)
 
@@ -63,15 +68,6 @@ def example() -> None:
     Example: bot config example > bot.toml
     """
     typer.echo(example_text(), nl=False)
-
-
-def _summary(configuration: Configuration) -> dict[str, Any]:
-    competitions = configuration.settings.competitions
-    return {
-        "given": {s.key: s.value for s in given_settings(configuration)},
-        "keys": keys(configuration),
-        "competitions": {slug: {"submit": s.submit, "approve": s.approve} for slug, s in competitions.items()},
-    }
 
 
 def _lines(configuration: Configuration, summary: dict[str, Any]) -> Iterator[str]:

@@ -20,10 +20,7 @@ def settings_file(path: Path | None) -> Path | None:
 
 
 def daemon_folder(file: Path | None) -> Path | None:
-    """Return the daemon's folder by a bot.toml that nobody has checked yet; None if the file cannot be read or is wrong.
-
-    It is quick: reading all settings imports every part with a table.
-    """
+    """Return the daemon's folder by an unchecked bot.toml, quickly; None if the file cannot be read or is wrong."""
     try:
         folder = tomllib.loads(file.read_text(encoding="utf-8")).get("daemon", {}).get("dir") if file else None
         return state_folder(resolve_beside(Path(folder), file.parent) if file and folder is not None else None)
@@ -37,7 +34,7 @@ def configured(path: Path | None) -> "Settings":
     Raises:
         ConfigurationError: something in the file is wrong; the error holds every mistake.
     """
-    # Imported here: it imports every part with a table, which only commands that read one should pay for.
+    # Imported here: it imports every part of the bot with a table in bot.toml.
     from bot.configuration import read_settings
 
     return read_settings(settings_file(path))
@@ -55,7 +52,7 @@ def model_settings(settings: "Settings") -> "ModelSettings":
 
 
 def redactor_of(settings: "Settings") -> "Redactor":
-    """Return a redactor of this process's own secrets, and of whatever looks like one, for all that it sends and writes."""
+    """Return a redactor of this process's secrets, and of whatever looks like one, for all that it sends and writes."""
     from bot.configuration.own_secrets import open_redactor  # imported here: it imports every part with a table
 
     return open_redactor(settings)

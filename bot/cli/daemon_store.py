@@ -18,7 +18,7 @@ def daemon_database(config: Path | None) -> Path:
 
 
 def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
-    """Open the daemon's database, with the latest daemon's clock; `create` it for orders from before its first start.
+    """Open the daemon's database, with the latest daemon's clock; `create` it for orders before its first start.
 
     Raises:
         UsageError: there is none, or it may not be created.
@@ -30,7 +30,12 @@ def open_daemon_store(config: Path | None, *, create: bool = False) -> "Store":
     if not path.is_file():
         if not create:
             raise no_database(path)
-        _refuse_foreign(path.parent)
+        # The folder's owner, who runs the daemon, could not write to a file of another user.
+        if path.parent.is_dir() and (owner := path.parent.stat().st_uid) != os.geteuid():
+            raise UsageError(
+                f"no database in {path.parent}, which belongs to another user (number {owner}): start `bot run` once, or "
+                "repeat this as that user"
+            )
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Imported here: the database's libraries take long to import, and there may be no database.
     from bot.status.orders import open_for_orders
@@ -48,12 +53,3 @@ def daemon_is_running(store: "Store") -> bool:
     from bot.status.lock import is_running
 
     return is_running(store.path.parent)
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Refuse to create a file that the folder's owner, who runs the daemon, could not write to."""
-    if folder.is_dir() and (owner := folder.stat().st_uid) != os.geteuid():
-        raise UsageError(
-            f"no database in {folder}, which is another user's (number {owner}): start `bot run` once, or repeat this "
-            "as that user"
-        )

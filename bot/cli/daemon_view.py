@@ -1,4 +1,4 @@
-"""The live view of `bot run`: what its database says of the competitions, and the last lines of its log."""
+"""The live view of `bot run`: the competitions by its database, and the last lines of its log."""
 
 import io
 from collections import deque
@@ -34,7 +34,7 @@ class LogLines(io.StringIO):
     """The end of a log, written to it as to a terminal."""
 
     def __init__(self) -> None:
-        """Begin without a line."""
+        """Start without a line."""
         super().__init__()
         self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
@@ -52,7 +52,7 @@ class DaemonView:
     """What a daemon does, waits for, has spent and does next."""
 
     def __init__(self, database: Path, settings: Settings, log: LogLines) -> None:
-        """Begin; the daemon makes the database when it starts."""
+        """Show a daemon, which creates the database when it starts."""
         self._database, self._settings, self._log = database, settings, log
         web, self._page = settings.web, "`bot web` serves the page"
         if web.enabled:  # on a line of its own, which a terminal of 80 columns does not break
@@ -64,7 +64,7 @@ class DaemonView:
                 parts: list[RenderableType] = list(self._competitions(store))
         except BotError as error:  # it is being made, or cannot be read at the moment
             parts = [Text(f"starting: {error}")]
-        # Of their times the hours will do.
+        # Of the date and time, the time is enough.
         log = [f"{line[11:19]} {line.partition(' ')[2]}" if "T" in line[:11] else line for line in self._log.lines]
         lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in log[-_LAST_LINES:]]
         hint = f"Ctrl-C stops it cleanly, `bot run` continues, `bot status` shows more; {self._page}"

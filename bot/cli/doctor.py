@@ -43,7 +43,7 @@ def show_findings(findings: "Iterable[Finding]", *, json: bool = False) -> bool:
         checks.append(finding)
         if not json:
             fix = f" -> {finding.fix}" if finding.fix else ""
-            typer.echo(f"{finding.status:8} {finding.part:15} {finding.found}{fix}")
+            typer.echo(f"{finding.status:8} {finding.part:15} {finding.result}{fix}")
     ok = all(finding.status != "fails" for finding in checks)
     if json:
         print_json({"ok": ok, "checks": [asdict(finding) for finding in checks]})

@@ -50,16 +50,14 @@ def create(
     """
     folder = _folder(config)
     recipe = Recipe(_groups(with_), cuda, requirements, configured_installer())
-    needs_words = " and what the requirements need" if requirements else ""
+    extra = " and what the requirements need" if requirements else ""
     typer.echo(
         f"creating {folder / name} with {recipe.installer}: {', '.join(recipe.groups)} take about "
-        f"{estimate_gigabytes(recipe):.1f} GB of disk{needs_words}, and minutes on a quick network",
+        f"{estimate_gigabytes(recipe):.1f} GB of disk{extra}, and minutes on a quick network",
         err=True,
     )
     environment = make_environment(folder, name, recipe)
-    line = (
-        f"{name}: {environment.summary()}, made in {environment.record.seconds:.0f} s; `bot env check {name}` tests it"
-    )
+    line = f"{name}: {environment.summary()}, created in {environment.record.seconds:.0f} s; `bot env check {name}` tests it"
     print_result(_record(environment), line, json=json)
 
 
@@ -120,12 +118,12 @@ def remove(name: Annotated[str, typer.Argument(help="the environment's name")], 
 
 
 def _groups(names: str) -> tuple[Group, ...]:
-    names_chosen = {"tabular", *map(str.strip, names.split(","))}
-    if unknown := names_chosen - {*GROUPS, "all"}:
+    given_names = {"tabular", *map(str.strip, names.split(","))}
+    if unknown := given_names - {*GROUPS, "all"}:
         raise UsageError(
             f"--with takes {', '.join(GROUPS)} or all, several with commas, not {', '.join(sorted(unknown))}"
         )
-    return tuple(group for group in GROUPS if "all" in names_chosen or group in names_chosen)
+    return tuple(group for group in GROUPS if "all" in given_names or group in given_names)
 
 
 def _folder(config: Path | None) -> Path:

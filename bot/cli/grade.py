@@ -27,8 +27,18 @@ def grade(
     report = asyncio.run(_grade(snapshot, file))
     if json:
         print_json(report.model_dump(mode="json"))
+    elif not report.valid_submission:
+        typer.echo(f"not valid: {report.message}")
     else:
-        _print(report)
+        rows = [
+            ("score", number(report.score, 6)),
+            *([("grader", report.grader)] if report.grader != "registry" else []),
+            ("medal", report.medal or "none"),
+            *((f"{name} line", number(value, 6)) for name, value in report.thresholds.items()),
+            ("above median", "yes" if report.above_median else "no"),
+            ("win rate", f"{report.win_rate:.1%} of {report.n_teams} teams"),
+        ]
+        print_table(("", report.competition_id), rows)
     if not report.valid_submission:
         raise typer.Exit(1)
 
@@ -42,18 +52,3 @@ async def _grade(folder: Path, file: Path) -> "GradeReport":
     snapshot = Snapshot.load(folder, METRIC_DIRECTIONS)
     async with aclosing(Worker()) as worker:
         return await worker.grade(snapshot.path, snapshot.card, file)
-
-
-def _print(report: "GradeReport") -> None:
-    if not report.valid_submission:
-        typer.echo(f"not valid: {report.message}")
-        return
-    rows = [
-        ("score", number(report.score, 6)),
-        *([("grader", report.grader)] if report.grader != "registry" else []),
-        ("medal", report.medal or "none"),
-        *((f"{name} line", number(value, 6)) for name, value in report.thresholds.items()),
-        ("above median", "yes" if report.above_median else "no"),
-        ("win rate", f"{report.win_rate:.1%} of {report.n_teams} teams"),
-    ]
-    print_table(("", report.competition_id), rows)

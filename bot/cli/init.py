@@ -1,4 +1,4 @@
-"""`bot init`: from a key to a checked bot.toml for one competition."""
+"""`bot init`: write and check a bot.toml for one competition."""
 
 import asyncio
 import sys
@@ -32,7 +32,7 @@ from state.words import did_you_mean, slug_of
 if TYPE_CHECKING:
     from scrapers.kaggle.competitions import KaggleCompetition
 
-_A_DAY = 5.0
+_MAX_COST_PER_DAY = 5.0
 """USD; the cap on a model that has a price, unless another is named."""
 _REHEARSAL = Path("rehearsal")
 
@@ -64,8 +64,8 @@ def init(
 ) -> None:
     """Write a bot.toml for a competition that you have entered, check it, and name the next command.
 
-    Files are held until you approve them (`approve = "ask"`). What an option does not answer is asked, on a terminal. Exits
-    with 1 if a check fails; the file is there all the same.
+    Files are held until you approve them (`approve = "ask"`). On a terminal it asks for what the options leave open. Exits
+    with 1 if a check fails; the file is written all the same.
 
     Example: bot init spooky-author-identification --model openai:gpt-5-mini --yes
     """
@@ -76,10 +76,13 @@ def init(
     key = _credentials(asks=asks and not is_rehearsal)
     choice = _model(model, asks=asks)
     slug = _choose_competition(competition, asyncio.run(_entered_competitions(KaggleSection(url=url), key)), asks=asks)
+    if max_cost_per_day is None and choice.kind == "openai" and choice.name is not None:
+        is_priced = Pricing().cost(choice.name, Usage(prompt_tokens=1, completion_tokens=1))
+        max_cost_per_day = _MAX_COST_PER_DAY if is_priced else None
     first = FirstFile(
         competition=slug,
         model=choice.name if choice.kind == "openai" else "builtin",
-        money_a_day=max_cost_per_day if max_cost_per_day is not None else _cap(choice),
+        money_a_day=max_cost_per_day,
         sandbox=_sandbox(choice),
         site=url if is_rehearsal else None,
         state=_REHEARSAL if is_rehearsal else None,
@@ -113,8 +116,8 @@ def _credentials(*, asks: bool) -> Credentials:
 async def _entered_competitions(section: KaggleSection, credentials: Credentials) -> "list[KaggleCompetition]":
     """Return the competitions that this user has entered and that still run, the next deadline first."""
     async with open_client(section, SystemClock(), Tally(), lambda: credentials) as client:
-        entered_ones = [c async for c in Competitions(client).list_entered()]
-    running = [c for c in entered_ones if not (c.deadline and c.served_at and c.deadline <= c.served_at)]
+        competitions = [c async for c in Competitions(client).list_entered()]
+    running = [c for c in competitions if not (c.deadline and c.served_at and c.deadline <= c.served_at)]
     return sorted(running, key=lambda c: (c.deadline is None, str(c.deadline)))
 
 
@@ -157,19 +160,12 @@ def _model(name: str | None, *, asks: bool) -> ModelChoice:
     return choice
 
 
-def _cap(choice: ModelChoice) -> float | None:
-    if choice.kind != "openai" or choice.name is None:
-        return None
-    return _A_DAY if Pricing().cost(choice.name, Usage(prompt_tokens=1, completion_tokens=1)) else None
-
-
 def _sandbox(choice: ModelChoice) -> BackEndChoice:
     """Return the first back end that works here; `auto` where none does, which the doctor then explains."""
     try:
-        sandbox = choose("auto", trusted=choice.kind == "builtin")
+        return choose("auto", trusted=choice.kind == "builtin").describe().name
     except UsageError:
         return "auto"
-    return sandbox.describe().name
 
 
 def _make_environment(config: Path, is_wanted: bool | None, *, asks: bool) -> None:

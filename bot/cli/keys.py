@@ -1,4 +1,4 @@
-"""`bot keys`: keep a key where the bot reads it, and show which are there."""
+"""`bot keys`: store a key where the bot reads it, and list the stored keys."""
 
 import os
 import sys
@@ -28,9 +28,9 @@ def set_key(
     service: Annotated[bool, typer.Option("--service", help="store it for the systemd service (as root)")] = False,
     config: Config = None,
 ) -> None:
-    """Keep a key in a file that only you can read, and that the bot reads from then on; no command shows it again.
+    """Store a key in a file that only you can read, for the bot to read; no command shows it again.
 
-    It is asked for without being shown, or read from standard input. Kaggle's token goes to ~/.kaggle/access_token, where the
+    The key is typed without being shown, or read from standard input. Kaggle's token goes to ~/.kaggle/access_token, where the
     kaggle package finds it too, all others to ~/.config/kaggle-bot/credentials.
 
     Example: bot keys set OPENAI_API_KEY
@@ -41,14 +41,14 @@ def set_key(
         raise UsageError(f"unknown key {name} ({suggestion}); name it in bot.toml first, or use one of these")
     place = CREDENTIALS / name if service else place_of(name)
     save_key(place, ask_for_key(name))
-    typer.echo(f"{name}: kept in {place}")
+    typer.echo(f"{name}: stored in {place}")
     if os.environ.get(name) and not service:
         typer.echo(f"the environment variable {name} is also set and may take precedence: unset it", err=True)
 
 
 @keys_app.command("list")
 def list_keys(config: Config = None, json: Json = False) -> None:
-    """Show for each key that the bot may need where it is found; never the key.
+    """Show where each key is found that the bot may need; never the key.
 
     Example: bot keys list
     """
@@ -58,11 +58,7 @@ def list_keys(config: Config = None, json: Json = False) -> None:
 
 
 def ask_for_key(name: str) -> str:
-    """Return a key that is typed without being shown, or comes on standard input.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """Return a key that is typed without being shown, or read from standard input. Raises UsageError: it is not a key."""
     text = typer.prompt(f"{name} (not shown)", hide_input=True) if sys.stdin.isatty() else sys.stdin.read()
     key = str(text).strip()
     if not (key and key.isascii() and key.isprintable()):

@@ -1,4 +1,4 @@
-"""`bot knowledge`: the knowledge base: what is in it, whether it is in order, and what is added to it."""
+"""`bot knowledge`: list, show, check and add entries of the knowledge base."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,9 +79,9 @@ def check(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Check that each entry has labels of the set, a date, and a source that can be traced; list all that is wrong.
+    """Check that each entry has known labels, a date, and a traceable source; list every problem.
 
-    Exits with 1 if anything is.
+    Exits with 1 if there is one.
 
     Example: bot knowledge check knowledge/
     """

@@ -1,4 +1,4 @@
-"""The live view of runs: at a terminal what their databases say, kept up to date; on a pipe, and with --plain, a log."""
+"""The live view of runs: on a terminal their status, kept up to date; on a pipe, and with --plain, a log."""
 
 import sys
 import threading
@@ -24,9 +24,9 @@ from state.words import plural
 
 Say = Callable[[str], None]
 MAX_RUNS = 8
-"""Runs that are shown at work: a terminal has room for no more."""
+"""Runs that are shown: a terminal has room for no more."""
 _QUIET = 60.0
-"""Seconds without a line after which one says what goes on, in a log."""
+"""Seconds without a line after which a log gets one on the current work."""
 _LAST_LINES = 4
 _SPARKS = "▁▂▃▄▅▆▇█"
 _BAR, _SPARKLINE = 40, 30
@@ -64,25 +64,30 @@ def _fields(rows: Sequence[tuple[str, RenderableType, str]]) -> Table:
 
 
 class RunView:
-    """One run under way."""
+    """One running run."""
 
     def __init__(self, title: str, folder: RunFolder, log: Say | None) -> None:
-        """Begin; `log` gets each line; None: there is none."""
+        """Show a run; `log`, if there is one, gets each line."""
         self.title, self._folder, self._log = title, folder, log
         self._lines: deque[tuple[datetime, str]] = deque(maxlen=_LAST_LINES)
         self._status = RunStatus(str(folder.path), folder.path.name, "not started")
         self._said = time.monotonic()
 
     def say(self, line: str) -> None:
-        """Show a line of the run's."""
+        """Show a line of the run."""
         self._said = time.monotonic()
         self._lines.append((datetime.now().astimezone(), line))
         if self._log is not None:
-            self._log(f"{self.title}: {line}{self._figures()}")
+            status, figures = self._read(), ""
+            if status.budget:
+                wall, cost = status.budget[Kind.WALL_SECONDS], status.budget[Kind.MONEY].spent
+                best = "" if status.best_score is None else f" | best {status.best_score:.5g}"
+                figures = f"{best} | {wall.spent:.0f} of {wall.cap or 0:.0f} s{f' | ${cost:.2f}' if cost else ''}"
+            self._log(f"{self.title}: {line}{figures}")
 
     @contextmanager
     def never_silent(self, quiet: float = _QUIET) -> Iterator[None]:
-        """Say what goes on whenever nothing was said for `quiet` seconds."""
+        """Show a line on the current work whenever there was none for `quiet` seconds."""
         over = threading.Event()
 
         def watch() -> None:
@@ -106,14 +111,6 @@ class RunView:
             self._status = status
         return self._status
 
-    def _figures(self) -> str:
-        status = self._read()
-        if not status.budget:
-            return ""
-        wall, cost = status.budget[Kind.WALL_SECONDS], status.budget[Kind.MONEY].spent
-        best = "" if status.best_score is None else f" | best {status.best_score:.5g}"
-        return f"{best} | {wall.spent:.0f} of {wall.cap or 0:.0f} s{f' | ${cost:.2f}' if cost else ''}"
-
     def brief(self) -> RenderableType:
         """Return two lines, for one run among several."""
         status = self._read()
@@ -123,7 +120,7 @@ class RunView:
         return Group(line, _fields([_time(status)])) if status.budget else line
 
     def panel(self) -> Panel:
-        """Return all that is known of the run, for one alone."""
+        """Return the full status of the run, for one alone."""
         lines = [(f"{time:%H:%M:%S}", line, "") for time, line in self._lines]
         hint = f"Ctrl-C stops it cleanly; `bot resume {self._folder.path.parent}` continues"
         return run_panel(self._read(), datetime.now(UTC), self.title, lines, hint)
@@ -142,7 +139,11 @@ def run_panel(
             ("best CV", f"{score(status.best_score)}  {sparkline(status.best_over_time, wall)}", rate),
         ]
         rows += [(work.subject, work.activity, _age(work.since, now)) for work in status.doing]
-        rows.append(_spending(status))
+        calls, cost = status.budget[Kind.CALLS].spent, status.budget[Kind.MONEY]
+        cap = "" if cost.cap is None else f" of {money(cost.cap)}"
+        unpriced = f" + {plural(status.unpriced_calls, 'unpriced call')}" if status.unpriced_calls else ""
+        tokens = f"{plural(round(calls), 'model call')}, {status.budget[Kind.TOKENS].spent:,.0f} tokens"
+        rows.append(("spent", tokens, f"{money(cost.spent)}{cap}{unpriced}"))
     if status.note or not rows:
         rows.append((status.status, status.note or "", ""))
     return Panel(_fields([*rows, *lines]), title=Text(title), subtitle=Text(hint) if hint else None, border_style="dim")
@@ -159,26 +160,17 @@ def _time(status: RunStatus) -> tuple[str, RenderableType, str]:
     return status.phase or status.status, bar, f"{duration(wall.spent)} of {duration(cap)}"
 
 
-def _spending(status: RunStatus) -> tuple[str, RenderableType, str]:
-    calls, cost = status.budget[Kind.CALLS].spent, status.budget[Kind.MONEY]
-    cap = "" if cost.cap is None else f" of {money(cost.cap)}"
-    unpriced = f" + {plural(status.unpriced_calls, 'unpriced call')}" if status.unpriced_calls else ""
-    tokens = f"{plural(round(calls), 'model call')}, {status.budget[Kind.TOKENS].spent:,.0f} tokens"
-    return "spent", tokens, f"{money(cost.spent)}{cap}{unpriced}"
-
-
 class LiveRuns:
-    """Shows the runs under way."""
+    """Shows the running runs."""
 
     def __init__(
         self, console: Console, *, plain: bool = False, summary: Callable[[], Sequence[RenderableType]] = tuple
     ) -> None:
-        """Begin without a run; `summary` returns what stands above the runs."""
+        """Start without a run; `summary` returns what is shown above the runs."""
         self._console, self._summary = console, summary
         self.live = console.is_terminal and not plain
         """Whether it is kept up to date on a terminal; else there is a log."""
         self.runs: list[RunView] = []
-        """Those under way."""
 
     def display(self, *, transient: bool = False) -> AbstractContextManager[object]:
         """Keep the view on the terminal while this lasts."""

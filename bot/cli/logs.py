@@ -13,10 +13,9 @@ import typer
 from bot.cli.daemon_reading import daemon_now, daemon_to_read, runs_of
 from bot.cli.options import Config
 from bot.cli.output import print_json
-from bot.engine.lab_turns import TurnText, lab_turns
+from bot.engine.lab_turns import lab_turns
 from bot.execution.folder import RunFolder
 from bot.logs.events import EventLog, LoggedEvent
-from bot.models.commands import prose_and_command
 from bot.models.quoting import clean
 from state import labs
 from state.clock import SystemClock
@@ -24,7 +23,7 @@ from state.errors import UsageError
 from state.store import Store
 
 _POLL_SECONDS = 1.0
-"""Seconds between two looks at the database."""
+"""Seconds between two checks of the database."""
 _LONGEST = 10 * 365 * 86_400
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -64,9 +63,13 @@ def logs(
         events = log.newest(lines) if back is None else list(log.since(daemon_now(store) - back))
         _print(events, json=json)
         if follow:
+            last = max([last, *(e.id for e in events)])
             # Ctrl-C ends it.
             with suppress(KeyboardInterrupt):
-                _follow(log, max([last, *(e.id for e in events)]), json=json)
+                while True:
+                    time.sleep(_POLL_SECONDS)
+                    events, last = log.news(last)
+                    _print(events, json=json)
         elif not json:
             typer.echo("the daemon's own log is on its stderr; under systemd: journalctl -u kaggle-bot", err=True)
 
@@ -95,7 +98,11 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
                 with store.read() as session:
                     turns = lab_turns(session, run_id, lab, last)
                 for turn in turns:
-                    typer.echo(_turn(turn))
+                    prose, command = turn.prose_and_command
+                    remarks = [f"# {line}" for line in clean(prose).strip().splitlines()]
+                    typed = [f"$ {clean(command)}"] if command else []
+                    head = f"[{turn.turn}] {turn.ended_at:%H:%M:%S}"
+                    typer.echo("\n".join(["", head, *remarks, *typed, clean(turn.observation)]))
                     last = turn.turn
                 if row is not None and row.ended_at is not None:
                     typer.echo(f"closed: {row.reason}")
@@ -105,20 +112,6 @@ def _lab(run: str | None, lab: int, config: Path | None, *, follow: bool) -> Non
                 time.sleep(_POLL_SECONDS)
 
 
-def _turn(turn: TurnText) -> str:
-    prose, command = prose_and_command(turn.reply) or (turn.reply, "")
-    remarks = [f"# {line}" for line in clean(prose).strip().splitlines()]
-    typed = [f"$ {clean(command)}"] if command else []
-    return "\n".join(["", f"[{turn.turn}] {turn.at:%H:%M:%S}", *remarks, *typed, clean(turn.observation)])
-
-
-def _follow(log: EventLog, last: int, *, json: bool) -> None:
-    while True:
-        time.sleep(_POLL_SECONDS)
-        events, last = log.news(last)
-        _print(events, json=json)
-
-
 def _print(events: Iterable[LoggedEvent], *, json: bool) -> None:
     for event in events:
         if json:
@@ -126,7 +119,7 @@ def _print(events: Iterable[LoggedEvent], *, json: bool) -> None:
             continue
         subject = " ".join(p for p in (event.competition, None if event.node is None else f"node {event.node}") if p)
         mark = "!" if event.level == "warning" else " "
-        typer.echo(f"{event.at:%Y-%m-%d %H:%M:%S} {mark} {subject or 'bot':30} {clean(event.sentence)}")
+        typer.echo(f"{event.time:%Y-%m-%d %H:%M:%S} {mark} {subject or 'bot':30} {clean(event.sentence)}")
 
 
 def _duration(text: str) -> timedelta:

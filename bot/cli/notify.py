@@ -41,25 +41,22 @@ def test(
     title, body = render(notice)
     content: dict[str, Any] = {"key": notice.key, "kind": notice.kind, "title": title, "body": body}
     letter = Letter(service="", **content, created_at=now, due_at=now)
-    outcomes = asyncio.run(_try_all(services, letter))
-    for name, outcome in outcomes.items():
-        kind = services[name].service
+
+    async def send(service: AppriseNotifier) -> str | None:
+        try:
+            await service.send(letter)
+        except NotificationFailed as error:
+            return str(error)
+        return None
+
+    async def send_to_all() -> list[str | None]:
+        return await asyncio.gather(*map(send, services.values()))
+
+    errors = asyncio.run(send_to_all())
+    for (name, service), error in zip(services.items(), errors, strict=True):
         if json:
-            print_json({"service": name, "kind": kind, "arrived": outcome is None, "error": outcome})
+            print_json({"service": name, "kind": service.service, "arrived": error is None, "error": error})
         else:
-            typer.echo(f"{name:20} {kind}: {'accepted' if outcome is None else f'failed: {outcome}'}")
-    if any(outcome is not None for outcome in outcomes.values()):
+            typer.echo(f"{name:20} {service.service}: {'accepted' if error is None else f'failed: {error}'}")
+    if any(errors):
         raise typer.Exit(1)
-
-
-async def _try_all(services: dict[str, AppriseNotifier], letter: Letter) -> dict[str, str | None]:
-    return dict(zip(services, await asyncio.gather(*(_try(s, letter) for s in services.values())), strict=True))
-
-
-async def _try(service: AppriseNotifier, letter: Letter) -> str | None:
-    """Return why the service did not accept it; None: it did."""
-    try:
-        await service.send(letter)
-    except NotificationFailed as error:
-        return str(error)
-    return None

@@ -20,8 +20,8 @@ Plain = Annotated[bool, typer.Option("--plain", help="log lines in place of the 
 Fleet = Annotated[
     str | None,
     typer.Option(
-        help="a Ray cluster whose nodes run scripts: auto, or ray://HOST:10001; none: this machine; default: the configured "
-        "one, of a run that was begun the one it was begun with"
+        help="Ray cluster that runs scripts: auto or ray://HOST:10001; `none` for this machine (default: the configured "
+        "cluster; a resumed run keeps its own)"
     ),
 ]
 Competition = Annotated[
@@ -37,14 +37,10 @@ OneCompetition = Annotated[
 
 
 def existing(paths: Iterable[Path], *, quiet: bool = False) -> None:
-    """Say at once what is read, as what reads it takes a second to import.
-
-    Raises:
-        UsageError: a path does not exist.
-    """
+    """Print at once what is read, as the import of its reader takes a second. Raises UsageError: a path does not exist."""
     for path in paths:
         if not path.exists():
-            names = [sibling_name.name for sibling_name in path.parent.iterdir()] if path.parent.is_dir() else []
+            names = [sibling.name for sibling in path.parent.iterdir()] if path.parent.is_dir() else []
             similar_names = get_close_matches(path.name, names, 1)
             raise UsageError(f"{path}: not found{f'; did you mean {similar_names[0]}?' if similar_names else ''}")
         if not quiet:
@@ -107,7 +103,7 @@ def with_options(
 
 
 def _parameter(name: str, option: FieldOption, usual: Mapping[str, Any]) -> inspect.Parameter:
-    """Return what typer makes an option of; what it cannot read as one type is a text, which the field's model reads."""
+    """Return the parameter that typer makes an option of; the field's model reads the text of a type that typer cannot."""
     field = option.field
     kinds = [kind for kind in get_args(field.annotation) or (field.annotation,) if kind is not type(None)]
     kind: Any = get_args(kinds[0])[0] if get_origin(kinds[0]) is Annotated else kinds[0]

@@ -82,10 +82,10 @@ def number(value: float | None, digits: int = 5) -> str:
 
 
 class Say(Protocol):
-    """Shows what is being done, and how far that is."""
+    """Shows what is being done, and the progress."""
 
     def __call__(self, activity: str, share: float | None = None) -> None:
-        """Show it; `share` is that of the whole work which is done, from 0 to 1, and None if that is unknown."""
+        """Show it; `share` of the work is done, from 0 to 1; None: unknown."""
 
 
 @contextmanager

@@ -16,7 +16,7 @@ _DO = {
     errno.ENAMETOOLONG: "name a shorter path",
     errno.ELOOP: "its links form a loop: choose another path",
 }
-"""What a person can do about a place, by the system's error number."""
+"""What the user can do about a place, by the system's error number."""
 
 
 def of_place(error: OSError) -> str | None:

@@ -34,8 +34,8 @@ def ideas(
 ) -> None:
     """Show the pool of ideas, best supported first: the evidence for each, whether it was tried, and its sources.
 
-    Support goes from 0 to 10, and is 5 where nothing is known. What was measured of an idea goes before what was measured of
-    its sources, and this before what posts claim. Merged, split and retired ideas come last, with the reason.
+    Support goes from 0 to 10, and is 5 where nothing is known. Measured gains of an idea count before those of its sources,
+    and these before the claims of posts. Merged, split and retired ideas come last, with the reason.
 
     Example: bot ideas spooky-author-identification
     """
@@ -69,7 +69,10 @@ def reports(
             rows = run.reports if report is None else [_find_report(run, report)]
             if json:
                 for row in rows:
-                    print_json(_report_as_json(run, row))
+                    facts = row.model_dump(mode="json", exclude={"run_id", "id", "created_at"})
+                    print_json(
+                        {"competition": run.row.competition, "number": row.id, **facts, "ideas": _ideas_of(run, row)}
+                    )
             elif report is not None:
                 typer.echo("\n".join(_in_full(run, rows[0])))
             else:
@@ -100,11 +103,6 @@ def _idea_as_json(run: RunRecord, evidence: IdeaEvidence, sources: Mapping[str, 
     }
 
 
-def _report_as_json(run: RunRecord, row: Report) -> dict[str, Any]:
-    facts = row.model_dump(mode="json", exclude={"run_id", "id", "created_at"})
-    return {"competition": run.row.competition, "number": row.id, **facts, "ideas": _ideas_of(run, row)}
-
-
 def _ideas_of(run: RunRecord, row: Report) -> Sequence[int]:
     return next((draft.idea_ids for draft in run.drafts if draft.id == row.draft_id), [])
 
@@ -113,30 +111,19 @@ def _print_pool(slug: str, pool: Sequence[IdeaEvidence], sources: Mapping[str, S
     if not pool:
         typer.echo(f"{slug}: no ideas yet")
         return
-    rows = [
-        (
-            str(e.idea.id),
-            _plain(e.idea.text) if e.live else f"{_closed(e)}\n{_plain(e.idea.text)}",
-            f"{e.support:.1f}",
-            str(e.times_used),
-            _gains(e),
-            "\n".join(_sources([sources[item] for item in e.sources])),
-        )
-        for e in pool
-    ]
+    rows = []
+    for evidence in pool:
+        idea, text = evidence.idea, _plain(evidence.idea.text)
+        if not evidence.live:
+            successors = f" into {', '.join(map(str, idea.successors))}" if idea.successors else ""
+            reason = f": {_plain(idea.reason)}" if idea.reason else ""
+            text = f"{idea.state}{successors}{reason}\n{text}"
+        gains = ", ".join(f"{gain:+.3g}" for gain in evidence.gains) or "–"
+        gains += "" if evidence.error is None else f" ± {evidence.error:.2g}"
+        origins = "\n".join(_sources([sources[item] for item in evidence.sources]))
+        rows.append((str(idea.id), text, f"{evidence.support:.1f}", str(evidence.times_used), gains, origins))
     columns = ("no.", "idea", "support", "used", "gain", "from")
     print_table(columns, rows, title=f"{slug}: ideas", width=_WIDTH)
-
-
-def _gains(evidence: IdeaEvidence) -> str:
-    gains = ", ".join(f"{gain:+.3g}" for gain in evidence.gains) or "–"
-    return gains if evidence.error is None else f"{gains} ± {evidence.error:.2g}"
-
-
-def _closed(evidence: IdeaEvidence) -> str:
-    idea = evidence.idea
-    successors = f" into {', '.join(map(str, idea.successors))}" if idea.successors else ""
-    return _plain(f"{idea.state}{successors}: {idea.reason}" if idea.reason else f"{idea.state}{successors}")
 
 
 def _sources(sources: Sequence[Source]) -> Iterator[str]:
@@ -190,14 +177,10 @@ def _in_full(run: RunRecord, row: Report) -> Iterator[str]:
     if row.components:
         yield from ("", "components:")
         for part in row.components:
-            yield from _paragraphs(f"- {_component(part)}")
-
-
-def _component(part: Any) -> str:
-    """Return a report's component as a line; a model may have written it in any form."""
-    if isinstance(part, Mapping) and part.get("name"):
-        return f"{part['name']}: {part.get('analysis') or 'no analysis'}"
-    return str(part)
+            # A model may have written it in any form.
+            if isinstance(part, Mapping) and part.get("name"):
+                part = f"{part['name']}: {part.get('analysis') or 'no analysis'}"
+            yield from _paragraphs(f"- {part}")
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -206,5 +189,5 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    # Foreign text, or a model's, must not control the terminal.
+    # Untrusted text must not control the terminal.
     return " ".join(clean(text).split())

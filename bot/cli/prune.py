@@ -24,8 +24,7 @@ def prune(
     forget: Annotated[
         str | None,
         typer.Option(
-            metavar="COMPETITION",
-            help=("remove this competition's collected and derived data from --database"),
+            metavar="COMPETITION", help="remove this competition's collected and derived data from --database"
         ),
     ] = None,
     database: Annotated[Path | None, typer.Option(help="the database for --forget")] = None,

@@ -36,7 +36,7 @@ def replay(
     plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print each result as a line of JSON")] = False,
 ) -> None:
-    """Replay past competitions under their clock, and compare what is handed in with the real leaderboard.
+    """Replay past competitions on a simulated clock, and rank the submission on the real leaderboard.
 
     Example: bot replay snapshots/spooky-author-identification --model builtin --time 5m
     """

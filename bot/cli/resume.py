@@ -1,6 +1,5 @@
 """`bot resume`: finish runs that were stopped, killed or never started."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from sandbox.settings import NO_FLEET
 from state.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.replay.run_queue import Job, RunOutcome
+    from bot.replay.run_queue import RunOutcome
 
 
 def resume(
@@ -26,7 +25,7 @@ def resume(
     plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print each result as a line of JSON")] = False,
 ) -> None:
-    """Finish runs: what was paid for, trained or decided is not done again; finished runs are only shown.
+    """Resume interrupted runs without repeating completed steps; finished runs are only shown.
 
     Example: bot resume runs
     """
@@ -50,22 +49,16 @@ def resume(
     settings = configured(work[0].settings.config if work else None)
     for run in work:
         check_free(run.folder.path.parent, settings.disk)
+    # Scripts run where the option says, else where they ran when their run started.
+    by_fleet: dict[str, list[Job | RunOutcome]] = {}
+    for job in jobs:
+        fleet_before = job.run.settings.fleet if isinstance(job, Job) else None
+        by_fleet.setdefault(fleet or fleet_before or NO_FLEET, []).append(job)
     outcomes: list[RunOutcome] = []
-    for address, fleet_jobs in _by_fleet(jobs, fleet).items():
+    for address, fleet_jobs in by_fleet.items():
         gpus = max((job.run.settings.gpus for job in fleet_jobs if isinstance(job, Job)), default=0)
         with open_leases(settings.leases, gpus, settings.fleet.at(address), settings.sandbox) as (leases, _):
             outcomes += run_all(fleet_jobs, leases, json=json, plain=plain)
         if outcomes[-1].result.status == "stopped":
             break
     report(outcomes, json=json)
-
-
-def _by_fleet(jobs: "Sequence[Job | RunOutcome]", fleet: str | None) -> "Mapping[str, Sequence[Job | RunOutcome]]":
-    """Return the jobs by where their scripts run: where that is asked for, else where it was when their run began."""
-    from bot.replay.run_queue import Job
-
-    by_fleet: dict[str, list[Job | RunOutcome]] = {}
-    for job in jobs:
-        fleet_before = job.run.settings.fleet if isinstance(job, Job) else None
-        by_fleet.setdefault(fleet or fleet_before or NO_FLEET, []).append(job)
-    return by_fleet

@@ -5,7 +5,6 @@ import faulthandler
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
@@ -34,8 +33,8 @@ def run(
 ) -> None:
     """Compete in the configured competitions until stopped: watch, learn, train, submit, and notify the owner.
 
-    SIGTERM and Ctrl-C end it in order, SIGHUP makes it read the configuration again. Exits with 78 for a configuration
-    that cannot work, and with 1 if a part of it fails again and again.
+    SIGTERM and Ctrl-C shut it down cleanly, SIGHUP makes it read the configuration again. Exits with 78 for a configuration
+    that cannot work, and with 1 if a part of it fails repeatedly.
 
     Example: bot run --config bot.toml
     """
@@ -45,7 +44,11 @@ def run(
     if file is None:
         print("bot: no bot.toml here: `bot init` writes one, or name yours with --config", file=sys.stderr)
         raise typer.Exit(EX_CONFIG)
-    _refuse_second(file)
+    # Checked first: what a daemon needs takes seconds to import.
+    folder = daemon_folder(file)
+    if folder is not None and (folder / LOCK).is_file() and is_running(folder):
+        print(f"bot: {works_already(folder)}", file=sys.stderr)
+        raise typer.Exit(EX_CONFIG)
     if sys.stderr.isatty():
         print(f"starting with {file}", file=sys.stderr)
     from bot.configuration import read_configuration
@@ -115,12 +118,3 @@ def tell_of_missing_key(terminal: TextIO) -> None:
         hint = "`bot keys set KAGGLE_API_TOKEN` in another shell saves one; no restart is needed"
         hint += "; or press Ctrl-C, set the variable, and run this again"
         print(f"bot: cannot start yet. {error}\n{hint}.", file=terminal)
-
-
-def _refuse_second(file: Path | None) -> None:
-    """End at once where another daemon works in the folder: what a daemon needs takes seconds to import."""
-    folder = daemon_folder(file)
-    if folder is None or not (folder / LOCK).is_file() or not is_running(folder):
-        return
-    print(f"bot: {works_already(folder)}", file=sys.stderr)
-    raise typer.Exit(EX_CONFIG)

@@ -53,7 +53,7 @@ def run_all(jobs: Sequence[Job | RunOutcome], leases: Leases, *, json: bool, pla
 
 
 def outcome_line(result: RunResult | Failed) -> str:
-    """Return what came of a run, or why nothing did, in one line."""
+    """Return the outcome of a run, or its error, in one line."""
     if isinstance(result, Failed):
         return f"{result.status}: {result.error}"
     outcome = (
@@ -65,7 +65,7 @@ def outcome_line(result: RunResult | Failed) -> str:
 
 
 def remove_leftovers(out: Path) -> None:
-    """Remove what killed bots left behind in a folder of runs, and tell it."""
+    """Remove what killed bots left behind in a folder of runs, and print it."""
     for orphan in find_orphaned_resources(out):
         typer.echo(f"cleaned up after a killed bot: {orphan.remove()}", err=True)
 
@@ -94,7 +94,6 @@ def status_of(result: RunResult | Failed) -> int:
 
 
 def _lines(outcome: RunOutcome) -> Iterator[str]:
-    """Yield what the table does not show."""
     result = outcome.result
     if isinstance(result, Failed):
         yield f"{outcome.run_id}: {result.error}"
@@ -137,31 +136,13 @@ def _row(result: RunResult | Failed) -> tuple[str, ...]:
     if isinstance(result, Failed):
         return (*run_cells, "–", "–", "–", "–", "failed", "–")
     lines = " / ".join(number(result.thresholds.get(name)) for name in (*MEDALS, "median"))
-    return (
-        *run_cells,
-        number(result.score),
-        _expected(result),
-        lines,
-        f"{result.win_rate:.1%}",
-        _medal(result),
-        _spending(result),
-    )
-
-
-def _medal(result: RunResult) -> str:
-    """Return the medal, or what takes its place; a score that is not believed has none."""
-    if result.n_teams < 2:
-        return "one team"
-    if disbelief(result):
-        return "not counted"
-    return medal(result) or ("above median" if result.above_median else "none")
-
-
-def _spending(result: RunResult) -> str:
+    rank: str = medal(result) or ("above median" if result.above_median else "none")
+    if result.n_teams < 2 or disbelief(result):
+        rank = "one team" if result.n_teams < 2 else "not counted"
+    work = f"{result.wall_seconds:.0f} s, {plural(result.nodes, 'node')}, {plural(result.llm.calls, 'model call')}"
     cost = "unknown cost" if result.llm.cost_usd is None else f"${result.llm.cost_usd:.2f}"
-    return (
-        f"{result.wall_seconds:.0f} s, {plural(result.nodes, 'node')}, {plural(result.llm.calls, 'model call')}, {cost}"
-    )
+    score, win_rate = number(result.score), f"{result.win_rate:.1%}"
+    return (*run_cells, score, _expected(result), lines, win_rate, rank, f"{work}, {cost}")
 
 
 def _expected(result: RunResult) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapers.snapshots.snapshot import Snapshot
 
 _USUAL = {"time": 600.0}
-"""What is shorter than that of a replay."""
+"""Defaults that differ from those of a replay."""
 _NOT_OF_OWN_DATA = ("cutoff", "pace", "signals", "community")
 """Options on a community, or on a past leaderboard."""
 
@@ -83,9 +83,9 @@ def solve(
     plain: Plain = False,
     json: Annotated[bool, typer.Option("--json", help="print result.json on one line")] = False,
 ) -> None:
-    """Solve a task of your own: find out what is to be predicted, search, and hand back predictions, script and report.
+    """Train on your own data: detect the task, search for a model, and write predictions, a script and a report.
 
-    No leaderboard, dates or answers are needed. What is found is shown first; what cannot be found is asked for.
+    No leaderboard, dates or answers are needed. The detected task is shown first; the bot asks for what it cannot detect.
 
     Example: bot solve my-data --target price --time 10m
     """
@@ -115,7 +115,7 @@ def solve(
             settings = replace(setup, gpus=gpus, leases=leases).settings(snapshot, options.agent, options.seed)
             if options.notes is not None and not options.notes.is_dir():
                 raise UsageError(f"--notes {options.notes}: no such folder")
-            # Without notes nobody has written anything: no prompt should send its reader to look for it.
+            # Without notes there are no posts, and prompts should not mention any.
             settings = settings.model_copy(update={"community": options.notes is not None, "force": force})
             validation, slowness = asyncio.run(_split(snapshot, options.split_seed, settings.withholding))
             detected.add("validation", validation)
@@ -123,7 +123,7 @@ def solve(
                 print_table(("", "detected, and why", "confidence"), detected.lines)
             for topic, sentence, confidence in detected.lines if json else ():
                 typer.echo(f"{topic}: {sentence} ({confidence})", err=True)
-            # What was read until here counts: the time is that of the whole command.
+            # The time is that of the whole command, reading included.
             remaining = settings.time - (datetime.now(UTC) - now).total_seconds()
             shortest = _SHORTEST_SEARCH * min(slowness, _MAX_SLOWNESS)
             if remaining < shortest:
@@ -155,7 +155,7 @@ def _build(
 
 @contextmanager
 def _reading(data: Path, seconds: float) -> Iterator[None]:
-    """Show every while how long reading large data has taken, and about how long it takes."""
+    """Show the progress of reading large data."""
     size = sum(path.stat().st_size for path in (data.rglob("*") if data.is_dir() else [data]) if path.is_file())
     if size < _LARGE_BYTES:
         yield
@@ -182,7 +182,7 @@ def _reading(data: Path, seconds: float) -> Iterator[None]:
 
 
 def _slug(data: Path) -> str:
-    """Return the data's name as that of a task; `data` alone says nothing."""
+    """Return a task's name by that of its data; `data` alone says nothing."""
     path = data.resolve()
     name = path.name.removesuffix(path.suffix) if data.is_file() else path.name
     name = path.parent.name if name.lower() == "data" else name

@@ -26,8 +26,8 @@ def status(
 ) -> None:
     """Show the status of the daemon and each of its competitions: what it does, waits for, has spent, and does next.
 
-    With paths it shows the runs in these folders, with names only these competitions of the daemon. Nothing is written or
-    held up: it may be used while they run. The exit status is 1 if a run cannot be read.
+    With paths it shows the runs in these folders, with names only these competitions of the daemon. It writes and delays
+    nothing, and may be used while they run. The exit status is 1 if a run cannot be read.
 
     Example: bot status
 
@@ -40,7 +40,7 @@ def status(
     if paths and any(path.is_dir() or Path(name).name != name for path, name in zip(paths, names, strict=True)):
         _show_runs(paths, json=json)
     elif (database := daemon_database(config)).is_file():
-        # Imported here: only a command with a database should pay for what reads it.
+        # Imported here, as `show_runs`: each takes long, and is not always needed.
         from bot.cli.status_daemon import show_daemon
 
         show_daemon(config, names, json=json)
@@ -55,13 +55,12 @@ def status(
         _show_runs([_RUNS], json=json)
     else:
         raise UsageError(
-            f"there is neither a daemon's database {database} nor a folder {_RUNS}: name the bot.toml that `bot run` uses, "
+            f"found neither a daemon's database {database} nor a folder {_RUNS}: name the bot.toml that `bot run` uses, "
             "a run, or the folder that holds the runs"
         )
 
 
 def _show_runs(folders: list[Path], *, json: bool) -> None:
-    # Imported here: only a command on runs should pay for what reads them.
     from bot.cli.status_runs import show_runs
 
     show_runs(folders, json=json)

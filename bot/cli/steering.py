@@ -25,7 +25,7 @@ def note(
     config: Config = None,
     json: Json = False,
 ) -> None:
-    """Leave a note on a competition: the next prompts hold it, dated and marked as the owner's, and it is kept.
+    """Leave a note on a competition: every later prompt contains it, dated and marked as yours.
 
     As models read notes, one that seems to hold a key or a password is refused.
 
@@ -38,7 +38,8 @@ def note(
         with open_daemon_store(config) as store:
             _show_notes(store, competition, json=json)
         return
-    words = _words(text or [])
+    # Reads a little more than a note may hold, so that a text that is too long is refused.
+    words = sys.stdin.read(LONGEST_NOTE * 4) if text == ["-"] else " ".join(text or [])
     refuse_secrets(words)  # before a database is made for it
     with open_daemon_store(config, create=True) as store:
         added = leave_note(store, competition, words, login_name())
@@ -46,7 +47,7 @@ def note(
 
 
 def pause(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """Start nothing new on a competition until `bot unpause`; what runs may end, and posts are still read.
+    """Pause a competition until `bot unpause`: running scripts finish, nothing new starts, polling continues.
 
     Example: bot pause titanic
     """
@@ -54,7 +55,7 @@ def pause(competition: Competition, config: Config = None, json: Json = False) -
 
 
 def unpause(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """Go on with a competition that was paused or stopped.
+    """Continue with a competition that was paused or stopped.
 
     Example: bot unpause titanic
     """
@@ -62,7 +63,7 @@ def unpause(competition: Competition, config: Config = None, json: Json = False)
 
 
 def stop(competition: Competition, config: Config = None, json: Json = False) -> None:
-    """End the work on a competition in order: its result and report are written, and nothing more is submitted.
+    """Stop a competition: write its result and report, and submit nothing more.
 
     Example: bot stop titanic
     """
@@ -88,13 +89,6 @@ def _check_configured(config: Path | None, competition: str) -> None:
     if file is None:
         raise UsageError(f"no bot.toml here, so {competition} is not configured: name the file with --config")
     raise UsageError(f"{competition} is not among the competitions of {file}: {did_you_mean(competition, slugs)}")
-
-
-def _words(text: list[str]) -> str:
-    if text != ["-"]:
-        return " ".join(text)
-    # Reads a little more than a note may hold, so that a text that is too long is refused.
-    return sys.stdin.read(LONGEST_NOTE * 4)
 
 
 def _as_record(row: Note) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def submissions(
     with daemon_to_read(config) as store, store.read() as session:
         last_runs = runs_of(store, competition)
         runs = [RunRecord(session, row) for row in (live_runs(session, *last_runs) if last_runs else ())]
-        sent_files = sorted((s for run in runs for s in shown_submissions(session, run)), key=lambda s: s.at)
+        sent_files = sorted((s for run in runs for s in shown_submissions(session, run)), key=lambda s: s.time)
         latest_ids = {row.id for row in last_runs.values()}
         unsent = [last for run in runs if run.id in latest_ids and (last := not_submitted(run)) is not None]
     if json:
@@ -36,14 +36,16 @@ def submissions(
     if sent_files:
         rows = [
             (
-                f"{s.at:%Y-%m-%d %H:%M}",
+                f"{s.time:%Y-%m-%d %H:%M}",
                 s.competition,
                 str(s.node),
-                s.how,
+                s.source,
                 number(s.validation),
                 number(s.public),
                 s.status,
-                s.why if s.approval is None else f"held until you approve it, `bot approve {s.approval}`: {s.why}",
+                s.reason
+                if s.approval is None
+                else f"held until you approve it, `bot approve {s.approval}`: {s.reason}",
                 s.tag,
             )
             for s in sent_files
@@ -52,4 +54,4 @@ def submissions(
     else:
         typer.echo("nothing was submitted yet")
     for row in unsent:
-        typer.echo(f"{row.competition}, {row.at:%Y-%m-%d %H:%M}: node {row.node} is not sent: {row.why}")
+        typer.echo(f"{row.competition}, {row.time:%Y-%m-%d %H:%M}: node {row.node} is not sent: {row.reason}")

@@ -36,7 +36,11 @@ def submit(
         run_id = _run_of(store, competition, node)
         with store.write() as tx:
             request = request_submission(tx, run_id, node, login_name())
-        request = _awaited(store, request, wait)
+        end = time.monotonic() + wait
+        while request.seen_at is None and time.monotonic() < end:
+            time.sleep(_PAUSE)
+            with store.read() as session:
+                request = session.get_one(SubmissionRequest, request.id)
         running = daemon_is_running(store)
     record = {
         **{"competition": competition, "node": node, "request": request.id, "state": request.state},
@@ -60,25 +64,11 @@ def _run_of(store: Store, competition: str, node: int) -> str:
     return run.id
 
 
-def _awaited(store: Store, request: SubmissionRequest, seconds: float) -> SubmissionRequest:
-    """Return the request once a daemon has answered it, or when the time is over."""
-    end = time.monotonic() + seconds
-    while request.seen_at is None and time.monotonic() < end:
-        time.sleep(_PAUSE)
-        with store.read() as session:
-            request = session.get_one(SubmissionRequest, request.id)
-    return request
-
-
 def _sentence(competition: str, request: SubmissionRequest, *, running: bool) -> str:
     subject = f"node {request.node} on {competition}"
     if request.seen_at is None:
-        reason = (
-            "the daemon has not answered yet"
-            if running
-            else "no daemon is running: `bot run` will decide when it starts"
-        )
-        return f"{subject} is requested; {reason}"
+        waiting = "no daemon is running: `bot run` will decide when it starts"
+        return f"{subject} is requested; {'the daemon has not answered yet' if running else waiting}"
     if request.state == "intended":
         return f"{subject} is submission {request.submission} of its run: {request.reason}; `bot submissions` shows its progress"
     return f"{subject} {'is not sent' if request.state == 'refused' else 'waits'}: {request.reason}"

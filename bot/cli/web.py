@@ -18,12 +18,12 @@ def web(
         typer.Argument(help="runs, or folders of runs (default: runs, if it exists)", show_default=False),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="its port; default: that of bot.toml; 0: a free one")
+        int | None, typer.Option(min=0, max=65535, help="port; 0 for a free one (default: that of bot.toml)")
     ] = None,
     address: Annotated[bool, typer.Option("--address", help="print the address with its token, and exit")] = False,
     config: Config = None,
 ) -> None:
-    """Serve a page on this machine that shows all competitions and runs as they go on, and takes your orders.
+    """Serve a page on this machine that shows all competitions and runs, kept up to date, and takes your orders.
 
     It prints the address, which opens with a token; on another machine or a phone, see docs/web.md. Ctrl-C ends it.
 

@@ -1,4 +1,4 @@
-"""`bot weights`: pretrained weights for the sandbox, fetched by the owner from a pinned list."""
+"""`bot weights`: pretrained weights for the sandbox, downloaded by the owner from a pinned list."""
 
 import asyncio
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def pull(
 
 
 async def _pull(folder: WeightsFolder, chosen_weights: Sequence[Weights]) -> dict[str, str]:
-    """Download the wanted weights; return what could not be downloaded, and why."""
+    """Download weights; return the errors by name."""
     failed = {}
     async with public_opener() as open_:
         with progress_line(_LINE) as say:

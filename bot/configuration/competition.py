@@ -16,7 +16,7 @@ Slug = Annotated[str, BeforeValidator(slug_of), Field(pattern=r"^[A-Za-z0-9][A-Z
 
 
 class CompetitionSettings(RunOptions, CardOverrides):
-    """One competition to work on: its limits, whether files are submitted, its task, and what its runs do otherwise.
+    """One competition to work on: its limits, whether files are submitted, its task, and the options of its runs.
 
     Keys that describe the task take precedence over Kaggle's own description.
     """

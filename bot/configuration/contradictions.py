@@ -18,54 +18,43 @@ from scrapers.snapshots.card import OWN_GRADER
 def contradictions(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """Yield the key of each contradiction, and the rest of a sentence that begins with that key."""
     if settings.daemon.rehearsal and settings.kaggle.url == KAGGLE:
-        yield (
-            ("daemon", "rehearsal"),
-            "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`",
-        )
-    if settings.run.agent in REPLAYS_ONLY:
-        for slug, competition in settings.competitions.items():
-            if "agent" not in competition.model_fields_set:
-                yield (
-                    ("competitions", slug),
-                    f"needs an agent: {settings.run.agent}, that of [run], is for replays alone",
-                )
-    yield from _almost_built_in(settings)
-    yield from _prices(settings)
-    yield from _uncapped(settings)
-    for slug, competition in settings.competitions.items():
-        yield from _scoring(("competitions", slug), competition)
-
-
-def _almost_built_in(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the models whose names are nearly `builtin`, which would be asked for at an endpoint."""
-    models = settings.models
+        sentence = "must be false while [kaggle] url is that of Kaggle: it is for `bot rehearse`"
+        yield ("daemon", "rehearsal"), sentence
+    models, competitions = settings.models, settings.competitions
     models_at: dict[KeyPath, str | None] = {("models", "model"): models.model}
     models_at |= {("models", "roles", role): model for role, model in models.roles.items()}
-    for slug, competition in settings.competitions.items():
+    for slug, competition in competitions.items():
+        if settings.run.agent in REPLAYS_ONLY and "agent" not in competition.model_fields_set:
+            yield ("competitions", slug), f"needs an agent: {settings.run.agent}, that of [run], is for replays alone"
         models_at[("competitions", slug, "model")] = competition.model
         models_at |= {("competitions", slug, "roles", role): model for role, model in competition.roles.items()}
     for path, model in models_at.items():
         if model and is_almost_built_in(model):
             yield path, 'is not a model; did you mean "builtin"?'
+    yield from _prices(settings)
+    for slug, competition in competitions.items():
+        model_names = [competition.model] if competition.model else [models.model, *models.roles.values()]
+        names = [name.removeprefix("openai:") for name in (*model_names, *competition.roles.values()) if name]
+        if competition.model != "builtin" and (reason := cost_without_cap(settings, competition, names)):
+            yield ("competitions", slug), reason
+    for slug, competition in competitions.items():
+        yield from _scoring(("competitions", slug), competition)
 
 
 def _scoring(path: KeyPath, competition: CompetitionSettings) -> Iterator[tuple[KeyPath, str]]:
-    """Yield metrics that no competition can be scored by. A missing grader is no contradiction: the bot waits for it."""
+    """Yield unusable metrics. A missing grader is not a contradiction: the bot waits for it."""
+    name = competition.metric
     if competition.grader is not None:
         kinds = get_args(PredictionKind)
         predictions = (competition.metric_params or {}).get("predictions", kinds[0])
         if predictions not in kinds:
             choices = ", ".join(f'"{kind}"' for kind in kinds)
             yield (*path, "metric_params", "predictions"), f"must be one of {choices} where a {OWN_GRADER} scores"
-    elif competition.metric is not None and competition.metric not in METRICS:
-        yield (*path, "metric"), _unknown_metric(competition.metric)
-
-
-def _unknown_metric(name: str) -> str:
-    if "/" in name or name.endswith(".py"):
-        return f"must be the path of a file named {OWN_GRADER}, or the name of a metric"
-    suggestion = nearest_metric(name)
-    return f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores; {suggestion}"
+    elif name is not None and ("/" in name or name.endswith(".py")):
+        yield (*path, "metric"), f"must be the path of a file named {OWN_GRADER}, or the name of a metric"
+    elif name is not None and name not in METRICS:
+        sentence = f"must be a metric that can be computed, or the path of a {OWN_GRADER} that scores"
+        yield (*path, "metric"), f"{sentence}; {nearest_metric(name)}"
 
 
 def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
@@ -79,20 +68,10 @@ def _prices(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
         yield from _unpriced(own_models, Pricing({**settings.models.prices, **fallback.prices}))
 
 
-def _uncapped(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the competitions whose models cost money without a cap a day."""
-    models = settings.models
-    for slug, competition in settings.competitions.items():
-        model_names = [competition.model] if competition.model else [models.model, *models.roles.values()]
-        names = [name.removeprefix("openai:") for name in (*model_names, *competition.roles.values()) if name]
-        if competition.model != "builtin" and (reason := cost_without_cap(settings, competition, names)):
-            yield ("competitions", slug), reason
-
-
 def cost_without_cap(settings: Settings, competition: CompetitionSettings, names: Sequence[str]) -> str | None:
-    """Return what is wrong where a competition's models cost money without a cap a day: its run lasts for weeks, unattended.
+    """Return the problem if a competition's models cost money without a daily cap: its run lasts for weeks, unattended.
 
-    `names` are the models that it asks at the first endpoint; those to fall back on are added.
+    `names` are its models at the first endpoint; fallback models are added.
     """
     if competition.max_cost_per_day is not None or settings.budget.day.money is not None:
         return None
@@ -104,11 +83,11 @@ def cost_without_cap(settings: Settings, competition: CompetitionSettings, names
     priced = sorted({name for name, prices in prices_of if Pricing(prices).cost(name, call)})
     if not priced:
         return None
-    return f"needs max_cost_per_day, or money under [budget.day]: what it asks costs money ({', '.join(priced)})"
+    return f"needs max_cost_per_day, or money under [budget.day]: its models cost money ({', '.join(priced)})"
 
 
 def _capped_models(settings: Settings) -> dict[KeyPath, str]:
-    """Return the models that are asked under a cap on money, by the keys that name them."""
+    """Return the models that are used under a cap on money, by the keys that name them."""
     models, all_capped = settings.models, settings.budget.money(settings.run.budget) is not None
     models_at: dict[KeyPath, str] = {}
     if all_capped:
@@ -120,18 +99,15 @@ def _capped_models(settings: Settings) -> dict[KeyPath, str]:
         if model := competition.model or models.model:
             models_at[("competitions", slug, "model") if competition.model else ("models", "model")] = model
         for role, model in {**models.roles, **competition.roles}.items():
-            models_at[
-                ("competitions", slug, "roles", role) if role in competition.roles else ("models", "roles", role)
-            ] = model
+            place = ("competitions", slug) if role in competition.roles else ("models",)
+            models_at[*place, "roles", role] = model
     return models_at
 
 
 def _unpriced(models_at: dict[KeyPath, str], pricing: Pricing) -> Iterator[tuple[KeyPath, str]]:
-    # Without an address, as a variable may name another one: only models that nobody sells under that name are reported.
+    # Without an address, as a variable may name another one: only models that are sold nowhere are reported.
     for path, name in models_at.items():
         model = name.removeprefix("openai:")
         if model != "builtin" and pricing.cost(model, Usage(prompt_tokens=1, completion_tokens=1)) is None:
-            yield (
-                path,
-                f'names a model of unknown price, so that no money cap can be enforced: set its price as prices."{model}"',
-            )
+            sentence = "names a model of unknown price, so that no money cap can be enforced"
+            yield path, f'{sentence}: set its price as prices."{model}"'

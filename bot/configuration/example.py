@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -51,7 +52,7 @@ def toml_value(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON's escapes are TOML's, but that TOML wants one for the last control character as well.
+    # JSON's escapes are TOML's, but TOML needs one for the last control character as well.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -103,18 +104,11 @@ def _keys(model: type[BaseModel], before: str = "") -> Iterator[str]:
         yield from _prose(_sentence(description_of(field)) + (" Not set by default; for example:" if unset else ""))
         for key, inner_field in inner.model_fields.items() if inner else ():
             yield from _prose(f"{key}: {description_of(inner_field)}", "   ")
-        yield f"#{before}{name} = {toml_value(_example(field) if unset else default)}"
-
-
-def _example(field: FieldInfo) -> Any:
-    """Return a key's example, in its TOML type."""
-    (example,) = field.examples or [None]
-    if isinstance(example, str) and example.endswith("Z"):
-        try:
-            return datetime.fromisoformat(example)
-        except ValueError:
-            return example
-    return example
+        value = (field.examples or [None])[0] if unset else default
+        if isinstance(value, str) and value.endswith("Z"):
+            with suppress(ValueError):
+                value = datetime.fromisoformat(value)
+        yield f"#{before}{name} = {toml_value(value)}"
 
 
 def _sentence(text: str) -> str:
@@ -171,16 +165,12 @@ def keys(configuration: Configuration, environment: Mapping[str, str] | None = N
     variables = os.environ if environment is None else environment
     credentials = variables.get("CREDENTIALS_DIRECTORY")
     names = ["OPENAI_API_KEY", *(f.key for f in configuration.settings.models.fallback if f.key)]
-    return {
-        name: bool(variables.get(name))
-        or bool(credentials and any(_holds_something(Path(credentials) / n) for n in (name, name.lower())))
-        for name in dict.fromkeys(names)
-    }
-
-
-def _holds_something(file: Path) -> bool:
-    """Return whether a credential is given: where the service loads the usual names, its file exists but may be empty."""
-    return file.is_file() and bool(file.read_bytes().strip())
+    is_set = {}
+    for name in names:
+        # Of the usual names, systemd creates files that may be empty.
+        files = [Path(credentials) / n for n in (name, name.lower())] if credentials else []
+        is_set[name] = bool(variables.get(name)) or any(f.is_file() and f.read_bytes().strip() for f in files)
+    return is_set
 
 
 def _plain(value: object) -> Any:
@@ -194,17 +184,17 @@ def _plain(value: object) -> Any:
         return value.isoformat()
     if isinstance(value, str | Path):
         return masked(str(value))
-    # JSON has no number for what is endless
+    # JSON has no infinite numbers.
     return str(value) if value in (float("inf"), float("-inf")) else value
 
 
 @dataclass(frozen=True)
 class FirstFile:
-    """What goes into it."""
+    """A first bot.toml."""
 
     competition: str
     model: str | None
-    """As in bot.toml: a name, or `builtin`; None: as the environment says."""
+    """A name, or `builtin`; None: that of the environment."""
     money_a_day: float | None
     """USD; None: no cap."""
     sandbox: BackEndChoice

@@ -13,7 +13,7 @@ ContentKind = Literal["value", "table", "tables by name", "list of tables"]
 
 
 def content_of(field: FieldInfo) -> tuple[ContentKind, type[BaseModel] | None]:
-    """Return what a key holds, and the model of its table or tables."""
+    """Return the kind of a key's content, and the model of its table or tables."""
     return _content_of(field.annotation)
 
 
@@ -36,8 +36,7 @@ def _content_of(annotation: Any) -> tuple[ContentKind, type[BaseModel] | None]:
 def description_of(field: FieldInfo) -> str:
     """Return the description of a key; for a table without one, its model's docstring."""
     _, model = content_of(field)
-    of_model = " ".join((model.__doc__ or "").split()) if model else ""
-    return field.description or of_model
+    return field.description or " ".join(((model and model.__doc__) or "").split())
 
 
 def find(tree: type[BaseModel], path: KeyPath) -> tuple[FieldInfo | None, type[BaseModel] | None]:
@@ -58,7 +57,7 @@ def find(tree: type[BaseModel], path: KeyPath) -> tuple[FieldInfo | None, type[B
 
 
 def places_of(tree: type[BaseModel], name: str, parent: KeyPath = ()) -> Iterator[KeyPath]:
-    """Yield every place in the tables with a key of this name."""
+    """Yield every path in the tables with a key of this name."""
     for key, field in tree.model_fields.items():
         kind, model = content_of(field)
         if key == name:
@@ -83,5 +82,5 @@ def entries(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, object
 
 
 def name_of(path: KeyPath) -> str:
-    """Return a path as people write it; elements of lists are counted from 1."""
+    """Return a path in dotted form; elements of lists are counted from 1."""
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in path)

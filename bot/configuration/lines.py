@@ -11,25 +11,25 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of paths, counted from 1; the content of a value of several lines counts as at the value's first line."""
+    """The lines of paths, counted from 1; for all of a multi-line value, its first line."""
 
     line_of: dict[KeyPath, int]
 
     def known_path(self, path: KeyPath) -> KeyPath:
-        """Return the longest beginning of a path that the text holds."""
+        """Return the longest beginning of a path that is in the text."""
         while path and path not in self.line_of:
             path = path[:-1]
         return path
 
     def line(self, path: KeyPath) -> int | None:
-        """Return the line of a path, or else of the innermost enclosing one that the text holds."""
+        """Return the line of a path, or else of the innermost enclosing one in the text."""
         return self.line_of.get(self.known_path(path))
 
 
 def scan(text: str) -> Lines:
     """Find the lines of all keys, tables and elements.
 
-    Of a text that is no valid TOML everything before the first mistake is found; its lines end with line feeds.
+    In an invalid TOML text everything before the first mistake is found; its lines end with line feeds.
     """
     lines = text.split("\n")
     line_of: dict[KeyPath, int] = {}
@@ -38,7 +38,14 @@ def scan(text: str) -> Lines:
     for begin, content in _statements(lines):
         header = lines[begin].lstrip()
         if header.startswith("["):
-            table = _table(content, last, of_array=header.startswith("[["))
+            table, names = (), _own_key(content)
+            for position, name in enumerate(names, 1):
+                table = (*table, name)
+                # Elements of arrays of tables are counted.
+                if header.startswith("[[") and position == len(names):
+                    last[table] = last.get(table, -1) + 1
+                if table in last:
+                    table = (*table, last[table])
             paths = [table[:length] for length in range(1, len(table) + 1)]
         else:
             paths = [(*table, *inner) for inner in _paths(content)]
@@ -48,9 +55,9 @@ def scan(text: str) -> Lines:
 
 
 def _statements(lines: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each statement: its first line, counted from 0, and what it holds by itself.
+    """Yield the first line, counted from 0, and the content of each statement.
 
-    A statement consists of as many lines as tomllib needs to read it, as it accepts no part of one.
+    A statement has as many lines as tomllib needs to read it, as it accepts no part of one.
     """
     begin = 0
     for end in range(1, len(lines) + 1):
@@ -69,19 +76,6 @@ def _own_key(content: Any) -> tuple[str, ...]:
         return ()
     ((name, inner),) = content.items()
     return (name, *_own_key(inner))
-
-
-def _table(content: dict[str, Any], last: dict[KeyPath, int], *, of_array: bool) -> KeyPath:
-    """Return the path that a header means, and count the elements of arrays of tables in `last`."""
-    path: KeyPath = ()
-    names = _own_key(content)
-    for position, name in enumerate(names, 1):
-        path = (*path, name)
-        if of_array and position == len(names):
-            last[path] = last.get(path, -1) + 1
-        if path in last:
-            path = (*path, last[path])
-    return path
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:

@@ -1,7 +1,7 @@
-"""Mistakes in a bot.toml: each with its line, its kind, and one sentence on what is expected."""
+"""Mistakes in a bot.toml: each with its line, its kind, and one sentence on the expected value."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +15,7 @@ from bot.configuration.secret_texts import SECRET_NAME, masked
 from state.errors import Problem
 
 Kind = Literal["unreadable", "syntax", "unknown", "missing", "wrong", "secret", "together"]
-"""`wrong`: a value of the wrong type, or out of its bounds; `together`: what does not go with another table."""
+"""`wrong`: a value of the wrong type, or out of its bounds; `together`: a contradiction with another table."""
 
 _TYPES = {
     "int": "must be a whole number",
@@ -70,7 +70,7 @@ def invalid(errors: Sequence[Any], file: TomlFile, tree: type[BaseModel]) -> Ite
     for path, errors_there in by_key.items():
         first = errors_there[0]
         if first["type"] == "too_short" and any(other_path[: len(path)] == path != other_path for other_path in by_key):
-            continue  # its items are wrong, and not counted
+            continue  # its items are wrong, not their number
         if first["type"] == "extra_forbidden":
             yield replace(file.mistake("unknown", path, ""), message=masked(_unknown(tree, path)))
         elif first["type"] == "missing":
@@ -78,11 +78,11 @@ def invalid(errors: Sequence[Any], file: TomlFile, tree: type[BaseModel]) -> Ite
         else:
             first_way, *other_ways = dict.fromkeys(expected(error) for error in errors_there)
             ways = ", or ".join([first_way, *(w.removeprefix("must be ") for w in other_ways)])
-            yield file.mistake("wrong", path, f"{ways}{_instead(first)}{_meaning(tree, path)}")
+            yield file.mistake("wrong", path, f"{ways}{_actual(first)}{_meaning(tree, path)}")
 
 
 def expected(error: Any) -> str:
-    """Return what a value must be, for one finding of a validation."""
+    """Return the expected value, for one finding of a validation."""
     kind, context = str(error["type"]), error.get("ctx") or {}
     if kind == "value_error":
         return str(context["error"])
@@ -97,8 +97,8 @@ def expected(error: Any) -> str:
     return _TYPES.get(kind.split("_")[0], str(error["msg"]))
 
 
-def _instead(error: Any) -> str:
-    """Return what the file has there, unless it is a text, which may be anything."""
+def _actual(error: Any) -> str:
+    """Return the file's value, unless it is a text, which may be anything."""
     value = error["input"]
     if error["type"].startswith(("value_error", "datetime", "timezone")):
         return ""
@@ -120,12 +120,8 @@ def _unknown(tree: type[BaseModel], path: KeyPath) -> str:
     key = f"unknown key {name!r}" + (f" in [{name_of(path[:-1])}]" if len(path) > 1 else "")
     if SECRET_NAME.search(name):
         key += "; secrets belong in environment variables or systemd credentials"
-    return f"{key}; {_nearest(name, keys, places_of(tree, name))}"
-
-
-def _nearest(name: str, keys: Sequence[str], elsewhere: Iterable[KeyPath]) -> str:
     if matches := get_close_matches(name.lower(), keys, 1, 0.5):
-        return f"did you mean {matches[0]!r}?"
-    if place := next(iter(elsewhere), None):
-        return f"did you mean {name_of(place)!r}?"
-    return f"known keys: {', '.join(keys)}"
+        return f"{key}; did you mean {matches[0]!r}?"
+    if place := next(places_of(tree, name), None):
+        return f"{key}; did you mean {name_of(place)!r}?"
+    return f"{key}; known keys: {', '.join(keys)}"

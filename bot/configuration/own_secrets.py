@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -28,9 +29,9 @@ def collect_secrets(
 ) -> dict[str, str]:
     """Return all secrets given to the process, each with the name of its variable or its other source.
 
-    They are the values of variables that are named like secrets, or that the configuration names (models' keys,
-    addresses of services), the content of their files, systemd's credentials, and Kaggle's key; and the passwords and
-    tokens in addresses. Unreadable values are left out, as are those that cannot be secrets (see `can_be_secret`).
+    They are the values of variables that are named like secrets, or that the configuration names (models' keys, addresses of
+    services), the content of their files, systemd's credentials, Kaggle's key, and passwords and tokens in addresses, without
+    unreadable values and those that cannot be secrets (see `can_be_secret`).
     """
     variables = os.environ if environment is None else environment
     name_of: dict[str, str] = {}
@@ -39,8 +40,9 @@ def collect_secrets(
             name_of.setdefault(part, name)
     for name, value in variables.items():
         # A password in the address of a proxy, or of an endpoint, whatever the variable is called.
-        for password in _passwords(value):
-            name_of.setdefault(password, name)
+        for match in re.finditer(r"://[^\s/:@]{0,256}:([^\s/@]{1,256})@", value):
+            name_of.setdefault(match[1], name)
+            name_of.setdefault(unquote(match[1]), name)
     return {secret: name for secret, name in sorted(name_of.items()) if can_be_secret(secret)}
 
 
@@ -51,18 +53,17 @@ def _variables(settings: "Settings", variables: Mapping[str, str]) -> Iterator[t
             yield name, _file(Path(value))
         elif (name in configured or SECRET_NAME.search(name)) and value.strip():
             # Some variables name the file that holds the secret.
-            yield name, _file(Path(value)) if _is_file(value) else value
+            is_file = False
+            with suppress(OSError):  # too long for a name
+                is_file = os.sep in value and Path(value).is_file()
+            yield name, _file(Path(value)) if is_file else value
 
 
 def _credentials(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    if not (folder := variables.get("CREDENTIALS_DIRECTORY")):
-        return
-    try:
-        files = sorted(Path(folder).iterdir())
-    except OSError:
-        return
-    for file in files:
-        yield f"the systemd credential {file.name}", _file(file)
+    if folder := variables.get("CREDENTIALS_DIRECTORY"):
+        with suppress(OSError):
+            for file in sorted(Path(folder).iterdir()):
+                yield f"the systemd credential {file.name}", _file(file)
 
 
 def _of_kaggle(variables: Mapping[str, str], home: Path | None) -> Iterator[tuple[str, str]]:
@@ -87,31 +88,17 @@ def _of_address(value: str) -> Iterator[str]:
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
     parameters = [g for name, g in parse_qsl(parts.query) if SECRET_NAME.search(name) or name == "auth"]
     yield from (password, unquote(password), *parameters)
-    # The part in the place of the host is often the first token; a user without a password may be one, too.
+    # The host is often the first token; a user without a password may be one, too.
     places = [*parts.path.split("/"), parts.fragment, "" if password else user, "" if "." in host else host]
     for place in places:
         yield from (place, unquote(place))
 
 
-def _passwords(value: str) -> Iterator[str]:
-    for match in re.finditer(r"://[^\s/:@]{0,256}:([^\s/@]{1,256})@", value):
-        yield from (match[1], unquote(match[1]))
-
-
-def _lines(value: str) -> Iterator[str]:
-    """Yield the lines of a secret of several, such as a private key's, which may be shown one by one."""
-    lines = value.strip().splitlines()
-    if len(lines) > 1:
-        yield from (
-            line for line in map(str.strip, lines) if len(line) >= 2 * SHORTEST and not line.startswith("-----")
-        )
-
-
-def _is_file(value: str) -> bool:
-    try:
-        return os.sep in value and Path(value).is_file()
-    except OSError:  # too long for a name
-        return False
+def _lines(value: str) -> list[str]:
+    """Return the lines of a multi-line secret, such as a private key, which may be shown one by one."""
+    lines = [line.strip() for line in value.strip().splitlines()]
+    is_long = [line for line in lines if len(line) >= 2 * SHORTEST and not line.startswith("-----")]
+    return is_long if len(lines) > 1 else []
 
 
 def _file(path: Path) -> str:

@@ -1,11 +1,10 @@
-"""Reading a TOML file of settings, such as a bot.toml: once, as a whole, with all of its mistakes reported together."""
+"""Reading a TOML file of settings, such as a bot.toml, with all of its mistakes reported together."""
 
 import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,7 +61,7 @@ def read_configuration(file: Path | None) -> Configuration:
 
 
 def merge(*tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one table of several: a later one goes before the earlier ones, key by key, in tables within them too."""
+    """Return one table of several: later ones take precedence, key by key, in inner tables too."""
     merged: dict[str, Any] = {}
     for table in tables:
         for key, value in table.items():
@@ -76,10 +75,10 @@ def merge(*tables: Mapping[str, Any]) -> dict[str, Any]:
 def read_toml(
     file: Path, model: type[ModelT], check_together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]]
 ) -> tuple[ModelT, Lines]:
-    """Read a TOML file as a model: its content, and the lines of it.
+    """Read a TOML file as a model; return it with its lines.
 
-    Relative paths in it start at its folder. `check_together` returns the key of each contradiction between keys that are
-    each right, and the rest of a sentence that begins with that key.
+    Relative paths in it start at its folder. `check_together` returns the key of each contradiction between valid keys, and
+    the rest of a sentence that begins with that key.
 
     Raises:
         ConfigurationError: it cannot be read, or something in it is wrong; the error holds every mistake.
@@ -87,7 +86,13 @@ def read_toml(
     text = _text(file)
     lines = scan(text)
     toml = TomlFile(file, lines)
-    mistakes = list(_secrets(text, toml))
+    # Secrets are reported wherever they are, even in comments and in invalid TOML.
+    keys = {line: path for path, line in lines.line_of.items()}
+    mistakes = [
+        _secret(file, number, keys.get(number, ()), secret)
+        for number, line in enumerate(text.split("\n"), 1)
+        for secret in find_secrets(line)
+    ]
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -122,19 +127,11 @@ def _syntax(file: Path, text: str, error: Exception) -> Mistake:
     place = _PLACE.search(message)
     at_end = len(text.split("\n")), len(text.rsplit("\n", 1)[-1]) + 1
     line, column = (int(place[1]), int(place[2])) if place and place[1] else at_end
-    return Mistake(str(file), line, f"column {column}: no TOML: {_PLACE.sub('', message)}", "syntax")
-
-
-def _secrets(text: str, toml: TomlFile) -> Iterator[Mistake]:
-    """Find secrets line by line, wherever they are, even in comments and in invalid TOML."""
-    keys = {line: path for path, line in toml.lines.line_of.items()}
-    for number, line in enumerate(text.split("\n"), 1):
-        for secret in find_secrets(line):
-            yield _secret(toml.file, number, keys.get(number, ()), secret)
+    return Mistake(str(file), line, f"column {column}: invalid TOML: {_PLACE.sub('', message)}", "syntax")
 
 
 def _hidden_secrets(content: object, toml: TomlFile, text: str, path: KeyPath = ()) -> Iterator[Mistake]:
-    """Find secrets that become visible only when the text's escapes are resolved."""
+    """Find secrets that are visible only when the text's escapes are resolved."""
     if isinstance(content, str):
         for secret in find_secrets(content):
             if secret.text not in text:
@@ -150,7 +147,7 @@ def _hidden_secrets(content: object, toml: TomlFile, text: str, path: KeyPath = 
 
 def _secret(file: Path, line: int | None, path: KeyPath, secret: Secret) -> Mistake:
     key = masked(name_of(path)) or None
-    beginning = f"{key} holds" if key else "here stands"
+    beginning = f"{key} holds" if key else "this line holds"
     sentence = f"{beginning} {secret.kind}; secrets do not belong in this file: move it to {secret.place}"
     return Mistake(str(file), line, sentence, "secret", key)
 
@@ -161,10 +158,7 @@ def _validated(
     model: type[ModelT],
     check_together: Callable[[ModelT], Iterable[tuple[KeyPath, str]]],
 ) -> tuple[ModelT | None, list[Mistake]]:
-    """Return the settings of all tables that are right, and the mistakes of the others and between those that are.
-
-    Without settings: a key that is wrong is one that must be there.
-    """
+    """Return the settings of all valid tables, and all mistakes; no settings if a required key is wrong."""
     mistakes: list[Mistake] = []
     folder = toml.file.absolute().parent
     settings: ModelT | None
@@ -184,14 +178,9 @@ def _validated(
 
 
 def _settings(content: dict[str, Any], folder: Path, model: type[ModelT]) -> ModelT:
-    # As JSON, for pydantic's strict mode of JSON: no text for a number, but lists, paths and times.
-    return model.model_validate_json(json.dumps(content, default=_time), strict=True, context={FOLDER: folder})
-
-
-def _time(value: object) -> str:
-    if isinstance(value, date | time):
-        return value.isoformat()
-    raise TypeError(f"{type(value)} is not a value that TOML has")
+    # As JSON, for pydantic's strict mode of JSON: no text for a number, but lists, paths and times, TOML's only other values.
+    text = json.dumps(content, default=lambda time: time.isoformat())
+    return model.model_validate_json(text, strict=True, context={FOLDER: folder})
 
 
 def _sorted(mistakes: list[Mistake]) -> list[Mistake]:

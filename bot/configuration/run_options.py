@@ -1,4 +1,4 @@
-"""The options of a run as one: the defaults, below `[run]` of bot.toml, below a competition's or plan's, below a command's."""
+"""The options of a run merged: defaults, then `[run]` of bot.toml, then a competition's or plan's, then a command's."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -42,10 +42,10 @@ def resolve(
     gpus: int,
     file: Path | None,
 ) -> dict[str, Any]:
-    """Return a run's settings: its options, and what follows from them with these models, on this machine.
+    """Return a run's settings: its options, and their consequences with these models, on this machine.
 
-    `parallel` nodes are worked on at once; `share` and `gpus` are for one script. Raises UsageError: the coder is unknown, or
-    cannot work here.
+    `parallel` is the number of nodes at once; `share` and `gpus` are for one script. Raises UsageError: the coder is unknown,
+    or cannot work here.
     """
     rounds = options.rounds
     more_drafts = {"drafts_per_round": max(rounds.drafts_per_round, parallel)}

@@ -1,4 +1,4 @@
-"""Texts that look like secrets: found anywhere, never shown, each with the place where it belongs."""
+"""Texts that look like secrets: detected anywhere, never shown, each with the place where it belongs."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...] = (
         "a model's key",
         _MODEL,
         re.compile(
-            # With a digit: `sk-learn-contrib` and `sk-no-key-required` are none.
+            # With a digit: `sk-learn-contrib` and `sk-no-key-required` are not keys.
             r"(?<![A-Za-z0-9])(?:sk-(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{6,}|gsk_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{16,})"
         ),
         ("sk-", "gsk_", "AIza", "hf_"),
@@ -87,11 +87,11 @@ class Secret:
 
 def find_secrets(text: str) -> Iterator[Secret]:
     """Yield the first secret of each kind in a text."""
-    found_kinds = set()
-    for secret_kind, place, pattern, _ in _KINDS:
-        if (match := pattern.search(text)) and secret_kind not in found_kinds:
-            found_kinds.add(secret_kind)
-            yield Secret(secret_kind, place, match[0])
+    kinds = set()
+    for kind, place, pattern, _ in _KINDS:
+        if (match := pattern.search(text)) and kind not in kinds:
+            kinds.add(kind)
+            yield Secret(kind, place, match[0])
 
 
 def masked(text: str) -> str:

@@ -17,12 +17,12 @@ class WebSettings(ClosedModel):
     port: int = Field(default=WEB_PORT, ge=1, le=65535, description="the page's port")
     listen: str = Field(
         default="127.0.0.1",
-        description="the address it listens at: loopback, which nobody else's machine reaches; any other sends the token and "
+        description="the address it listens at: loopback, which no other machine reaches; any other sends the token and "
         "everything else in the clear, see docs/web.md for better ways",
     )
     hosts: tuple[str, ...] = Field(
         default=(),
         description="further names under which a browser may reach it, with the port if it is not 80 or 443, such as that of "
-        "a proxy on this machine; under any other name it refuses",
+        "a proxy on this machine; requests under other names are refused",
         examples=[["machine.tailnet.ts.net"]],
     )

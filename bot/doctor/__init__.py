@@ -14,7 +14,7 @@ class Finding:
     part: str
     status: Status
     """`warning`: the bot works without it, or not as well; `fails`: it does not work as configured."""
-    found: str
+    result: str
     fix: str | None = None
     """What to do if it is not ok."""
 

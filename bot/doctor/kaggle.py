@@ -81,10 +81,10 @@ async def _account(client: KaggleClient, credentials: Credentials) -> Finding:
     if credentials.user is None and credentials.refresh is None:  # the client renews that one by itself
         with suppress(KaggleError):  # Kaggle does not know the user of some tokens that work
             name = (await who_am_i(client, credentials.secret)).username or name
-    entered = [competition.slug async for competition in Competitions(client).list_entered()]
-    names = ", ".join(entered[:_MAX_NAMES]) + (" and more" if len(entered) > _MAX_NAMES else "")
-    found = f"the key from {credentials.source}: {name}, who has entered {plural(len(entered), 'competition')}"
-    return Finding("kaggle", "ok", f"{found} ({names})" if entered else found)
+    slugs = [competition.slug async for competition in Competitions(client).list_entered()]
+    names = ", ".join(slugs[:_MAX_NAMES]) + (" and more" if len(slugs) > _MAX_NAMES else "")
+    result = f"the key from {credentials.source}: {name}, who has entered {plural(len(slugs), 'competition')}"
+    return Finding("kaggle", "ok", f"{result} ({names})" if slugs else result)
 
 
 async def _check_competition(
@@ -97,11 +97,11 @@ async def _check_competition(
         kinds = await kinds_of(site.client, competition, room)
         unsupported_kind = next((kind for kind in kinds if not kind.worked_on), None)
         if unsupported_kind is not None and settings.kind != "csv":
-            findings_text = f"{'' if competition.user_has_entered else 'not entered; '}it {unsupported_kind}"
-            return Finding(slug, "warning", findings_text, f"work on it yourself; {IF_WRONG.format(slug=slug)}")
+            result = f"{'' if competition.user_has_entered else 'not entered; '}it {unsupported_kind}"
+            return Finding(slug, "warning", result, f"work on it yourself; {IF_WRONG.format(slug=slug)}")
         obstacles = _obstacles(competition, slug, settings, clock)
         finding = next(obstacles, None) or await _check_card(site, slug, settings)
-        return replace(finding, found="; it ".join((finding.found, *map(str, kinds))))
+        return replace(finding, result="; it ".join((finding.result, *map(str, kinds))))
     except (NotFound, Forbidden):
         # Kaggle gives the same answer for a wrong name and for some competitions that were not entered.
         fix = f"[competitions.{slug}] in bot.toml must use the last part of the competition's address"

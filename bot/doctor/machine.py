@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -38,10 +39,13 @@ def check_gpus(gpus: Gpus) -> Iterator[Finding]:
         fix = "a variable CUDA_VISIBLE_DEVICES in the bot's environment may hide them; see nvidia-smi"
         yield Finding("GPU", "warning", f"driver {gpus.driver}, no GPU", fix)
     else:
-        listed = ", ".join(f"{gpu.name} {gpu.memory_bytes / 1024**3:.0f} GiB ({gpu.uuid})" for gpu in gpus.all())
-        yield Finding("GPU", "ok", f"driver {gpus.driver}: {listed}")
+        names = ", ".join(f"{gpu.name} {gpu.memory_bytes / 1024**3:.0f} GiB ({gpu.uuid})" for gpu in gpus.all())
+        yield Finding("GPU", "ok", f"driver {gpus.driver}: {names}")
         yield from check_devices(gpus)
-        yield from check_toolkit(_engine_runtimes())
+        runtimes: Collection[str] | None = None
+        with suppress(*ENGINE_FAILURES), connect() as engine:
+            runtimes = list(engine.info().get("Runtimes", {}))
+        yield from check_toolkit(runtimes)
 
 
 def check_devices(gpus: Gpus, folder: Path = Path("/dev")) -> Iterator[Finding]:
@@ -61,25 +65,18 @@ def check_devices(gpus: Gpus, folder: Path = Path("/dev")) -> Iterator[Finding]:
 def check_toolkit(runtimes: Collection[str] | None) -> Iterator[Finding]:
     """Check the toolkit that brings GPUs into containers, and that the Docker engine's runtimes (None: no engine) have it."""
     part, tool = "NVIDIA toolkit", shutil.which("nvidia-ctk")
-    said = subprocess.run([tool or "true", "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
-    version = re.search(r"(\d+)\.(\d+)\.(\d+)", said) if tool else None
+    command = [tool or "true", "--version"]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+    version = re.search(r"(\d+)\.(\d+)\.(\d+)", output) if tool else None
     if version is None or tuple(map(int, version.groups())) <= _UNSAFE:
-        found = f"{version[0]}, whose flaws let code escape its container" if version else "not installed"
+        result = f"{version[0]}, whose flaws let code escape its container" if version else "not installed"
         fix = "for GPUs in containers install nvidia-container-toolkit 1.17.8 or later; bubblewrap does not need it"
-        yield Finding(part, "warning", found, fix)
+        yield Finding(part, "warning", result, fix)
     elif runtimes is not None and not {"nvidia", "cdi"}.intersection(runtimes):
         fix = "nvidia-ctk runtime configure --runtime=docker, then restart the engine"
         yield Finding(part, "warning", f"{version[0]}, which the Docker engine does not know", fix)
     else:
         yield Finding(part, "ok", version[0])
-
-
-def _engine_runtimes() -> Collection[str] | None:
-    try:
-        with connect() as engine:
-            return list(engine.info().get("Runtimes", {}))
-    except ENGINE_FAILURES:
-        return None
 
 
 _SMALL = 2 * 1024**3
@@ -93,16 +90,16 @@ _SANDBOXES: dict[str, tuple[type[LocalSandbox], str]] = {
 def check_share(settings: SandboxSettings, out: Path, slots: int) -> Iterator[Finding]:
     """Compare what one script may use, of as many as there are slots, with what the machine has."""
     share, total = share_of(settings, out, parallel=slots), usable_memory()
-    found = (
+    result = (
         f"a script may use {share.memory_bytes / 1024**3:.1f} of {total / 1024**3:.1f} GiB of memory, write "
         f"{share.written_bytes / 1e9:.0f} GB, and has {share.cpus} of {usable_cpus()} cores"
     )
     if share.memory_bytes * slots > total:
-        yield Finding("machine", "warning", found, "set memory_gb under [sandbox] to the machine's memory")
+        yield Finding("machine", "warning", result, "set memory_gb under [sandbox] to the machine's memory")
     elif share.memory_bytes < _SMALL:
-        yield Finding("machine", "warning", found, "most machine-learning libraries need at least 2 GiB")
+        yield Finding("machine", "warning", result, "most machine-learning libraries need at least 2 GiB")
     else:
-        yield Finding("machine", "ok", found)
+        yield Finding("machine", "ok", result)
 
 
 def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bool) -> Iterator[Finding]:
@@ -114,7 +111,13 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
         fix = f"bot env create {settings.environment}, or name another environment under [sandbox]"
         yield Finding("environment", "fails", str(error), fix)
     else:
-        yield _environment_finding(environment)
+        if environment is not None:
+            yield Finding("environment", "ok", f"{environment.name}: {environment.summary()}")
+        else:
+            result = "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
+            yield Finding(
+                "environment", "warning", result, "bot env create --with text, or tabular, vision, audio, all"
+            )
     working = []
     for part, (back_end, fix) in _SANDBOXES.items():
         sandbox = back_end(instance, settings, environment)
@@ -127,15 +130,8 @@ def check_sandboxes(settings: SandboxSettings, instance: str, *, is_required: bo
     if working:
         yield Finding("isolation", "ok", " and ".join(working))
     else:
-        found = "no sandbox works, so only the rule-based model's scripts may run"
-        yield Finding("isolation", "fails" if is_required else "warning", found, "fix bubblewrap or Docker (above)")
-
-
-def _environment_finding(environment: ScriptEnvironment | None) -> Finding:
-    if environment is not None:
-        return Finding("environment", "ok", f"{environment.name}: {environment.summary()}")
-    found = "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
-    return Finding("environment", "warning", found, "bot env create --with text, or tabular, vision, audio, all")
+        result = "no sandbox works, so only the rule-based model's scripts may run"
+        yield Finding("isolation", "fails" if is_required else "warning", result, "fix bubblewrap or Docker (above)")
 
 
 def check_disk(out: Path, settings: DiskSettings) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ def is_foreign(settings: ModelSettings) -> bool:
 def check_models(settings: ModelSettings, names: Collection[str | None] = ()) -> Iterator[Finding]:
     """Ask the configured endpoint, and each fallback's, which models it has, and its model for one short answer.
 
-    `named` has the model of each competition's table, None where it names none.
+    `names` has the model of each competition's table, None where it names none.
     """
     try:
         choice = settings.resolve(None)
@@ -69,12 +69,12 @@ def _ask(part: str, endpoint: Endpoint, choice: ModelChoice, pricing: Pricing) -
         models_by_id = {str(entry["id"]): entry for entry in answer.raise_for_status().json()["data"]}
         available = list(models_by_id)
     except (httpx2.HTTPError, ValueError, LookupError, TypeError):  # not every server lists its models
-        available, label = ([], f"{label} (cannot list models: status {answer.status_code})")
+        available, label = [], f"{label} (cannot list models: status {answer.status_code})"
     trial = try_model(part, label, endpoint, pricing, _context(models_by_id.get(choice.model_for("coder"))))
     missing = [name for name in choice.models if available and name not in available]
     if missing and trial.status != "fails":
         fix = f"it has {', '.join(available[:10])}"
-        return Finding(part, "warning", f"{host} does not list {', '.join(missing)}; {trial.found}", fix)
+        return Finding(part, "warning", f"{host} does not list {', '.join(missing)}; {trial.result}", fix)
     return trial
 
 

@@ -58,22 +58,18 @@ class Trial:
     """USD of an hour of such answers, one after the other; None: a price is unknown."""
     abilities: Abilities
     notices: tuple[str, ...]
-    """What kept the prompt from being read whole."""
+    """Reasons why the prompt was not read in full."""
 
     def __str__(self) -> str:
-        able = self.abilities
-        cost = (
-            "price unknown" if self.cost_of_hour is None else f"an hour of such answers costs ${self.cost_of_hour:.2f}"
+        able, hour = self.abilities, self.cost_of_hour
+        parts = (
+            f"{self.tokens_per_second:.1f} tokens/s",
+            f"context {f'{able.context:,}' if able.context else 'unknown'}",
+            f"tool calls {'yes' if able.calls_tools else 'no'}",
+            f"streaming {'yes' if able.streams else 'no'}",
+            "price unknown" if hour is None else f"an hour of such answers costs ${hour:.2f}",
         )
-        return ", ".join(
-            (
-                f"{self.tokens_per_second:.1f} tokens/s",
-                f"context {f'{able.context:,}' if able.context else 'unknown'}",
-                f"tool calls {'yes' if able.calls_tools else 'no'}",
-                f"streaming {'yes' if able.streams else 'no'}",
-                cost,
-            )
-        )
+        return ", ".join(parts)
 
 
 async def attempt(endpoint: Endpoint, pricing: Pricing, role: str) -> Trial:
@@ -95,10 +91,9 @@ def try_model(part: str, label: str, endpoint: Endpoint, pricing: Pricing, conte
     try:
         trial = asyncio.run(attempt(endpoint, pricing, "coder"))
     except (ModelError, Unparsable) as error:
-        return Finding(
-            part, "fails", f"{label}: no usable answer: {error}", "without a model, a run submits only its baseline"
-        )
-    checked = replace(trial, abilities=replace(trial.abilities, context=trial.abilities.context or context))
+        fix = "without a model, a run submits only its baseline"
+        return Finding(part, "fails", f"{label}: no usable answer: {error}", fix)
+    trial = replace(trial, abilities=replace(trial.abilities, context=trial.abilities.context or context))
     if trial.notices:
-        return Finding(part, "warning", f"{label}: {checked}", "; ".join(trial.notices))
-    return Finding(part, "ok", f"{label}: {checked}")
+        return Finding(part, "warning", f"{label}: {trial}", "; ".join(trial.notices))
+    return Finding(part, "ok", f"{label}: {trial}")

@@ -76,7 +76,7 @@ def test_every_part_is_checked_and_a_bare_machine_will_do(tmp_path: Path) -> Non
         checks
     )
     assert checks["Docker"]["status"] == "warning"
-    assert "No Docker engine answers" in checks["Docker"]["found"]
+    assert "No Docker engine answers" in checks["Docker"]["result"]
     assert checks["database"]["status"] == "ok"
     assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
 
@@ -97,7 +97,7 @@ def test_without_any_sandbox_a_real_model_fails_and_the_built_in_one_is_warned_o
         monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
         done, checks = doctor()
     assert (done.exit_code, checks["isolation"]["status"]) == (1, "fails")
-    assert "bwrap is not installed" in checks["bubblewrap"]["found"]
+    assert "bwrap is not installed" in checks["bubblewrap"]["result"]
 
 
 def test_bubblewrap_that_works_is_ok() -> None:
@@ -119,7 +119,7 @@ def test_the_models_endpoint_is_asked(monkeypatch, status, names, verdict, word)
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.setenv("OPENAI_MODEL", "gpt-x")
         found = next(check_models(model_settings()))
-    assert (found.status, word in found.found) == (verdict, True), found
+    assert (found.status, word in found.result) == (verdict, True), found
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_dummy_key_is_noted_and_fine_for_a_server_of_ones_own(monkeypatch, key
     with models_server(200, "gpt-x") as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         found = next(check_models(model_settings()))
-    assert (found.status, "a dummy key" in found.found) == ("ok", noted), found
+    assert (found.status, "a dummy key" in found.result) == ("ok", noted), found
 
 
 @pytest.mark.parametrize("url", [None, "https://api.openai.com/v1"])
@@ -141,7 +141,7 @@ def test_a_dummy_key_is_wrong_for_openai(monkeypatch: pytest.MonkeyPatch, url: s
     if url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
     found = next(check_models(model_settings()))
-    assert (found.status, found.found) == ("fails", "OPENAI_API_KEY contains a dummy key, which OpenAI rejects")
+    assert (found.status, found.result) == ("fails", "OPENAI_API_KEY contains a dummy key, which OpenAI rejects")
 
 
 def test_the_built_in_rules_are_fine_where_every_table_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,11 +213,11 @@ def test_a_fallback_whose_key_is_not_set_is_reported_once(monkeypatch: pytest.Mo
 
 
 def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checked_still(tmp_path: Path) -> None:
-    assert doctor()[1]["configuration"]["found"] == "no bot.toml: all settings have their defaults"
+    assert doctor()[1]["configuration"]["result"] == "no bot.toml: all settings have their defaults"
     (tmp_path / "bot.toml").write_text("[disk]\nfree = 1\n[weights]\noffer = 3\n")
     done = CliRunner().invoke(app, ["doctor", "--json"], catch_exceptions=False)
     checks = json.loads(done.stdout)["checks"]
-    wrong = [check["found"] for check in checks if (check["part"], check["status"]) == ("configuration", "fails")]
+    wrong = [check["result"] for check in checks if (check["part"], check["status"]) == ("configuration", "fails")]
     assert [found.split(" (")[0] for found in wrong] == [
         f"{tmp_path}/bot.toml:2: unknown key 'free' in [disk]; did you mean 'free_gb'?",
         f"{tmp_path}/bot.toml:4: weights.offer must be true or false, not 3",
@@ -228,7 +228,7 @@ def test_every_mistake_of_the_configuration_fails_and_the_other_parts_are_checke
 
 def test_gpus_are_listed_with_their_driver() -> None:
     found, devices, toolkit = check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a"))))
-    assert (found.status, found.found) == ("ok", "driver 550.54.15: NVIDIA Fake 80 GiB (GPU-a)")
+    assert (found.status, found.result) == ("ok", "driver 550.54.15: NVIDIA Fake 80 GiB (GPU-a)")
     assert (devices.part, toolkit.part) == ("GPU devices", "NVIDIA toolkit")
     assert [one.status for one in check_gpus(Gpus())] == ["ok"]
     assert [one.status for one in check_gpus(Gpus(FakeNvml(FakeGpu("GPU-a")), ""))] == ["warning"]
@@ -239,10 +239,10 @@ def test_the_device_files_must_be_there_for_everybody(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidiactl"):
         (tmp_path / name).touch(0o666)
         (tmp_path / name).chmod(0o666)
-    assert next(check_devices(gpus, tmp_path)).found == "missing: nvidia-uvm"
+    assert next(check_devices(gpus, tmp_path)).result == "missing: nvidia-uvm"
     (tmp_path / "nvidia-uvm").touch()
     (tmp_path / "nvidia-uvm").chmod(0o660)
-    assert next(check_devices(gpus, tmp_path)).found == "not readable by every user: nvidia-uvm"
+    assert next(check_devices(gpus, tmp_path)).result == "not readable by every user: nvidia-uvm"
     (tmp_path / "nvidia-uvm").chmod(0o666)
     assert next(check_devices(gpus, tmp_path)).status == "ok"
 
@@ -265,7 +265,7 @@ def test_the_container_toolkit_is_judged_by_its_version_and_by_what_the_engine_k
         (tmp_path / "nvidia-ctk").write_text(f"#!/bin/sh\necho 'NVIDIA Container Toolkit CLI version {version}'\n")
         (tmp_path / "nvidia-ctk").chmod(0o755)
     found = next(check_toolkit(runtimes))
-    assert (found.status, word in found.found) == (status, True), found
+    assert (found.status, word in found.result) == (status, True), found
 
 
 def test_a_full_disk_and_a_folder_that_is_none_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_without_an_environment_it_says_what_scripts_lack_and_which_command_brin
     assert checks["environment"]["status"] == "warning"
     assert (
         "none: scripts use the bot's packages, without LightGBM, XGBoost, CatBoost and torch"
-        in checks["environment"]["found"]
+        in checks["environment"]["result"]
     )
     assert checks["environment"]["fix"].startswith("bot env create")
 
@@ -298,7 +298,7 @@ def test_it_shows_what_a_script_may_use_and_warns_if_that_is_too_much() -> None:
     Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1.5\ndisk_gb = 20\n")
     _, checks = doctor()
     assert checks["machine"]["status"] == "warning", "that is little"
-    assert "a script may use 1.5 of" in checks["machine"]["found"]
-    assert "write 20 GB" in checks["machine"]["found"]
+    assert "a script may use 1.5 of" in checks["machine"]["result"]
+    assert "write 20 GB" in checks["machine"]["result"]
     Path("bot.toml").write_text("[sandbox]\nmemory_gb = 1e6\n")
     assert "set memory_gb" in doctor()[1]["machine"]["fix"]

@@ -71,4 +71,4 @@ def test_the_doctor_says_whether_services_are_there_and_can_be_used(monkeypatch:
     wrong = next(check_notify(section))
     assert (wrong.status, "hunter2secret" in str(wrong)) == ("fails", False)
     monkeypatch.setenv("HOOK_URL", "json://example.org/hunter2secret")
-    assert next(check_notify(section)).found == "HOOK_URL: JSON"
+    assert next(check_notify(section)).result == "HOOK_URL: JSON"

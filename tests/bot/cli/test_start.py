@@ -53,7 +53,7 @@ def test_help_shows_every_command_and_imports_none(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert {name for name in all_commands() if "." not in name} <= set(done.stdout.split())
     shown = " ".join(done.stdout.split())
-    assert "replay Replay past competitions under their clock, and compare" in shown
+    assert "replay Replay past competitions on a simulated clock, and rank" in shown
     assert "notify Messages to the owner." in shown
     assert imported & (SLOW | DATABASE | {"pydantic", "asyncio", "rich"}) == set()
 
@@ -89,7 +89,7 @@ def test_checking_a_configuration_needs_neither_the_parts_it_sets_nor_a_database
 def test_status_without_a_database_says_so_without_loading_what_would_read_one(tmp_path: Path) -> None:
     done, imported = bot(tmp_path, "status")
     assert done.returncode == 2
-    assert re.search(r"^bot: there is neither a daemon's database \S+ nor a folder runs: name ", done.stderr)
+    assert re.search(r"^bot: found neither a daemon's database \S+ nor a folder runs: name ", done.stderr)
     assert imported & (SLOW | DATABASE) == set()
 
 

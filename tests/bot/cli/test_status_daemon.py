@@ -129,9 +129,9 @@ def test_a_program_gets_one_object_with_all_of_it(folder: Path) -> None:
     found = status()
     daemon = found["daemon"]
     assert (daemon["running"], daemon["process"], daemon["since"]) == (False, 4242, "2026-11-19T10:00:00Z")
-    assert daemon["spent"]["figures"]["money"]["cap"] == 2.0
+    assert daemon["account"]["figures"]["money"]["cap"] == 2.0
     nomad, spooky = found["competitions"]
-    assert (nomad["competition"], nomad["state"], nomad["why"]) == (NOMAD, "waiting", "its rules are not accepted")
+    assert (nomad["competition"], nomad["state"], nomad["reason"]) == (NOMAD, "waiting", "its rules are not accepted")
     assert (spooky["state"], spooky["run"]["id"], spooky["deadline"]) == ("working", RUN, "2026-12-02T22:00:00Z")
     assert [one["key"] for one in spooky["next"]] == [f"poll:{SPOOKY}", f"submit:{SPOOKY}"]
 
@@ -149,7 +149,7 @@ def test_a_daemon_that_runs_differs_from_one_that_was_killed_or_ended(folder: Pa
     lock.release()
     with Store.open(folder / "bot.db", parts.StandingClock(NOW)) as store, store.write() as tx:
         presence.record_end(tx)
-    assert status()["daemon"]["ended"] == "2026-11-20T10:00:00Z"
+    assert status()["daemon"]["ended_at"] == "2026-11-20T10:00:00Z"
 
 
 def test_days_left_and_what_was_today_go_by_the_rehearsals_clock(folder: Path) -> None:
@@ -161,8 +161,8 @@ def test_days_left_and_what_was_today_go_by_the_rehearsals_clock(folder: Path) -
     assert found["daemon"]["now"].startswith("2026-11-20T11:00")
     _, spooky = found["competitions"]
     assert spooky["days_left"] == pytest.approx(12.5 - 1 / 24, abs=0.001)
-    assert (spooky["sent"]["today"], spooky["sent"]["left_today"]) == (1, 2), "of the owner's 3"
-    assert {one["level"]: one["figures"]["money"]["spent"] for one in spooky["spent"]} == {
+    assert (spooky["submissions"]["today"], spooky["submissions"]["left_today"]) == (1, 2), "of the owner's 3"
+    assert {one["level"]: one["figures"]["money"]["spent"] for one in spooky["accounts"]} == {
         "competition": 1.0,
         "competition day": 0.25,
         "run": 1.0,

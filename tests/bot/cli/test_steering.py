@@ -151,7 +151,7 @@ def test_no_database_is_made_in_another_users_folder(here: Path) -> None:
         theirs.mkdir()
         os.chown(theirs, 12_345, 12_345)
     (here / "bot.toml").write_text(f'[daemon]\ndir = "{theirs}"\n[competitions.titanic]\n', encoding="utf-8")
-    with pytest.raises(UsageError, match="which is another user's"):
+    with pytest.raises(UsageError, match="which belongs to another user"):
         bot("note", "titanic", "look")
     assert not (theirs / "bot.db").exists()
 

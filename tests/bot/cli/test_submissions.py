@@ -69,9 +69,11 @@ def test_what_was_sent_and_what_waits_is_listed_with_scores_and_why() -> None:
     assert "first submission, with" in " ".join(table.split())
     first, second = (json.loads(line) for line in bot("submissions", "titanic", "--json").stdout.splitlines())
     assert (first["node"], first["validation"], first["public"], first["status"]) == (1, 0.7, 0.65, "confirmed")
-    assert (first["how"], first["why"], first["approval"]) == ("refit", "first submission, with", None)
+    assert (first["source"], first["reason"], first["approval"]) == ("refit", "first submission, with", None)
     assert (second["status"], second["approval"]) == ("held", 1)
-    assert "a gain of 0.1" in second["why"] and "held until you approve it, `bot approve 1`:" in " ".join(table.split())
+    assert "a gain of 0.1" in second["reason"] and "held until you approve it, `bot approve 1`:" in " ".join(
+        table.split()
+    )
     with pytest.raises(UsageError, match="no run on wine"):
         bot("submissions", "wine")
 

@@ -20,7 +20,7 @@ from bot.configuration.example import toml_value
 from bot.configuration.fields import content_of
 from bot.configuration.run_options import run_options
 from bot.configuration.settings import CompetitionSettings
-from bot.engine.services import Machinery
+from bot.engine.services import SharedServices
 from bot.evaluation.client.worker import Worker
 from bot.evaluation.metrics.registry import METRIC_DIRECTIONS
 from bot.execution.open_leases import open_leases
@@ -173,7 +173,7 @@ async def opened_with(folder: Path, text: str, **given: object) -> Any:
     clock = StreamClock(snapshot.card.enabled_at, cutoff)
     with open_leases(setup.configuration.leases, 0) as (leases, _), Store.open(run.folder.database, clock) as store:
         async with aclosing(Worker()) as worker:
-            machinery = Machinery(setup.sandbox, leases, setup.models, worker, BUILT_IN)
+            machinery = SharedServices(setup.sandbox, leases, setup.models, worker, BUILT_IN)
             await start_run(run, store, lambda line: None)
             async with open_run_context(run, store, clock, machinery, Stopwatch(), lambda line: None) as context:
                 agent = open_agent(settings.agent, context)

@@ -16,8 +16,8 @@ def test_each_coder_has_its_line_and_one_that_is_not_installed_says_how_to(tmp_p
     }
     here, absent, mine, other = check_coders(tables, ["codex", "codx"])
     assert (here.part, here.status) == ("coder mini-swe-agent", "ok")
-    assert str(tmp_path / "bin" / "mini") in here.found
+    assert str(tmp_path / "bin" / "mini") in here.result
     assert absent.status == "fails"
-    assert f"npm install --prefix {tmp_path} @openai/codex" in absent.found
-    assert (other.status, "did you mean codex" in other.found) == ("fails", True)
-    assert (mine.status, mine.found) == ("ok", "started by its own command; `bot coder check mine` tests it")
+    assert f"npm install --prefix {tmp_path} @openai/codex" in absent.result
+    assert (other.status, "did you mean codex" in other.result) == ("fails", True)
+    assert (mine.status, mine.result) == ("ok", "started by its own command; `bot coder check mine` tests it")

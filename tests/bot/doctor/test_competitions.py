@@ -41,7 +41,7 @@ def test_one_that_is_entered_and_whose_card_is_certain_is_ok(snapshot: Snapshot)
         (found,) = checked(site, metric="log_loss")
         (open_,) = checked(site)
     assert (found.part, found.status) == (SLUG, "ok"), found
-    assert found.found.startswith("entered; its task spec is certain")
+    assert found.result.startswith("entered; its task spec is certain")
     assert (open_.status, open_.fix) == (
         "warning",
         'confirm it when asked, or add to bot.toml: metric = "log_loss"',
@@ -54,7 +54,7 @@ def test_in_a_rehearsal_deadlines_pass_by_the_sites_clock(tmp_path: Path) -> Non
         section = KaggleSection(url=f"{site.url}/v1", pace=AT_ONCE)
         _, passed = check_kaggle(section, tables)
         _, found = check_kaggle(section, tables, rehearsal=True)
-    assert "its deadline passed on" in passed.found, "by the clock of this machine"
+    assert "its deadline passed on" in passed.result, "by the clock of this machine"
     assert found.status == "ok", found
 
 
@@ -86,14 +86,14 @@ def test_a_folder_of_notes_that_is_not_there_is_a_warning(snapshot: Snapshot, tm
         (missing,) = checked(site, notes=tmp_path / "none")
         (found,) = checked(site, metric="log_loss", notes=tmp_path)
     assert (missing.status, found.status) == ("warning", "ok")
-    assert missing.found == f"the folder of notes {tmp_path / 'none'} cannot be read"
+    assert missing.result == f"the folder of notes {tmp_path / 'none'} cannot be read"
 
 
 def test_what_is_not_certain_of_the_task_comes_with_the_lines_to_write(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         (found,) = checked(site, metric="accuracy", direction="minimize")
     assert found.status == "fails"
-    assert found.found.startswith("its task spec is uncertain: ")
+    assert found.result.startswith("its task spec is uncertain: ")
     assert (found.fix or "").startswith(f"add to bot.toml, under [competitions.{SLUG}]: ")
 
 
@@ -101,7 +101,7 @@ def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tm
     grader = tmp_path / "grade.py"
     with served(snapshot) as site:
         (found,) = checked(site, metric=str(grader), direction="minimize")
-        assert (found.status, found.found) == ("fails", f"{grader} cannot be read: no such file")
+        assert (found.status, found.result) == ("fails", f"{grader} cannot be read: no such file")
         grader.write_text("def grade(submission, answers):\n    return 0.5\n")
         (found,) = checked(site, metric=str(grader), direction="minimize")
         assert found.status == "ok", found
@@ -110,9 +110,9 @@ def test_a_grader_of_the_owners_that_cannot_be_used_fails(snapshot: Snapshot, tm
 def test_one_whose_deadline_has_passed_is_a_warning(snapshot: Snapshot) -> None:
     with served(snapshot) as site:
         (found,) = checked(site, clock=HandClock(DEADLINE))
-    assert (found.status, found.found) == ("warning", "its deadline passed on 2020-03-01 00:00 UTC")
+    assert (found.status, found.result) == ("warning", "its deadline passed on 2020-03-01 00:00 UTC")
 
 
 def test_a_site_that_does_not_answer_fails() -> None:
     (found,) = check_kaggle(KaggleSection(url="http://127.0.0.1:9/v1"), {"titanic": CompetitionSettings()})
-    assert (found.status, found.found) == ("fails", "http://127.0.0.1:9/v1 does not answer")
+    assert (found.status, found.result) == ("fails", "http://127.0.0.1:9/v1 does not answer")

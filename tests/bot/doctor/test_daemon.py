@@ -44,11 +44,11 @@ def test_a_folder_that_is_not_there_yet_will_be_made(tmp_path: Path) -> None:
 
 
 def test_the_answer_notes_whether_a_daemon_runs(folder: Path) -> None:
-    assert next(check_daemon(settings(folder), ROOMY)).found.startswith("no daemon runs in ")
+    assert next(check_daemon(settings(folder), ROOMY)).result.startswith("no daemon runs in ")
     lock = try_lock(folder / "daemon.lock")
     assert lock is not None
     try:
-        assert next(check_daemon(settings(folder), ROOMY)).found.startswith("a daemon runs in ")
+        assert next(check_daemon(settings(folder), ROOMY)).result.startswith("a daemon runs in ")
     finally:
         lock.release()
 
@@ -74,7 +74,7 @@ def test_a_folder_that_may_not_be_written_fails() -> None:
 def test_a_sound_database_is_left_as_it_is(folder: Path) -> None:
     before = (folder / "bot.db").read_bytes()
     (found,) = check_daemon_database(folder)
-    assert (found.status, found.found) == ("ok", "sound")
+    assert (found.status, found.result) == ("ok", "sound")
     assert (folder / "bot.db").read_bytes() == before
 
 
@@ -82,7 +82,7 @@ def test_a_database_of_another_version_fails(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "bot.db")) as connection, connection:
         connection.execute("PRAGMA user_version = 9999")
     (found,) = check_daemon_database(folder)
-    assert (found.status, "by another version" in found.found) == ("fails", True)
+    assert (found.status, "by another version" in found.result) == ("fails", True)
 
 
 def test_a_damaged_database_fails_and_so_does_one_that_is_gone(folder: Path) -> None:
@@ -93,8 +93,8 @@ def test_a_damaged_database_fails_and_so_does_one_that_is_gone(folder: Path) -> 
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     for state in ("is damaged", "gone"):
         (found,) = check_daemon_database(folder)
-        assert (found.status, state in found.found) == ("fails", True)
-        assert f"cp -p {copy} {path}" in found.found
+        assert (found.status, state in found.result) == ("fails", True)
+        assert f"cp -p {copy} {path}" in found.result
         path.unlink(missing_ok=True)
 
 
@@ -109,7 +109,7 @@ def test_a_damaged_database_fails_and_so_does_one_that_is_gone(folder: Path) -> 
 )
 def test_a_service_that_does_not_run_well_has_a_fix(state: tuple[str, list[str]], status: str, fix: str | None) -> None:
     (found,) = check_service(state)
-    assert (found.status, found.found, found.fix) == (status, state[0], fix)
+    assert (found.status, found.result, found.fix) == (status, state[0], fix)
 
 
 def test_a_service_that_is_not_installed_is_not_mentioned() -> None:
